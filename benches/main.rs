@@ -1,0 +1,19 @@
+//! Benchmarks, on real servers of their own: `cargo bench [-- TOPIC]`. Each topic interleaves its contenders in one run
+//! and reports ratios, because machines are shared and drift; compare rows of one run, not numbers of two.
+
+#![allow(clippy::unwrap_used, reason = "a bench that fails may panic")]
+#![allow(clippy::disallowed_methods, reason = "a bench measures time")]
+
+mod uncontended;
+
+fn main() {
+    // `cargo test --benches` and `cargo bench` pass options of their own; a topic is what does not begin with a dash.
+    let topic = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    if std::env::args().any(|arg| arg == "--test") {
+        return;
+    }
+    let wanted = |name: &str| topic.as_deref().is_none_or(|topic| topic == name);
+    if wanted("uncontended") {
+        uncontended::run();
+    }
+}

@@ -1,0 +1,204 @@
+//! Builds a client: settings, which are values with limits, and components, which are the seams.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use crate::client::Redlock;
+use crate::clock::{BootClock, Clock};
+use crate::config::{MAX_MASTERS, Settings};
+use crate::coordinator::Coordinator;
+use crate::error::{Error, Invalid};
+use crate::host::Host;
+use crate::lock::SCRIPTS;
+use crate::master::{Address, Dialler, Master, Parts, RedisMaster, Roster};
+use crate::random::{Random, SystemRandom};
+
+/// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before anything is sent.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let redlock = quorate::Redlock::builder()
+///     .masters(["redis://10.0.0.1", "redis://10.0.0.2", "redis://:password@10.0.0.3:6380/1"])
+///     .ttl(Duration::from_secs(30))
+///     .build()?; // connects with the first use; a dead master never blocks
+/// # Ok::<(), quorate::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct Builder {
+    urls: Vec<Secret>,
+    custom: Vec<Arc<dyn Master>>,
+    settings: Settings,
+    #[cfg(feature = "tls")]
+    roots: Vec<Vec<u8>>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    runtime: Option<Handle>,
+}
+
+/// A URL that may hold a password.
+struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            urls: Vec::new(),
+            custom: Vec::new(),
+            settings: Settings::default(),
+            #[cfg(feature = "tls")]
+            roots: Vec::new(),
+            clock: Arc::new(BootClock),
+            random: Arc::new(SystemRandom),
+            runtime: None,
+        }
+    }
+
+    /// Adds one master by its URL: `redis://[user:password@]host[:port][/database]`, the same with `rediss://` (TLS,
+    /// with the feature `tls`), `valkey://` or `valkeys://`, or `unix:///path?db=..&user=..&pass=..`.
+    ///
+    /// A client has 1 to [`MAX_MASTERS`] masters, and every client of the same locks must have the same ones. They
+    /// must be independent servers: not replicas of each other, and none listed twice.
+    pub fn master(mut self, url: impl Into<String>) -> Self {
+        self.urls.push(Secret(url.into()));
+        self
+    }
+
+    /// Adds masters by their URLs; see [`master`](Builder::master).
+    pub fn masters<I>(mut self, urls: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        self.urls.extend(urls.into_iter().map(|url| Secret(url.into())));
+        self
+    }
+
+    /// The TTL of locks that do not set one, from [`MIN_TTL`](crate::config::MIN_TTL) to
+    /// [`MAX_TTL`](crate::config::MAX_TTL). The default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL): a holder that
+    /// dies blocks everybody else for that long.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.settings.ttl = ttl;
+        self
+    }
+
+    /// How long an acquire waits for locks that do not say it, up to [`MAX_WAIT`](crate::config::MAX_WAIT). The
+    /// default is [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero is one try.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.settings.wait = wait;
+        self
+    }
+
+    /// How long one master may take to answer before its vote counts as unknown. It must be below the TTL, and above
+    /// the round trip to the farthest master that is needed for a quorum.
+    ///
+    /// The default is [`DEFAULT_TIMEOUT`](crate::config::DEFAULT_TIMEOUT), or a quarter of a TTL where that is less.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
+    /// What every key begins with; the default is [`DEFAULT_PREFIX`](crate::config::DEFAULT_PREFIX). It has no braces
+    /// and at most [`MAX_PREFIX`](crate::config::MAX_PREFIX) bytes. Clients with different prefixes have different
+    /// locks.
+    pub fn prefix(mut self, prefix: impl Into<Arc<str>>) -> Self {
+        self.settings.prefix = prefix.into();
+        self
+    }
+
+    /// Trusts the certificates in `pem` for `rediss://`, besides the roots that Mozilla trusts.
+    #[cfg(feature = "tls")]
+    pub fn tls_root(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// Adds a master of another kind; for simulations.
+    pub fn custom_master(mut self, master: Arc<dyn Master>) -> Self {
+        self.custom.push(master);
+        self
+    }
+
+    /// Measures leases with `clock`; for simulations.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Draws identities and jitter from `random`; for simulations.
+    pub fn random(mut self, random: Arc<dyn Random>) -> Self {
+        self.random = random;
+        self
+    }
+
+    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. A runtime that stands still, or
+    /// ends, takes the client's clean-up with it.
+    pub fn runtime(mut self, runtime: Handle) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// Checks everything and starts the client. It connects with its first use, in the background.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a setting outside of its limits, no masters or too many, a master listed twice, or a URL
+    /// that cannot be used; [`Error::Start`] when the system gives no thread.
+    pub fn build(self) -> Result<Redlock, Error> {
+        self.settings.check()?;
+        let addresses = self.addresses()?;
+        #[cfg(feature = "tls")]
+        let dialler = Dialler::new(&self.roots)?;
+        #[cfg(not(feature = "tls"))]
+        let dialler = Dialler::new()?;
+        let host = match self.runtime {
+            Some(runtime) => Host::on(runtime),
+            None => Host::start().map_err(|error| Error::Start(Arc::new(error)))?,
+        };
+        let roster = Arc::new(Roster::default());
+        let mut masters = self.custom;
+        for address in addresses {
+            let parts = Parts {
+                address,
+                dialler: dialler.clone(),
+                scripts: SCRIPTS,
+                roster: roster.clone(),
+                clock: self.clock.clone(),
+                random: self.random.clone(),
+            };
+            masters.push(Arc::new(RedisMaster::new(parts, host.runtime(), host.stop().clone())));
+        }
+        let runtime = host.runtime().clone();
+        let engine = Coordinator::new(masters, self.clock, self.random, self.settings, runtime);
+        Ok(Redlock::new(engine, host))
+    }
+
+    fn addresses(&self) -> Result<Vec<Address>, Invalid> {
+        match self.urls.len() + self.custom.len() {
+            0 => return Err(Invalid::NoMasters { limit: MAX_MASTERS }),
+            count if count > MAX_MASTERS => {
+                return Err(Invalid::TooManyMasters { count, limit: MAX_MASTERS });
+            }
+            _ => {}
+        }
+        let mut addresses: Vec<Address> = Vec::new();
+        for Secret(url) in &self.urls {
+            let address = Address::parse(url)?;
+            if addresses.iter().any(|known| known.same_server(&address)) {
+                return Err(Invalid::DuplicateMaster { master: address.name().to_string() });
+            }
+            addresses.push(address);
+        }
+        Ok(addresses)
+    }
+}

@@ -1,0 +1,122 @@
+//! The handle to a set of masters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::builder::Builder;
+use crate::clock::Moment;
+use crate::coordinator::Coordinator;
+use crate::error::Error;
+use crate::host::Host;
+use crate::lock::Lock;
+use crate::owner::Owner;
+
+/// A client of N independent masters, and where locks come from. Clones share everything.
+///
+/// It keeps one background thread, which owns one connection to each master. Its futures therefore run on any
+/// executor, and a guard can be dropped on any thread.
+///
+/// Dropping the last handle, guards included, ends the thread as soon as every release has reached its masters, or
+/// after five seconds. Where releases are under way the drop waits for them, 250 ms at most; to wait longer, or to
+/// know how it went, call [`shutdown`](Redlock::shutdown) before.
+#[derive(Clone, Debug)]
+pub struct Redlock {
+    client: Arc<Client>,
+}
+
+#[derive(Debug)]
+struct Client {
+    engine: Arc<Coordinator>,
+    host: Host,
+}
+
+impl Redlock {
+    /// Begins a client. See [`Builder`].
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) fn new(engine: Arc<Coordinator>, host: Host) -> Self {
+        Self { client: Arc::new(Client { engine, host }) }
+    }
+
+    /// The lock of this name. Nothing is sent, or checked, before it is acquired.
+    ///
+    /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes.
+    pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        Lock::new(self.clone(), name.into())
+    }
+
+    /// A new owner, to hold locks with more than once.
+    ///
+    /// An acquire that names an owner re-enters what that owner holds already. Its guards share one lease, each is
+    /// one hold, and the lock is free when the last of them is released.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let me = redlock.owner();
+    /// let outer = redlock.lock("invoice:42").owned_by(&me).acquire().await?;
+    /// let inner = redlock.lock("invoice:42").owned_by(&me).acquire().await?;
+    /// inner.release().await?; // one hold is left
+    /// outer.release().await?; // and now none
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn owner(&self) -> Owner {
+        self.engine().fresh_owner()
+    }
+
+    /// The present moment on the clock that guards' deadlines are on.
+    pub fn now(&self) -> Moment {
+        self.engine().clock().now()
+    }
+
+    /// Refuses every further acquire, and waits until every release under way has reached its masters, for `deadline`
+    /// at most. Guards that are still held stay valid, and are still released when they are dropped.
+    ///
+    /// # Cancel safety
+    ///
+    /// Once polled, the client is shut down; dropping the future only stops the waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unflushed`] when the deadline came first. What is left goes on in the background while the process
+    /// and a handle live.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// drop(redlock.lock("invoice:42").acquire().await?); // released in the background
+    /// redlock.shutdown(std::time::Duration::from_secs(1)).await?;
+    /// assert!(redlock.lock("invoice:42").acquire().await.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn shutdown(&self, deadline: Duration) -> Result<(), Error> {
+        let (reply, flushed) = oneshot::channel();
+        let engine = self.engine().clone();
+        self.client.host.runtime().spawn(async move {
+            let in_time = tokio::time::timeout(deadline, engine.close()).await.is_ok();
+            let _ = reply.send(in_time); // the caller may have gone
+        });
+        match flushed.await {
+            Ok(true) => Ok(()),
+            _ => Err(Error::Unflushed { under_way: self.engine().under_way(), deadline }),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Coordinator> {
+        &self.client.engine
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.host.wind_up(self.engine.clone());
+    }
+}

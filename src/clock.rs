@@ -1,0 +1,102 @@
+//! The clock seam: the only place that reads time.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// A point in time on a [`Clock`]: how long after that clock's origin it is.
+///
+/// Moments of one clock compare with each other; they mean nothing on another machine or after a reboot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Moment(Duration);
+
+impl Moment {
+    /// The moment that lies `elapsed` after the clock's origin.
+    pub const fn from_origin(elapsed: Duration) -> Self {
+        Self(elapsed)
+    }
+
+    /// How long after `earlier` this moment is; zero when it is not after it.
+    pub fn since(self, earlier: Moment) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Moment;
+
+    fn add(self, time: Duration) -> Moment {
+        Moment(self.0.saturating_add(time))
+    }
+}
+
+impl Sub<Duration> for Moment {
+    type Output = Moment;
+
+    fn sub(self, time: Duration) -> Moment {
+        Moment(self.0.saturating_sub(time))
+    }
+}
+
+/// What leases are measured with. It never goes back, and it goes on while the machine is suspended, as the TTLs on
+/// the masters do.
+///
+/// Waiting is done by tokio's timers. To run in virtual time, pause tokio's time and hand in a clock that follows it.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The present moment.
+    fn now(&self) -> Moment;
+}
+
+/// The machine's own clock, time in suspend included.
+///
+/// That is `CLOCK_BOOTTIME` on Linux and Android. `CLOCK_MONOTONIC` counts time in suspend on Apple systems, and so
+/// does the performance counter behind `Instant` on Windows. Elsewhere time in suspend may be missed; a guard there
+/// must not be trusted across a suspend.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BootClock;
+
+impl Clock for BootClock {
+    #[cfg(unix)]
+    fn now(&self) -> Moment {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+        let time = rustix::time::clock_gettime(CLOCK);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+        Moment(Duration::new(seconds, nanos))
+    }
+
+    #[cfg(not(unix))]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "this is the seam, and QueryPerformanceCounter counts suspend"
+    )]
+    fn now(&self) -> Moment {
+        use std::sync::OnceLock;
+        use std::time::Instant;
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        Moment(ORIGIN.get_or_init(Instant::now).elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_never_underflow() {
+        let early = Moment::from_origin(Duration::from_secs(1));
+        let late = early + Duration::from_secs(2);
+        assert_eq!(late.since(early), Duration::from_secs(2));
+        assert_eq!(early.since(late), Duration::ZERO);
+        assert_eq!(early - Duration::from_secs(5), Moment::default());
+    }
+
+    #[test]
+    fn the_boot_clock_does_not_go_back() {
+        let first = BootClock.now();
+        assert!(BootClock.now() >= first);
+    }
+}

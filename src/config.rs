@@ -1,0 +1,166 @@
+//! Settings: plain values with limits, and a reason beside every default.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Invalid, excerpt};
+
+/// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
+pub const MAX_NAME: usize = 512;
+
+/// The most masters. A round costs one message each, and nobody gains from surviving eight failures at once.
+pub const MAX_MASTERS: usize = 15;
+
+/// The shortest TTL: Redis counts whole milliseconds and the drift takes two, so below this little is left.
+pub const MIN_TTL: Duration = Duration::from_millis(10);
+
+/// The longest TTL: a holder that dies blocks everybody else for this long.
+pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest wait budget.
+pub const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The TTL where none is given. A holder that dies blocks others for ten seconds at most, and one that extends at a
+/// third of it has two more chances before the lease ends.
+pub const DEFAULT_TTL: Duration = Duration::from_secs(10);
+
+/// The wait budget where none is given: it outlives one holder that died with the default TTL, and a lock that cannot
+/// be had is reported while somebody still remembers asking.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+
+/// The per-master time-out where none is given, unless a quarter of the TTL is less: above a round trip around the
+/// world, and a fraction of the default TTL. Only a master that fell silent a moment ago ever costs it.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// The key prefix where none is given: it says whose keys these are.
+pub const DEFAULT_PREFIX: &str = "quorate:";
+
+/// The most bytes in a key prefix.
+pub const MAX_PREFIX: usize = 256;
+
+/// What a client was built with.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) ttl: Duration,
+    pub(crate) wait: Duration,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) prefix: Arc<str>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { ttl: DEFAULT_TTL, wait: DEFAULT_WAIT, timeout: None, prefix: DEFAULT_PREFIX.into() }
+    }
+}
+
+impl Settings {
+    /// Checks the settings that do not depend on one lock.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        check_wait(self.wait)?;
+        self.timeout_for(self.ttl)?;
+        if self.prefix.len() > MAX_PREFIX || self.prefix.contains(['{', '}']) {
+            return Err(Invalid::Prefix { prefix: excerpt(&self.prefix), limit: MAX_PREFIX });
+        }
+        Ok(())
+    }
+
+    /// The per-master time-out for a round that asks for `ttl`, both checked.
+    pub(crate) fn timeout_for(&self, ttl: Duration) -> Result<Duration, Invalid> {
+        check_ttl(ttl)?;
+        let timeout = self.timeout.unwrap_or_else(|| DEFAULT_TIMEOUT.min(ttl / 4));
+        if timeout.is_zero() || timeout >= ttl {
+            return Err(Invalid::Timeout { timeout, ttl });
+        }
+        Ok(timeout)
+    }
+
+    /// The lock's key on every master. The name is in braces, so that all keys of one lock share a cluster slot.
+    pub(crate) fn key(&self, name: &str) -> Arc<str> {
+        format!("{}{{{name}}}", self.prefix).into()
+    }
+
+    /// The channel that a release of the lock is published to.
+    pub(crate) fn channel(&self, name: &str) -> Arc<str> {
+        format!("{}channel:{{{name}}}", self.prefix).into()
+    }
+}
+
+pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
+    match name.len() {
+        0 => Err(Invalid::EmptyName { limit: MAX_NAME }),
+        length if length > MAX_NAME => {
+            Err(Invalid::LongName { name: excerpt(name), length, limit: MAX_NAME })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_ttl(ttl: Duration) -> Result<(), Invalid> {
+    if ttl < MIN_TTL || ttl > MAX_TTL {
+        return Err(Invalid::Ttl { ttl, min: MIN_TTL, max: MAX_TTL });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_wait(wait: Duration) -> Result<(), Invalid> {
+    if wait > MAX_WAIT {
+        return Err(Invalid::Wait { wait, max: MAX_WAIT });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_settings_are_valid() {
+        assert_eq!(Settings::default().check(), Ok(()));
+        assert_eq!(Settings::default().timeout_for(DEFAULT_TTL), Ok(DEFAULT_TIMEOUT));
+    }
+
+    #[test]
+    fn the_default_timeout_fits_the_shortest_ttl() {
+        assert_eq!(Settings::default().timeout_for(MIN_TTL), Ok(Duration::from_micros(2_500)));
+    }
+
+    #[test]
+    fn a_ttl_outside_its_limits_is_refused_and_named() {
+        for ttl in [Duration::ZERO, Duration::from_millis(9), MAX_TTL + Duration::from_millis(1)] {
+            let error = Settings::default().timeout_for(ttl).unwrap_err();
+            assert_eq!(error, Invalid::Ttl { ttl, min: MIN_TTL, max: MAX_TTL });
+            assert!(error.to_string().contains(&format!("{ttl:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_must_be_above_zero_and_below_the_ttl() {
+        let ttl = Duration::from_millis(100);
+        for timeout in [Duration::ZERO, ttl, ttl * 2] {
+            let settings = Settings { timeout: Some(timeout), ..Settings::default() };
+            assert_eq!(settings.timeout_for(ttl), Err(Invalid::Timeout { timeout, ttl }));
+        }
+    }
+
+    #[test]
+    fn names_have_1_to_512_bytes() {
+        assert_eq!(check_name(&"x".repeat(512)), Ok(()));
+        assert_eq!(check_name(""), Err(Invalid::EmptyName { limit: 512 }));
+        let error = check_name(&"ä".repeat(257)).unwrap_err().to_string();
+        assert!(error.contains("514 bytes") && error.contains("512") && error.contains("ää…"), "{error}");
+    }
+
+    #[test]
+    fn a_prefix_with_braces_or_too_long_is_refused() {
+        for prefix in ["a{b".to_owned(), "}".to_owned(), "p".repeat(257)] {
+            let settings = Settings { prefix: prefix.into(), ..Settings::default() };
+            assert!(matches!(settings.check(), Err(Invalid::Prefix { limit: 256, .. })));
+        }
+    }
+
+    #[test]
+    fn the_name_is_the_hash_tag_of_its_keys() {
+        assert_eq!(&*Settings::default().key("a"), "quorate:{a}");
+        assert_eq!(&*Settings::default().channel("a"), "quorate:channel:{a}");
+    }
+}

@@ -1,0 +1,117 @@
+//! Clean-up: telling the masters what an owner holds now, until they have heard it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::oneshot;
+
+use super::hold::Hold;
+use super::kind::Errand;
+use super::round::Answer;
+use super::{Coordinator, reply};
+use crate::backoff::Backoff;
+use crate::clock::{Clock, Moment};
+use crate::master::{Call, Failure, Master, Terms, Value};
+use crate::random::Random;
+use crate::vote::{Outcome, Refusal, Silence};
+
+/// Delays between tries on one master.
+const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// How hard to try on one master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// It has nothing of ours that we know of.
+    Once,
+    /// It may have our key: across reconnects, until it has answered, or the key has surely expired.
+    UntilDone,
+}
+
+impl Coordinator {
+    /// Tells the masters that the owner has `holds` left, none being a full release. What is to be told is in order
+    /// behind everything that was sent before when this returns, and goes on by itself. `keys_end` is when to stop
+    /// repeating it to a master that refuses.
+    ///
+    /// Each answer is the first that its master gives, within the per-master time-out.
+    pub(crate) fn mirror(
+        &self,
+        hold: &Hold,
+        holds: u32,
+        keys_end: Moment,
+        effort: impl Fn(usize) -> Option<Effort>,
+    ) -> Vec<Answer> {
+        let operation = hold.operation(holds, Duration::ZERO, self.next_round());
+        let errand = hold.kind.release(&operation);
+        (0..self.masters.len()).map(|place| self.tell(place, &errand, keys_end, effort(place))).collect()
+    }
+
+    fn tell(&self, place: usize, errand: &Errand, keys_end: Moment, effort: Option<Effort>) -> Answer {
+        let Some(effort) = effort else {
+            return async { Err(Failure::Unreachable("there is nothing to undo".into())) }.boxed();
+        };
+        let (first, answer) = oneshot::channel();
+        let clean_up = CleanUp {
+            master: self.masters[place].clone(),
+            call: errand.call(Terms::CleanUp),
+            effort,
+            keys_end,
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+        };
+        let mut telling = clean_up.run(first).boxed();
+        // The first poll sends it, here and now, before anything that comes later.
+        if (&mut telling).now_or_never().is_none() {
+            self.spawn(telling);
+        }
+        let timeout = self.timeout();
+        async move {
+            match tokio::time::timeout(timeout, answer).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_)) => Err(Failure::Unreachable("the client was shut down".into())),
+                Err(_) => Err(Failure::Unknown(Silence::TimedOut)),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// One master that is to be told.
+struct CleanUp {
+    master: Arc<dyn Master>,
+    call: Call,
+    effort: Effort,
+    keys_end: Moment,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+}
+
+impl CleanUp {
+    async fn run(self, first: oneshot::Sender<Result<Value, Failure>>) {
+        let mut first = Some(first);
+        let mut backoff = Backoff::new(RETRY.0, RETRY.1);
+        loop {
+            let answer = self.master.call(self.call.clone()).await;
+            let again = self.effort == Effort::UntilDone && self.is_worth_repeating(&answer);
+            if let Some(first) = first.take() {
+                let _ = first.send(answer); // there may be nobody who waits for it
+            }
+            if !again {
+                return;
+            }
+            // The first poll may be outside of the runtime, where there are no timers.
+            tokio::task::yield_now().await;
+            tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
+            self.master.ready().await;
+        }
+    }
+
+    fn is_worth_repeating(&self, answer: &Result<Value, Failure>) -> bool {
+        match reply::outcome(answer.clone()) {
+            Outcome::Unreachable(_) | Outcome::Unknown(_) => true,
+            Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => false,
+            Outcome::Refused { .. } => self.clock.now() < self.keys_end,
+            Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => false,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A granted hold: it releases itself when it is dropped.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Coordinator;
+use super::hold::Hold;
+use crate::clock::Moment;
+use crate::error::Error;
+use crate::owner::Owner;
+use crate::vote::Vote;
+
+/// One hold of one lease.
+pub(crate) struct Grant {
+    engine: Arc<Coordinator>,
+    hold: Arc<Hold>,
+    generation: u64,
+    votes: Arc<[Vote]>,
+    given_back: bool,
+}
+
+impl Grant {
+    pub(super) fn new(
+        engine: Arc<Coordinator>,
+        hold: Arc<Hold>,
+        generation: u64,
+        votes: Arc<[Vote]>,
+    ) -> Self {
+        Self { engine, hold, generation, votes, given_back: false }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.hold.name
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.hold.owner
+    }
+
+    pub(crate) fn votes(&self) -> &[Vote] {
+        &self.votes
+    }
+
+    /// When the lease ends; the origin of time if it is over.
+    pub(crate) fn deadline(&self) -> Moment {
+        self.hold.deadline(self.generation)
+    }
+
+    /// What is left of the lease at this moment.
+    pub(crate) fn remaining(&self) -> Duration {
+        self.deadline().since(self.engine.clock.now())
+    }
+
+    pub(crate) async fn extend(&self, ttl: Duration) -> Result<(), Error> {
+        self.engine.extend(&self.hold, self.generation, ttl).await
+    }
+
+    /// Releases, and says how it went. Dropping the future before it was polled leaves the release to the grant's own
+    /// drop; later it goes on by itself.
+    pub(crate) async fn release(mut self) -> Result<(), Error> {
+        self.given_back = true;
+        self.engine.release(&self.hold, self.generation).await
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        if !self.given_back {
+            self.engine.release_in_background(&self.hold, self.generation);
+        }
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant")
+            .field("name", &self.hold.name)
+            .field("owner", &self.hold.owner)
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! The engine: rounds on all masters, quorum, leases, and the clean-up behind them. One implementation for every lock
+//! kind; it knows neither Redis nor Lua.
+//!
+//! A round is `round.rs`; whether it is decided is `quorum.rs`; what its votes mean is `verdict.rs`. The operations,
+//! a file each, are [`acquire`](Coordinator::acquire), [`extend`](Coordinator::extend),
+//! [`release`](Coordinator::release) and [`inspect`](Coordinator::inspect). They run as tasks on the client's own
+//! runtime, so that a caller that goes away leaves nothing half done.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::config::{DEFAULT_TIMEOUT, Settings};
+use crate::error::Error;
+use crate::master::Master;
+use crate::owner::Owner;
+use crate::random::Random;
+
+mod acquire;
+mod clean_up;
+mod extend;
+mod grant;
+mod hold;
+mod inspect;
+mod kind;
+mod quorum;
+mod release;
+mod reply;
+mod round;
+mod verdict;
+
+pub(crate) use acquire::Request;
+pub(crate) use grant::Grant;
+pub(crate) use kind::{Errand, Kind, Operation};
+pub(crate) use quorum::quorum;
+pub(crate) use verdict::holder;
+
+/// One client's engine.
+pub(crate) struct Coordinator {
+    masters: Vec<Arc<dyn Master>>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    settings: Settings,
+    runtime: tokio::runtime::Handle,
+    tasks: TaskTracker,
+    client: Uuid,
+    /// The last number given to an owner.
+    owners: AtomicU64,
+    /// The last number given to a round.
+    rounds: AtomicU64,
+    holds: hold::Registry,
+}
+
+impl Coordinator {
+    pub(crate) fn new(
+        masters: Vec<Arc<dyn Master>>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        settings: Settings,
+        runtime: tokio::runtime::Handle,
+    ) -> Arc<Self> {
+        let client = uuid::Builder::from_random_bytes(
+            (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_ne_bytes(),
+        );
+        Arc::new(Self {
+            masters,
+            clock,
+            random,
+            settings,
+            runtime,
+            tasks: TaskTracker::new(),
+            client: client.into_uuid(),
+            owners: AtomicU64::new(0),
+            rounds: AtomicU64::new(0),
+            holds: hold::Registry::default(),
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn client(&self) -> Uuid {
+        self.client
+    }
+
+    /// An owner that was never given out before.
+    pub(crate) fn fresh_owner(&self) -> Owner {
+        Owner::new(self.client, self.owners.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// A round number above all before.
+    fn next_round(&self) -> u64 {
+        self.rounds.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How long a master has to answer where no TTL sets a shorter time.
+    fn timeout(&self) -> Duration {
+        self.settings.timeout.unwrap_or(DEFAULT_TIMEOUT)
+    }
+
+    /// Runs `operation` to its end on the client's own runtime, whether or not the caller still waits for it.
+    async fn run<T, F>(self: &Arc<Self>, operation: impl FnOnce(Arc<Self>) -> F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let operation = operation(self.clone());
+        self.spawn(async move {
+            let _ = reply.send(operation.await); // the caller may have gone
+        });
+        answer.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Refuses operations after the client was shut down; releases go on.
+    fn open(&self) -> Result<(), Error> {
+        if self.tasks.is_closed() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn_on(task, &self.runtime);
+    }
+
+    /// Lets the votes of a decided round come in behind the caller's back. Nothing waits for these.
+    fn let_finish(&self, mut round: round::Round) {
+        self.runtime.spawn(async move { round.finish().await });
+    }
+
+    /// Takes no more operations, and resolves when every one under way and every clean-up is done.
+    pub(crate) async fn close(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// How many operations and clean-ups are under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+}
+
+impl fmt::Debug for Coordinator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { masters, settings, client, .. } = self;
+        f.debug_struct("Coordinator")
+            .field("client", client)
+            .field("masters", masters)
+            .field("settings", settings)
+            .finish_non_exhaustive()
+    }
+}

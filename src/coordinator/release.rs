@@ -1,0 +1,126 @@
+//! Release: give back one hold, and with the last one the lock.
+
+use std::sync::Arc;
+
+use super::clean_up::Effort;
+use super::hold::{Count, Hold};
+use super::kind::Kind;
+use super::quorum::{Decision, surely_lost};
+use super::round::{Answer, Round};
+use super::{Coordinator, verdict};
+use crate::config::check_name;
+use crate::error::Error;
+use crate::owner::Owner;
+use crate::vote::Outcome;
+
+/// A round number that no round of a client reaches, and that Lua's numbers hold exactly: 2^53 - 1.
+const LAST_ROUND: u64 = (1 << 53) - 1;
+
+impl Coordinator {
+    /// Gives back one hold of the lease of `generation`. Once it has begun it runs to its end: what it has to tell the
+    /// masters it tells them, whether or not the caller waits.
+    pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
+        let hold = hold.clone();
+        self.run(|engine| async move { engine.release_now(&hold, Some(generation)).await }).await
+    }
+
+    /// The same, for a guard that is dropped: from any thread, at once, with nobody to tell how it went.
+    pub(crate) fn release_in_background(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) {
+        let (engine, hold) = (self.clone(), hold.clone());
+        self.spawn(async move {
+            if let Err(error) = engine.release_now(&hold, Some(generation)).await {
+                tracing::debug!(name = &*hold.name, %error, "a dropped guard was not released on a quorum");
+            }
+        });
+    }
+
+    /// Gives back one hold of `owner`, whichever guard it is out with.
+    pub(crate) async fn release_by_owner(
+        self: &Arc<Self>,
+        name: Arc<str>,
+        owner: Owner,
+    ) -> Result<(), Error> {
+        check_name(&name)?;
+        let Some(hold) = self.holds.find(&name, owner) else {
+            return Err(Error::NotHeld { name, owner, votes: Arc::new([]) });
+        };
+        self.run(|engine| async move { engine.release_now(&hold, None).await }).await
+    }
+
+    async fn release_now(&self, hold: &Arc<Hold>, generation: Option<u64>) -> Result<(), Error> {
+        let mut count = hold.turn.lock().await;
+        let lost = || Error::Lost { name: hold.name.clone(), votes: Arc::new([]) };
+        let lease = hold.lease();
+        if count.holds == 0 {
+            let votes = Arc::new([]);
+            return Err(Error::NotHeld { name: hold.name.clone(), owner: hold.owner, votes });
+        }
+        if generation.is_some_and(|generation| generation != lease.generation) {
+            return Err(lost()); // another lease of the same owner began since
+        }
+        let answers = self.give_back(hold, &mut count);
+        drop(count);
+        let mut round = Round::new(&self.clock, &self.masters, answers.into_iter());
+        if round.sent >= lease.deadline {
+            return Err(lost());
+        }
+        match round.decision().await {
+            Decision::Granted => Ok(()),
+            _ => Err(verdict::not_ours(&hold.name, round.votes())),
+        }
+    }
+
+    fn give_back(&self, hold: &Hold, count: &mut Count) -> Vec<Answer> {
+        count.holds -= 1;
+        if count.holds == 0 {
+            count.give_up();
+            hold.end();
+        }
+        let effort = |place| Some(if count.touched(place) { Effort::UntilDone } else { Effort::Once });
+        let answers = self.mirror(hold, count.holds, count.keys_end, effort);
+        if count.holds == 0 {
+            count.touched = 0;
+        }
+        answers
+    }
+
+    /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
+    /// within its time-out.
+    pub(crate) async fn break_lock(
+        self: &Arc<Self>,
+        name: Arc<str>,
+        owner: Owner,
+        kind: &'static dyn Kind,
+    ) -> Result<(), Error> {
+        check_name(&name)?;
+        self.open()?;
+        self.run(|engine| async move {
+            if let Some(hold) = engine.holds.find(&name, owner) {
+                hold.turn.lock().await.give_up(); // one of our own
+                hold.end();
+            }
+            let keys = (engine.settings.key(&name), engine.settings.channel(&name));
+            let hold = Hold::new(name, keys, owner, kind);
+            let errand = kind.release(&hold.operation(0, std::time::Duration::ZERO, LAST_ROUND));
+            let mut round = engine.ask_all(&errand);
+            round.finish().await;
+            broken(&hold, &round)
+        })
+        .await
+    }
+}
+
+fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
+    let count = |wanted: fn(&Outcome) -> bool| round.outcomes().filter(|outcome| wanted(outcome)).count();
+    let masters = round.outcomes().count();
+    let released = count(|outcome| *outcome == Outcome::Granted);
+    let not_theirs = count(Outcome::is_definite_no);
+    let name = &hold.name;
+    if surely_lost(masters, released + not_theirs) && released > 0 {
+        Ok(()) // a quorum can no longer be this owner's
+    } else if surely_lost(masters, not_theirs) {
+        Err(Error::NotHeld { name: name.clone(), owner: hold.owner, votes: round.votes() })
+    } else {
+        Err(verdict::no_quorum(name, round.votes(), false))
+    }
+}

@@ -1,0 +1,85 @@
+//! Reads what a script replied: one master's vote on one operation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::master::{Failure, Value};
+use crate::vote::{Outcome, Refusal};
+
+/// The outcome of the only operation of a call.
+pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
+    match answer {
+        Ok(value) => value
+            .list()
+            .and_then(|replies| replies.first())
+            .and_then(Value::list)
+            .and_then(read)
+            .unwrap_or_else(|| refused(Refusal::Other, format!("a reply of an unknown form: {value:?}"))),
+        Err(Failure::Refused { reason, detail }) => Outcome::Refused { reason, detail },
+        Err(Failure::Unreachable(why)) => Outcome::Unreachable(why),
+        Err(Failure::Unknown(silence)) => Outcome::Unknown(silence),
+    }
+}
+
+fn read(reply: &[Value]) -> Option<Outcome> {
+    let text = |i: usize| reply.get(i).and_then(Value::text);
+    match &**text(0)? {
+        "granted" => Some(Outcome::Granted),
+        "absent" => Some(Outcome::Absent),
+        "held" => {
+            let left = reply.get(3).and_then(Value::int)?;
+            Some(Outcome::Held {
+                owner: text(1)?.clone(),
+                count: reply.get(2).and_then(Value::int)?.try_into().ok()?,
+                remaining: u64::try_from(left).ok().map(Duration::from_millis),
+            })
+        }
+        "stale" => Some(refused(Refusal::Stale, format!("round {} was here first", text(1)?))),
+        "refused" => match Failure::from_error_reply(text(1)?) {
+            Failure::Refused { reason, detail } => Some(Outcome::Refused { reason, detail }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn refused(reason: Refusal, detail: String) -> Outcome {
+    Outcome::Refused { reason, detail: Arc::from(detail) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(words: &[&str]) -> Outcome {
+        let words = words.iter().map(|word| match word.parse() {
+            Ok(number) => Value::Int(number),
+            Err(_) => Value::Text((*word).into()),
+        });
+        outcome(Ok(Value::List(vec![Value::List(words.collect())])))
+    }
+
+    #[test]
+    fn every_word_of_the_scripts_is_read() {
+        assert_eq!(reply(&["granted"]), Outcome::Granted);
+        assert_eq!(reply(&["absent"]), Outcome::Absent);
+        let held = |remaining| Outcome::Held { owner: "x:1".into(), count: 2, remaining };
+        assert_eq!(reply(&["held", "x:1", "2", "1500"]), held(Some(Duration::from_millis(1500))));
+        assert_eq!(reply(&["held", "x:1", "2", "-1"]), held(None));
+        let refusal = |words: &[&str]| match reply(words) {
+            Outcome::Refused { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refusal(&["refused", "WRONGTYPE x"]), Refusal::WrongType);
+        assert_eq!(refusal(&["refused", "OOM x"]), Refusal::OutOfMemory);
+    }
+
+    #[test]
+    fn what_no_script_says_is_no_vote() {
+        for words in [&["maybe"][..], &[], &["held"], &["held", "x", "y", "z"]] {
+            assert!(matches!(reply(words), Outcome::Refused { reason: Refusal::Other, .. }), "{words:?}");
+        }
+        assert!(matches!(outcome(Ok(Value::Nil)), Outcome::Refused { .. }));
+        assert!(matches!(outcome(Ok(Value::List(vec![]))), Outcome::Refused { .. }));
+    }
+}

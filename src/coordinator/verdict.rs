@@ -1,0 +1,103 @@
+//! What the votes of a denied round mean to the caller: pure.
+
+use std::sync::Arc;
+
+use super::quorum::{quorum, surely_lost};
+use crate::error::{Error, Holder};
+use crate::vote::{Outcome, Vote};
+
+/// The error of a round in which no quorum granted: held by another where enough masters were able to vote, and
+/// otherwise no quorum.
+pub(crate) fn denied(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
+    let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
+    match holder(&votes) {
+        Some(holder) if able >= quorum(votes.len()) => Error::Held { name: name.clone(), holder, votes },
+        _ => no_quorum(name, votes, false),
+    }
+}
+
+/// The error of an extend or a release that no quorum granted: lost where that is certain, and otherwise no quorum.
+pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
+    let not_yours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
+    if surely_lost(votes.len(), not_yours) {
+        Error::Lost { name: name.clone(), votes }
+    } else {
+        no_quorum(name, votes, false)
+    }
+}
+
+/// Too few granted, or they granted too late.
+pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Error {
+    let granted = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
+    Error::NoQuorum { name: name.clone(), granted, needed: quorum(votes.len()), late, votes }
+}
+
+/// The owner that most masters name.
+pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
+    let mut holders: Vec<Holder> = Vec::new();
+    for vote in votes {
+        let Outcome::Held { owner, remaining, .. } = &vote.outcome else { continue };
+        match holders.iter_mut().find(|known| known.owner == *owner) {
+            Some(known) => {
+                known.masters += 1;
+                known.remaining = known.remaining.zip(*remaining).map(|(a, b)| a.max(b));
+            }
+            None => {
+                holders.push(Holder { owner: owner.clone(), masters: 1, remaining: *remaining });
+            }
+        }
+    }
+    // The first of equals, so that everybody who sees the same votes names the same holder.
+    holders.into_iter().rev().max_by_key(|holder| holder.masters)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::vote::Silence;
+
+    fn votes(outcomes: &[Outcome]) -> Arc<[Vote]> {
+        let vote = |outcome: &Outcome| Vote {
+            master: "m".into(),
+            outcome: outcome.clone(),
+            latency: Duration::ZERO,
+        };
+        outcomes.iter().map(vote).collect()
+    }
+
+    fn held(owner: &str, ms: u64) -> Outcome {
+        Outcome::Held { owner: owner.into(), count: 1, remaining: Some(Duration::from_millis(ms)) }
+    }
+
+    const DEAD: Outcome = Outcome::Unknown(Silence::TimedOut);
+
+    #[test]
+    fn held_needs_a_quorum_that_can_vote() {
+        let name = Arc::from("n");
+        let error = denied(&name, votes(&[DEAD, DEAD, held("a", 1), held("a", 5), Outcome::Granted]));
+        let Error::Held { holder, .. } = error else { panic!("{error}") };
+        assert_eq!((&*holder.owner, holder.masters), ("a", 2));
+        assert_eq!(holder.remaining, Some(Duration::from_millis(5)));
+
+        let error = denied(&name, votes(&[DEAD, DEAD, DEAD, held("a", 1), Outcome::Granted]));
+        assert!(matches!(error, Error::NoQuorum { granted: 1, needed: 3, late: false, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_split_vote_names_whoever_has_most() {
+        let votes = votes(&[held("b", 1), held("a", 1), held("a", 1), held("b", 1), Outcome::Granted]);
+        assert_eq!(&*holder(&votes).unwrap().owner, "b");
+        assert_eq!(holder(&votes[1..4]).unwrap().masters, 2);
+    }
+
+    #[test]
+    fn lost_needs_more_than_the_masters_a_quorum_can_spare() {
+        let name = Arc::from("n");
+        let error = not_ours(&name, votes(&[Outcome::Absent, held("a", 1), DEAD, Outcome::Granted, DEAD]));
+        assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+        let error = not_ours(&name, votes(&[Outcome::Absent, held("a", 1), Outcome::Absent, DEAD, DEAD]));
+        assert!(matches!(error, Error::Lost { .. }), "{error}");
+    }
+}

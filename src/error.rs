@@ -1,0 +1,276 @@
+//! What can go wrong, split by what a caller would do next.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::owner::Owner;
+use crate::vote::{Listed, Vote};
+
+/// Why an operation did not do what it was asked to. Each kind calls for something else from the caller, and each that
+/// comes of a round carries every master's [`Vote`].
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another owner has the lock, or enough masters to deny it. Come back later.
+    #[error("lock {name:?} is {holder} [{}]", Listed(votes))]
+    Held {
+        /// The lock's name.
+        name: Arc<str>,
+        /// Who has it.
+        holder: Holder,
+        /// Every master's part in the round.
+        votes: Arc<[Vote]>,
+    },
+
+    /// Too few masters can vote at all: they are out of reach, silent or refusing. Look at the masters.
+    #[error("no quorum for lock {name:?}: {granted} of the {needed} masters needed granted it{} [{}]",
+        if *late { ", and only when the lease had ended already" } else { "" }, Listed(votes))]
+    NoQuorum {
+        /// The lock's name.
+        name: Arc<str>,
+        /// How many masters did what was asked before the round was decided.
+        granted: usize,
+        /// How many would have had to.
+        needed: usize,
+        /// A quorum granted, but too late for any of the lease to be left: the TTL is too short for these masters.
+        late: bool,
+        /// Every master's part in the round.
+        votes: Arc<[Vote]>,
+    },
+
+    /// The wait budget ran out while others had the lock.
+    #[error(
+        "waited {waited:.1?} for lock {name:?} in {attempts} attempts; it is {holder} [{}]",
+        Listed(votes)
+    )]
+    WaitTimedOut {
+        /// The lock's name.
+        name: Arc<str>,
+        /// How long the acquire waited.
+        waited: Duration,
+        /// How many rounds it tried.
+        attempts: u32,
+        /// Who had it in the last of them.
+        holder: Holder,
+        /// Every master's part in the last round.
+        votes: Arc<[Vote]>,
+    },
+
+    /// The lease ended, or a majority of the masters say that this owner does not hold the lock. Somebody else may
+    /// have held it meanwhile: stop what the lock protects.
+    #[error("lock {name:?} was lost: {}", if votes.is_empty() { Lost::Expired } else { Lost::Told(votes) })]
+    Lost {
+        /// The lock's name.
+        name: Arc<str>,
+        /// Every master's part in the round that found it lost; empty when the clock found it.
+        votes: Arc<[Vote]>,
+    },
+
+    /// A release of a lock that this owner does not hold, or by more holds than it has. It is a bug in the caller.
+    #[error("lock {name:?} is not held by {owner}{}{}{}", if votes.is_empty() { "" } else { " [" }, Listed(votes),
+        if votes.is_empty() { "" } else { "]" })]
+    NotHeld {
+        /// The lock's name.
+        name: Arc<str>,
+        /// Who does not hold it.
+        owner: Owner,
+        /// Every master's part in the round; empty when this process knew without asking.
+        votes: Arc<[Vote]>,
+    },
+
+    /// The input was refused before anything was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+
+    /// The client was shut down.
+    #[error("the client was shut down")]
+    Closed,
+
+    /// The client's shutdown came to its deadline before every release had reached the masters. What is left goes on
+    /// in the background while the process lives, and dies with its TTL otherwise.
+    #[error("{under_way} operations were still under way when the shutdown's {deadline:?} were over")]
+    Unflushed {
+        /// How many were left.
+        under_way: usize,
+        /// The time that was given.
+        deadline: Duration,
+    },
+
+    /// The background thread could not be started.
+    #[error("the background thread could not be started")]
+    Start(#[source] Arc<io::Error>),
+}
+
+impl Error {
+    /// Every master's part in the round that failed; empty where there was none.
+    pub fn votes(&self) -> &[Vote] {
+        match self {
+            Self::Held { votes, .. }
+            | Self::NoQuorum { votes, .. }
+            | Self::WaitTimedOut { votes, .. }
+            | Self::Lost { votes, .. }
+            | Self::NotHeld { votes, .. } => votes,
+            Self::Invalid(_) | Self::Closed | Self::Unflushed { .. } | Self::Start(_) => &[],
+        }
+    }
+
+    /// Who has the lock, where that is why the operation failed.
+    pub fn holder(&self) -> Option<&Holder> {
+        match self {
+            Self::Held { holder, .. } | Self::WaitTimedOut { holder, .. } => Some(holder),
+            _ => None,
+        }
+    }
+}
+
+enum Lost<'a> {
+    Expired,
+    Told(&'a [Vote]),
+}
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired => f.write_str("its lease ended"),
+            Self::Told(votes) => write!(f, "the masters say so [{}]", Listed(votes)),
+        }
+    }
+}
+
+/// Who has a lock, as the votes of a round tell: the owner that most masters name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holder {
+    /// The owner as it stands on the masters.
+    pub owner: Arc<str>,
+    /// How many masters named it before the round was decided.
+    pub masters: usize,
+    /// The longest that any of them will keep its key, or `None` when one never expires.
+    pub remaining: Option<Duration>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { owner, masters, remaining } = self;
+        match remaining {
+            Some(left) => write!(f, "held by {owner} for at most {left:?} more ({masters} masters say so)"),
+            None => write!(f, "held by {owner} with no expiry ({masters} masters say so)"),
+        }
+    }
+}
+
+/// Input that was refused, with its value and the limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Invalid {
+    /// An empty lock name.
+    #[error("the lock's name is empty; it must have 1 to {limit} bytes")]
+    EmptyName {
+        /// The most bytes a name may have.
+        limit: usize,
+    },
+    /// A lock name that is too long.
+    #[error("the lock's name has {length} bytes; at most {limit} are allowed (it begins {name:?})")]
+    LongName {
+        /// How the name begins.
+        name: String,
+        /// Its length in bytes.
+        length: usize,
+        /// The most bytes a name may have.
+        limit: usize,
+    },
+    /// A TTL outside of its limits.
+    #[error("a TTL of {ttl:?} is not within {min:?} and {max:?}")]
+    Ttl {
+        /// The TTL asked for.
+        ttl: Duration,
+        /// The shortest TTL.
+        min: Duration,
+        /// The longest TTL.
+        max: Duration,
+    },
+    /// A per-master time-out that is zero, or not below the TTL.
+    #[error("a per-master time-out of {timeout:?} must be above zero and below the TTL of {ttl:?}")]
+    Timeout {
+        /// The time-out asked for.
+        timeout: Duration,
+        /// The TTL it has to be below.
+        ttl: Duration,
+    },
+    /// A wait budget that is too long.
+    #[error("a wait of {wait:?} is above the limit of {max:?}")]
+    Wait {
+        /// The wait asked for.
+        wait: Duration,
+        /// The longest wait.
+        max: Duration,
+    },
+    /// No master was given.
+    #[error("no masters: give 1 to {limit} of them")]
+    NoMasters {
+        /// The most masters.
+        limit: usize,
+    },
+    /// Too many masters were given.
+    #[error("{count} masters: at most {limit} are allowed")]
+    TooManyMasters {
+        /// How many were given.
+        count: usize,
+        /// The most masters.
+        limit: usize,
+    },
+    /// The same server was given twice. It would have two votes.
+    #[error("master {master} is listed twice; each must be an independent server")]
+    DuplicateMaster {
+        /// The server, without user and password.
+        master: String,
+    },
+    /// A master's URL that cannot be used.
+    #[error(
+        "master URL {url:?}: {why}; the form is redis://[user:password@]host[:port][/database], or rediss://, \
+         valkey://, valkeys://, or unix:///path?db=..&user=..&pass=.."
+    )]
+    Url {
+        /// The URL, without user and password.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A key prefix that is too long, or has braces (they would move the keys to another cluster slot).
+    #[error("key prefix {prefix:?} must have at most {limit} bytes and no braces")]
+    Prefix {
+        /// The prefix asked for.
+        prefix: String,
+        /// The most bytes it may have.
+        limit: usize,
+    },
+    /// A certificate that cannot be read.
+    #[error("TLS root certificates: {why}")]
+    Certificate {
+        /// What is wrong.
+        why: String,
+    },
+    /// Text that is not an owner.
+    #[error("{0:?} is not an owner; the form is the client's UUID, a colon and a number")]
+    Owner(String),
+    /// An owner that another client made. Its holds are counted there, so it cannot take part here.
+    #[error("owner {owner} belongs to another client; this client can only break its locks, not share them")]
+    ForeignOwner {
+        /// The owner.
+        owner: Owner,
+    },
+    /// An operation that needs an owner was given none.
+    #[error("no owner was named: name one with owned_by, or run inside an owner's scope")]
+    NoOwner,
+}
+
+/// The start of a text, short enough for an error message.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MOST: usize = 64;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

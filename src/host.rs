@@ -1,0 +1,72 @@
+//! The background I/O thread: where a client's engine and connections run.
+
+use std::io;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio_util::sync::CancellationToken;
+
+use crate::coordinator::Coordinator;
+
+/// How long the engine goes on after the last handle was dropped, to tell the masters what they have to hear.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// How long the drop of the last handle waits for that, so that a program which ends right afterwards has released.
+/// Masters that answer do so much sooner.
+const LAST_WORD: Duration = Duration::from_millis(250);
+
+/// A runtime for the engine, on a thread of its own or lent by the user.
+#[derive(Debug)]
+pub(crate) struct Host {
+    runtime: Handle,
+    stop: CancellationToken,
+    /// Hears, by being hung up, that the thread is done.
+    ended: Option<Mutex<mpsc::Receiver<()>>>,
+}
+
+impl Host {
+    /// A thread of its own: the engine runs whatever the user's runtimes do, or whether there are any.
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let (alive, ended) = mpsc::channel();
+        std::thread::Builder::new().name("quorate-io".into()).spawn(move || {
+            runtime.block_on(stopped.cancelled());
+            runtime.shutdown_background();
+            drop(alive);
+        })?;
+        Ok(Self { runtime: handle, stop, ended: Some(Mutex::new(ended)) })
+    }
+
+    /// A runtime that somebody else drives, in a simulation say.
+    pub(crate) fn on(runtime: Handle) -> Self {
+        Self { runtime, stop: CancellationToken::new(), ended: None }
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Cancelled when everything on this host has to end.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Lets `engine` finish what it has begun, and then ends. Waits for it a moment if there is anything.
+    pub(crate) fn wind_up(&self, engine: Arc<Coordinator>) {
+        let busy = engine.under_way() > 0;
+        let stop = self.stop.clone();
+        self.runtime.spawn(async move {
+            let _ = tokio::time::timeout(LINGER, engine.close()).await; // what is left dies with its TTL
+            stop.cancel();
+        });
+        if let (true, Some(ended)) = (busy, &self.ended) {
+            let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = ended.recv_timeout(LAST_WORD); // it never sends: the end is a hang-up, or the time is up
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! How long a granted acquire may be trusted: pure arithmetic.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+
+/// What a lease loses to clocks that run at different rates: a hundredth of the TTL, and 2 ms because Redis counts in
+/// whole milliseconds and expires a key up to one late.
+///
+/// Source: <https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/>, "clock drift"; the numbers are
+/// those of Redlock's first implementation and of most since.
+pub(crate) fn drift(ttl: Duration) -> Duration {
+    ttl / 100 + Duration::from_millis(2)
+}
+
+/// When a lease ends: counted from `sent`, the moment before the round that a quorum granted was sent, because no
+/// key's TTL can have begun earlier.
+pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
+    sent + ttl.saturating_sub(drift(ttl))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_drift_of_ten_seconds_is_102_ms() {
+        assert_eq!(drift(Duration::from_secs(10)), Duration::from_millis(102));
+    }
+
+    proptest! {
+        /// Invariant 1: a lease ends before its keys do, even if the masters' clocks run a hundredth faster.
+        #[test]
+        fn a_lease_ends_before_its_keys(sent in 0u64..1 << 40, ttl in 10u64..=86_400_000) {
+            let sent = Moment::from_origin(Duration::from_millis(sent));
+            let ttl = Duration::from_millis(ttl);
+            let fastest_expiry = sent + ttl.mul_f64(1.0 / 1.01);
+            prop_assert!(deadline(sent, ttl) < fastest_expiry);
+            prop_assert!(deadline(sent, ttl) > sent);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A distributed lock that is held when a majority of N independent Redis masters say so.
+//!
+//! ```
+//! # quorate_testkit::doc(|masters| async move {
+//! use quorate::Redlock;
+//!
+//! let redlock = Redlock::builder().masters(masters).build()?; // redis://10.0.0.1, redis://10.0.0.2, ...
+//! let guard = redlock.lock("invoice:42").acquire().await?;
+//! // ... nobody else has invoice:42 for guard.remaining() ...
+//! guard.release().await?; // or drop it: released in the background
+//! # Ok::<(), Box<dyn std::error::Error>>(()) });
+//! ```
+//!
+//! One acquire is one script, sent to all masters at once (a round, as in [Redlock]). It returns with the vote of the
+//! master that completes the majority, and never waits for a slow or dead one. What it leaves on the masters when it
+//! fails, is cancelled or cannot be heard, is cleaned up behind its back.
+//!
+//! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
+//! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
+//! - [`config`] has the limits and defaults, with their reasons; [`seam`] what a simulator replaces.
+//!
+//! # What it promises
+//!
+//! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, as long as the masters keep their keys
+//! for the TTL by their own clocks, to within a hundredth and 2 ms, and every client lists the same masters. A master
+//! that is restarted empty, or fails over to a replica that lags, or whose clock is stepped, forgets votes: see the
+//! README for what that means.
+//!
+//! # Features
+//!
+//! - `tls`: `rediss://` URLs, by rustls.
+//!
+//! [Redlock]: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+
+mod backoff;
+mod builder;
+mod client;
+mod clock;
+pub mod config;
+mod coordinator;
+mod error;
+mod host;
+mod lease;
+mod lock;
+mod master;
+mod owner;
+mod random;
+mod vote;
+
+pub use builder::Builder;
+pub use client::Redlock;
+pub use clock::Moment;
+pub use error::{Error, Holder, Invalid};
+pub use lock::{Guard, Inspection, Lock};
+pub use owner::Owner;
+pub use vote::{Outcome, Refusal, Silence, Vote};
+
+/// What a simulator or a test replaces: time, randomness and the masters.
+pub mod seam {
+    pub use crate::clock::{BootClock, Clock};
+    pub use crate::master::{Call, Failure, Master, Script, Terms, Value};
+    pub use crate::random::{Random, SystemRandom};
+}

@@ -1,0 +1,253 @@
+//! The faces: what a user writes. Which lock?
+//!
+//! | you want | use | file |
+//! |---|---|---|
+//! | one holder at a time, which may re-enter | [`Redlock::lock`] | `reentrant.rs` |
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Redlock;
+use crate::coordinator::{self, Request};
+use crate::error::{Error, Holder, Invalid};
+use crate::owner::Owner;
+use crate::vote::Vote;
+
+mod guard;
+mod reentrant;
+
+pub use guard::Guard;
+use reentrant::Reentrant;
+pub(crate) use reentrant::SCRIPTS;
+
+/// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
+///
+/// Only one owner at a time has a guard. Every acquire has an owner of its own, so that two tasks exclude each other,
+/// unless one is named: with [`owned_by`](Lock::owned_by), or by [`Owner::scope`].
+#[derive(Clone, Debug)]
+#[must_use = "a lock is not held before it is acquired"]
+pub struct Lock {
+    redlock: Redlock,
+    name: Arc<str>,
+    ttl: Duration,
+    wait: Duration,
+    owner: Option<Owner>,
+}
+
+impl Lock {
+    pub(crate) fn new(redlock: Redlock, name: Arc<str>) -> Self {
+        let (ttl, wait) = (redlock.engine().settings().ttl, redlock.engine().settings().wait);
+        Self { redlock, name, ttl, wait, owner: None }
+    }
+
+    /// How long the lease lasts unless it is extended, from [`MIN_TTL`](crate::config::MIN_TTL) to
+    /// [`MAX_TTL`](crate::config::MAX_TTL). It is also how long a holder that dies blocks everybody else.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// How long [`acquire`](Lock::acquire) waits for the lock, up to [`MAX_WAIT`](crate::config::MAX_WAIT). Zero is
+    /// one try.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Who is to hold it: an owner that holds it already re-enters. See [`Redlock::owner`].
+    pub fn owned_by(mut self, owner: &Owner) -> Self {
+        self.owner = Some(*owner);
+        self
+    }
+
+    /// The lock's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Tries once: one round to all masters. Returns as soon as a majority granted, or none can.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future, at any moment, gives the lock back: every master that granted, or may still, is told so in
+    /// the background, in order behind the acquire. A master that is out of reach hears it when it is back, or its key
+    /// dies with the TTL.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can vote, both within the
+    /// per-master time-out; [`Error::Lost`] when this task was not run until the lease was over; [`Error::Invalid`]
+    /// and [`Error::Closed`] before anything is sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").try_acquire().await?;
+    /// match redlock.lock("invoice:42").try_acquire().await {
+    ///     Err(quorate::Error::Held { holder, .. }) => assert_eq!(*holder.owner, *guard.owner().to_string()),
+    ///     other => panic!("{other:?}"),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn try_acquire(&self) -> Result<Guard, Error> {
+        self.acquire_within(Duration::ZERO).await
+    }
+
+    /// Tries until the lock is granted or the [`wait`](Lock::wait) is over, pausing between the tries for up to a
+    /// tenth of a second. The last try is made when the wait ends, so it can take a per-master time-out longer.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`try_acquire`](Lock::try_acquire).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too few masters could
+    /// vote at the end, and the others of [`try_acquire`](Lock::try_acquire). With a wait of zero it is that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// # use std::time::Duration;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").ttl(Duration::from_secs(5)).acquire().await?;
+    /// assert!(guard.remaining() > Duration::from_secs(4));
+    /// let error = redlock.lock("invoice:42").wait(Duration::from_millis(20)).acquire().await.unwrap_err();
+    /// assert!(matches!(error, quorate::Error::WaitTimedOut { .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn acquire(&self) -> Result<Guard, Error> {
+        self.acquire_within(self.wait).await
+    }
+
+    async fn acquire_within(&self, wait: Duration) -> Result<Guard, Error> {
+        let request = Request {
+            name: self.name.clone(),
+            kind: &Reentrant,
+            ttl: self.ttl,
+            wait,
+            owner: self.named_owner(),
+        };
+        let grant = self.redlock.engine().acquire(request).await?;
+        Ok(Guard::new(grant, self.redlock.clone()))
+    }
+
+    /// Gives back one hold of the named owner, whichever of its guards that belongs to: for code that unlocks in
+    /// another place than it locks. That guard then has nothing left to release; where it was the last hold, it is no
+    /// longer valid either.
+    ///
+    /// # Cancel safety
+    ///
+    /// Once polled, it runs to its end in the background.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotHeld`] when the owner has no hold left in this process, and those of [`Guard::release`];
+    /// [`Error::Invalid`] when no owner is named.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let me = redlock.owner();
+    /// let lock = redlock.lock("invoice:42").owned_by(&me);
+    /// let guard = lock.acquire().await?;
+    /// lock.release().await?;
+    /// assert!(matches!(lock.release().await, Err(quorate::Error::NotHeld { .. })));
+    /// assert!(matches!(guard.release().await, Err(quorate::Error::NotHeld { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn release(&self) -> Result<(), Error> {
+        let owner = self.named_owner().ok_or(Invalid::NoOwner)?;
+        self.redlock.engine().release_by_owner(self.name.clone(), owner).await
+    }
+
+    /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock that is stuck. If
+    /// that owner still works, it is not told before it next extends or releases.
+    ///
+    /// # Cancel safety
+    ///
+    /// Once polled, it runs to its end in the background.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotHeld`] when a majority says that this owner does not have it, [`Error::NoQuorum`] when too few
+    /// masters answered to be sure that it is free, [`Error::Invalid`] and [`Error::Closed`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let stuck = redlock.lock("invoice:42").acquire().await?;
+    /// redlock.lock("invoice:42").break_from(&stuck.owner()).await?;
+    /// let free = redlock.lock("invoice:42").try_acquire().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn break_from(&self, owner: &Owner) -> Result<(), Error> {
+        self.redlock.engine().break_lock(self.name.clone(), *owner, &Reentrant).await
+    }
+
+    /// Asks every master who holds the lock, and waits for each within its time-out. The answer was true when each
+    /// master gave it, and may not be any more.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] and [`Error::Closed`]. Masters that do not answer are in the votes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// assert!(redlock.lock("invoice:42").inspect().await?.holder().is_none());
+    /// let guard = redlock.lock("invoice:42").acquire().await?;
+    /// let holder = redlock.lock("invoice:42").inspect().await?.holder().unwrap();
+    /// assert_eq!(*holder.owner, *guard.owner().to_string());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn inspect(&self) -> Result<Inspection, Error> {
+        let votes = self.redlock.engine().inspect(self.name.clone(), &Reentrant).await?;
+        Ok(Inspection { votes })
+    }
+
+    fn named_owner(&self) -> Option<Owner> {
+        self.owner.or_else(|| Owner::of_scope(self.redlock.engine().client()))
+    }
+}
+
+/// Every master's view of one lock.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    votes: Arc<[Vote]>,
+}
+
+impl Inspection {
+    /// What each master said.
+    pub fn votes(&self) -> &[Vote] {
+        &self.votes
+    }
+
+    /// How many masters a holder needs.
+    pub fn quorum(&self) -> usize {
+        coordinator::quorum(self.votes.len())
+    }
+
+    /// How many masters answered.
+    pub fn answered(&self) -> usize {
+        self.votes.iter().filter(|vote| vote.outcome.is_definite_no()).count()
+    }
+
+    /// Who holds the lock: the owner that a majority names.
+    pub fn holder(&self) -> Option<Holder> {
+        coordinator::holder(&self.votes).filter(|holder| holder.masters >= self.quorum())
+    }
+}

@@ -1,0 +1,206 @@
+//! Where a master is: its URL, read once, with the password kept out of everything that can be printed.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
+
+use crate::error::Invalid;
+
+/// A master's address and credentials. Neither `Debug` nor [`Address::name`] shows user or password.
+#[derive(Clone)]
+pub(crate) struct Address {
+    name: Arc<str>,
+    endpoint: Endpoint,
+    login: RedisConnectionInfo,
+}
+
+/// Where to connect to. Two addresses with the same endpoint are one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Tcp { host: String, port: u16, tls: bool },
+    Unix(PathBuf),
+}
+
+impl Address {
+    pub(crate) fn parse(url: &str) -> Result<Self, Invalid> {
+        let invalid = |why: &str| Invalid::Url { url: redacted(url), why: why.to_owned() };
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no scheme"))?;
+        let (plain, tls) = match scheme {
+            "redis" | "valkey" => ("redis", false),
+            "rediss" | "valkeys" => ("redis", true),
+            "unix" | "redis+unix" | "valkey+unix" => ("unix", false),
+            _ => return Err(invalid("its scheme is none of redis, rediss, valkey, valkeys and unix")),
+        };
+        if tls && cfg!(not(feature = "tls")) {
+            return Err(invalid("this build has no TLS: it needs the feature `tls`"));
+        }
+        if tls && rest.contains("#insecure") {
+            return Err(invalid("a certificate is always checked: give its root to the client instead"));
+        }
+        // TLS is ours (see dial.rs), so the parser is only shown plain URLs.
+        let info =
+            format!("{plain}://{rest}").into_connection_info().map_err(|error| invalid(&reason(&error)))?;
+        let endpoint = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => {
+                Endpoint::Tcp { host: host.to_ascii_lowercase(), port: *port, tls }
+            }
+            ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
+            _ => return Err(invalid("it is of a form that is not supported")),
+        };
+        let login = info
+            .redis_settings()
+            .clone()
+            .set_protocol(ProtocolVersion::RESP3)
+            .set_lib_name("quorate", env!("CARGO_PKG_VERSION"));
+        if login.db() < 0 {
+            return Err(invalid("its database number is negative"));
+        }
+        Ok(Self { name: endpoint.to_string().into(), endpoint, login })
+    }
+
+    /// The URL without user, password and database.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(crate) fn login(&self) -> &RedisConnectionInfo {
+        &self.login
+    }
+
+    /// Whether both are plainly the same server, whatever the database and the user.
+    pub(crate) fn same_server(&self, other: &Self) -> bool {
+        match (&self.endpoint, &other.endpoint) {
+            (Endpoint::Tcp { host: a, port: p, .. }, Endpoint::Tcp { host: b, port: q, .. }) => {
+                a == b && p == q
+            }
+            (a, b) => a == b,
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port, tls } => {
+                let scheme = if *tls { "rediss" } else { "redis" };
+                let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
+                write!(f, "{scheme}://{open}{host}{close}:{port}")
+            }
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
+        }
+    }
+}
+
+/// The parser's reason, in a sentence that follows a colon.
+fn reason(error: &redis::RedisError) -> String {
+    match error.detail() {
+        // The details of these two name the faulty part, never the credentials.
+        Some(detail) if !detail.contains('@') => detail.to_owned(),
+        _ => error.category().to_owned(),
+    }
+}
+
+/// A URL that may not be well-formed, without whatever could be a user, a password or a query in it.
+fn redacted(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    let shown = host.split(['?', '#']).next().unwrap_or("");
+    let plain = scheme.chars().all(|c| c.is_ascii_alphabetic() || c == '+');
+    let scheme = if plain { scheme } else { "***" };
+    let mut text = String::new();
+    if !scheme.is_empty() {
+        text.push_str(scheme);
+        text.push_str("://");
+    }
+    if host.len() < rest.len() {
+        text.push_str("***@");
+    }
+    text.push_str(shown);
+    if shown.len() < host.len() {
+        text.push_str("?***");
+    }
+    crate::error::excerpt(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(url: &str) -> String {
+        Address::parse(url).unwrap().name().to_string()
+    }
+
+    #[test]
+    fn every_scheme_is_read() {
+        assert_eq!(name("redis://h"), "redis://h:6379");
+        assert_eq!(name("valkey://H:7/3"), "redis://h:7");
+        assert_eq!(name("redis://[::1]:7"), "redis://[::1]:7");
+        assert_eq!(name("unix:///run/redis.sock?db=2"), "unix:///run/redis.sock");
+        if cfg!(feature = "tls") {
+            assert_eq!(name("rediss://h"), "rediss://h:6379");
+            assert_eq!(name("valkeys://h"), "rediss://h:6379");
+        } else {
+            assert!(Address::parse("rediss://h").unwrap_err().to_string().contains("feature `tls`"));
+        }
+    }
+
+    #[test]
+    fn user_password_and_database_are_read_and_never_shown() {
+        let address = Address::parse("redis://bob:s%40cret@h:7/3").unwrap();
+        assert_eq!(address.login().username(), Some("bob"));
+        assert_eq!(address.login().password(), Some("s@cret"));
+        assert_eq!(address.login().db(), 3);
+        let shown = format!("{address:?} {}", address.name());
+        assert!(!shown.contains("bob") && !shown.contains("cret"), "{shown}");
+        let address = Address::parse("unix:///s?user=bob&pass=secret&db=4").unwrap();
+        assert_eq!((address.login().password(), address.login().db()), (Some("secret"), 4));
+    }
+
+    #[test]
+    fn an_unparsable_url_is_named_without_its_password() {
+        for url in [
+            "",
+            "h:6379",
+            "http://bob:secret@h",
+            "redis://bob:secret@",
+            "redis://bob:secret@h:port",
+            "redis://bob:sec/ret@h:99999",
+            "redis://bob:secret@h/db",
+            "redis://bob:sec@ret@h:x",
+            "redis:bob:secret@h",
+            "bob:secret@h://x",
+            "unix://bob:secret@h?pass=secret",
+            "redis://h/?password=secret&protocol=9",
+            "redis://bob:secret@0.0.0.0",
+            "redis://bob:secret@h/-1",
+        ] {
+            let error = Address::parse(url).unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert!(
+                !shown.contains("secret") && !shown.contains("sec/") && !shown.contains("ret@"),
+                "{shown}"
+            );
+            assert!(!shown.contains("bob"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn one_server_is_recognised_whatever_database_or_user() {
+        let same = |a: &str, b: &str| Address::parse(a).unwrap().same_server(&Address::parse(b).unwrap());
+        assert!(same("redis://h", "redis://u:p@H:6379/5"));
+        assert!(!same("redis://h", "redis://h:6380"));
+        assert!(same("unix:///a?db=1", "unix:///a?db=2"));
+    }
+}

@@ -1,0 +1,212 @@
+//! The supervisor of one master's connection: opens it when it is first wanted, notices when it breaks or falls
+//! silent, and opens it again behind the callers' backs.
+//!
+//! ```text
+//! Idle --first call--> Connecting --opened--> Up --a call timed out--> Silent --answered--> Up
+//!                          |                   |                          |
+//!                          |   <---broke------------ or silent too long --+
+//!                          +--failed, or a caller waited too long--> Down --opened, in the background--> Up
+//! ```
+//! Callers wait in Idle and Connecting only, each within its own time-out. In Silent and Down they hear at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use super::session::{self, Driver, Identity, Roster, Session};
+use super::{Address, Dialler, Failure, Script};
+use crate::backoff::Backoff;
+use crate::clock::Clock;
+use crate::random::Random;
+
+/// How long one attempt to connect and log in may take: three times the second after which a lost SYN is sent again.
+const OPEN_LIMIT: Duration = Duration::from_secs(3);
+
+/// How long a silent connection is kept. While it stands, what was sent on it is cleaned up in order behind it.
+const SILENCE_LIMIT: Duration = Duration::from_secs(5);
+
+/// A connection that lived this long was sound, so the next attempt is made at once.
+const SOUND: Duration = Duration::from_secs(1);
+
+/// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
+const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// What is known of the connection.
+#[derive(Clone)]
+enum State {
+    /// Nobody has called yet.
+    Idle,
+    /// It is being opened, and nothing is known against it.
+    Connecting,
+    /// It is open, and answers.
+    Up(Session),
+    /// It is open, and a call on it was not answered in time.
+    Silent(Session),
+    /// It cannot be opened, and why.
+    Down(Arc<str>),
+}
+
+/// The connection to one master, shared by its callers and its supervisor.
+pub(crate) struct Link {
+    state: watch::Sender<State>,
+    wanted: Notify,
+    overdue: Notify,
+}
+
+/// What the supervisor needs to open a session.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) address: Address,
+    pub(crate) dialler: Dialler,
+    pub(crate) scripts: &'static [&'static Script],
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+}
+
+impl Link {
+    pub(crate) fn new() -> Self {
+        Self { state: watch::Sender::new(State::Idle), wanted: Notify::new(), overdue: Notify::new() }
+    }
+
+    /// The session to send a vote on. Waits while the connection is being opened; a master that is known to be out of
+    /// reach answers at once.
+    pub(crate) async fn for_vote(&self) -> Result<Session, Failure> {
+        self.settled(|state| match state {
+            State::Silent(_) => Some(Err(Failure::Unreachable("it does not answer".into()))),
+            state => decided(state),
+        })
+        .await
+    }
+
+    /// The session to send a clean-up on: the same, but a silent one will do, for what it undoes was sent on it.
+    pub(crate) async fn for_clean_up(&self) -> Result<Session, Failure> {
+        self.settled(|state| match state {
+            State::Silent(session) => Some(Ok(session.clone())),
+            state => decided(state),
+        })
+        .await
+    }
+
+    /// Resolves when the master is connected and answers.
+    pub(crate) async fn ready(&self) {
+        self.want();
+        // The sender lives in `self`, so this cannot fail while `self` is borrowed.
+        let _ = self.state.subscribe().wait_for(|state| matches!(state, State::Up(_))).await;
+    }
+
+    /// A caller's time was up before the connection was there: the next callers do not wait for it.
+    pub(crate) fn not_opened_in(&self, timeout: Duration) -> Failure {
+        let why: Arc<str> = format!("no connection within {timeout:?}").into();
+        self.state.send_if_modified(|state| {
+            let waited = matches!(state, State::Connecting);
+            if waited {
+                *state = State::Down(why.clone());
+            }
+            waited
+        });
+        Failure::Unreachable(why)
+    }
+
+    /// A call was not answered in time: the next callers do not wait until the master has caught up.
+    pub(crate) fn unanswered(&self) {
+        self.state.send_if_modified(|state| {
+            let State::Up(session) = state else { return false };
+            *state = State::Silent(session.clone());
+            true
+        });
+        self.overdue.notify_one();
+    }
+
+    async fn settled<T>(&self, decide: impl Fn(&State) -> Option<T>) -> T {
+        if let Some(decision) = decide(&self.state.borrow()) {
+            return decision;
+        }
+        self.want();
+        let mut states = self.state.subscribe();
+        loop {
+            if let Some(decision) = decide(&states.borrow_and_update()) {
+                return decision;
+            }
+            let _ = states.changed().await; // as in `ready`
+        }
+    }
+
+    fn want(&self) {
+        let woken = self.state.send_if_modified(|state| {
+            let idle = matches!(state, State::Idle);
+            if idle {
+                *state = State::Connecting;
+            }
+            idle
+        });
+        if woken {
+            self.wanted.notify_one();
+        }
+    }
+
+    /// Keeps the connection, for ever.
+    pub(crate) async fn supervise(&self, parts: &Parts) {
+        self.wanted.notified().await;
+        let master = &**parts.address.name();
+        let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
+        let mut predecessor: Option<Identity> = None;
+        loop {
+            let began = parts.clock.now();
+            let why = match open(parts, predecessor.as_ref()).await {
+                Ok((session, driver)) => {
+                    tracing::debug!(master, "connected");
+                    predecessor = session.identity().cloned().or(predecessor);
+                    self.state.send_replace(State::Up(session.clone()));
+                    let why = self.serve(session, driver).await;
+                    tracing::debug!(master, why, "connection lost");
+                    if parts.clock.now().since(began) > SOUND {
+                        backoff.reset();
+                        self.state.send_replace(State::Connecting);
+                        continue;
+                    }
+                    why.to_owned()
+                }
+                Err(why) => why,
+            };
+            tracing::debug!(master, why, "unreachable");
+            self.state.send_replace(State::Down(why.into()));
+            tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
+        }
+    }
+
+    /// Drives an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
+    async fn serve(&self, session: Session, mut driver: Driver) -> &'static str {
+        const BROKE: &str = "the connection broke";
+        loop {
+            tokio::select! {
+                () = &mut driver => return BROKE,
+                () = self.overdue.notified() => {}
+            }
+            tokio::select! {
+                () = &mut driver => return BROKE,
+                answered = session.ping() => if !answered { return BROKE },
+                () = tokio::time::sleep(SILENCE_LIMIT) => return "it did not answer for too long",
+            }
+            self.state.send_replace(State::Up(session.clone()));
+        }
+    }
+}
+
+fn decided(state: &State) -> Option<Result<Session, Failure>> {
+    match state {
+        State::Idle | State::Connecting => None,
+        State::Up(session) | State::Silent(session) => Some(Ok(session.clone())),
+        State::Down(why) => Some(Err(Failure::Unreachable(why.clone()))),
+    }
+}
+
+async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
+    let Parts { address, dialler, scripts, roster, .. } = parts;
+    let session = session::open(address, dialler, scripts, roster, predecessor);
+    match tokio::time::timeout(OPEN_LIMIT, session).await {
+        Ok(opened) => opened,
+        Err(_) => Err(format!("no connection within {OPEN_LIMIT:?}")),
+    }
+}

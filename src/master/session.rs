@@ -1,0 +1,180 @@
+//! One physical connection to a master: its set-up, and calls on it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisError, ServerError};
+
+use super::{Address, Call, Dialler, Failure, Script, Value};
+use crate::vote::Silence;
+
+/// How many calls may wait for a socket that takes no more. Further callers queue in order behind these.
+const WAITING_CALLS: usize = 1024;
+
+/// Moves the bytes of a session. When it ends, or is dropped, the connection is gone and every call in flight fails.
+pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// One connection, set up and ready for calls.
+#[derive(Clone)]
+pub(crate) struct Session {
+    connection: MultiplexedConnection,
+    identity: Option<Identity>,
+}
+
+/// What the server knows a connection by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The server process; another one after every restart.
+    run_id: String,
+    /// The connection's number in that process.
+    connection: i64,
+}
+
+/// Which server process stands behind each master of a client, to find one that is listed twice under two names.
+#[derive(Debug, Default)]
+pub(crate) struct Roster(Mutex<Vec<(Arc<str>, String)>>);
+
+impl Roster {
+    /// Notes that `master` is the process `run_id`, unless another master is that process already.
+    fn claim(&self, master: &Arc<str>, run_id: &str) -> Result<(), String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((other, _)) = known.iter().find(|(name, id)| name != master && id == run_id) {
+            return Err(format!("it is the same server as {other}, which has its one vote already"));
+        }
+        known.retain(|(name, _)| name != master);
+        known.push((master.clone(), run_id.to_owned()));
+        Ok(())
+    }
+}
+
+/// Connects, logs in, loads the scripts, and makes sure that nothing sent on `predecessor` can run any more.
+pub(crate) async fn open(
+    address: &Address,
+    dialler: &Dialler,
+    scripts: &[&Script],
+    roster: &Roster,
+    predecessor: Option<&Identity>,
+) -> Result<(Session, Driver), String> {
+    let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
+    let config =
+        AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(WAITING_CALLS);
+    let (connection, driver) = MultiplexedConnection::new_with_config(address.login(), stream, config)
+        .await
+        .map_err(|error| describe(&error))?;
+    let mut driver: Driver = Box::pin(driver);
+    let mut session = Session { connection, identity: None };
+    let set_up = async {
+        session.identity = session.identify().await?;
+        if let Some(Identity { run_id, .. }) = &session.identity {
+            roster.claim(address.name(), run_id)?;
+        }
+        session.silence(address.name(), predecessor).await?;
+        for script in scripts {
+            session.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script.source())).await?.ok();
+        }
+        Ok::<(), String>(())
+    };
+    tokio::select! {
+        done = set_up => done?,
+        () = &mut driver => return Err("the connection broke during its set-up".to_owned()),
+    }
+    Ok((session, driver))
+}
+
+impl Session {
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
+    /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
+    async fn identify(&self) -> Result<Option<Identity>, String> {
+        let connection = self.ask(redis::cmd("CLIENT").arg("ID")).await?;
+        let info = self.ask(redis::cmd("INFO").arg("server")).await?;
+        let (Ok(redis::Value::Int(connection)), Ok(info)) = (connection, info) else { return Ok(None) };
+        let text = redis::from_redis_value::<String>(info).map_err(|error| error.to_string())?;
+        let run_id = text.lines().find_map(|line| line.strip_prefix("run_id:")).map(str::to_owned);
+        Ok(run_id.map(|run_id| Identity { run_id, connection }))
+    }
+
+    /// Closes the predecessor on the server's side, where it may still stand with calls that were not read yet. After
+    /// this, they have run or never will. A server that restarted has no such connection, and may have given its
+    /// number to somebody else.
+    async fn silence(&self, master: &str, predecessor: Option<&Identity>) -> Result<(), String> {
+        let (Some(old), Some(new)) = (predecessor, &self.identity) else { return Ok(()) };
+        if old.run_id != new.run_id {
+            return Ok(());
+        }
+        let kill = self.ask(redis::cmd("CLIENT").arg("KILL").arg("ID").arg(old.connection)).await?;
+        if let Err(error) = kill {
+            tracing::warn!(
+                master,
+                error = &*reply_text(&error),
+                "cannot close the previous connection on the master: calls that were lost on it may still run"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the server answers, sooner or later. The answer comes after those to all earlier calls.
+    pub(crate) async fn ping(&self) -> bool {
+        self.ask(&redis::cmd("PING")).await.is_ok()
+    }
+
+    /// Runs a script by its digest, or by its text where the server does not know it and the call still stands.
+    pub(crate) async fn run(&self, call: &Call) -> Result<Value, Failure> {
+        let lost = |why: String| Failure::Unknown(Silence::ConnectionLost(why.into()));
+        let mut reply = self.ask(&evaluate("EVALSHA", call.script.sha1(), call)).await.map_err(lost)?;
+        if matches!(&reply, Err(error) if error.code() == "NOSCRIPT") && !call.terms.withdrawn() {
+            reply = self.ask(&evaluate("EVAL", call.script.source(), call)).await.map_err(lost)?;
+        }
+        reply.map(value).map_err(|error| Failure::from_error_reply(&reply_text(&error)))
+    }
+
+    /// One command and its reply: the server's answer or error reply, or how the connection failed.
+    async fn ask(&self, command: &Cmd) -> Result<Result<redis::Value, ServerError>, String> {
+        match self.connection.clone().send_packed_command(command).await {
+            Ok(redis::Value::ServerError(error)) => Ok(Err(error)),
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => Err(describe(&error)),
+        }
+    }
+}
+
+fn evaluate(verb: &str, script: &str, call: &Call) -> Cmd {
+    let mut command = redis::cmd(verb);
+    command.arg(script).arg(call.keys.len());
+    for word in call.keys.iter().chain(call.args.iter()) {
+        command.arg(word.as_bytes());
+    }
+    command
+}
+
+/// The error reply as the server sent it.
+fn reply_text(error: &ServerError) -> String {
+    match error.details() {
+        Some(details) => format!("{} {details}", error.code()),
+        None => error.code().to_owned(),
+    }
+}
+
+fn describe(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        (_, Some(detail)) => format!("{}: {detail}", error.category()),
+        (_, None) => error.to_string(),
+    }
+}
+
+fn value(value: redis::Value) -> Value {
+    match value {
+        redis::Value::Nil => Value::Nil,
+        redis::Value::Int(number) => Value::Int(number),
+        redis::Value::BulkString(bytes) => Value::Text(String::from_utf8_lossy(&bytes).into()),
+        redis::Value::SimpleString(text) => Value::Text(text.into()),
+        redis::Value::Array(items) => Value::List(items.into_iter().map(self::value).collect()),
+        // Lua scripts reply with nothing else.
+        other => Value::Text(format!("{other:?}").into()),
+    }
+}

@@ -1,0 +1,117 @@
+//! Who holds a lock.
+
+use std::fmt;
+use std::future::Future;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use crate::error::Invalid;
+
+tokio::task_local! {
+    static SCOPE: Owner;
+}
+
+/// Who holds a lock: the client's random UUID and a number that the client gives out once. Written
+/// `{client uuid}:{number}`, which is the field in the hash on the masters.
+///
+/// An acquire without a named owner gets one of its own, so two tasks exclude each other. Whoever names the same owner
+/// re-enters: see [`Redlock::owner`](crate::Redlock::owner).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Owner {
+    client: Uuid,
+    number: u64,
+}
+
+impl Owner {
+    pub(crate) fn new(client: Uuid, number: u64) -> Self {
+        Self { client, number }
+    }
+
+    pub(crate) fn client(&self) -> Uuid {
+        self.client
+    }
+
+    /// Runs `future` with this owner: every acquire in it that names no owner, and that is made through the client
+    /// which made this owner, is this owner's and may re-enter. It is the async counterpart of a thread's identity.
+    ///
+    /// The scope follows the future, not the task: what the future spawns is outside of it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the returned future drops `future`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// redlock.owner().scope(async {
+    ///     let outer = redlock.lock("invoice:42").acquire().await?;
+    ///     let inner = redlock.lock("invoice:42").acquire().await?; // re-enters
+    ///     assert_eq!(outer.owner(), inner.owner());
+    ///     inner.release().await?;
+    ///     outer.release().await
+    /// }).await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn scope<F: Future>(&self, future: F) -> F::Output {
+        SCOPE.scope(*self, future).await
+    }
+
+    /// The owner of the scope that this code runs in, if it is one of `client`'s.
+    pub(crate) fn of_scope(client: Uuid) -> Option<Self> {
+        SCOPE.try_with(|owner| *owner).ok().filter(|owner| owner.client == client)
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.client.hyphenated(), self.number)
+    }
+}
+
+impl FromStr for Owner {
+    type Err = Invalid;
+
+    /// Reads what [`Display`](fmt::Display) wrote, and nothing else: `{hyphenated uuid}:{number}`.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (client, number) = text.split_once(':')?;
+            let owner = Self { client: Uuid::try_parse(client).ok()?, number: number.parse().ok()? };
+            (owner.to_string() == text).then_some(owner)
+        };
+        parse().ok_or_else(|| Invalid::Owner(crate::error::excerpt(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_reads_back_what_it_wrote() {
+        let owner = Owner::new(Uuid::from_u128(7), 42);
+        assert_eq!(owner.to_string(), "00000000-0000-0000-0000-000000000007:42");
+        assert_eq!(owner.to_string().parse::<Owner>(), Ok(owner));
+    }
+
+    #[test]
+    fn what_is_not_an_owner_is_refused_and_named() {
+        for text in [
+            "",
+            ":",
+            "x:1",
+            "00000000-0000-0000-0000-000000000007",
+            "00000000-0000-0000-0000-000000000007:",
+            "00000000-0000-0000-0000-000000000007:-1",
+            "00000000-0000-0000-0000-000000000007:+1",
+            "00000000-0000-0000-0000-000000000007:01",
+            "00000000000000000000000000000007:1",
+            "00000000-0000-0000-0000-00000000000A:1",
+        ] {
+            let error = text.parse::<Owner>().unwrap_err();
+            assert!(error.to_string().contains(&format!("{text:?}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What each master said in a round.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One master's part in a round: what it answered, and how long that took.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Vote {
+    /// The master, as in its URL, without user and password.
+    pub master: Arc<str>,
+    /// What it answered, if it did.
+    pub outcome: Outcome,
+    /// From the start of the round to the answer; for [`Outcome::Pending`], to the round's decision.
+    pub latency: Duration,
+}
+
+/// What a master answered to one operation of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It did what was asked.
+    Granted,
+    /// Another owner holds the lock there.
+    Held {
+        /// The owner, as it stands on the master. A lock of another library may have an owner of another form.
+        owner: Arc<str>,
+        /// How long the key has to live, or `None` when it never expires.
+        remaining: Option<Duration>,
+        /// The owner's hold count.
+        count: u64,
+    },
+    /// There is no such lock there. Only an extend, a release and an inspection get this answer.
+    Absent,
+    /// It answered, and did nothing.
+    Refused {
+        /// Why, in one word.
+        reason: Refusal,
+        /// The master's own words.
+        detail: Arc<str>,
+    },
+    /// Nothing was sent to it: it is known to be out of reach.
+    Unreachable(Arc<str>),
+    /// It was sent, and no answer came: it may or may not have run.
+    Unknown(Silence),
+    /// It had not answered yet when the others decided the round.
+    Pending,
+}
+
+/// Why a master that answered did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// `READONLY`: it is a replica.
+    ReadOnly,
+    /// `LOADING`: it reads its data from disk.
+    Loading,
+    /// `BUSY`: a script or module keeps it.
+    Busy,
+    /// `OOM`: it is over its maxmemory.
+    OutOfMemory,
+    /// `MISCONF`: it cannot persist, and is set to refuse writes then.
+    Misconfigured,
+    /// `NOPERM` or `NOAUTH`: this user may not do that.
+    NoPermission,
+    /// `WRONGTYPE`: something that is not a lock has the lock's key. It was left alone.
+    WrongType,
+    /// A later round of the same owner was there first.
+    Stale,
+    /// `NOREPLICAS`, `MASTERDOWN` and whatever else a server may say.
+    Other,
+}
+
+/// How an answer failed to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Silence {
+    /// Not within the per-master time-out.
+    TimedOut,
+    /// The connection broke first.
+    ConnectionLost(Arc<str>),
+}
+
+impl Outcome {
+    /// Whether the master is known not to have done anything, or to have nothing to undo.
+    pub(crate) fn is_definite_no(&self) -> bool {
+        matches!(self, Self::Held { .. } | Self::Absent)
+    }
+
+    /// Whether the master was in no state to vote: out of reach, silent or refusing.
+    pub(crate) fn is_out_of_service(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Unreachable(_) | Self::Unknown(_))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadOnly => "read-only replica",
+            Self::Loading => "loading its data",
+            Self::Busy => "busy with a script",
+            Self::OutOfMemory => "out of memory",
+            Self::Misconfigured => "cannot persist",
+            Self::NoPermission => "no permission",
+            Self::WrongType => "not a lock",
+            Self::Stale => "overtaken by a later round",
+            Self::Other => "error",
+        })
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Granted => f.write_str("granted"),
+            Self::Held { owner, remaining: Some(left), .. } => write!(f, "held by {owner} for {left:?}"),
+            Self::Held { owner, remaining: None, .. } => write!(f, "held by {owner} with no expiry"),
+            Self::Absent => f.write_str("no such lock"),
+            Self::Refused { reason, detail } => write!(f, "refused, {reason} ({detail})"),
+            Self::Unreachable(why) => write!(f, "unreachable ({why})"),
+            Self::Unknown(Silence::TimedOut) => f.write_str("no answer in time"),
+            Self::Unknown(Silence::ConnectionLost(why)) => write!(f, "connection lost ({why})"),
+            Self::Pending => f.write_str("not waited for"),
+        }
+    }
+}
+
+impl fmt::Display for Vote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { master, outcome, latency } = self;
+        match outcome {
+            Outcome::Unreachable(_) | Outcome::Pending => write!(f, "{master} {outcome}"),
+            _ => write!(f, "{master} {outcome} after {:.1} ms", latency.as_secs_f64() * 1e3),
+        }
+    }
+}
+
+/// Votes as one line of text.
+pub(crate) struct Listed<'a>(pub(crate) &'a [Vote]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, vote) in self.0.iter().enumerate() {
+            write!(f, "{}{vote}", if i == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}

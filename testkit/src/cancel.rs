@@ -1,0 +1,60 @@
+//! Cancelling an operation at every point where it can be cancelled.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+/// Makes an operation, polls it at most `polls` times, and drops it; for 0, 1, 2, … polls until it completes. After
+/// each, `check` looks at what is left. Between two polls the runtime runs once, so that an operation which is done by
+/// tasks of the same runtime is cancelled between their steps, too. Returns how many polls it took to complete.
+///
+/// # Panics
+///
+/// When the operation has not completed within 100,000 polls, and when `check` does.
+pub async fn cancel_at_every_poll<F: Future>(
+    mut make: impl FnMut() -> F,
+    mut check: impl AsyncFnMut(usize, Option<F::Output>),
+) -> usize {
+    for polls in 0..100_000 {
+        let output = poll_times(make(), polls).await;
+        let completed = output.is_some();
+        check(polls, output).await;
+        if completed {
+            return polls;
+        }
+    }
+    panic!("the operation did not complete within 100,000 polls");
+}
+
+async fn poll_times<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+    let mut future = pin!(future);
+    for _ in 0..polls {
+        if let Poll::Ready(output) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+            return Some(output);
+        }
+        tokio::task::yield_now().await;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operation_of_three_steps_is_cancelled_four_times() {
+        let mut seen = Vec::new();
+        let steps = cancel_at_every_poll(
+            || async {
+                for _ in 0..3 {
+                    tokio::task::yield_now().await;
+                }
+                "done"
+            },
+            async |polls, output| seen.push((polls, output)),
+        )
+        .await;
+        assert_eq!(steps, 4);
+        assert_eq!(seen, [(0, None), (1, None), (2, None), (3, None), (4, Some("done"))]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Several servers at once.
+
+use std::ops::{Index, IndexMut};
+
+use crate::server::RedisServer;
+
+/// Independent servers, to be the masters of one client.
+#[derive(Debug)]
+pub struct Masters {
+    servers: Vec<RedisServer>,
+}
+
+impl Masters {
+    /// Starts `count` servers, at the same time.
+    ///
+    /// # Panics
+    ///
+    /// When one does not start, with its log.
+    pub fn start(count: usize) -> Self {
+        let starting: Vec<_> = (0..count).map(|_| std::thread::spawn(RedisServer::start)).collect();
+        let servers = starting.into_iter().map(|server| match server.join() {
+            Ok(server) => server,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        Self { servers: servers.collect() }
+    }
+
+    /// Their URLs.
+    pub fn urls(&self) -> Vec<String> {
+        self.servers.iter().map(RedisServer::url).collect()
+    }
+
+    /// The servers.
+    pub fn iter(&self) -> std::slice::Iter<'_, RedisServer> {
+        self.servers.iter()
+    }
+
+    /// Every key on every server that answers, with the server's place.
+    ///
+    /// # Panics
+    ///
+    /// When a server does not answer.
+    pub fn keys(&self) -> Vec<(usize, String)> {
+        let keys = self.iter().enumerate();
+        keys.flat_map(|(i, server)| server.keys().into_iter().map(move |key| (i, key))).collect()
+    }
+
+    /// `Ok` when there is no key on any server, and otherwise the keys.
+    ///
+    /// # Errors
+    ///
+    /// The keys that are there.
+    ///
+    /// # Panics
+    ///
+    /// When a server does not answer.
+    pub fn empty(&self) -> Result<(), Vec<(usize, String)>> {
+        let keys = self.keys();
+        if keys.is_empty() { Ok(()) } else { Err(keys) }
+    }
+}
+
+impl Index<usize> for Masters {
+    type Output = RedisServer;
+
+    fn index(&self, place: usize) -> &RedisServer {
+        &self.servers[place]
+    }
+}
+
+impl IndexMut<usize> for Masters {
+    fn index_mut(&mut self, place: usize) -> &mut RedisServer {
+        &mut self.servers[place]
+    }
+}

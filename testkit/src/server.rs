@@ -1,0 +1,305 @@
+//! One real redis-server process.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// How long a server may take to start, to stop, or to answer the test kit.
+const BOUND: Duration = Duration::from_secs(20);
+
+/// How often a start may meet a port that is taken.
+const PORTS_TO_TRY: u32 = 50;
+
+/// Keeps a server for as long as the test process lives: its standard input is a pipe from there, which ends with it.
+/// The server's output, and `pid N` before it, go to standard output.
+const KEEPER: &str = r#"
+"$@" </dev/null 2>&1 &
+echo "pid $!"
+cat >/dev/null
+kill -9 $! 2>/dev/null
+wait
+"#;
+
+/// A redis-server on a loopback port that it bound itself, without persistence unless it is configured. Dropping it
+/// kills it.
+#[derive(Debug)]
+pub struct RedisServer {
+    port: u16,
+    options: Vec<String>,
+    folder: TempDir,
+    process: Process,
+}
+
+/// Why a server did not start, with its log.
+#[derive(Debug)]
+pub struct StartError {
+    what: String,
+    log: String,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "redis-server did not start: {}\n--- its log ---\n{}", self.what, self.log)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+#[derive(Debug)]
+struct Process {
+    keeper: Child,
+    pid: Pid,
+    log: Arc<Mutex<String>>,
+}
+
+impl RedisServer {
+    /// Starts a server.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start, with its log.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with options of redis-server's command line: `["--maxmemory", "2mb"]`, say. `{dir}` in them
+    /// stands for the server's own folder.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start, with its log.
+    pub fn start_with(options: &[&str]) -> Self {
+        Self::try_start(options).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Starts a server, or says why it did not start.
+    ///
+    /// # Errors
+    ///
+    /// When redis-server is not installed, does not know an option, or is not ready in time.
+    pub fn try_start(options: &[&str]) -> Result<Self, StartError> {
+        let failed = |what: String| StartError { what, log: String::new() };
+        let folder = TempDir::new().map_err(|error| failed(format!("no folder: {error}")))?;
+        let dir = folder.path().display().to_string();
+        let options: Vec<String> = options.iter().map(|option| option.replace("{dir}", &dir)).collect();
+        let mut tried = 0;
+        loop {
+            let port = next_port();
+            tried += 1;
+            match Process::start(port, &dir, &options) {
+                Ok(process) => return Ok(Self { port, options, folder, process }),
+                Err(error) if error.log.contains("Address already in use") && tried < PORTS_TO_TRY => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The folder that is its own.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
+    /// Sends it one command, on a connection of its own, and reads the answer.
+    ///
+    /// # Panics
+    ///
+    /// When it does not answer, or answers with an error.
+    pub fn command<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        let answer = (|| {
+            let client = redis::Client::open(self.url())?;
+            let mut connection = client.get_connection_with_timeout(BOUND)?;
+            connection.set_read_timeout(Some(BOUND))?;
+            let mut command = redis::Cmd::new();
+            words.iter().for_each(|word| {
+                command.arg(word);
+            });
+            command.query(&mut connection)
+        })();
+        answer.unwrap_or_else(|error: redis::RedisError| panic!("{words:?}: {error}\n{}", self.log()))
+    }
+
+    /// All its keys.
+    ///
+    /// # Panics
+    ///
+    /// As [`command`](Self::command).
+    pub fn keys(&self) -> Vec<String> {
+        self.command(&["KEYS", "*"])
+    }
+
+    /// Stops it in its tracks (SIGSTOP): connections stay open, and nothing answers. Returns when it stands.
+    ///
+    /// # Panics
+    ///
+    /// When it does not stand in time.
+    pub fn freeze(&self) {
+        self.process.signal(Signal::STOP);
+        self.process.wait_for("to stand still", |state| matches!(state, Some('T')));
+    }
+
+    /// Lets it go on (SIGCONT).
+    pub fn thaw(&self) {
+        self.process.signal(Signal::CONT);
+    }
+
+    /// Kills it (SIGKILL), frozen or not. Returns when it is gone.
+    ///
+    /// # Panics
+    ///
+    /// When it is not gone in time.
+    pub fn kill(&self) {
+        self.process.kill();
+    }
+
+    /// Starts it again on the same port, without its data unless it persisted them. It is killed first if it lives.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        let dir = self.folder.path().display().to_string();
+        self.process =
+            Process::start(self.port, &dir, &self.options).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+impl Process {
+    fn start(port: u16, dir: &str, options: &[String]) -> Result<Self, StartError> {
+        let port = port.to_string();
+        let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir];
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper", "redis-server"])
+            .args(own)
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| StartError { what: error.to_string(), log: String::new() })?;
+        let mut output = BufReader::new(keeper.stdout.take().expect("it was piped"));
+        let mut first = String::new();
+        let read = output.read_line(&mut first);
+        let pid = first.trim().strip_prefix("pid ").and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+        let Some(pid) = pid else {
+            return Err(StartError {
+                what: format!("its keeper said {first:?} ({read:?})"),
+                log: String::new(),
+            });
+        };
+        let log = Arc::new(Mutex::new(String::new()));
+        collect(output, log.clone());
+        let process = Self { keeper, pid, log };
+        process.wait_until_ready()?;
+        Ok(process)
+    }
+
+    fn wait_until_ready(&self) -> Result<(), StartError> {
+        let ready = wait(|| {
+            let log = self.log();
+            if log.contains("Ready to accept connections") {
+                return Some(Ok(()));
+            }
+            let what = "it ended".to_owned();
+            (!self.is_alive()).then_some(Err(StartError { what, log }))
+        });
+        let late = || StartError { what: format!("it was not ready within {BOUND:?}"), log: self.log() };
+        ready.unwrap_or_else(|| Err(late()))
+    }
+
+    fn kill(&self) {
+        self.signal(Signal::KILL);
+        self.wait_for("to be gone", |state| matches!(state, None | Some('Z')));
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process(self.pid, signal); // it may be gone already, which is as well
+    }
+
+    fn is_alive(&self) -> bool {
+        !matches!(self.state(), None | Some('Z'))
+    }
+
+    /// The letter that /proc has for the process: T for stopped, Z for ended, say.
+    fn state(&self) -> Option<char> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid.as_raw_nonzero())).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    }
+
+    fn wait_for(&self, what: &str, reached: impl Fn(Option<char>) -> bool) {
+        let done = wait(|| reached(self.state()).then_some(()));
+        assert!(done.is_some(), "waited {BOUND:?} for redis-server {what}\n{}", self.log());
+    }
+
+    fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        drop(self.keeper.stdin.take()); // the keeper reads the end of its input, and ends
+        let _ = self.keeper.wait();
+    }
+}
+
+/// Ports below those that the system gives out by itself, each tried once a process, another start in each process.
+fn next_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 20_000;
+    let start = std::process::id().wrapping_mul(7919);
+    let offset = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+    u16::try_from(FIRST + offset).expect("it is below 30,000")
+}
+
+/// Reads the server's output to its end, on a thread.
+fn collect(mut output: impl Read + Send + 'static, log: Arc<Mutex<String>>) {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(read @ 1..) = output.read(&mut buffer) {
+            let text = String::from_utf8_lossy(&buffer[..read]);
+            log.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+        }
+    });
+}
+
+/// Looks until there is an answer, every two milliseconds, for as long as the bound.
+#[allow(clippy::disallowed_methods, reason = "it is a test kit, and this thread has nothing else to do")]
+fn wait<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < BOUND {
+        if let Some(answer) = look() {
+            return Some(answer);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    look()
+}
