@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::hold::Hold;
 use super::kind::Errand;
@@ -22,7 +23,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 /// How hard to try on one master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// It has nothing of ours that we know of.
+    /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
     Once,
     /// It may have our key: across reconnects, until it has answered, or the key has surely expired.
     UntilDone,
@@ -50,21 +51,26 @@ impl Coordinator {
         let Some(effort) = effort else {
             return async { Err(Failure::Unreachable("there is nothing to undo".into())) }.boxed();
         };
+        let timeout = self.timeout();
+        let terms = match effort {
+            Effort::Once => Terms::Vote { timeout, withdrawn: CancellationToken::new() },
+            Effort::UntilDone => Terms::CleanUp,
+        };
         let (first, answer) = oneshot::channel();
         let clean_up = CleanUp {
             master: self.masters[place].clone(),
-            call: errand.call(Terms::CleanUp),
+            call: errand.call(terms),
             effort,
             keys_end,
             clock: self.clock.clone(),
             random: self.random.clone(),
         };
         let mut telling = clean_up.run(first).boxed();
-        // The first poll sends it, here and now, before anything that comes later.
-        if (&mut telling).now_or_never().is_none() {
+        // The first poll sends a clean-up, here and now, before anything that comes later.
+        let done = effort == Effort::UntilDone && (&mut telling).now_or_never().is_some();
+        if !done {
             self.spawn(telling);
         }
-        let timeout = self.timeout();
         async move {
             match tokio::time::timeout(timeout, answer).await {
                 Ok(Ok(answer)) => answer,
@@ -99,7 +105,7 @@ impl CleanUp {
             if !again {
                 return;
             }
-            // The first poll may be outside of the runtime, where there are no timers.
+            // The first poll may be where the runtime ends, and has no timers any more.
             tokio::task::yield_now().await;
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
             self.master.ready().await;

@@ -26,7 +26,7 @@ const OPEN_LIMIT: Duration = Duration::from_secs(3);
 /// How long a silent connection is kept. While it stands, what was sent on it is cleaned up in order behind it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that lived this long was sound, so the next attempt is made at once.
+/// A connection that lived this long was sound, so the next one is opened at once, and callers wait for it.
 const SOUND: Duration = Duration::from_secs(1);
 
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
@@ -161,8 +161,8 @@ impl Link {
                     self.state.send_replace(State::Up(session.clone()));
                     let why = self.serve(session, driver).await;
                     tracing::debug!(master, why, "connection lost");
+                    backoff.reset();
                     if parts.clock.now().since(began) > SOUND {
-                        backoff.reset();
                         self.state.send_replace(State::Connecting);
                         continue;
                     }

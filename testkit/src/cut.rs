@@ -11,6 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 /// Where to cut the next connection on which it becomes possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
+    /// Nowhere: an order that was not carried out is taken back.
+    None,
     /// When the server's next reply arrives: the command has run, and the client never hears of it.
     AtReply,
     /// When the client's next command has been passed on: the client's side is closed, and the server's side stays
@@ -35,11 +37,10 @@ struct Shared {
     orphans: Mutex<Vec<OwnedWriteHalf>>,
 }
 
-const NONE: u8 = 0;
-
 impl Cut {
     fn code(self) -> u8 {
         match self {
+            Self::None => 0,
             Self::AtReply => 1,
             Self::AfterRequest => 2,
         }
@@ -96,7 +97,7 @@ impl Drop for CutProxy {
 impl Shared {
     /// Whether this is the moment that was ordered; it is then used up.
     fn take(&self, cut: Cut) -> bool {
-        let taken = self.armed.compare_exchange(cut.code(), NONE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let taken = self.armed.compare_exchange(cut.code(), Cut::None.code(), Ordering::SeqCst, Ordering::SeqCst).is_ok();
         if taken {
             self.cuts.fetch_add(1, Ordering::SeqCst);
         }

@@ -70,7 +70,7 @@ impl RedisServer {
     }
 
     /// Starts a server with options of redis-server's command line: `["--maxmemory", "2mb"]`, say. `{dir}` in them
-    /// stands for the server's own folder.
+    /// stands for the server's own folder, and `{port}` for its port.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ impl RedisServer {
         let failed = |what: String| StartError { what, log: String::new() };
         let folder = TempDir::new().map_err(|error| failed(format!("no folder: {error}")))?;
         let dir = folder.path().display().to_string();
-        let options: Vec<String> = options.iter().map(|option| option.replace("{dir}", &dir)).collect();
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let mut tried = 0;
         loop {
             let port = next_port();
@@ -194,6 +194,7 @@ impl RedisServer {
 impl Process {
     fn start(port: u16, dir: &str, options: &[String]) -> Result<Self, StartError> {
         let port = port.to_string();
+        let options = options.iter().map(|option| option.replace("{dir}", dir).replace("{port}", &port));
         let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir];
         let mut keeper = Command::new("sh")
             .args(["-c", KEEPER, "keeper", "redis-server"])

@@ -1,1 +1,121 @@
-//! x
+//! Bad input gets an error that names the value and the limit, before anything is sent.
+
+use std::time::Duration;
+
+use quorate::{Error, Invalid, Redlock};
+use quorate_testkit::Masters;
+
+use crate::{builder, ms, patient};
+
+fn refused(result: Result<impl std::fmt::Debug, Error>) -> (Invalid, String) {
+    match result.unwrap_err() {
+        Error::Invalid(invalid) => (invalid.clone(), invalid.to_string()),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_for_a_bad_acquire() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let day = Duration::from_secs(24 * 60 * 60);
+    let lock = || redlock.lock("l");
+
+    let (error, text) = refused(redlock.lock("").try_acquire().await);
+    assert_eq!(error, Invalid::EmptyName { limit: 512 });
+    assert!(text.contains("512"), "{text}");
+    let (_, text) = refused(redlock.lock("n".repeat(513)).try_acquire().await);
+    assert!(text.contains("513 bytes") && text.contains("512"), "{text}");
+    for ttl in [Duration::ZERO, ms(9), day + ms(1)] {
+        let (error, text) = refused(lock().ttl(ttl).try_acquire().await);
+        assert_eq!(error, Invalid::Ttl { ttl, min: ms(10), max: day });
+        assert!(text.contains(&format!("{ttl:?}")) && text.contains("10ms") && text.contains("86400s"), "{text}");
+    }
+    // The time-out of this client is three seconds.
+    let (error, _) = refused(lock().ttl(ms(3000)).try_acquire().await);
+    assert_eq!(error, Invalid::Timeout { timeout: ms(3000), ttl: ms(3000) });
+    let (error, _) = refused(lock().wait(day + ms(1)).acquire().await);
+    assert_eq!(error, Invalid::Wait { wait: day + ms(1), max: day });
+    let foreign = "00000000-0000-0000-0000-000000000007:1".parse().unwrap();
+    let (error, _) = refused(lock().owned_by(&foreign).acquire().await);
+    assert_eq!(error, Invalid::ForeignOwner { owner: foreign });
+    let (error, _) = refused(lock().release().await);
+    assert_eq!(error, Invalid::NoOwner);
+    for result in [redlock.lock("").inspect().await.map(drop), redlock.lock("").break_from(&foreign).await] {
+        assert_eq!(refused(result).0, Invalid::EmptyName { limit: 512 });
+    }
+
+    for server in masters.iter() {
+        assert!(!server.command::<String>(&["INFO", "commandstats"]).contains("eval"), "something was sent");
+    }
+    let guard = redlock.lock("l".repeat(512)).ttl(day).try_acquire().await.unwrap();
+    let (error, _) = refused(guard.extend(ms(9)).await);
+    assert!(matches!(error, Invalid::Ttl { .. }));
+    assert!(guard.is_valid());
+}
+
+#[test]
+fn a_bad_client_is_not_built() {
+    let (error, text) = refused(Redlock::builder().build());
+    assert_eq!(error, Invalid::NoMasters { limit: 15 });
+    assert!(text.contains("15"), "{text}");
+
+    let urls: Vec<String> = (1..=16).map(|i| format!("redis://10.0.0.{i}")).collect();
+    let (error, _) = refused(Redlock::builder().masters(urls.clone()).build());
+    assert_eq!(error, Invalid::TooManyMasters { count: 16, limit: 15 });
+    assert!(Redlock::builder().masters(&urls[..15]).build().is_ok());
+
+    let twice = ["redis://a:secret@10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.1:6379/3"];
+    let (error, text) = refused(Redlock::builder().masters(twice).build());
+    assert_eq!(error, Invalid::DuplicateMaster { master: "redis://10.0.0.1:6379".into() });
+    assert!(!text.contains("secret"));
+
+    for url in ["", "10.0.0.1:6379", "http://h", "redis://h:x", "redis://h/x", "redis://0.0.0.0"] {
+        let (error, text) = refused(Redlock::builder().master(url).build());
+        assert!(matches!(error, Invalid::Url { .. }) && text.contains(url), "{text}");
+    }
+
+    let good = || Redlock::builder().master("redis://h");
+    assert!(matches!(refused(good().ttl(ms(1)).build()).0, Invalid::Ttl { .. }));
+    assert!(matches!(refused(good().timeout(ms(0)).build()).0, Invalid::Timeout { .. }));
+    assert!(matches!(refused(good().timeout(ms(10_000)).build()).0, Invalid::Timeout { .. }));
+    assert!(matches!(refused(good().prefix("{x}").build()).0, Invalid::Prefix { .. }));
+    assert!(matches!(refused(good().wait(Duration::MAX).build()).0, Invalid::Wait { .. }));
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_makes_its_master_refuse_and_stays_as_it_is() {
+    let masters = Masters::start(5);
+    let redlock = patient(&masters);
+    for i in 0..2 {
+        let _: () = masters[i].command(&["SET", "quorate:{l}", "precious"]);
+    }
+    redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
+    let _: i64 = masters[2].command(&["RPUSH", "quorate:{l}", "precious"]);
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    assert!(error.to_string().contains("WRONGTYPE"), "{error}");
+    assert_eq!(masters[0].command::<String>(&["GET", "quorate:{l}"]), "precious");
+    assert_eq!(masters[2].command::<String>(&["LINDEX", "quorate:{l}", "0"]), "precious");
+}
+
+#[tokio::test]
+async fn one_server_under_two_names_has_one_vote() {
+    let masters = Masters::start(1);
+    let port = masters[0].port();
+    let urls = [format!("redis://127.0.0.1:{port}"), format!("redis://localhost:{port}")];
+    let redlock = Redlock::builder().masters(urls).build().unwrap();
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    assert!(error.to_string().contains("the same server as"), "{error}");
+}
+
+#[tokio::test]
+async fn settings_at_their_limits_work() {
+    let masters = Masters::start(1);
+    let redlock = builder(&masters).timeout(ms(9)).build().unwrap();
+    let _ = redlock.lock("l").ttl(ms(10)).try_acquire().await; // it may be too slow for that, but it is valid
+    let redlock = builder(&masters).prefix("").build().unwrap();
+    let _guard = redlock.lock("{").try_acquire().await.unwrap();
+    assert_eq!(masters[0].keys(), ["{{}"]);
+}

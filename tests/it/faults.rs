@@ -1,1 +1,240 @@
-//! x
+//! Masters that are dead, frozen or refusing: a minority does not matter, a majority is a clear error.
+
+use std::time::{Duration, Instant};
+
+use quorate::{Error, Outcome, Redlock, Refusal, Silence, Vote};
+use quorate_testkit::{Masters, RedisServer, eventually};
+
+use crate::{PATIENT, SOON, TTL, builder, ms, patient};
+
+/// The lock can be had, and had again, while the first masters have a fault.
+async fn still_granted(redlock: &Redlock) {
+    for _ in 0..20 {
+        redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
+    }
+}
+
+fn refusal(vote: &Vote) -> Option<Refusal> {
+    match vote.outcome {
+        Outcome::Refused { reason, .. } => Some(reason),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn two_of_five_killed_is_granted_and_three_is_a_clear_error() {
+    let mut masters = Masters::start(5);
+    let redlock = patient(&masters);
+    still_granted(&redlock).await;
+    masters[0].kill();
+    masters[1].kill();
+    still_granted(&redlock).await;
+    masters[2].kill();
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    let Error::NoQuorum { granted, needed: 3, late: false, votes, .. } = &error else { panic!("{error}") };
+    assert!(*granted <= 2);
+    assert_eq!(votes.iter().filter(|vote| matches!(vote.outcome, Outcome::Unreachable(_) | Outcome::Unknown(_))).count(), 3, "{error}");
+
+    for i in 0..3 {
+        masters[i].restart();
+    }
+    let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap(); // reconnects by itself
+    guard.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn masters_that_were_never_there_are_unreachable() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).master("redis://127.0.0.1:1").master("unix:///nowhere").build().unwrap();
+    still_granted(&redlock).await;
+    let votes = redlock.lock("l").inspect().await.unwrap().votes().to_vec();
+    for vote in &votes[3..] {
+        assert!(matches!(vote.outcome, Outcome::Unreachable(_)), "{vote}");
+    }
+}
+
+#[tokio::test]
+async fn two_of_five_frozen_is_granted_without_waiting_for_them() {
+    let masters = Masters::start(5);
+    let redlock = patient(&masters);
+    still_granted(&redlock).await;
+    masters[0].freeze();
+    masters[1].freeze();
+    let begun = Instant::now();
+    still_granted(&redlock).await;
+    assert!(begun.elapsed() < PATIENT, "it waited for a frozen master");
+}
+
+#[tokio::test]
+async fn three_of_five_frozen_is_an_error_when_the_time_out_is_over_and_at_once_from_then_on() {
+    let timeout = ms(400);
+    let masters = Masters::start(5);
+    let redlock = builder(&masters).timeout(timeout).build().unwrap();
+    still_granted(&redlock).await;
+    for i in 0..3 {
+        masters[i].freeze();
+    }
+    let mut fastest = Duration::MAX;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let error = redlock.lock("l").try_acquire().await.unwrap_err();
+        fastest = fastest.min(begun.elapsed());
+        assert!(begun.elapsed() >= timeout, "it cannot know sooner");
+        let Error::NoQuorum { votes, .. } = &error else { panic!("{error}") };
+        let silent = |vote: &&Vote| vote.outcome == Outcome::Unknown(Silence::TimedOut);
+        assert_eq!(votes.iter().filter(silent).count(), 3, "{error}");
+
+        let begun = Instant::now();
+        let error = redlock.lock("l").try_acquire().await.unwrap_err();
+        assert!(begun.elapsed() < timeout, "it knows by now");
+        let out_of_reach = |vote: &&Vote| matches!(vote.outcome, Outcome::Unreachable(_));
+        assert_eq!(error.votes().iter().filter(out_of_reach).count(), 3, "{error}");
+
+        masters.iter().for_each(RedisServer::thaw);
+        redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+        eventually(SOON, || all_answer(&masters)).await;
+        all_grant(&redlock).await;
+        for i in 0..3 {
+            masters[i].freeze();
+        }
+    }
+    assert!(fastest < timeout + ms(50), "the fastest of five took {fastest:?}");
+    masters.iter().for_each(RedisServer::thaw);
+    eventually(SOON, || masters.empty()).await;
+}
+
+fn all_answer(masters: &Masters) -> Result<(), String> {
+    masters.iter().for_each(|server| drop(server.keys()));
+    Ok(())
+}
+
+/// Waits until the client has heard of every master again.
+async fn all_grant(redlock: &Redlock) {
+    let begun = Instant::now();
+    while redlock.lock("l").inspect().await.unwrap().answered() < 5 {
+        assert!(begun.elapsed() < SOON, "not every master came back");
+        tokio::time::sleep(ms(5)).await;
+    }
+}
+
+/// Every call to a silent master would wait in its socket, to run all at once when it goes on.
+#[tokio::test]
+async fn nothing_piles_up_behind_a_silent_master() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(100)).build().unwrap();
+    still_granted(&redlock).await;
+    masters[0].freeze();
+    redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
+    let unheard = || async {
+        let votes = redlock.lock("l").inspect().await.unwrap().votes().to_vec();
+        matches!(votes[0].outcome, Outcome::Unreachable(_))
+    };
+    let begun = Instant::now();
+    while !unheard().await {
+        assert!(begun.elapsed() < SOON, "the frozen master was not noticed");
+    }
+    for _ in 0..500 {
+        redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
+    }
+    let _: () = masters[1].command(&["CONFIG", "RESETSTAT"]);
+    masters[0].thaw();
+    let calls: String = masters[0].command(&["INFO", "commandstats"]);
+    let evalsha = calls.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap();
+    let count: u32 = evalsha.split(['=', ',']).nth(1).unwrap().parse().unwrap();
+    assert!(count < 100, "{evalsha}");
+    eventually(SOON, || masters.empty()).await;
+}
+
+/// Each refusal is told from the others, counts as no vote, and disturbs nobody.
+#[tokio::test]
+async fn masters_that_refuse_are_told_apart_and_do_not_matter() {
+    let masters = Masters::start(5);
+    let elsewhere = RedisServer::start();
+    let redlock = patient(&masters);
+    still_granted(&redlock).await;
+    let set = |i: usize, words: &[&str]| -> () { masters[i].command(words) };
+    let clear = |i: usize| {
+        set(i, &["REPLICAOF", "NO", "ONE"]);
+        set(i, &["CONFIG", "SET", "maxmemory", "0"]);
+        set(i, &["ACL", "SETUSER", "default", "+hset"]);
+        let _: i64 = masters[i].command(&["DEL", "quorate:{l}"]);
+    };
+    let port = elsewhere.port().to_string();
+    let faults: [(Refusal, &[&str]); 4] = [
+        (Refusal::ReadOnly, &["REPLICAOF", "127.0.0.1", &port]),
+        (Refusal::OutOfMemory, &["CONFIG", "SET", "maxmemory", "1"]),
+        (Refusal::NoPermission, &["ACL", "SETUSER", "default", "-hset"]),
+        (Refusal::WrongType, &["SET", "quorate:{l}", "x"]),
+    ];
+    for (reason, fault) in faults {
+        set(0, fault);
+        set(1, fault);
+        still_granted(&redlock).await;
+        set(2, fault);
+        let error = redlock.lock("l").try_acquire().await.unwrap_err();
+        assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+        let given: Vec<_> = error.votes().iter().filter_map(refusal).collect();
+        assert_eq!(given, [reason; 3], "{error}");
+        (0..3).for_each(clear);
+        still_granted(&redlock).await;
+    }
+}
+
+#[tokio::test]
+async fn a_master_that_cannot_persist_refuses() {
+    let server = RedisServer::start_with(&["--dbfilename", "x.rdb"]);
+    let _: () = server.command(&["CONFIG", "SET", "save", "900 1"]);
+    let redlock = Redlock::builder().master(server.url()).timeout(PATIENT).ttl(TTL).build().unwrap();
+    still_granted(&redlock).await;
+    std::fs::create_dir(server.folder().join("x.rdb")).unwrap(); // it cannot replace a folder by a file
+    let _: String = server.command(&["BGSAVE"]);
+    let refused = || async {
+        let error = redlock.lock("l").try_acquire().await.err();
+        error.as_ref().and_then(|error| refusal(&error.votes()[0]))
+    };
+    let begun = Instant::now();
+    while refused().await != Some(Refusal::Misconfigured) {
+        assert!(begun.elapsed() < SOON, "{}", server.log());
+        tokio::time::sleep(ms(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_master_that_is_busy_with_a_script_refuses() {
+    let server = RedisServer::start_with(&["--busy-reply-threshold", "1"]);
+    let redlock = Redlock::builder().master(server.url()).timeout(PATIENT).ttl(TTL).build().unwrap();
+    still_granted(&redlock).await;
+    let url = server.url();
+    let endless = std::thread::spawn(move || {
+        let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
+        redis::cmd("EVAL").arg("while true do end").arg(0).query::<()>(&mut connection)
+    });
+    let begun = Instant::now();
+    loop {
+        let answer = redlock.lock("l").try_acquire().await;
+        if answer.as_ref().err().and_then(|error| refusal(&error.votes()[0])) == Some(Refusal::Busy) {
+            break;
+        }
+        assert!(begun.elapsed() < SOON, "{answer:?}");
+        tokio::time::sleep(ms(5)).await;
+    }
+    let _: () = server.command(&["SCRIPT", "KILL"]);
+    assert!(endless.join().unwrap().is_err());
+    // A release that was refused meanwhile is repeated soon.
+    redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn scripts_that_a_master_forgot_are_sent_again() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    still_granted(&redlock).await;
+    for server in masters.iter() {
+        let _: () = server.command(&["SCRIPT", "FLUSH"]);
+    }
+    let guard = redlock.lock("l").try_acquire().await.unwrap();
+    guard.extend(TTL).await.unwrap();
+    guard.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}

@@ -1,1 +1,108 @@
-//! x
+//! The rules of the house that a test can check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below a folder with this ending, with its path from the root and its text.
+fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
+    fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { collect(&path, found) } else { found.push(path) }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&root().join(folder), &mut found);
+    let named = found.into_iter().filter(|path| path.to_str().unwrap().ends_with(ending));
+    let mut read: Vec<_> = named
+        .map(|path| {
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    read.sort();
+    assert!(!read.is_empty(), "no {ending} below {folder}");
+    read
+}
+
+/// The code without its comments.
+fn code(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or(""));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn nothing_outside_master_names_the_redis_crate() {
+    let outside = files("src", ".rs").into_iter().chain(files("cli/src", ".rs"));
+    for (name, text) in outside.filter(|(name, _)| !name.starts_with("src/master/")) {
+        let code = code(&text);
+        for naming in ["redis::", "use redis", "extern crate redis", "fred::"] {
+            assert!(!code.contains(naming), "{name} names the redis crate: {naming}");
+        }
+    }
+    let inside = files("src/master", ".rs").into_iter().any(|(_, text)| code(&text).contains("redis::"));
+    assert!(inside, "the check above would not notice");
+}
+
+/// cli -> library -> lock -> coordinator -> master: a lower layer never names a higher one.
+#[test]
+fn imports_point_one_way() {
+    let layers: [(&str, &[&str]); 3] = [
+        ("src/master/", &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        ("src/coordinator/", &["crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        ("src/", &["quorate_testkit"]),
+    ];
+    for (layer, above) in layers {
+        for (name, text) in files(layer, ".rs") {
+            for higher in above {
+                assert!(!code(&text).contains(higher), "{name} names {higher}");
+            }
+        }
+    }
+}
+
+/// Pure rules: no time, no randomness, no waiting, no masters.
+#[test]
+fn pure_rules_are_pure() {
+    for file in ["src/coordinator/quorum.rs", "src/coordinator/verdict.rs", "src/backoff.rs", "src/lease.rs"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let code = code(text.split("#[cfg(test)]").next().unwrap());
+        for impure in ["async", ".await", "now()", "Clock", "Random", "Master"] {
+            assert!(!code.contains(impure), "{file} is not pure: {impure}");
+        }
+    }
+}
+
+#[test]
+fn every_script_says_what_it_takes_answers_and_does_again() {
+    for (name, text) in files("scripts/lua", ".lua").into_iter().filter(|(name, _)| !name.ends_with("/lock.lua")) {
+        for part in ["-- KEYS ", "-- ARGV ", "-- Replies ", "-- Again "] {
+            assert!(text.contains(part), "{name} has no {part:?}");
+        }
+    }
+}
+
+#[test]
+fn the_architecture_names_every_file_of_the_library() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for (name, _) in files("src", ".rs").into_iter().filter(|(name, _)| !name.ends_with("mod.rs")) {
+        let file = Path::new(&name).file_name().unwrap().to_str().unwrap();
+        assert!(map.contains(file), "ARCHITECTURE.md does not name {name}");
+    }
+}
+
+#[test]
+fn small_files_say_what_they_are() {
+    for folder in ["src", "cli/src", "testkit/src"] {
+        for (name, text) in files(folder, ".rs") {
+            assert!(text.starts_with("//!"), "{name} does not begin with what it is");
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let lines = code.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"));
+            assert!(lines.count() <= 300, "{name} is too long");
+        }
+    }
+}

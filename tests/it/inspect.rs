@@ -1,1 +1,40 @@
-//! x
+//! Who holds a lock.
+
+use quorate::Outcome;
+use quorate_testkit::{Masters, eventually};
+
+use crate::{SOON, ms, patient};
+
+#[tokio::test]
+async fn an_inspection_says_who_holds_it_where_and_for_how_long() {
+    let masters = Masters::start(5);
+    let redlock = patient(&masters);
+    let seen = redlock.lock("l").inspect().await.unwrap();
+    assert!(seen.holder().is_none());
+    assert_eq!((seen.answered(), seen.quorum(), seen.votes().len()), (5, 3, 5));
+    assert!(seen.votes().iter().all(|vote| vote.outcome == Outcome::Absent));
+
+    let me = redlock.owner();
+    let lock = redlock.lock("l").owned_by(&me);
+    let _guards = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    eventually(SOON, || if masters.keys().len() == 5 { Ok(()) } else { Err("not on all yet") }).await;
+    masters[4].kill();
+    let seen = redlock.lock("l").inspect().await.unwrap();
+    let holder = seen.holder().unwrap();
+    assert_eq!((&*holder.owner, holder.masters), (&*me.to_string(), 4));
+    assert!(holder.remaining.unwrap() > ms(20_000));
+    let counts = seen.votes().iter().filter(|vote| matches!(vote.outcome, Outcome::Held { count: 2, .. }));
+    assert_eq!(counts.count(), 4);
+    assert_eq!(seen.answered(), 4);
+}
+
+#[tokio::test]
+async fn a_minority_is_no_holder() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let _: i64 = masters[0].command(&["HSET", "quorate:{l}", "somebody", "1"]);
+    assert!(redlock.lock("l").inspect().await.unwrap().holder().is_none());
+    let _: i64 = masters[1].command(&["HSET", "quorate:{l}", "somebody", "1"]);
+    let holder = redlock.lock("l").inspect().await.unwrap().holder().unwrap();
+    assert_eq!((&*holder.owner, holder.remaining), ("somebody", None));
+}

@@ -1,1 +1,97 @@
-//! x
+//! A connection that breaks between a command and its reply: never a vote, never a leak.
+
+use quorate::{Error, Outcome, Redlock, Silence};
+use quorate_testkit::{Cut, CutProxy, Masters, eventually};
+
+use crate::{PATIENT, SOON, TTL};
+
+/// A client that reaches every master through a proxy of its own.
+async fn through_proxies(masters: &Masters) -> (Vec<CutProxy>, Redlock) {
+    let mut proxies = Vec::new();
+    for server in masters.iter() {
+        proxies.push(CutProxy::start(server.address()).await);
+    }
+    let urls = proxies.iter().map(CutProxy::url);
+    let redlock = Redlock::builder().masters(urls).ttl(TTL).timeout(PATIENT).build().unwrap();
+    redlock.lock("warm").acquire().await.unwrap().release().await.unwrap();
+    while redlock.lock("warm").inspect().await.unwrap().answered() < proxies.len() {
+        tokio::task::yield_now().await;
+    }
+    (proxies, redlock)
+}
+
+fn lost(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Unknown(Silence::ConnectionLost(_)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_lost_is_no_vote_and_leaves_nothing() {
+    let masters = Masters::start(3);
+    let (proxies, redlock) = through_proxies(&masters).await;
+    for i in 0..20 {
+        proxies[0].cut_next(Cut::AtReply);
+        proxies[1].cut_next(Cut::AtReply);
+        let name = format!("l{i}");
+        let error = redlock.lock(name.as_str()).try_acquire().await.unwrap_err();
+        assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+        assert_eq!(error.votes().iter().filter(|vote| lost(&vote.outcome)).count(), 2, "{error}");
+        eventually(SOON, || masters.empty()).await;
+        while redlock.lock("warm").inspect().await.unwrap().answered() < 3 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(proxies[0].cuts() >= 20 && proxies[1].cuts() >= 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_minority_of_lost_replies_does_not_matter_and_is_released_like_the_rest() {
+    let masters = Masters::start(3);
+    let (proxies, redlock) = through_proxies(&masters).await;
+    for _ in 0..20 {
+        proxies[0].cut_next(Cut::AtReply);
+        let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
+        guard.release().await.unwrap();
+        eventually(SOON, || masters.empty()).await;
+    }
+    assert!(proxies[0].cuts() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_whose_reply_is_lost_is_repeated() {
+    let masters = Masters::start(3);
+    let (proxies, redlock) = through_proxies(&masters).await;
+    for _ in 0..10 {
+        let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
+        proxies.iter().for_each(|proxy| proxy.cut_next(Cut::AtReply));
+        let _ = guard.release().await; // it may not hear of a quorum
+        eventually(SOON, || masters.empty()).await;
+        proxies.iter().for_each(|proxy| proxy.cut_next(Cut::None));
+    }
+}
+
+/// The acquire waits, unread, in the socket of a master that stands still, and its connection is gone. The release
+/// goes out on a new connection. When the master goes on, in whatever order it reads the two, the lock must not stay:
+/// the new connection has the old one closed before it releases.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() {
+    let masters = Masters::start(3);
+    let (proxies, redlock) = through_proxies(&masters).await;
+    for round in 0..15 {
+        masters[0].freeze();
+        proxies[0].cut_next(Cut::AfterRequest);
+        let cuts = proxies[0].cuts();
+        let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
+        eventually(SOON, || if proxies[0].cuts() > cuts { Ok(()) } else { Err("not cut") }).await;
+        guard.release().await.unwrap();
+        masters[0].thaw();
+        while redlock.lock("warm").inspect().await.unwrap().answered() < 3 {
+            tokio::task::yield_now().await;
+        }
+        eventually(SOON, || masters.empty()).await;
+        // And it stays that way: what was in the old socket is gone with it.
+        for _ in 0..5 {
+            tokio::time::sleep(crate::ms(2)).await;
+            assert_eq!(masters.empty(), Ok(()), "it came back in round {round}");
+        }
+    }
+}

@@ -1,1 +1,170 @@
-//! x
+//! Releasing, and releasing what is not held.
+
+use quorate::Error;
+use quorate_testkit::{Masters, RedisServer, eventually};
+
+use crate::{SOON, builder, ms, patient};
+
+#[tokio::test]
+async fn releasing_more_than_is_held_is_an_error() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let me = redlock.owner();
+    let lock = redlock.lock("l").owned_by(&me);
+    let not_held = |result| matches!(result, Err(Error::NotHeld { owner, .. }) if owner == me);
+    assert!(not_held(lock.release().await), "nothing was ever held");
+    let (first, second) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    lock.release().await.unwrap();
+    lock.release().await.unwrap();
+    assert!(!first.is_valid() && !second.is_valid(), "their holds were given back");
+    assert!(not_held(lock.release().await));
+    assert!(not_held(first.release().await));
+    drop(second);
+    let other = redlock.lock("l").try_acquire().await.unwrap();
+    assert!(not_held(lock.release().await), "another holds it");
+    assert!(other.is_valid());
+}
+
+#[tokio::test]
+async fn releasing_a_lease_that_is_over_says_so_and_cleans_up() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+    let guard = redlock.lock("l").ttl(ms(300)).try_acquire().await.unwrap();
+    eventually(SOON, || if guard.is_valid() { Err("still valid") } else { Ok(()) }).await;
+    let error = guard.release().await.unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_release_that_a_majority_does_not_know_is_lost() {
+    let masters = Masters::start(5);
+    let redlock = patient(&masters);
+    let guard = redlock.lock("l").try_acquire().await.unwrap();
+    eventually(SOON, || if masters.keys().len() == 5 { Ok(()) } else { Err("not on all yet") }).await;
+    for i in 0..3 {
+        let _: () = masters[i].command(&["FLUSHALL"]);
+    }
+    let error = guard.release().await.unwrap_err();
+    let Error::Lost { votes, .. } = &error else { panic!("{error}") };
+    assert_eq!(votes.len(), 5);
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_release_never_touches_another_owners_lock() {
+    let masters = Masters::start(1);
+    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+    let old = redlock.lock("l").ttl(ms(300)).try_acquire().await.unwrap();
+    let new = redlock.lock("l").wait(ms(10_000)).acquire().await.unwrap(); // once the key has expired
+    assert!(matches!(old.release().await, Err(Error::Lost { .. })));
+    assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })));
+    new.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_release_without_a_quorum_goes_on_in_the_background() {
+    let mut masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let guard = redlock.lock("l").try_acquire().await.unwrap();
+    eventually(SOON, || if masters.keys().len() == 3 { Ok(()) } else { Err("not on all yet") }).await;
+    masters[0].freeze();
+    masters[1].freeze();
+    let error = guard.release().await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { granted: 1, needed: 2, .. }), "{error}");
+    masters[0].thaw();
+    masters[1].thaw();
+    eventually(SOON, || masters.empty()).await;
+    masters[0].restart();
+}
+
+#[tokio::test]
+async fn a_stuck_lock_can_be_broken_by_naming_its_owner() {
+    let masters = Masters::start(5);
+    let (holder, operator) = (patient(&masters), patient(&masters));
+    let me = holder.owner();
+    let lock = holder.lock("l").owned_by(&me);
+    let (first, second) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    let field = me.to_string();
+    let entered = |server: &RedisServer| server.command::<Option<u32>>(&["HGET", "quorate:{l}", &field]) == Some(2);
+    eventually(SOON, || if masters.iter().all(entered) { Ok(()) } else { Err("not on all yet") }).await;
+    let error = operator.lock("l").break_from(&operator.owner()).await.unwrap_err();
+    assert!(matches!(error, Error::NotHeld { .. }), "{error}");
+    assert!(error.to_string().contains(&me.to_string()), "it says who does: {error}");
+
+    operator.lock("l").break_from(&me).await.unwrap();
+    assert_eq!(masters.empty(), Ok(()), "however many holds there were");
+    assert!(matches!(operator.lock("l").break_from(&me).await, Err(Error::NotHeld { .. })));
+    let error = first.extend(ms(30_000)).await.unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    assert!(!second.is_valid(), "the lease is one for both");
+    let taken = operator.lock("l").try_acquire().await.unwrap();
+    drop((first, second));
+    assert!(taken.is_valid());
+    assert!(matches!(holder.lock("l").try_acquire().await, Err(Error::Held { .. })));
+}
+
+#[tokio::test]
+async fn breaking_a_lock_of_this_client_ends_its_guards() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let me = redlock.owner();
+    let guard = redlock.lock("l").owned_by(&me).acquire().await.unwrap();
+    redlock.lock("l").break_from(&me).await.unwrap();
+    assert!(!guard.is_valid());
+    assert!(matches!(guard.release().await, Err(Error::NotHeld { .. })));
+    let error = redlock.lock("l").break_from(&me).await.unwrap_err();
+    assert!(matches!(error, Error::NotHeld { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn breaking_without_a_quorum_does_not_claim_that_the_lock_is_free() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let guard = redlock.lock("l").try_acquire().await.unwrap();
+    masters[0].kill();
+    masters[1].kill();
+    let error = redlock.lock("l").break_from(&guard.owner()).await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_shutdown_flushes_releases_and_refuses_what_comes_after() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let locks: Vec<_> = (0..50).map(|i| redlock.lock(format!("l{i}"))).collect();
+    let guards = futures::future::join_all(locks.iter().map(quorate::Lock::try_acquire)).await;
+    assert!(guards.iter().all(Result::is_ok));
+    drop(guards);
+    redlock.shutdown(SOON).await.unwrap();
+    assert_eq!(masters.empty(), Ok(()));
+    assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Closed)));
+    assert!(matches!(redlock.lock("l").inspect().await, Err(Error::Closed)));
+    redlock.shutdown(SOON).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_guard_that_outlives_the_shutdown_is_still_released() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let (one, two) = (redlock.lock("1").acquire().await.unwrap(), redlock.lock("2").acquire().await.unwrap());
+    redlock.shutdown(SOON).await.unwrap();
+    assert!(one.is_valid());
+    assert!(matches!(one.extend(ms(60_000)).await, Err(Error::Closed)));
+    one.release().await.unwrap();
+    drop(two);
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_that_cannot_flush_says_so_at_its_deadline() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    masters[0].freeze();
+    drop(guard);
+    let error = redlock.shutdown(ms(200)).await.unwrap_err();
+    assert!(matches!(error, Error::Unflushed { under_way: 1.., .. }), "{error}");
+    masters[0].thaw();
+    eventually(SOON, || masters.empty()).await;
+}

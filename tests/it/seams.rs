@@ -1,1 +1,133 @@
-//! x
+//! Time, randomness and masters of another kind: what a simulator puts in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use quorate::seam::{BootClock, Clock, Random};
+use quorate::{Error, Moment, Redlock};
+use quorate_testkit::{Masters, eventually};
+
+use crate::{PATIENT, SOON, TTL, builder, ms};
+
+/// The machine's clock, with jumps: what a process sees that was suspended.
+#[derive(Debug, Default)]
+struct Jumping(AtomicU64);
+
+impl Jumping {
+    fn jump(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for Jumping {
+    fn now(&self) -> Moment {
+        BootClock.now() + ms(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_stood_still_for_longer_than_its_lease_finds_it_over() {
+    let masters = Masters::start(3);
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    clock.jump(TTL / 2);
+    assert!(guard.is_valid() && guard.remaining() < TTL / 2);
+    clock.jump(TTL / 2);
+    assert!(!guard.is_valid() && guard.remaining().is_zero());
+    assert!(matches!(guard.extend(TTL).await, Err(Error::Lost { .. })));
+    assert!(matches!(guard.release().await, Err(Error::Lost { .. })));
+    eventually(SOON, || masters.empty()).await;
+}
+
+/// The quorum granted in time, but the caller was not run until the lease was over.
+#[tokio::test]
+async fn a_grant_that_its_caller_hears_of_too_late_is_no_guard() {
+    let masters = Masters::start(3);
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    let lock = redlock.lock("l");
+    let mut acquire = Box::pin(lock.try_acquire());
+    assert!(futures::poll!(&mut acquire).is_pending());
+    eventually(SOON, || if masters.keys().len() == 3 { Ok(()) } else { Err("not granted yet") }).await;
+    tokio::time::sleep(ms(50)).await; // the decision is made, and waits for the caller
+    clock.jump(TTL);
+    let error = acquire.await.unwrap_err();
+    assert!(matches!(error, Error::Lost { .. } | Error::NoQuorum { late: true, .. }), "{error}");
+    eventually(SOON, || masters.empty()).await;
+}
+
+/// Every look at this clock takes a while: votes come in, but the lease is over before there is a quorum of them.
+#[derive(Debug, Default)]
+struct Slow(AtomicU64);
+
+impl Clock for Slow {
+    fn now(&self) -> Moment {
+        Moment::from_origin(Duration::from_secs(self.0.fetch_add(15, Ordering::SeqCst)))
+    }
+}
+
+#[tokio::test]
+async fn a_quorum_that_comes_after_the_lease_is_no_lease() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).clock(Arc::new(Slow::default())).build().unwrap();
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { late: true, granted: 2.., .. }), "{error}");
+    assert!(error.to_string().contains("when the lease had ended already"), "{error}");
+    eventually(SOON, || masters.empty()).await;
+}
+
+/// `/proc/uptime` counts suspend, as leases must.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_clock_counts_time_in_suspend() {
+    let uptime = || -> f64 {
+        let text = std::fs::read_to_string("/proc/uptime").unwrap();
+        text.split(' ').next().unwrap().parse().unwrap()
+    };
+    let before = uptime();
+    let now = BootClock.now().since(Moment::default()).as_secs_f64();
+    assert!(now >= before - 0.01 && now <= uptime() + 0.011, "{before} {now}");
+}
+
+#[derive(Debug)]
+struct Always(u64);
+
+impl Random for Always {
+    fn next_u64(&self) -> u64 {
+        self.0
+    }
+}
+
+#[test]
+fn identities_come_from_the_randomness_that_was_put_in() {
+    let owner = |seed| {
+        let builder = Redlock::builder().master("redis://h").random(Arc::new(Always(seed)));
+        builder.build().unwrap().owner()
+    };
+    assert_eq!(owner(1).to_string(), owner(1).to_string());
+    assert_ne!(owner(1).to_string(), owner(2).to_string());
+    let system = || Redlock::builder().master("redis://h").build().unwrap().owner();
+    assert_ne!(system().to_string(), system().to_string());
+}
+
+#[test]
+fn an_owner_is_never_given_out_twice() {
+    let redlock = Redlock::builder().master("redis://h").build().unwrap();
+    let owners: std::collections::HashSet<_> = (0..1000).map(|_| redlock.owner()).collect();
+    assert_eq!(owners.len(), 1000);
+}
+
+/// Each attempt has an identity of its own, so that the clean-up of one cannot undo the next.
+#[tokio::test]
+async fn every_attempt_has_a_fresh_owner() {
+    let masters = Masters::start(1);
+    let redlock = builder(&masters).timeout(PATIENT).build().unwrap();
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..50 {
+        let guard = redlock.lock("l").acquire().await.unwrap();
+        assert!(seen.insert(guard.owner()));
+        guard.release().await.unwrap();
+    }
+}

@@ -1,1 +1,71 @@
-//! x
+//! A password never appears in what can be printed or logged.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use quorate::Redlock;
+use quorate_testkit::RedisServer;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::ms;
+
+const PASSWORD: &str = "hunter2hunter2";
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Log;
+
+    fn make_writer(&'a self) -> Log {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn a_password_is_in_no_log_error_or_debug_output() {
+    let log = Log::default();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::TRACE).with_writer(log.clone());
+    // The engine logs on its own thread, so this is for the whole process.
+    tracing_subscriber::util::SubscriberInitExt::init(subscriber.finish());
+
+    let server = RedisServer::start();
+    let _: () = server.command(&["ACL", "SETUSER", "bob", "on", &format!(">{PASSWORD}"), "~*", "&*", "+@all"]);
+    let right = format!("redis://bob:{PASSWORD}@127.0.0.1:{}", server.port());
+    let wrong = format!("redis://bob:{PASSWORD}x@127.0.0.1:{}", server.port());
+    let nowhere = format!("redis://bob:{PASSWORD}@127.0.0.1:1");
+
+    let mut shown = String::new();
+    for url in [&right, &wrong, &nowhere] {
+        let builder = Redlock::builder().master(url.as_str()).timeout(ms(2_000));
+        shown += &format!("{builder:?}");
+        let redlock = builder.build().unwrap();
+        shown += &format!("{redlock:?} {:?}", redlock.lock("l"));
+        match redlock.lock("l").wait(ms(60)).acquire().await {
+            Ok(guard) => shown += &format!("{guard:?} {:?}", guard.votes()),
+            Err(error) => shown += &format!("{error} {error:?}"),
+        }
+        shown += &format!("{:?}", redlock.lock("l").inspect().await);
+    }
+    for url in [format!("redis://bob:{PASSWORD}@h:port"), format!("bob:{PASSWORD}@h"), format!("x://{PASSWORD}@h")] {
+        let error = Redlock::builder().master(url).build().unwrap_err();
+        shown += &format!("{error} {error:?}");
+    }
+    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(logged.contains("connected") && logged.contains("unreachable"), "the log was not caught: {logged}");
+    for text in [shown, logged] {
+        assert!(!text.contains(PASSWORD) && !text.contains("bob"), "{text}");
+    }
+}
