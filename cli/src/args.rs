@@ -1,0 +1,158 @@
+//! The command line as typed, and the client it asks for.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use quorate::{Owner, Redlock};
+
+use crate::exit::{self, Failure};
+
+/// A distributed lock that is held when a majority of independent Redis masters say so.
+#[derive(Debug, Parser)]
+#[command(name = "quorate", version, after_help = exit::HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Run(RunArgs),
+    Status(StatusArgs),
+    Release(ReleaseArgs),
+    Demo(DemoArgs),
+}
+
+/// Where the masters are.
+#[derive(Debug, Args)]
+pub(crate) struct MasterArgs {
+    /// A master's URL, once for each: redis://[user:password@]host[:port][/database], rediss://, valkey:// or
+    /// unix:///path. Other users of this machine can read a command line, so put passwords into QUORATE_MASTERS
+    #[arg(
+        long = "master",
+        value_name = "URL",
+        env = "QUORATE_MASTERS",
+        hide_env_values = true,
+        value_delimiter = ',',
+        required = true
+    )]
+    masters: Vec<String>,
+
+    /// How long one master may take to answer [default: 250ms, or a quarter of the TTL if that is less]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+
+    /// What keys begin with; clients with different prefixes have different locks
+    #[arg(long, env = "QUORATE_PREFIX", default_value = quorate::config::DEFAULT_PREFIX)]
+    prefix: String,
+
+    /// A file with PEM certificates to trust for rediss://, besides Mozilla's roots
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE")]
+    tls_root: Option<std::path::PathBuf>,
+}
+
+impl MasterArgs {
+    /// The client for these masters.
+    pub(crate) fn client(self) -> Result<Redlock, Failure> {
+        let mut builder = Redlock::builder().masters(self.masters).prefix(self.prefix);
+        if let Some(timeout) = self.timeout {
+            builder = builder.timeout(timeout);
+        }
+        #[cfg(feature = "tls")]
+        if let Some(file) = self.tls_root {
+            let pem = std::fs::read(&file).map_err(|error| {
+                Failure::new(exit::USAGE, format!("--tls-root {}: {error}", file.display()))
+            })?;
+            builder = builder.tls_root(pem);
+        }
+        Ok(builder.build()?)
+    }
+}
+
+/// Run a command while holding a lock
+///
+/// The command runs in a process group of its own, with QUORATE_LOCK and QUORATE_OWNER in its environment. The lease is
+/// renewed while it runs, and released when it ends. Signals are passed on to its process group. If the lease is about
+/// to end and cannot be renewed, the group gets SIGTERM, and SIGKILL after the grace, before the lease ends.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct RunArgs {
+    /// The lock's name
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    /// How long the lease lasts without renewal, at least 1s: for so long others wait if this machine dies
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) ttl: Duration,
+
+    /// How long to wait for the lock
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Duration,
+
+    /// Do not wait: if another owner has the lock, end at once
+    #[arg(short = 'n', long, conflicts_with = "wait")]
+    pub(crate) no_wait: bool,
+
+    /// How long the command may take to end between SIGTERM and SIGKILL when the lease cannot be kept, up to a third of
+    /// the TTL [default: a quarter of the TTL, at most 5s]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) grace: Option<Duration>,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Show who holds a lock, on which masters and for how long
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The lock's name
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Break a stuck lock: take it away from the owner that `status` shows
+///
+/// If that owner still works, two may hold the lock at once: it is not told before it next renews.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    /// The lock's name
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    /// Whom to take it from
+    #[arg(long, value_name = "OWNER")]
+    pub(crate) owner: Owner,
+}
+
+/// Start five redis-servers, and show what the lock does while they die
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How long to pause after each step
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = humantime::parse_duration)]
+    pub(crate) pause: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,138 @@
+//! `quorate demo`: the lock at work on five servers of its own.
+
+use std::time::Duration;
+
+use quorate::{Error, Guard, Outcome, Redlock, Vote};
+use quorate_testkit::{Masters, RedisServer};
+
+use crate::args::DemoArgs;
+use crate::exit::{self, Code, Failure};
+
+const LOCK: &str = "invoice:42";
+
+pub(crate) async fn demo(args: DemoArgs) -> Result<Code, Failure> {
+    // One is started first: it tells what is wrong if none can be.
+    drop(RedisServer::try_start(&[]).map_err(|error| {
+        let install = "the demo needs redis-server; on Debian: apt-get install redis-server";
+        Failure::new(exit::FAILED, format!("{install}\n{error}"))
+    })?);
+    let mut show = Show::new(args.pause)?;
+    show.grant_and_refusal().await?;
+    show.two_dead().await?;
+    show.three_dead().await?;
+    show.masters_back().await?;
+    Ok(exit::OK)
+}
+
+struct Show {
+    masters: Masters,
+    first: Redlock,
+    second: Redlock,
+    pause: Duration,
+}
+
+impl Show {
+    fn new(pause: Duration) -> Result<Self, Failure> {
+        let masters = Masters::start(5);
+        let ports: Vec<_> = masters.iter().map(|server| server.port().to_string()).collect();
+        println!("Five independent redis-servers are up, on ports {}.", ports.join(", "));
+        println!("A lock needs a majority of them: three.");
+        let client = || Redlock::builder().masters(masters.urls()).build();
+        let (first, second) = (client()?, client()?);
+        Ok(Self { masters, first, second, pause })
+    }
+
+    async fn grant_and_refusal(&mut self) -> Result<(), Failure> {
+        self.step("The first client asks for the lock.").await;
+        let warm = self.first.lock(LOCK).acquire().await?; // connects
+        warm.release().await?;
+        let guard = self.acquire_and_tell(&self.first).await?;
+        let seen = self.first.lock(LOCK).inspect().await?;
+        let on = seen.holder().map_or(0, |holder| holder.masters);
+        println!("  All in all {on} of 5 masters have granted it. Its owner is {}.", guard.owner());
+
+        self.step("A second client asks for the same lock.").await;
+        let begun = self.second.now();
+        match self.second.lock(LOCK).try_acquire().await {
+            Err(Error::Held { holder, .. }) => {
+                println!("  Refused in {}: it is {holder}.", self.since(begun));
+            }
+            other => return Err(surprise(other)),
+        }
+        guard.release().await?;
+        println!("  The first client releases it.");
+        Ok(())
+    }
+
+    async fn two_dead(&mut self) -> Result<(), Failure> {
+        self.step("Two masters are killed (kill -9).").await;
+        self.masters[0].kill();
+        self.masters[1].kill();
+        let guard = self.acquire_and_tell(&self.second).await?;
+        println!("  Three of five are a majority still, and nobody waits for the dead.");
+        guard.release().await?;
+        Ok(())
+    }
+
+    async fn three_dead(&mut self) -> Result<(), Failure> {
+        self.step("A third master is killed.").await;
+        self.masters[2].kill();
+        let begun = self.first.now();
+        match self.first.lock(LOCK).try_acquire().await {
+            Err(error @ Error::NoQuorum { .. }) => {
+                println!(
+                    "  No lock, after {}, and a clear error with what happened on each master:",
+                    self.since(begun)
+                );
+                for vote in error.votes() {
+                    println!("    {vote}");
+                }
+                Ok(())
+            }
+            other => Err(surprise(other)),
+        }
+    }
+
+    async fn masters_back(&mut self) -> Result<(), Failure> {
+        self.step("The three are started again; the clients reconnect by themselves.").await;
+        for dead in 0..3 {
+            self.masters[dead].restart();
+        }
+        let begun = self.first.now();
+        let guard = self.first.lock(LOCK).acquire().await?;
+        println!("  Granted again, {} after they were back.", self.since(begun));
+        guard.release().await?;
+        println!("\nThat was quorate. Try: quorate run {LOCK} --master redis://... -- your command");
+        Ok(())
+    }
+
+    async fn acquire_and_tell(&self, client: &Redlock) -> Result<Guard, Failure> {
+        let begun = client.now();
+        let guard = client.lock(LOCK).acquire().await?;
+        let took = self.since(begun);
+        let granted = |vote: &&Vote| vote.outcome == Outcome::Granted;
+        let votes = guard.votes().iter().filter(granted).count();
+        println!(
+            "  Granted in {took}, with the first {votes} votes. The lease lasts for {:.1?}.",
+            guard.remaining()
+        );
+        Ok(guard)
+    }
+
+    fn since(&self, begun: quorate::Moment) -> String {
+        format!("{:.1} ms", self.first.now().since(begun).as_secs_f64() * 1e3)
+    }
+
+    async fn step(&self, what: &str) {
+        tokio::time::sleep(self.pause).await;
+        println!("\n{what}");
+        tokio::time::sleep(self.pause).await;
+    }
+}
+
+fn surprise(what: Result<Guard, Error>) -> Failure {
+    match what {
+        Ok(_) => Failure::new(exit::FAILED, "the lock was granted, and should not have been"),
+        Err(error) => error.into(),
+    }
+}

@@ -1,0 +1,79 @@
+//! What the command's exit codes mean. They follow sysexits.h where it has a word for it, and stay clear of what
+//! shells use for a command that was not found (127), not executable (126) or killed by a signal (128 and above).
+
+use quorate::Error;
+
+/// An exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code(pub(crate) u8);
+
+pub(crate) const OK: Code = Code(0);
+/// The command line is wrong, or a value is outside of its limits.
+pub(crate) const USAGE: Code = Code(64);
+/// Too few masters can vote.
+pub(crate) const NO_QUORUM: Code = Code(69);
+/// Something else failed.
+pub(crate) const FAILED: Code = Code(70);
+/// Another owner has the lock.
+pub(crate) const HELD: Code = Code(75);
+/// The lease was lost while the job ran; the job was killed.
+pub(crate) const LOST: Code = Code(76);
+/// The owner that was named does not have the lock.
+pub(crate) const NOT_HELD: Code = Code(77);
+/// The job cannot be executed.
+pub(crate) const CANNOT_EXECUTE: Code = Code(126);
+/// There is no such job.
+pub(crate) const NOT_FOUND: Code = Code(127);
+
+/// What a shell reports for a process that a signal ended.
+pub(crate) fn by_signal(signal: i32) -> Code {
+    Code(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+}
+
+impl From<Code> for std::process::ExitCode {
+    fn from(Code(code): Code) -> Self {
+        code.into()
+    }
+}
+
+/// A message for standard error, and the code to end with.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::Held { .. } | Error::WaitTimedOut { .. } => HELD,
+            Error::NoQuorum { .. } => NO_QUORUM,
+            Error::Lost { .. } => LOST,
+            Error::NotHeld { .. } => NOT_HELD,
+            Error::Invalid(_) => USAGE,
+            _ => FAILED,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The codes, for the help.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  the job's own, when it ran; 128 + N when signal N ended it
+   64  wrong usage, or a value outside of its limits
+   69  no quorum: too few masters can vote
+   70  another failure
+   75  another owner has the lock (run), to the end of the wait
+   76  the lease was lost while the job ran, and the job was killed (run)
+   77  that owner does not have the lock (release)
+  126  the job cannot be executed (run)
+  127  the job was not found (run)
+
+Durations are written like 500ms, 10s, 5m or 1h.";

@@ -1,0 +1,166 @@
+//! `quorate run`: a job under a lock, that is gone before the lease is.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::Fuse;
+use futures::stream::Stream;
+use nix::sys::signal::Signal;
+use quorate::{Error, Guard, Moment, Redlock};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::RunArgs;
+use crate::exit::{self, Code, Failure};
+use crate::job::{self, Job};
+use crate::lease_plan::{Due, LeasePlan};
+
+/// How long to wait for the masters to hear of the release, before leaving it to the TTL.
+const FLUSH: Duration = Duration::from_secs(2);
+
+pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
+    let plan = LeasePlan::new(args.ttl, args.grace)?;
+    let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("signals: {error}"));
+    let mut signals = job::signals().map_err(failed)?;
+    let redlock = args.masters.client()?;
+    let wait = if args.no_wait { Duration::ZERO } else { args.wait };
+    let lock = redlock.lock(args.name).ttl(args.ttl).wait(wait);
+    let acquired = tokio::select! {
+        acquired = lock.acquire() => acquired.map_err(Failure::from),
+        signal = fatal(&mut signals) => Err(Failure::new(job::code_of(signal), format!("{signal} while waiting"))),
+    };
+    let ended = match acquired {
+        Ok(guard) => under(guard, &redlock, &plan, &args.command, &mut signals).await,
+        Err(failure) => Err(failure),
+    };
+    if let Err(error) = redlock.shutdown(FLUSH).await {
+        eprintln!("quorate: {error}");
+    }
+    ended
+}
+
+async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) -> Signal {
+    loop {
+        let signal = job::next(signals).await;
+        if job::is_fatal(signal) {
+            return signal;
+        }
+    }
+}
+
+/// Runs the command under the lock, and releases it.
+async fn under(
+    guard: Guard,
+    redlock: &Redlock,
+    plan: &LeasePlan,
+    command: &[std::ffi::OsString],
+    signals: &mut (impl Stream<Item = Signal> + Unpin),
+) -> Result<Code, Failure> {
+    let mut job = Job::start(command, guard.name(), &guard.owner().to_string())?;
+    let mut watch =
+        Watch { guard: &guard, redlock, plan, ending: None, kill_at: None, retry_at: Moment::default() };
+    let ended = watch.until_the_end(&mut job, signals).await;
+    drop(job); // takes the terminal back
+    let ended = ended?;
+    match guard.release().await {
+        Ok(()) => Ok(ended),
+        Err(Error::Lost { .. }) => Err(Failure::new(
+            exit::LOST,
+            "the lease had ended before the job did; another may have run meanwhile",
+        )),
+        // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
+        Err(error) => {
+            eprintln!("quorate: {error}");
+            Ok(ended)
+        }
+    }
+}
+
+/// Looks after one job and its lease.
+struct Watch<'a> {
+    guard: &'a Guard,
+    redlock: &'a Redlock,
+    plan: &'a LeasePlan,
+    /// Why the job is being ended, once it is.
+    ending: Option<String>,
+    kill_at: Option<Moment>,
+    retry_at: Moment,
+}
+
+impl Watch<'_> {
+    async fn until_the_end(
+        &mut self,
+        job: &mut Job,
+        signals: &mut (impl Stream<Item = Signal> + Unpin),
+    ) -> Result<Code, Failure> {
+        let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("the job: {error}"));
+        let mut looks = tokio::time::interval(self.plan.look());
+        let mut children = signal(SignalKind::child()).map_err(failed)?;
+        let mut renewal = pin!(Fuse::terminated());
+        let mut renewing = false;
+        let mut status = None;
+        loop {
+            tokio::select! {
+                ended = job.ended(), if status.is_none() => status = Some(ended.map_err(failed)?),
+                signal = job::next(signals) => job.signal(signal),
+                renewed = &mut renewal => {
+                    renewing = false;
+                    self.renewed(renewed, job);
+                }
+                _ = children.recv() => job.go_on_if_stopped(),
+                _ = looks.tick() => {}
+            }
+            if let Some(status) = status
+                && (self.ending.is_none() || !job.is_alive())
+            {
+                return self.code(job::code(status));
+            }
+            if self.is_due(job) == Due::Renewal && !renewing && self.redlock.now() >= self.retry_at {
+                renewing = true;
+                renewal.set(self.guard.extend(self.plan.ttl).fuse());
+            }
+        }
+    }
+
+    /// Ends or kills the job where that is due, and tells what was.
+    fn is_due(&mut self, job: &Job) -> Due {
+        if self.kill_at.is_some_and(|kill_at| self.redlock.now() >= kill_at) {
+            job.signal(Signal::SIGKILL);
+            return Due::Kill;
+        }
+        let due = self.plan.due(self.guard.remaining());
+        if self.ending.is_none() && matches!(due, Due::Terminate | Due::Kill) {
+            self.end(job, "the lease could not be renewed", self.guard.deadline());
+        }
+        due
+    }
+
+    fn renewed(&mut self, renewed: Result<(), Error>, job: &Job) {
+        let Err(error) = renewed else { return };
+        self.retry_at = self.redlock.now() + self.plan.retry();
+        if matches!(error, Error::Lost { .. }) && self.ending.is_none() {
+            // The masters say so: there is no deadline left to go by but the grace.
+            let end = self.redlock.now() + self.plan.grace + self.plan.margin;
+            self.end(job, &error.to_string(), end);
+        } else {
+            eprintln!("quorate: {error}; {:.1?} of the lease are left", self.guard.remaining());
+        }
+    }
+
+    /// Tells the job to end, and sets when it is killed: early enough to be gone at `deadline`.
+    fn end(&mut self, job: &Job, why: &str, deadline: Moment) {
+        eprintln!("quorate: {why}; ending the job");
+        self.ending = Some(why.to_owned());
+        let kill_at = deadline - self.plan.margin;
+        self.kill_at = Some(kill_at.min(self.redlock.now() + self.plan.grace));
+        job.signal(Signal::SIGTERM);
+        job.signal(Signal::SIGCONT); // a stopped process does not hear it otherwise
+    }
+
+    fn code(&self, code: Code) -> Result<Code, Failure> {
+        match &self.ending {
+            None => Ok(code),
+            Some(why) => Err(Failure::new(exit::LOST, format!("the job was ended: {why}"))),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `quorate status`: who holds a lock.
+
+use std::time::Duration;
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use quorate::{Inspection, Outcome, Vote};
+use serde::Serialize;
+
+use crate::args::StatusArgs;
+use crate::exit::{self, Code, Failure};
+
+/// The status, for programs. Durations are in milliseconds.
+#[derive(Debug, Serialize)]
+struct Status<'a> {
+    name: &'a str,
+    /// Whether a majority names one holder.
+    held: bool,
+    holder: Option<Holder>,
+    quorum: usize,
+    /// How many masters answered.
+    answered: usize,
+    masters: Vec<Master>,
+}
+
+#[derive(Debug, Serialize)]
+struct Holder {
+    owner: String,
+    masters: usize,
+    /// `null` when the lock never expires.
+    remaining_ms: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Master {
+    master: String,
+    /// free, held, refused, unreachable or unknown.
+    state: &'static str,
+    owner: Option<String>,
+    holds: Option<u64>,
+    remaining_ms: Option<u64>,
+    /// Why the master did not answer as asked.
+    detail: Option<String>,
+    latency_ms: f64,
+}
+
+pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
+    let redlock = args.masters.client()?;
+    let seen = redlock.lock(args.name.as_str()).inspect().await?;
+    let status = Status::new(&args.name, &seen);
+    if args.json {
+        let json = serde_json::to_string_pretty(&status)
+            .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
+        println!("{json}");
+    } else {
+        println!("{}\n{}", status.table(), status.summary());
+    }
+    Ok(if status.answered >= status.quorum { exit::OK } else { exit::NO_QUORUM })
+}
+
+impl<'a> Status<'a> {
+    fn new(name: &'a str, seen: &Inspection) -> Self {
+        let holder = seen.holder().map(|holder| Holder {
+            owner: holder.owner.to_string(),
+            masters: holder.masters,
+            remaining_ms: holder.remaining.map(whole_ms),
+        });
+        Self {
+            name,
+            held: holder.is_some(),
+            holder,
+            quorum: seen.quorum(),
+            answered: seen.answered(),
+            masters: seen.votes().iter().map(Master::new).collect(),
+        }
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_header([
+            "MASTER",
+            "STATE",
+            "HOLDER OR REASON",
+            "HOLDS",
+            "REMAINING",
+            "LATENCY",
+        ]);
+        for master in &self.masters {
+            let dash = || "-".to_owned();
+            table.add_row([
+                master.master.clone(),
+                master.state.to_owned(),
+                master.owner.clone().or(master.detail.clone()).unwrap_or_else(dash),
+                master.holds.map_or_else(dash, |holds| holds.to_string()),
+                match (master.state, master.remaining_ms) {
+                    ("held", None) => "never expires".to_owned(),
+                    (_, Some(ms)) => format!("{:.1} s", ms as f64 / 1e3),
+                    _ => dash(),
+                },
+                format!("{:.1} ms", master.latency_ms),
+            ]);
+        }
+        table
+    }
+
+    fn summary(&self) -> String {
+        let Self { name, holder, quorum, answered, masters, .. } = self;
+        let all = masters.len();
+        match holder {
+            Some(Holder { owner, masters, remaining_ms: Some(ms) }) => {
+                format!(
+                    "{name:?} is held by {owner} on {masters} of {all} masters, for at most {:.1} s more",
+                    *ms as f64 / 1e3
+                )
+            }
+            Some(Holder { owner, masters, remaining_ms: None }) => {
+                format!("{name:?} is held by {owner} on {masters} of {all} masters, and never expires")
+            }
+            None if answered < quorum => {
+                format!(
+                    "{name:?}: no quorum, only {answered} of {all} masters answered, and {quorum} are needed"
+                )
+            }
+            None if masters.iter().any(|master| master.state == "held") => {
+                format!("{name:?} is held by nobody: no owner has a majority of {quorum} of {all} masters")
+            }
+            None => format!("{name:?} is free"),
+        }
+    }
+}
+
+impl Master {
+    fn new(vote: &Vote) -> Self {
+        let mut master = Self {
+            master: vote.master.to_string(),
+            state: "unknown",
+            owner: None,
+            holds: None,
+            remaining_ms: None,
+            detail: None,
+            latency_ms: (vote.latency.as_secs_f64() * 1e6).round() / 1e3,
+        };
+        match &vote.outcome {
+            Outcome::Held { owner, remaining, count } => {
+                master.state = "held";
+                master.owner = Some(owner.to_string());
+                master.holds = Some(*count);
+                master.remaining_ms = remaining.map(whole_ms);
+            }
+            Outcome::Absent => master.state = "free",
+            other => {
+                master.state = match other {
+                    Outcome::Refused { .. } => "refused",
+                    Outcome::Unreachable(_) => "unreachable",
+                    _ => "unknown",
+                };
+                master.detail = Some(other.to_string());
+            }
+        }
+        master
+    }
+}
+
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,43 @@
+//! The `quorate` command against real redis-servers.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests watch processes by the wall clock, on plain threads"
+)]
+
+mod run;
+mod show;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use quorate_testkit::Masters;
+
+/// A bound for what should happen at once, on a machine that is busy with other tests.
+const SOON: Duration = Duration::from_secs(20);
+
+/// The command, with these masters in its environment.
+fn quorate(masters: &Masters) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+    command.env("QUORATE_MASTERS", masters.urls().join(",")).stdin(Stdio::null());
+    command
+}
+
+fn output(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < SOON, "waited {SOON:?} for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}

@@ -1,0 +1,231 @@
+//! `quorate run`.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use quorate_testkit::{Masters, RedisServer};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{output, quorate, read, wait_until};
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Read, sleep, write, in a file: an update is lost as soon as two are inside.
+#[test]
+fn eight_processes_never_lose_an_update() {
+    let masters = Masters::start(5);
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("counter");
+    std::fs::write(&file, "0").unwrap();
+    let job = format!("n=$(cat {0}); sleep 0.01; echo $((n + 1)) > {0}", file.display());
+    let workers: Vec<_> = (0..8)
+        .map(|_| {
+            let mut command = quorate(&masters);
+            command.args(["run", "counter", "--wait", "2m", "--timeout", "2s", "--", "sh", "-c", &job]);
+            std::thread::spawn(move || (0..6).for_each(|_| assert!(command.status().unwrap().success())))
+        })
+        .collect();
+    workers.into_iter().for_each(|worker| worker.join().unwrap());
+    assert_eq!(read(&file).trim(), "48");
+    assert_eq!(masters.empty(), Ok(()), "each has released before it ended");
+}
+
+#[test]
+fn the_jobs_exit_code_output_and_environment_are_passed_on() {
+    let masters = Masters::start(3);
+    let job = "echo $QUORATE_LOCK; echo $QUORATE_OWNER; exit 7";
+    let (code, out, _) = output(quorate(&masters).args(["run", "a lock", "--", "sh", "-c", job]));
+    assert_eq!(code, 7);
+    let (lock, owner) = out.trim().split_once('\n').unwrap();
+    assert_eq!(lock, "a lock");
+    owner.parse::<quorate::Owner>().unwrap();
+    let (code, ..) = output(quorate(&masters).args(["run", "l", "--", "sh", "-c", "kill -9 $$"]));
+    assert_eq!(code, 128 + 9);
+    assert_eq!(masters.empty(), Ok(()));
+}
+
+#[test]
+fn each_failure_has_its_own_exit_code() {
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "x").unwrap();
+    std::fs::set_permissions(&plain, PermissionsExt::from_mode(0o644)).unwrap();
+    let run = |args: &[&str]| output(quorate(&masters).arg("run").args(args));
+
+    assert_eq!(run(&["l", "--", "no-such-command"]).0, 127);
+    assert_eq!(run(&["l", "--", plain.to_str().unwrap()]).0, 126);
+    for wrong in [
+        &["l"][..],
+        &["l", "--ttl", "x", "--", "true"],
+        &["l", "--ttl", "900ms", "--", "true"],
+        &["l", "--ttl", "10s", "--grace", "5s", "--", "true"],
+        &["l", "--ttl", "30h", "--", "true"],
+        &["l", "--timeout", "10s", "--", "true"],
+        &["", "--", "true"],
+        &["l", "--no-wait", "--wait", "1s", "--", "true"],
+    ] {
+        let (code, _, error) = run(wrong);
+        assert_eq!(code, 64, "{wrong:?}: {error}");
+        assert!(!error.is_empty());
+    }
+    let (code, _, error) = output(
+        quorate(&masters).env("QUORATE_MASTERS", "redis://:secret@h:x").args(["run", "l", "--", "true"]),
+    );
+    assert_eq!(code, 64);
+    assert!(error.contains("***@h:x") && !error.contains("secret"), "{error}");
+
+    let mut holder = quorate(&masters).args(["run", "l", "--", "sleep", "60"]).spawn().unwrap();
+    wait_until("the lock", || masters.keys().len() == 3);
+    let (code, _, error) = run(&["l", "--no-wait", "--", "true"]);
+    assert_eq!(code, 75);
+    assert!(error.contains("is held by"), "{error}");
+    let (code, _, error) = run(&["l", "--wait", "200ms", "--", "true"]);
+    assert_eq!(code, 75);
+    assert!(error.contains("waited"), "{error}");
+    signal(&holder, Signal::TERM);
+    assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
+
+    masters[0].kill();
+    masters[1].kill();
+    let (code, _, error) = run(&["l", "-n", "--", "true"]);
+    assert_eq!(code, 69);
+    assert!(error.contains("no quorum") && error.contains(&masters[0].url()), "{error}");
+}
+
+#[test]
+fn signals_go_to_the_jobs_whole_process_group() {
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("log");
+    // A shell, and a child of its own that a signal to the shell alone would not reach.
+    let job = format!(
+        "sh -c 'trap \"echo child >> {0}; exit\" HUP; while :; do sleep 0.01; done' & \
+         trap 'wait; echo shell >> {0}; exit 3' HUP; echo ready >> {0}; while :; do sleep 0.01; done",
+        file.display()
+    );
+    let mut run = quorate(&masters).args(["run", "l", "--", "sh", "-c", &job]).spawn().unwrap();
+    wait_until("the job", || read(&file).contains("ready"));
+    std::thread::sleep(Duration::from_millis(100)); // the inner shell sets its trap
+    signal(&run, Signal::HUP);
+    assert_eq!(run.wait().unwrap().code(), Some(3));
+    assert_eq!(read(&file), "ready\nchild\nshell\n");
+    assert_eq!(masters.empty(), Ok(()));
+}
+
+#[test]
+fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
+    let masters = Masters::start(3);
+    let _: i64 = masters[0].command(&["HSET", "quorate:{l}", "somebody", "1"]);
+    let _: i64 = masters[1].command(&["HSET", "quorate:{l}", "somebody", "1"]);
+    let mut run = quorate(&masters).args(["run", "l", "--", "true"]).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("an attempt", || masters[2].command::<String>(&["INFO", "commandstats"]).contains("evalsha"));
+    signal(&run, Signal::INT);
+    assert_eq!(run.wait().unwrap().code(), Some(128 + 2));
+    assert_eq!(masters[2].keys().len(), 0);
+}
+
+#[test]
+fn the_lease_is_renewed_while_the_job_runs() {
+    let masters = Masters::start(3);
+    let mut run = quorate(&masters).args(["run", "l", "--ttl", "1s", "--", "sleep", "3"]).spawn().unwrap();
+    wait_until("the lock", || masters.keys().len() == 3);
+    let mut looks = 0;
+    while run.try_wait().unwrap().is_none() {
+        let (code, ..) = output(quorate(&masters).args(["run", "l", "-n", "--", "true"]));
+        looks += u32::from(code == 75);
+        assert!(code == 75 || run.wait().unwrap().success(), "somebody else got it after {looks} looks");
+    }
+    assert!(looks > 10, "{looks}");
+    assert!(run.wait().unwrap().success());
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
+}
+
+/// A job that ignores SIGTERM, with a child that does too, and that writes down when it was last alive.
+fn a_stubborn_job_is_gone_before_the_lease(fault: fn(&RedisServer)) {
+    let ttl = Duration::from_secs(2);
+    let masters = Masters::start(5);
+    let folder = tempfile::TempDir::new().unwrap();
+    let (beat, terms) = (folder.path().join("beat"), folder.path().join("terms"));
+    let job = format!(
+        "trap 'echo term >> {1}' TERM; sh -c 'trap \"\" TERM; while :; do date +%s%N > {0}.tmp; mv {0}.tmp {0}; \
+         sleep 0.005; done' & while :; do sleep 0.01; done",
+        beat.display(),
+        terms.display()
+    );
+    let mut run = quorate(&masters)
+        .args(["run", "l", "--ttl", "2s", "--grace", "400ms", "--", "sh", "-c", &job])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the job", || beat.exists());
+    (0..3).for_each(|i| fault(&masters[i]));
+    let faulty = since_epoch(); // nothing is renewed from here on
+    let status = run.wait().unwrap();
+    assert_eq!(status.code(), Some(76));
+    let last_beat = Duration::from_nanos(read(&beat).trim().parse().unwrap());
+    assert!(last_beat < faulty + ttl, "it lived {:?} too long", last_beat - (faulty + ttl));
+    assert_eq!(read(&terms), "term\n", "it was asked to end first");
+    // And it is dead, not late: no beat comes any more.
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(Duration::from_nanos(read(&beat).trim().parse().unwrap()), last_beat);
+    let error = std::io::read_to_string(run.stderr.take().unwrap()).unwrap();
+    assert!(error.contains("no quorum") && error.contains("could not be renewed"), "{error}");
+}
+
+#[test]
+fn a_stubborn_job_is_gone_before_its_lease_when_masters_die() {
+    a_stubborn_job_is_gone_before_the_lease(RedisServer::kill);
+}
+
+#[test]
+fn a_stubborn_job_is_gone_before_its_lease_when_masters_freeze() {
+    a_stubborn_job_is_gone_before_the_lease(RedisServer::freeze);
+}
+
+#[test]
+fn a_job_that_ends_in_its_grace_is_not_killed() {
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("log");
+    let job = format!(
+        "trap 'echo tidy >> {0}; exit 0' TERM; echo ready >> {0}; while :; do sleep 0.01; done",
+        file.display()
+    );
+    let mut run = quorate(&masters)
+        .args(["run", "l", "--ttl", "1500ms", "--grace", "500ms", "--", "sh", "-c", &job])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the job", || read(&file).contains("ready"));
+    masters[0].kill();
+    masters[1].kill();
+    assert_eq!(run.wait().unwrap().code(), Some(76), "the lease was lost, whatever the job says");
+    assert_eq!(read(&file), "ready\ntidy\n");
+}
+
+#[test]
+fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("owner");
+    let job = format!("echo $QUORATE_OWNER > {0}.tmp; mv {0}.tmp {0}; sleep 60", file.display());
+    let mut run = quorate(&masters)
+        .args(["run", "l", "--ttl", "1s", "--", "sh", "-c", &job])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the job", || file.exists() && masters.keys().len() == 3);
+    let owner = read(&file);
+    let (code, out, error) = output(quorate(&masters).args(["release", "l", "--owner", owner.trim()]));
+    assert_eq!(code, 0, "{out}{error}");
+    assert_eq!(run.wait().unwrap().code(), Some(76));
+    let error = std::io::read_to_string(run.stderr.take().unwrap()).unwrap();
+    assert!(error.contains("was lost"), "{error}");
+}

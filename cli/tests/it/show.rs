@@ -1,0 +1,121 @@
+//! `quorate status`, `quorate release`, `quorate demo`, and the help.
+
+use std::process::Command;
+
+use quorate_testkit::Masters;
+use serde_json::Value;
+
+use crate::{output, quorate, wait_until};
+
+const OWNER: &str = "0f8fad5b-d9cb-469f-a165-70867728950e:3";
+
+/// A lock of this owner on the first so many masters.
+fn hold(masters: &Masters, count: usize) {
+    for server in masters.iter().take(count) {
+        let _: i64 = server.command(&["HSET", "quorate:{l}", OWNER, "2"]);
+        let _: i64 = server.command(&["PEXPIRE", "quorate:{l}", "60000"]);
+    }
+}
+
+#[test]
+fn a_status_says_who_holds_it_where_and_for_how_long() {
+    let masters = Masters::start(5);
+    let status = || output(quorate(&masters).args(["status", "l"]));
+    let (code, out, _) = status();
+    assert_eq!(code, 0);
+    assert!(out.ends_with("\"l\" is free\n"), "{out}");
+
+    hold(&masters, 2);
+    let (_, out, _) = status();
+    assert!(out.contains("no owner has a majority of 3"), "{out}");
+
+    hold(&masters, 4);
+    let (code, out, _) = status();
+    assert_eq!(code, 0);
+    assert!(out.contains(&format!("is held by {OWNER} on 4 of 5 masters, for at most ")), "{out}");
+    for url in masters.urls() {
+        assert!(out.contains(&url), "{out}");
+    }
+
+    (0..3).for_each(|i| masters[i].kill());
+    let (code, out, _) = status();
+    assert_eq!(code, 69);
+    assert!(out.contains("only 2 of 5 masters answered"), "{out}");
+    assert_eq!(out.matches("unreachable").count(), 6, "state and reason of three: {out}");
+}
+
+#[test]
+fn a_status_in_json_is_for_programs() {
+    let masters = Masters::start(3);
+    hold(&masters, 2);
+    masters[2].kill();
+    let (code, out, _) = output(quorate(&masters).args(["status", "l", "--json"]));
+    assert_eq!(code, 0);
+    let status: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&status["name"], &status["held"]), (&"l".into(), &true.into()));
+    assert_eq!((&status["quorum"], &status["answered"]), (&2.into(), &2.into()));
+    assert_eq!(status["holder"]["owner"], OWNER);
+    assert!(status["holder"]["remaining_ms"].as_u64().unwrap() > 40_000);
+    assert_eq!(status["masters"][0]["state"], "held");
+    assert_eq!(status["masters"][0]["holds"], 2);
+    assert_eq!(status["masters"][2]["state"], "unreachable");
+    assert!(status["masters"][2]["detail"].as_str().unwrap().contains("refused"));
+}
+
+#[test]
+fn a_release_takes_a_lock_only_from_the_owner_it_names() {
+    let masters = Masters::start(3);
+    hold(&masters, 3);
+    let release = |owner: &str| output(quorate(&masters).args(["release", "l", "--owner", owner]));
+    let other = OWNER.replace(":3", ":4");
+    let (code, _, error) = release(&other);
+    assert_eq!(code, 77);
+    assert!(error.contains(OWNER), "{error}");
+    let (code, _, error) = release("nonsense");
+    assert_eq!(code, 64);
+    assert!(error.contains("nonsense"), "{error}");
+    assert_eq!(release(OWNER).0, 0);
+    assert_eq!(masters.empty(), Ok(()));
+    assert_eq!(release(OWNER).0, 77);
+}
+
+#[test]
+fn the_demo_shows_what_it_promises() {
+    let (code, out, error) =
+        output(Command::new(env!("CARGO_BIN_EXE_quorate")).args(["demo", "--pause", "100ms"]));
+    assert_eq!(code, 0, "{out}{error}");
+    for part in [
+        "5 of 5 masters have granted it",
+        "Refused in",
+        "Two masters are killed",
+        "No lock, after",
+        "Granted again",
+    ] {
+        assert!(out.contains(part), "no {part:?} in {out}");
+    }
+}
+
+#[test]
+fn no_password_is_in_the_help_or_an_error() {
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        let (_, out, error) =
+            output(command.env("QUORATE_MASTERS", "redis://:hunter2@127.0.0.1:1").args(args));
+        out + &error
+    };
+    for args in [&["run", "--help"][..], &["run", "l"], &["run", "l", "-n", "--", "true"], &["status", "l"]] {
+        let shown = run(args);
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn masters_can_be_given_one_by_one() {
+    let masters = Masters::start(3);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+    command.args(["status", "l"]);
+    for url in masters.urls() {
+        command.args(["--master", &url]);
+    }
+    wait_until("a status", || output(&mut command).1.contains("is free"));
+}
