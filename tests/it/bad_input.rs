@@ -29,7 +29,10 @@ async fn nothing_is_sent_for_a_bad_acquire() {
     for ttl in [Duration::ZERO, ms(9), day + ms(1)] {
         let (error, text) = refused(lock().ttl(ttl).try_acquire().await);
         assert_eq!(error, Invalid::Ttl { ttl, min: ms(10), max: day });
-        assert!(text.contains(&format!("{ttl:?}")) && text.contains("10ms") && text.contains("86400s"), "{text}");
+        assert!(
+            text.contains(&format!("{ttl:?}")) && text.contains("10ms") && text.contains("86400s"),
+            "{text}"
+        );
     }
     // The time-out of this client is three seconds.
     let (error, _) = refused(lock().ttl(ms(3000)).try_acquire().await);

@@ -13,7 +13,8 @@ async fn an_extend_moves_the_deadline_on_the_masters_too() {
     let before = guard.deadline();
     guard.extend(ms(120_000)).await.unwrap();
     assert!(guard.deadline() > before && guard.remaining() > ms(100_000));
-    let long = masters.iter().filter(|server| server.command::<i64>(&["PTTL", "quorate:{l}"]) > 100_000).count();
+    let long =
+        masters.iter().filter(|server| server.command::<i64>(&["PTTL", "quorate:{l}"]) > 100_000).count();
     assert!(long >= 3, "{long}");
 }
 

@@ -33,7 +33,14 @@ async fn two_of_five_killed_is_granted_and_three_is_a_clear_error() {
     let error = redlock.lock("l").try_acquire().await.unwrap_err();
     let Error::NoQuorum { granted, needed: 3, late: false, votes, .. } = &error else { panic!("{error}") };
     assert!(*granted <= 2);
-    assert_eq!(votes.iter().filter(|vote| matches!(vote.outcome, Outcome::Unreachable(_) | Outcome::Unknown(_))).count(), 3, "{error}");
+    assert_eq!(
+        votes
+            .iter()
+            .filter(|vote| matches!(vote.outcome, Outcome::Unreachable(_) | Outcome::Unknown(_)))
+            .count(),
+        3,
+        "{error}"
+    );
 
     for i in 0..3 {
         masters[i].restart();

@@ -52,7 +52,10 @@ fn nothing_outside_master_names_the_redis_crate() {
 #[test]
 fn imports_point_one_way() {
     let layers: [(&str, &[&str]); 3] = [
-        ("src/master/", &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        (
+            "src/master/",
+            &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"],
+        ),
         ("src/coordinator/", &["crate::lock", "crate::client", "crate::builder", "crate::host"]),
         ("src/", &["quorate_testkit"]),
     ];
@@ -68,7 +71,8 @@ fn imports_point_one_way() {
 /// Pure rules: no time, no randomness, no waiting, no masters.
 #[test]
 fn pure_rules_are_pure() {
-    for file in ["src/coordinator/quorum.rs", "src/coordinator/verdict.rs", "src/backoff.rs", "src/lease.rs"] {
+    for file in ["src/coordinator/quorum.rs", "src/coordinator/verdict.rs", "src/backoff.rs", "src/lease.rs"]
+    {
         let text = fs::read_to_string(root().join(file)).unwrap();
         let code = code(text.split("#[cfg(test)]").next().unwrap());
         for impure in ["async", ".await", "now()", "Clock", "Random", "Master"] {
@@ -79,7 +83,9 @@ fn pure_rules_are_pure() {
 
 #[test]
 fn every_script_says_what_it_takes_answers_and_does_again() {
-    for (name, text) in files("scripts/lua", ".lua").into_iter().filter(|(name, _)| !name.ends_with("/lock.lua")) {
+    for (name, text) in
+        files("scripts/lua", ".lua").into_iter().filter(|(name, _)| !name.ends_with("/lock.lua"))
+    {
         for part in ["-- KEYS ", "-- ARGV ", "-- Replies ", "-- Again "] {
             assert!(text.contains(part), "{name} has no {part:?}");
         }

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod cancel;
+mod compose;
 mod drops;
 mod errors;
 mod exclusion;

@@ -50,7 +50,8 @@ async fn a_unix_socket_is_a_master_too() {
 #[tokio::test]
 async fn user_password_and_database_are_used() {
     let server = RedisServer::start();
-    let _: () = server.command(&["ACL", "SETUSER", "bob", "on", ">s:cr@t/", "~quorate:*", "&quorate:*", "+@all"]);
+    let _: () =
+        server.command(&["ACL", "SETUSER", "bob", "on", ">s:cr@t/", "~quorate:*", "&quorate:*", "+@all"]);
     let url = format!("valkey://bob:s%3Acr%40t%2F@127.0.0.1:{}/3", server.port());
     let redlock = only(url);
     let guard = redlock.lock("l").acquire().await.unwrap();
@@ -68,7 +69,8 @@ async fn user_password_and_database_are_used() {
 #[tokio::test]
 async fn the_documented_rights_are_enough() {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let rule = readme.lines().find(|line| line.starts_with("ACL SETUSER quorate")).expect("the README's ACL rule");
+    let rule =
+        readme.lines().find(|line| line.starts_with("ACL SETUSER quorate")).expect("the README's ACL rule");
     let server = RedisServer::start();
     let words: Vec<&str> = rule.split_whitespace().collect();
     let _: () = server.command(&words);

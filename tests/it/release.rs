@@ -86,7 +86,8 @@ async fn a_stuck_lock_can_be_broken_by_naming_its_owner() {
     let lock = holder.lock("l").owned_by(&me);
     let (first, second) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
     let field = me.to_string();
-    let entered = |server: &RedisServer| server.command::<Option<u32>>(&["HGET", "quorate:{l}", &field]) == Some(2);
+    let entered =
+        |server: &RedisServer| server.command::<Option<u32>>(&["HGET", "quorate:{l}", &field]) == Some(2);
     eventually(SOON, || if masters.iter().all(entered) { Ok(()) } else { Err("not on all yet") }).await;
     let error = operator.lock("l").break_from(&operator.owner()).await.unwrap_err();
     assert!(matches!(error, Error::NotHeld { .. }), "{error}");

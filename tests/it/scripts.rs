@@ -14,7 +14,11 @@ fn run(server: &RedisServer, script: &str, keys: &[&str], args: &[&str]) -> Vec<
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let source = read("lock.lua") + &read(&format!("{script}.lua"));
     let count = keys.len().to_string();
-    let words: Vec<&str> = ["EVAL", &source, &count].into_iter().chain(keys.iter().copied()).chain(args.iter().copied()).collect();
+    let words: Vec<&str> = ["EVAL", &source, &count]
+        .into_iter()
+        .chain(keys.iter().copied())
+        .chain(args.iter().copied())
+        .collect();
     let replies: Vec<Vec<Value>> = server.command(&words);
     let text = |value: Value| match value {
         Value::Int(number) => number.to_string(),

@@ -36,13 +36,15 @@ impl<'a> MakeWriter<'a> for Log {
 #[tokio::test]
 async fn a_password_is_in_no_log_error_or_debug_output() {
     let log = Log::default();
-    let subscriber =
-        tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::TRACE).with_writer(log.clone());
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_writer(log.clone());
     // The engine logs on its own thread, so this is for the whole process.
     tracing_subscriber::util::SubscriberInitExt::init(subscriber.finish());
 
     let server = RedisServer::start();
-    let _: () = server.command(&["ACL", "SETUSER", "bob", "on", &format!(">{PASSWORD}"), "~*", "&*", "+@all"]);
+    let _: () =
+        server.command(&["ACL", "SETUSER", "bob", "on", &format!(">{PASSWORD}"), "~*", "&*", "+@all"]);
     let right = format!("redis://bob:{PASSWORD}@127.0.0.1:{}", server.port());
     let wrong = format!("redis://bob:{PASSWORD}x@127.0.0.1:{}", server.port());
     let nowhere = format!("redis://bob:{PASSWORD}@127.0.0.1:1");
@@ -59,12 +61,17 @@ async fn a_password_is_in_no_log_error_or_debug_output() {
         }
         shown += &format!("{:?}", redlock.lock("l").inspect().await);
     }
-    for url in [format!("redis://bob:{PASSWORD}@h:port"), format!("bob:{PASSWORD}@h"), format!("x://{PASSWORD}@h")] {
+    for url in
+        [format!("redis://bob:{PASSWORD}@h:port"), format!("bob:{PASSWORD}@h"), format!("x://{PASSWORD}@h")]
+    {
         let error = Redlock::builder().master(url).build().unwrap_err();
         shown += &format!("{error} {error:?}");
     }
     let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(logged.contains("connected") && logged.contains("unreachable"), "the log was not caught: {logged}");
+    assert!(
+        logged.contains("connected") && logged.contains("unreachable"),
+        "the log was not caught: {logged}"
+    );
     for text in [shown, logged] {
         assert!(!text.contains(PASSWORD) && !text.contains("bob"), "{text}");
     }

@@ -63,7 +63,8 @@ async fn a_certificate_is_trusted_by_its_root_and_for_its_name_only() {
         assert!(why.contains("UnknownIssuer"), "{why}");
     }
     let (other, _folder) = authority.server(&["example.org"]);
-    let why = first_vote(format!("valkeys://localhost:{}", other.port()), Some(&authority.pem)).await.to_string();
+    let why =
+        first_vote(format!("valkeys://localhost:{}", other.port()), Some(&authority.pem)).await.to_string();
     assert!(why.contains("not valid for name"), "{why}");
 }
 

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Every check: format, lints, tests, docs, dependencies. Installs what is missing: redis-server and cargo-deny.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/need-redis.sh
+
+# Fewer tests than this have run means that some were not found, or not built.
+LEAST_TESTS=150
+
+DENY=0.20.2
+
+step() { printf '\n== %s\n' "$*"; }
+
+need_redis
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+step "format"
+cargo fmt --all --check
+
+step "lints, with every feature and with none"
+cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+cargo clippy -p quorate --all-targets --locked -- -D warnings
+
+step "tests, with every feature"
+cargo test --workspace --all-features --locked 2>&1 | tee "$log"
+
+step "tests of the optimised library, without features"
+cargo test -p quorate --lib --test it --release --locked 2>&1 | tee -a "$log"
+
+step "docs"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --locked
+
+step "dependencies"
+if ! cargo deny --version >/dev/null 2>&1; then
+  cargo install cargo-deny --locked --version "$DENY"
+fi
+cargo deny --all-features check --hide-inclusion-graph bans licenses sources
+if cargo deny --all-features fetch db >/dev/null 2>&1; then
+  cargo deny --all-features check --hide-inclusion-graph advisories
+else
+  echo "advisories: NOT CHECKED, the advisory database cannot be reached from here"
+fi
+
+passed=$(sed -nE 's/^test result: .* ([0-9]+) passed.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')
+skipped=$(grep -c '^skipped: ' "$log" || true)
+if [ "$passed" -lt "$LEAST_TESTS" ]; then
+  echo "only $passed tests ran; there should be $LEAST_TESTS at least" >&2
+  exit 1
+fi
+printf '\n%s passed, 0 failed, %s skipped\n' "$passed" "$skipped"
