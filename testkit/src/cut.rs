@@ -97,7 +97,10 @@ impl Drop for CutProxy {
 impl Shared {
     /// Whether this is the moment that was ordered; it is then used up.
     fn take(&self, cut: Cut) -> bool {
-        let taken = self.armed.compare_exchange(cut.code(), Cut::None.code(), Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let taken = self
+            .armed
+            .compare_exchange(cut.code(), Cut::None.code(), Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok();
         if taken {
             self.cuts.fetch_add(1, Ordering::SeqCst);
         }
