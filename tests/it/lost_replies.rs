@@ -95,3 +95,51 @@ async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() 
         }
     }
 }
+
+/// A vote that still waits for its connection must not go out behind the release that came after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release() {
+    let masters = Masters::start(3);
+    for _ in 0..20 {
+        let redlock = Redlock::builder().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
+        masters[0].freeze(); // it accepts, and does not greet
+        let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
+        guard.release().await.unwrap();
+        masters[0].thaw();
+        while redlock.lock("warm").inspect().await.unwrap().answered() < 3 {
+            tokio::task::yield_now().await;
+        }
+        redlock.shutdown(SOON).await.unwrap();
+        assert_eq!(masters.empty(), Ok(()));
+    }
+}
+
+/// A master that forgot the acquire script, but not the release script, answers in that order: unknown, released. The
+/// acquire must not be sent in full after that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_whose_script_was_forgotten_is_not_sent_again_once_it_was_given_up() {
+    let masters = Masters::start(1);
+    let redlock = Redlock::builder().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
+    let read = |name: &str| {
+        std::fs::read_to_string(format!("{}/scripts/lua/reentrant/{name}", env!("CARGO_MANIFEST_DIR")))
+            .unwrap()
+    };
+    let release = read("lock.lua") + &read("release.lua");
+    for _ in 0..10 {
+        redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+        let _: () = masters[0].command(&["SCRIPT", "FLUSH"]);
+        let _: String = masters[0].command(&["SCRIPT", "LOAD", &release]);
+        masters[0].freeze();
+        {
+            let lock = redlock.lock("l");
+            let mut acquire = Box::pin(lock.try_acquire());
+            assert!(futures::poll!(&mut acquire).is_pending());
+            tokio::time::sleep(crate::ms(10)).await; // it is on its way when it is dropped
+        }
+        tokio::time::sleep(crate::ms(10)).await; // and its release is behind it
+        masters[0].thaw();
+        redlock.lock("l").inspect().await.unwrap();
+        redlock.lock("l").inspect().await.unwrap();
+        assert_eq!(masters.empty(), Ok(()));
+    }
+}

@@ -14,6 +14,7 @@ mod house;
 mod inspect;
 mod lost_replies;
 mod masters;
+mod readme;
 mod reentrancy;
 mod release;
 mod scripts;
