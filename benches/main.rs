@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a bench that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
+mod degraded;
+mod measure;
 mod uncontended;
 
 fn main() {
@@ -12,8 +14,10 @@ fn main() {
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
-    let wanted = |name: &str| topic.as_deref().is_none_or(|topic| topic == name);
-    if wanted("uncontended") {
-        uncontended::run();
+    let topics: [(&str, fn()); 2] = [("uncontended", uncontended::run), ("degraded", degraded::run)];
+    for (name, run) in topics {
+        if topic.as_deref().is_none_or(|topic| topic == name) {
+            run();
+        }
     }
 }

@@ -10,27 +10,12 @@ use quorate::Redlock;
 use quorate_testkit::Masters;
 use redis::aio::MultiplexedConnection;
 
+use crate::measure::{Block, median, quartiles, ratios};
+
 const MASTERS: usize = 5;
 const BLOCKS: usize = 21;
 const CYCLES: usize = 400;
 const TTL: Duration = Duration::from_secs(30);
-
-/// What one contender did in one block.
-struct Block {
-    acquire: Histogram<u64>,
-    release: Histogram<u64>,
-}
-
-impl Block {
-    fn new() -> Self {
-        Self { acquire: Histogram::new(3).unwrap(), release: Histogram::new(3).unwrap() }
-    }
-
-    fn note(&mut self, began: Instant, granted: Instant) {
-        self.acquire.record((granted - began).as_nanos() as u64).unwrap();
-        self.release.record(granted.elapsed().as_nanos() as u64).unwrap();
-    }
-}
 
 pub(crate) fn run() {
     let masters = Masters::start(MASTERS);
@@ -62,21 +47,9 @@ pub(crate) fn run() {
                 p(released, 0.99)
             );
         }
-        ratio("fan-out", &ours, &bares);
-        ratio("rslock", &ours, &theirs);
+        println!("acquire p50, quorate to the fan-out: {}", quartiles(&ratios(&ours, &bares)));
+        println!("acquire p50, quorate to rslock: {}", quartiles(&ratios(&ours, &theirs)));
     });
-}
-
-/// The median over pairs of neighbouring blocks, so that drift of the machine cancels out.
-fn ratio(name: &str, ours: &[Block], theirs: &[Block]) {
-    let mut ratios: Vec<f64> = ours
-        .iter()
-        .zip(theirs)
-        .map(|(a, b)| a.acquire.value_at_quantile(0.5) as f64 / b.acquire.value_at_quantile(0.5) as f64)
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    let at = |share: f64| ratios[((ratios.len() - 1) as f64 * share) as usize];
-    println!("acquire p50, quorate to {name}: {:.2} (quartiles {:.2} to {:.2})", at(0.5), at(0.25), at(0.75));
 }
 
 fn acquired(block: &Block) -> &Histogram<u64> {
@@ -85,12 +58,6 @@ fn acquired(block: &Block) -> &Histogram<u64> {
 
 fn released(block: &Block) -> &Histogram<u64> {
     &block.release
-}
-
-fn median(blocks: &[Block], of: fn(&Block) -> &Histogram<u64>, quantile: f64) -> f64 {
-    let mut values: Vec<u64> = blocks.iter().map(|block| of(block).value_at_quantile(quantile)).collect();
-    values.sort_unstable();
-    values[values.len() / 2] as f64
 }
 
 async fn with_quorate(redlock: &Redlock) -> Block {

@@ -56,7 +56,8 @@ pub(crate) struct MasterArgs {
 impl MasterArgs {
     /// The client for these masters.
     pub(crate) fn client(self) -> Result<Redlock, Failure> {
-        let mut builder = Redlock::builder().masters(self.masters).prefix(self.prefix);
+        let urls = self.masters.iter().map(|url| url.trim());
+        let mut builder = Redlock::builder().masters(urls).prefix(self.prefix);
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
         }

@@ -110,6 +110,14 @@ impl Coordinator {
     }
 }
 
+/// Where the lease is over, its guards have lost their holds, and what follows is a new lease.
+fn give_up_if_lapsed(engine: &Coordinator, hold: &Hold, count: &mut Count) {
+    if count.holds > 0 && engine.clock.now() >= hold.lease().deadline {
+        count.give_up();
+        hold.end();
+    }
+}
+
 fn out_of_time(error: Error, waited: Duration, attempts: u32) -> Error {
     match error {
         Error::Held { name, holder, votes } => Error::WaitTimedOut { name, waited, attempts, holder, votes },
@@ -137,10 +145,7 @@ impl<'a> Attempt<'a> {
         ttl: Duration,
         timeout: Duration,
     ) -> Self {
-        if count.holds > 0 && engine.clock.now() >= hold.lease().deadline {
-            count.give_up(); // the lease lapsed: its guards have lost theirs
-            hold.end();
-        }
+        give_up_if_lapsed(engine, hold, &mut count);
         let withdrawn = count.standing.child_token();
         let operation = hold.operation(count.holds + 1, ttl, engine.next_round());
         let call = hold.kind.acquire(&operation).call(Terms::Vote { timeout, withdrawn: withdrawn.clone() });
@@ -159,6 +164,8 @@ impl<'a> Attempt<'a> {
         if self.engine.clock.now() >= deadline {
             return Err(verdict::no_quorum(&self.hold.name, votes, true));
         }
+        // The lease that was to be re-entered may have lapsed meanwhile, and another owner come and gone.
+        give_up_if_lapsed(self.engine, self.hold, &mut self.count);
         let round = self.round.take().expect("it was there");
         for (place, outcome) in round.outcomes().enumerate() {
             if undoing(outcome).is_some() {

@@ -54,7 +54,12 @@ impl Coordinator {
             }
             return Err(error);
         }
-        if self.clock.now() >= deadline {
+        let now = self.clock.now();
+        if now >= hold.deadline(generation) {
+            hold.lapse(); // somebody may have looked in between: a lease that ended does not come back
+            return Err(Error::Lost { name: hold.name.clone(), votes: Arc::new([]) });
+        }
+        if now >= deadline {
             return Err(verdict::no_quorum(&hold.name, votes, true));
         }
         hold.prolong(deadline);

@@ -12,6 +12,8 @@ mod cancel;
 mod cut;
 mod masters;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub use cancel::cancel_at_every_poll;
 pub use cut::{Cut, CutProxy};

@@ -58,6 +58,39 @@ async fn a_grant_that_its_caller_hears_of_too_late_is_no_guard() {
     eventually(SOON, || masters.empty()).await;
 }
 
+/// The votes come in after the lease has ended: whoever looked in between has seen it end.
+#[tokio::test]
+async fn a_lease_that_ends_while_it_is_extended_or_re_entered_does_not_come_back() {
+    let masters = Masters::start(3);
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    for extend in [true, false] {
+        let lock = redlock.lock("l").owned_by(&redlock.owner());
+        let old = lock.acquire().await.unwrap();
+        (0..3).for_each(|i| masters[i].freeze());
+        let long = lock.clone().ttl(TTL * 3);
+        let mut operation: std::pin::Pin<Box<dyn Future<Output = Result<Option<quorate::Guard>, Error>>>> =
+            if extend {
+                Box::pin(async { old.extend(TTL * 3).await.map(|()| None) })
+            } else {
+                Box::pin(async { long.try_acquire().await.map(Some) })
+            };
+        assert!(futures::poll!(&mut operation).is_pending());
+        tokio::time::sleep(ms(50)).await; // it is sent
+        clock.jump(TTL);
+        assert!(!old.is_valid());
+        (0..3).for_each(|i| masters[i].thaw());
+        let outcome = operation.await;
+        assert!(!old.is_valid(), "it came back");
+        match outcome {
+            Err(error) => assert!(extend && matches!(error, Error::Lost { .. }), "{error}"),
+            Ok(new) => assert!(!extend && new.unwrap().is_valid()),
+        }
+        assert!(matches!(old.release().await, Err(Error::Lost { .. } | Error::NotHeld { .. })));
+        eventually(SOON, || masters.empty()).await;
+    }
+}
+
 /// Every look at this clock takes a while: votes come in, but the lease is over before there is a quorum of them.
 #[derive(Debug, Default)]
 struct Slow(AtomicU64);

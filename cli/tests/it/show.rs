@@ -1,6 +1,8 @@
 //! `quorate status`, `quorate release`, `quorate demo`, and the help.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 
 use quorate_testkit::Masters;
 use serde_json::Value;
@@ -93,6 +95,25 @@ fn the_demo_shows_what_it_promises() {
     ] {
         assert!(out.contains(part), "no {part:?} in {out}");
     }
+}
+
+/// Killed in the middle, with no chance to clean up: the servers go with it.
+#[test]
+fn nothing_of_the_demo_survives_it() {
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_quorate"))
+        .args(["demo", "--pause", "1m"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(demo.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let ports = line.split("on ports ").nth(1).unwrap().trim().trim_end_matches('.').split(", ");
+    let ports: Vec<u16> = ports.map(|port| port.parse().unwrap()).collect();
+    let alive = |port: &u16| TcpStream::connect(("127.0.0.1", *port)).is_ok();
+    assert!(ports.len() == 5 && ports.iter().all(alive));
+    demo.kill().unwrap();
+    demo.wait().unwrap();
+    wait_until("the servers' end", || !ports.iter().any(alive));
 }
 
 #[test]

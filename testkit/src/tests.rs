@@ -1,0 +1,49 @@
+//! The test kit's own tests.
+
+use std::net::TcpStream;
+
+use crate::{Masters, RedisServer};
+
+#[test]
+fn a_failed_start_shows_the_servers_log() {
+    let error = RedisServer::try_start(&["--no-such-option", "x"]).unwrap_err().to_string();
+    assert!(error.contains("no-such-option"), "{error}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_not_an_error() {
+    let servers = Masters::start(8);
+    let ports: std::collections::HashSet<u16> = servers.iter().map(RedisServer::port).collect();
+    assert_eq!(ports.len(), 8);
+}
+
+#[test]
+fn a_server_is_frozen_thawed_killed_and_restarted_empty() {
+    let mut server = RedisServer::start();
+    let _: () = server.command(&["SET", "k", "v"]);
+    server.freeze();
+    server.freeze();
+    server.thaw();
+    assert_eq!(server.keys(), ["k"]);
+    server.kill();
+    server.kill();
+    assert!(TcpStream::connect(server.address()).is_err());
+    server.restart();
+    assert!(server.keys().is_empty());
+    server.freeze();
+    server.restart(); // frozen or not
+    assert!(server.keys().is_empty());
+}
+
+#[test]
+fn a_dropped_server_is_gone_frozen_or_not() {
+    for freeze in [false, true] {
+        let server = RedisServer::start();
+        let address = server.address();
+        if freeze {
+            server.freeze();
+        }
+        drop(server);
+        assert!(TcpStream::connect(address).is_err());
+    }
+}
