@@ -5,7 +5,7 @@ use std::time::Duration;
 use quorate::seam::{Random, SystemRandom};
 use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
 
-use crate::{SOON, builder, ms, patient};
+use crate::{SOON, answering, builder, ms, on_all, patient, until};
 
 /// A time from zero to a millisecond: an acquire takes about a tenth of that.
 fn moment() -> Duration {
@@ -59,9 +59,7 @@ async fn acquires_dropped_while_masters_are_frozen_leave_no_key_when_they_go_on(
         let begun = std::time::Instant::now();
         eventually(SOON, || masters.empty()).await;
         assert!(begun.elapsed() < timeout * 5, "the keys stayed for {:?}", begun.elapsed());
-        while redlock.lock("l").inspect().await.unwrap().answered() < 5 {
-            tokio::time::sleep(ms(5)).await;
-        }
+        answering(&redlock, 5).await;
     }
 }
 
@@ -143,13 +141,8 @@ async fn a_re_entry_dropped_after_any_number_of_polls_leaves_the_holds_there_wer
             let counts = || -> Vec<Option<u32>> {
                 masters.iter().map(|server| server.command(&["HGET", "quorate:{l}", &field])).collect()
             };
-            // Commands to the servers block this thread, and the engine with it: let it go on in between.
-            loop {
-                tokio::time::sleep(ms(1)).await;
-                if counts() == [Some(1); 3] {
-                    break;
-                }
-            }
+            // Commands to the servers block this thread, and the engine with it: it goes on in between.
+            until("one hold to be left", async || counts() == [Some(1); 3]).await;
         },
     )
     .await;
@@ -194,14 +187,11 @@ async fn a_broken_lock_is_broken_though_nobody_waits_for_it() {
     let (redlock, operator) = (patient(&masters), same_runtime(&masters));
     operator.lock("l").inspect().await.unwrap();
     let guard = redlock.lock("l").acquire().await.unwrap();
-    eventually(SOON, || if masters.keys().len() == 3 { Ok(()) } else { Err("not on all yet") }).await;
+    on_all(&masters).await;
     {
         let (lock, owner) = (operator.lock("l"), guard.owner());
         let mut breaking = Box::pin(lock.break_from(&owner));
         assert!(futures::poll!(&mut breaking).is_pending());
-    }
-    while redlock.lock("l").inspect().await.unwrap().holder().is_some() {
-        tokio::time::sleep(ms(2)).await;
     }
     eventually(SOON, || masters.empty()).await;
 }

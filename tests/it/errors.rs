@@ -5,7 +5,7 @@ use std::error::Error as _;
 use quorate::{Error, Redlock};
 use quorate_testkit::Masters;
 
-use crate::{builder, ms, patient};
+use crate::{builder, ms, on_all, patient, until};
 
 fn is_an_ordinary_error<T: std::error::Error + Clone + Send + Sync + 'static>() {}
 
@@ -15,7 +15,7 @@ async fn an_error_tells_what_happened_on_every_master() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(500)).master("redis://127.0.0.1:1").build().unwrap();
     let guard = redlock.lock("job:7").try_acquire().await.unwrap();
-    while redlock.lock("job:7").inspect().await.unwrap().holder().is_none_or(|holder| holder.masters < 3) {}
+    on_all(&masters).await;
 
     let error = redlock.lock("job:7").try_acquire().await.unwrap_err();
     let text = error.to_string();
@@ -26,11 +26,12 @@ async fn an_error_tells_what_happened_on_every_master() {
 
     masters[0].kill();
     masters[1].kill();
-    let mut error = redlock.lock("job:7").try_acquire().await.unwrap_err();
-    while !error.to_string().contains("refused") {
-        error = redlock.lock("job:7").try_acquire().await.unwrap_err(); // until every break was noticed
-    }
-    let text = error.to_string();
+    let mut text = String::new();
+    until("every break to be noticed", async || {
+        text = redlock.lock("job:7").try_acquire().await.unwrap_err().to_string();
+        text.contains("refused")
+    })
+    .await;
     assert!(text.contains("no quorum") && text.contains("0 of the 3 masters needed"), "{text}");
     assert!(text.contains(&masters[0].url()), "{text}");
 }

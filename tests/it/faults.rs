@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use quorate::{Error, Outcome, Redlock, Refusal, Silence, Vote};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
-use crate::{PATIENT, SOON, TTL, builder, ms, patient};
+use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient, until};
 
 /// The lock can be had, and had again, while the first masters have a fault.
 async fn still_granted(redlock: &Redlock) {
@@ -100,8 +100,7 @@ async fn three_of_five_frozen_is_an_error_when_the_time_out_is_over_and_at_once_
 
         masters.iter().for_each(RedisServer::thaw);
         redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
-        eventually(SOON, || all_answer(&masters)).await;
-        all_grant(&redlock).await;
+        answering(&redlock, 5).await;
         for i in 0..3 {
             masters[i].freeze();
         }
@@ -109,20 +108,6 @@ async fn three_of_five_frozen_is_an_error_when_the_time_out_is_over_and_at_once_
     assert!(fastest < timeout + ms(50), "the fastest of five took {fastest:?}");
     masters.iter().for_each(RedisServer::thaw);
     eventually(SOON, || masters.empty()).await;
-}
-
-fn all_answer(masters: &Masters) -> Result<(), String> {
-    masters.iter().for_each(|server| drop(server.keys()));
-    Ok(())
-}
-
-/// Waits until the client has heard of every master again.
-async fn all_grant(redlock: &Redlock) {
-    let begun = Instant::now();
-    while redlock.lock("l").inspect().await.unwrap().answered() < 5 {
-        assert!(begun.elapsed() < SOON, "not every master came back");
-        tokio::time::sleep(ms(5)).await;
-    }
 }
 
 /// Every call to a silent master would wait in its socket, to run all at once when it goes on.
@@ -133,14 +118,11 @@ async fn nothing_piles_up_behind_a_silent_master() {
     still_granted(&redlock).await;
     masters[0].freeze();
     redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
-    let unheard = || async {
+    let unheard = async || {
         let votes = redlock.lock("l").inspect().await.unwrap().votes().to_vec();
         matches!(votes[0].outcome, Outcome::Unreachable(_))
     };
-    let begun = Instant::now();
-    while !unheard().await {
-        assert!(begun.elapsed() < SOON, "the frozen master was not noticed");
-    }
+    until("the frozen master to be noticed", unheard).await;
     for _ in 0..500 {
         redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
     }
@@ -196,15 +178,11 @@ async fn a_master_that_cannot_persist_refuses() {
     still_granted(&redlock).await;
     std::fs::create_dir(server.folder().join("x.rdb")).unwrap(); // it cannot replace a folder by a file
     let _: String = server.command(&["BGSAVE"]);
-    let refused = || async {
+    let refused = async || {
         let error = redlock.lock("l").try_acquire().await.err();
         error.as_ref().and_then(|error| refusal(&error.votes()[0]))
     };
-    let begun = Instant::now();
-    while refused().await != Some(Refusal::Misconfigured) {
-        assert!(begun.elapsed() < SOON, "{}", server.log());
-        tokio::time::sleep(ms(10)).await;
-    }
+    until("MISCONF", async || refused().await == Some(Refusal::Misconfigured)).await;
 }
 
 #[tokio::test]
@@ -217,15 +195,11 @@ async fn a_master_that_is_busy_with_a_script_refuses() {
         let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
         redis::cmd("EVAL").arg("while true do end").arg(0).query::<()>(&mut connection)
     });
-    let begun = Instant::now();
-    loop {
-        let answer = redlock.lock("l").try_acquire().await;
-        if answer.as_ref().err().and_then(|error| refusal(&error.votes()[0])) == Some(Refusal::Busy) {
-            break;
-        }
-        assert!(begun.elapsed() < SOON, "{answer:?}");
-        tokio::time::sleep(ms(5)).await;
-    }
+    until("BUSY", async || {
+        let error = redlock.lock("l").try_acquire().await.err();
+        error.is_some_and(|error| refusal(&error.votes()[0]) == Some(Refusal::Busy))
+    })
+    .await;
     let _: () = server.command(&["SCRIPT", "KILL"]);
     assert!(endless.join().unwrap().is_err());
     // A release that was refused meanwhile is repeated soon.

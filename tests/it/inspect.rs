@@ -1,9 +1,9 @@
 //! Who holds a lock.
 
 use quorate::Outcome;
-use quorate_testkit::{Masters, eventually};
+use quorate_testkit::Masters;
 
-use crate::{SOON, ms, patient};
+use crate::{ms, on_all, patient};
 
 #[tokio::test]
 async fn an_inspection_says_who_holds_it_where_and_for_how_long() {
@@ -17,7 +17,7 @@ async fn an_inspection_says_who_holds_it_where_and_for_how_long() {
     let me = redlock.owner();
     let lock = redlock.lock("l").owned_by(&me);
     let _guards = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
-    eventually(SOON, || if masters.keys().len() == 5 { Ok(()) } else { Err("not on all yet") }).await;
+    on_all(&masters).await;
     masters[4].kill();
     let seen = redlock.lock("l").inspect().await.unwrap();
     let holder = seen.holder().unwrap();

@@ -3,7 +3,7 @@
 use quorate::{Error, Outcome, Redlock, Silence};
 use quorate_testkit::{Cut, CutProxy, Masters, eventually};
 
-use crate::{PATIENT, SOON, TTL};
+use crate::{PATIENT, SOON, TTL, answering};
 
 /// A client that reaches every master through a proxy of its own.
 async fn through_proxies(masters: &Masters) -> (Vec<CutProxy>, Redlock) {
@@ -14,9 +14,7 @@ async fn through_proxies(masters: &Masters) -> (Vec<CutProxy>, Redlock) {
     let urls = proxies.iter().map(CutProxy::url);
     let redlock = Redlock::builder().masters(urls).ttl(TTL).timeout(PATIENT).build().unwrap();
     redlock.lock("warm").acquire().await.unwrap().release().await.unwrap();
-    while redlock.lock("warm").inspect().await.unwrap().answered() < proxies.len() {
-        tokio::task::yield_now().await;
-    }
+    answering(&redlock, proxies.len()).await;
     (proxies, redlock)
 }
 
@@ -36,9 +34,7 @@ async fn a_reply_that_is_lost_is_no_vote_and_leaves_nothing() {
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
         assert_eq!(error.votes().iter().filter(|vote| lost(&vote.outcome)).count(), 2, "{error}");
         eventually(SOON, || masters.empty()).await;
-        while redlock.lock("warm").inspect().await.unwrap().answered() < 3 {
-            tokio::task::yield_now().await;
-        }
+        answering(&redlock, 3).await;
     }
     assert!(proxies[0].cuts() >= 20 && proxies[1].cuts() >= 20);
 }
@@ -84,9 +80,7 @@ async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() 
         eventually(SOON, || if proxies[0].cuts() > cuts { Ok(()) } else { Err("not cut") }).await;
         guard.release().await.unwrap();
         masters[0].thaw();
-        while redlock.lock("warm").inspect().await.unwrap().answered() < 3 {
-            tokio::task::yield_now().await;
-        }
+        answering(&redlock, 3).await;
         eventually(SOON, || masters.empty()).await;
         // And it stays that way: what was in the old socket is gone with it.
         for _ in 0..5 {
@@ -106,9 +100,7 @@ async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release(
         let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
         guard.release().await.unwrap();
         masters[0].thaw();
-        while redlock.lock("warm").inspect().await.unwrap().answered() < 3 {
-            tokio::task::yield_now().await;
-        }
+        answering(&redlock, 3).await;
         redlock.shutdown(SOON).await.unwrap();
         assert_eq!(masters.empty(), Ok(()));
     }

@@ -1,6 +1,7 @@
 //! The library against real redis-servers.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+#![allow(clippy::disallowed_methods, reason = "these tests bound their waits by the wall clock")]
 
 mod bad_input;
 mod cancel;
@@ -43,6 +44,26 @@ fn builder(masters: &Masters) -> Builder {
 /// A client that no stall of the machine disturbs.
 fn patient(masters: &Masters) -> Redlock {
     builder(masters).build().unwrap()
+}
+
+/// Waits for a condition that has to be asked for.
+async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !condition().await {
+        assert!(begun.elapsed() < SOON, "waited {SOON:?} for {what}");
+        tokio::time::sleep(ms(2)).await;
+    }
+}
+
+/// Waits until so many masters answer this client.
+async fn answering(redlock: &Redlock, count: usize) {
+    until("the masters to answer", async || redlock.lock("l").inspect().await.unwrap().answered() >= count)
+        .await;
+}
+
+/// Waits until every master has a key: the stragglers of an acquire have come in.
+async fn on_all(masters: &Masters) {
+    until("the key on every master", async || masters.keys().len() == masters.iter().len()).await;
 }
 
 fn ms(ms: u64) -> Duration {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use quorate::{Outcome, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
-use crate::{PATIENT, SOON, TTL, builder, ms, patient};
+use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient};
 
 fn only(url: impl Into<String>) -> Redlock {
     Redlock::builder().master(url).ttl(TTL).timeout(PATIENT).build().unwrap()
@@ -107,11 +107,7 @@ async fn a_master_that_comes_back_takes_part_again() {
         masters[i].kill();
         works(&redlock).await;
         masters[i].restart();
-        let begun = Instant::now();
-        while redlock.lock("l").inspect().await.unwrap().answered() < 3 {
-            assert!(begun.elapsed() < SOON, "it was not found again");
-            tokio::time::sleep(ms(5)).await;
-        }
+        answering(&redlock, 3).await;
     }
 }
 

@@ -3,7 +3,7 @@
 use quorate::Error;
 use quorate_testkit::{Masters, RedisServer, eventually};
 
-use crate::{SOON, builder, ms, patient};
+use crate::{SOON, builder, ms, on_all, patient};
 
 #[tokio::test]
 async fn releasing_more_than_is_held_is_an_error() {
@@ -41,7 +41,7 @@ async fn a_release_that_a_majority_does_not_know_is_lost() {
     let masters = Masters::start(5);
     let redlock = patient(&masters);
     let guard = redlock.lock("l").try_acquire().await.unwrap();
-    eventually(SOON, || if masters.keys().len() == 5 { Ok(()) } else { Err("not on all yet") }).await;
+    on_all(&masters).await;
     for i in 0..3 {
         let _: () = masters[i].command(&["FLUSHALL"]);
     }
@@ -67,7 +67,7 @@ async fn a_release_without_a_quorum_goes_on_in_the_background() {
     let mut masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
     let guard = redlock.lock("l").try_acquire().await.unwrap();
-    eventually(SOON, || if masters.keys().len() == 3 { Ok(()) } else { Err("not on all yet") }).await;
+    on_all(&masters).await;
     masters[0].freeze();
     masters[1].freeze();
     let error = guard.release().await.unwrap_err();
