@@ -15,8 +15,8 @@ use crate::exit::{self, Code, Failure};
 use crate::job::{self, Job};
 use crate::lease_plan::{Due, LeasePlan};
 
-/// How long to wait for the masters to hear of the release, before leaving it to the TTL.
-const FLUSH: Duration = Duration::from_secs(2);
+/// How long masters that did not take part in the decision have to hear of the release, before it is left to the TTL.
+const FLUSH: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let plan = LeasePlan::new(args.ttl, args.grace)?;
@@ -33,9 +33,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
         Ok(guard) => under(guard, &redlock, &plan, &args.command, &mut signals).await,
         Err(failure) => Err(failure),
     };
-    if let Err(error) = redlock.shutdown(FLUSH).await {
-        eprintln!("quorate: {error}");
-    }
+    let _ = redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
     ended
 }
 
@@ -57,8 +55,8 @@ async fn under(
     signals: &mut (impl Stream<Item = Signal> + Unpin),
 ) -> Result<Code, Failure> {
     let mut job = Job::start(command, guard.name(), &guard.owner().to_string())?;
-    let mut watch =
-        Watch { guard: &guard, redlock, plan, ending: None, kill_at: None, retry_at: Moment::default() };
+    let (deadline, retry_at) = (guard.deadline(), redlock.now());
+    let mut watch = Watch { guard: &guard, redlock, plan, deadline, ending: None, kill_at: None, retry_at };
     let ended = watch.until_the_end(&mut job, signals).await;
     drop(job); // takes the terminal back
     let ended = ended?;
@@ -81,6 +79,8 @@ struct Watch<'a> {
     guard: &'a Guard,
     redlock: &'a Redlock,
     plan: &'a LeasePlan,
+    /// When the lease ends, as last known: the guard of a lost lease has none.
+    deadline: Moment,
     /// Why the job is being ended, once it is.
     ending: Option<String>,
     kill_at: Option<Moment>,
@@ -128,9 +128,10 @@ impl Watch<'_> {
             job.signal(Signal::SIGKILL);
             return Due::Kill;
         }
+        self.deadline = self.deadline.max(self.guard.deadline());
         let due = self.plan.due(self.guard.remaining());
         if self.ending.is_none() && matches!(due, Due::Terminate | Due::Kill) {
-            self.end(job, "the lease could not be renewed", self.guard.deadline());
+            self.end(job, "the lease could not be renewed");
         }
         due
     }
@@ -139,19 +140,17 @@ impl Watch<'_> {
         let Err(error) = renewed else { return };
         self.retry_at = self.redlock.now() + self.plan.retry();
         if matches!(error, Error::Lost { .. }) && self.ending.is_none() {
-            // The masters say so: there is no deadline left to go by but the grace.
-            let end = self.redlock.now() + self.plan.grace + self.plan.margin;
-            self.end(job, &error.to_string(), end);
+            self.end(job, &error.to_string());
         } else {
             eprintln!("quorate: {error}; {:.1?} of the lease are left", self.guard.remaining());
         }
     }
 
-    /// Tells the job to end, and sets when it is killed: early enough to be gone at `deadline`.
-    fn end(&mut self, job: &Job, why: &str, deadline: Moment) {
+    /// Tells the job to end, and sets when it is killed: early enough to be gone when the lease ends.
+    fn end(&mut self, job: &Job, why: &str) {
         eprintln!("quorate: {why}; ending the job");
         self.ending = Some(why.to_owned());
-        let kill_at = deadline - self.plan.margin;
+        let kill_at = self.deadline - self.plan.margin;
         self.kill_at = Some(kill_at.min(self.redlock.now() + self.plan.grace));
         job.signal(Signal::SIGTERM);
         job.signal(Signal::SIGCONT); // a stopped process does not hear it otherwise

@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! Idle --first call--> Connecting --opened--> Up --a call timed out--> Silent --answered--> Up
-//!                          |                   |                          |
-//!                          |   <---broke------------ or silent too long --+
-//!                          +--failed, or a caller waited too long--> Down --opened, in the background--> Up
+//!                          ^                   |                          |
+//!                          +----it broke-------+                   silent too long
+//!                          |                                              |
+//!                          +--failed, or a caller waited too long--> Down <--+  --opened, in the background--> Up
 //! ```
 //! Callers wait in Idle and Connecting only, each within its own time-out. In Silent and Down they hear at once.
 
@@ -45,6 +46,14 @@ enum State {
     Silent(Session),
     /// It cannot be opened, and why.
     Down(Arc<str>),
+}
+
+/// What to think of a master without a connection.
+enum Next {
+    /// It closed a connection, as it may: the next one will tell.
+    MayBeWell,
+    /// It could not be reached, or did not answer: nobody waits for the next attempt.
+    KnownDead,
 }
 
 /// The connection to one master, shared by its callers and its supervisor.
@@ -154,40 +163,42 @@ impl Link {
         let mut predecessor: Option<Identity> = None;
         loop {
             let began = parts.clock.now();
-            let why = match open(parts, predecessor.as_ref()).await {
+            let (next, why) = match open(parts, predecessor.as_ref()).await {
                 Ok((session, driver)) => {
                     tracing::debug!(master, "connected");
                     predecessor = session.identity().cloned().or(predecessor);
-                    self.state.send_replace(State::Up(session.clone()));
-                    let why = self.serve(session, driver).await;
-                    tracing::debug!(master, why, "connection lost");
                     backoff.reset();
-                    if parts.clock.now().since(began) > SOUND {
-                        self.state.send_replace(State::Connecting);
-                        continue;
-                    }
-                    why.to_owned()
+                    self.state.send_replace(State::Up(session.clone()));
+                    self.serve(session, driver).await
                 }
-                Err(why) => why,
+                Err(why) => (Next::KnownDead, why),
             };
             tracing::debug!(master, why, "unreachable");
-            self.state.send_replace(State::Down(why.into()));
-            tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
+            let lived = parts.clock.now().since(began);
+            self.state.send_replace(match next {
+                Next::MayBeWell if lived > SOUND => State::Connecting,
+                _ => State::Down(why.into()),
+            });
+            if lived <= SOUND || matches!(next, Next::KnownDead) {
+                tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
+            }
         }
     }
 
     /// Drives an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
-    async fn serve(&self, session: Session, mut driver: Driver) -> &'static str {
-        const BROKE: &str = "the connection broke";
+    async fn serve(&self, session: Session, mut driver: Driver) -> (Next, String) {
+        let broke = || (Next::MayBeWell, "the connection broke".to_owned());
         loop {
             tokio::select! {
-                () = &mut driver => return BROKE,
+                () = &mut driver => return broke(),
                 () = self.overdue.notified() => {}
             }
             tokio::select! {
-                () = &mut driver => return BROKE,
-                answered = session.ping() => if !answered { return BROKE },
-                () = tokio::time::sleep(SILENCE_LIMIT) => return "it did not answer for too long",
+                () = &mut driver => return broke(),
+                answered = session.ping() => if !answered { return broke() },
+                () = tokio::time::sleep(SILENCE_LIMIT) => {
+                    return (Next::KnownDead, format!("it has not answered for {SILENCE_LIMIT:?}"));
+                }
             }
             self.state.send_replace(State::Up(session.clone()));
         }
