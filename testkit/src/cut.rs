@@ -15,9 +15,9 @@ pub enum Cut {
     None,
     /// When the server's next reply arrives: the command has run, and the client never hears of it.
     AtReply,
-    /// When the client's next command has been passed on: the client's side is closed, and the server's side stays
-    /// open with the command in it, as behind a proxy or in a frozen server's socket.
-    AfterRequest,
+    /// When the client's next command arrives: the client's side is closed, and the server's side stays open. The
+    /// command is on its way for as long as [`CutProxy::deliver`] is not called, as in a slow network.
+    InFlight,
 }
 
 /// Passes bytes between clients and one server, until it is told to cut. Dropping it closes everything.
@@ -33,8 +33,8 @@ struct Shared {
     armed: AtomicU8,
     cuts: AtomicUsize,
     connections: AtomicUsize,
-    /// Server sides of connections whose client side was cut.
-    orphans: Mutex<Vec<OwnedWriteHalf>>,
+    /// Commands on their way, and the server sides of their connections.
+    in_flight: Mutex<Vec<(Vec<u8>, OwnedWriteHalf)>>,
 }
 
 impl Cut {
@@ -42,7 +42,7 @@ impl Cut {
         match self {
             Self::None => 0,
             Self::AtReply => 1,
-            Self::AfterRequest => 2,
+            Self::InFlight => 2,
         }
     }
 }
@@ -75,6 +75,15 @@ impl CutProxy {
     /// Cuts the next connection on which `cut` becomes possible. One cut an order.
     pub fn cut_next(&self, cut: Cut) {
         self.shared.armed.store(cut.code(), Ordering::SeqCst);
+    }
+
+    /// Lets the server have what was on its way when connections were cut. It may have closed them.
+    pub async fn deliver(&self) {
+        let in_flight =
+            std::mem::take(&mut *self.shared.in_flight.lock().unwrap_or_else(PoisonError::into_inner));
+        for (command, mut to_server) in in_flight {
+            let _ = to_server.write_all(&command).await;
+        }
     }
 
     /// How often it has cut.
@@ -118,12 +127,13 @@ async fn pass(client: TcpStream, server: SocketAddr, shared: Arc<Shared>) {
         tokio::select! {
             read = from_client.read(&mut up) => {
                 let Ok(read @ 1..) = read else { return };
-                if to_server.write_all(&up[..read]).await.is_err() {
-                    return;
+                let command = &up[..read];
+                if shared.take(Cut::InFlight) {
+                    let late = (command.to_vec(), to_server); // an owned write half keeps its side open
+                    return shared.in_flight.lock().unwrap_or_else(PoisonError::into_inner).push(late);
                 }
-                if shared.take(Cut::AfterRequest) {
-                    shared.orphans.lock().unwrap_or_else(PoisonError::into_inner).push(to_server);
-                    return; // an owned write half keeps its side open
+                if to_server.write_all(command).await.is_err() {
+                    return;
                 }
             }
             read = from_server.read(&mut down) => {

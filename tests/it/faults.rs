@@ -178,11 +178,13 @@ async fn a_master_that_cannot_persist_refuses() {
     still_granted(&redlock).await;
     std::fs::create_dir(server.folder().join("x.rdb")).unwrap(); // it cannot replace a folder by a file
     let _: String = server.command(&["BGSAVE"]);
-    let refused = async || {
-        let error = redlock.lock("l").try_acquire().await.err();
-        error.as_ref().and_then(|error| refusal(&error.votes()[0]))
-    };
-    until("MISCONF", async || refused().await == Some(Refusal::Misconfigured)).await;
+    let mut tries = 0;
+    until("MISCONF", async || {
+        tries += 1; // a lock of its own for each: the one before may be granted, and its release refused
+        let error = redlock.lock(format!("l{tries}")).try_acquire().await.err();
+        error.is_some_and(|error| refusal(&error.votes()[0]) == Some(Refusal::Misconfigured))
+    })
+    .await;
 }
 
 #[tokio::test]
