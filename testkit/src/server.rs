@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -57,6 +58,7 @@ struct Process {
     keeper: Child,
     pid: Pid,
     log: Arc<Mutex<String>>,
+    collector: Option<JoinHandle<()>>,
 }
 
 impl RedisServer {
@@ -215,23 +217,33 @@ impl Process {
             });
         };
         let log = Arc::new(Mutex::new(String::new()));
-        collect(output, log.clone());
-        let process = Self { keeper, pid, log };
-        process.wait_until_ready()?;
-        Ok(process)
+        let collector = Some(collect(output, log.clone()));
+        let mut process = Self { keeper, pid, log, collector };
+        match process.wait_until_ready() {
+            Ok(()) => Ok(process),
+            Err(what) => {
+                process.end(); // so that the log is whole
+                Err(StartError { what, log: process.log() })
+            }
+        }
     }
 
-    fn wait_until_ready(&self) -> Result<(), StartError> {
-        let ready = wait(|| {
-            let log = self.log();
-            if log.contains("Ready to accept connections") {
-                return Some(Ok(()));
-            }
-            let what = "it ended".to_owned();
-            (!self.is_alive()).then_some(Err(StartError { what, log }))
+    fn wait_until_ready(&self) -> Result<(), String> {
+        let ready = wait(|| match self.log().contains("Ready to accept connections") {
+            true => Some(Ok(())),
+            false => (!self.is_alive()).then(|| Err("it ended".to_owned())),
         });
-        let late = || StartError { what: format!("it was not ready within {BOUND:?}"), log: self.log() };
-        ready.unwrap_or_else(|| Err(late()))
+        ready.unwrap_or_else(|| Err(format!("it was not ready within {BOUND:?}")))
+    }
+
+    /// Ends the server and its keeper, and reads the rest of the log.
+    fn end(&mut self) {
+        self.signal(Signal::KILL);
+        drop(self.keeper.stdin.take()); // the keeper reads the end of its input, and ends
+        let _ = self.keeper.wait();
+        if let Some(collector) = self.collector.take() {
+            let _ = collector.join();
+        }
     }
 
     fn kill(&self) {
@@ -265,9 +277,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        drop(self.keeper.stdin.take()); // the keeper reads the end of its input, and ends
-        let _ = self.keeper.wait();
+        self.end();
     }
 }
 
@@ -282,14 +292,14 @@ fn next_port() -> u16 {
 }
 
 /// Reads the server's output to its end, on a thread.
-fn collect(mut output: impl Read + Send + 'static, log: Arc<Mutex<String>>) {
+fn collect(mut output: impl Read + Send + 'static, log: Arc<Mutex<String>>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(read @ 1..) = output.read(&mut buffer) {
             let text = String::from_utf8_lossy(&buffer[..read]);
             log.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
         }
-    });
+    })
 }
 
 /// Looks until there is an answer, every two milliseconds, for as long as the bound.
