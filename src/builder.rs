@@ -141,8 +141,9 @@ impl Builder {
         self
     }
 
-    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. A runtime that stands still, or
-    /// ends, takes the client's clean-up with it.
+    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. It must be a current-thread
+    /// runtime: on several threads a clean-up could overtake what it undoes. A runtime that stands still, or ends, takes
+    /// the client's clean-up with it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
@@ -175,6 +176,7 @@ impl Builder {
                 roster: roster.clone(),
                 clock: self.clock.clone(),
                 random: self.random.clone(),
+                patience: self.settings.timeout(),
             };
             masters.push(Arc::new(RedisMaster::new(parts, host.runtime(), host.stop().clone())));
         }

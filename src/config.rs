@@ -64,10 +64,15 @@ impl Settings {
         Ok(())
     }
 
+    /// The per-master time-out where no TTL sets a shorter one.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(DEFAULT_TIMEOUT)
+    }
+
     /// The per-master time-out for a round that asks for `ttl`, both checked.
     pub(crate) fn timeout_for(&self, ttl: Duration) -> Result<Duration, Invalid> {
         check_ttl(ttl)?;
-        let timeout = self.timeout.unwrap_or_else(|| DEFAULT_TIMEOUT.min(ttl / 4));
+        let timeout = self.timeout.unwrap_or_else(|| self.timeout().min(ttl / 4));
         if timeout.is_zero() || timeout >= ttl {
             return Err(Invalid::Timeout { timeout, ttl });
         }

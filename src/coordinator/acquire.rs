@@ -19,7 +19,6 @@ use crate::error::{Error, Invalid};
 use crate::lease;
 use crate::master::Terms;
 use crate::owner::Owner;
-use crate::vote::Outcome;
 
 /// Delays between attempts: the first is some ten round trips on a local network, the last keeps a hundred waiters
 /// from loading the masters and still takes over a free lock within a tenth of a second.
@@ -48,6 +47,7 @@ impl Coordinator {
             let outcome = tokio::select! {
                 biased;
                 () = reply.closed() => return,
+                () = engine.closing.cancelled() => Err(Error::Closed),
                 outcome = engine.acquire_within(&request, timeout) => outcome,
             };
             let _ = reply.send(outcome);
@@ -167,19 +167,29 @@ impl<'a> Attempt<'a> {
         // The lease that was to be re-entered may have lapsed meanwhile, and another owner come and gone.
         give_up_if_lapsed(self.engine, self.hold, &mut self.count);
         let round = self.round.take().expect("it was there");
+        self.note_keys(&round);
+        let generation = match self.count.holds {
+            0 => {
+                self.count.begin();
+                self.hold.begin(deadline)
+            }
+            _ => {
+                self.count.holds += 1;
+                self.hold.prolong(deadline)
+            }
+        };
+        self.engine.let_finish(round);
+        Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, votes))
+    }
+
+    /// Remembers which masters may have the key now, and until when.
+    fn note_keys(&mut self, round: &Round) {
         for (place, outcome) in round.outcomes().enumerate() {
-            if undoing(outcome).is_some() {
+            if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
                 self.count.touch(place);
             }
         }
         self.count.keys_end = self.count.keys_end.max(round.sent + self.ttl);
-        self.count.holds += 1;
-        let generation = match self.count.holds {
-            1 => self.hold.begin(deadline),
-            _ => self.hold.prolong(deadline),
-        };
-        self.engine.let_finish(round);
-        Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, votes))
     }
 }
 
@@ -187,27 +197,17 @@ impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         self.withdrawn.cancel();
-        let keys_end = self.count.keys_end.max(round.sent + self.ttl);
-        let efforts: Vec<_> = round.outcomes().map(undoing).collect();
+        self.note_keys(&round);
+        let efforts: Vec<_> = round.outcomes().map(Effort::to_undo).collect();
         let effort = |place: usize| match efforts[place] {
             _ if self.count.touched(place) => Some(Effort::UntilDone),
             effort => effort,
         };
-        self.engine.mirror(self.hold, self.count.holds, keys_end, effort);
+        self.engine.mirror(self.hold, self.count.holds, self.count.keys_end, effort);
         if self.count.holds == 0 {
             self.count.touched = 0;
         }
         // Stragglers are listened to, so that a silent master is noticed; what they grant is undone already.
         self.engine.let_finish(round);
-    }
-}
-
-/// What it takes to undo an acquire on a master with this outcome.
-fn undoing(outcome: &Outcome) -> Option<Effort> {
-    match outcome {
-        Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Effort::UntilDone),
-        // It says that it did nothing; asked once more, it may mend what a failing script left.
-        Outcome::Refused { .. } => Some(Effort::Once),
-        Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
     }
 }

@@ -20,19 +20,35 @@ use crate::vote::{Outcome, Refusal, Silence};
 /// Delays between tries on one master.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
+/// How long to repeat it to a master that answers and refuses: longer than most take to load their data, or to be able
+/// to persist again. It is bounded because such a master may refuse for as long as it lives.
+const REFUSED_FOR: Duration = Duration::from_secs(60);
+
 /// How hard to try on one master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
     Once,
-    /// It may have our key: across reconnects, until it has answered, or the key has surely expired.
+    /// It may have our key: across reconnects, until it has answered, or the key has expired.
     UntilDone,
+}
+
+impl Effort {
+    /// What it takes to undo an acquire or an extend on a master with this outcome.
+    pub(crate) fn to_undo(outcome: &Outcome) -> Option<Self> {
+        match outcome {
+            Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Self::UntilDone),
+            // It says that it did nothing; asked once more, it may mend what a failing script left.
+            Outcome::Refused { .. } => Some(Self::Once),
+            Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
+        }
+    }
 }
 
 impl Coordinator {
     /// Tells the masters that the owner has `holds` left, none being a full release. What is to be told is in order
-    /// behind everything that was sent before when this returns, and goes on by itself. `keys_end` is when to stop
-    /// repeating it to a master that refuses.
+    /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated after
+    /// `keys_end`, when the last key has expired by itself.
     ///
     /// Each answer is the first that its master gives, within the per-master time-out.
     pub(crate) fn mirror(
@@ -51,7 +67,7 @@ impl Coordinator {
         let Some(effort) = effort else {
             return async { Err(Failure::Unreachable("there is nothing to undo".into())) }.boxed();
         };
-        let timeout = self.timeout();
+        let timeout = self.settings.timeout();
         let terms = match effort {
             Effort::Once => Terms::Vote { timeout, withdrawn: CancellationToken::new() },
             Effort::UntilDone => Terms::CleanUp,
@@ -96,9 +112,10 @@ impl CleanUp {
     async fn run(self, first: oneshot::Sender<Result<Value, Failure>>) {
         let mut first = Some(first);
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
+        let patience_ends = self.clock.now() + REFUSED_FOR;
         loop {
             let answer = self.master.call(self.call.clone()).await;
-            let again = self.effort == Effort::UntilDone && self.is_worth_repeating(&answer);
+            let again = self.effort == Effort::UntilDone && self.is_worth_repeating(&answer, patience_ends);
             if let Some(first) = first.take() {
                 let _ = first.send(answer); // there may be nobody who waits for it
             }
@@ -108,16 +125,20 @@ impl CleanUp {
             // The first poll may be where the runtime ends, and has no timers any more.
             tokio::task::yield_now().await;
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
-            self.master.ready().await;
+            let left = self.keys_end.since(self.clock.now());
+            if tokio::time::timeout(left, self.master.ready()).await.is_err() {
+                return;
+            }
         }
     }
 
-    fn is_worth_repeating(&self, answer: &Result<Value, Failure>) -> bool {
-        match reply::outcome(answer.clone()) {
-            Outcome::Unreachable(_) | Outcome::Unknown(_) => true,
-            Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => false,
-            Outcome::Refused { .. } => self.clock.now() < self.keys_end,
-            Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => false,
-        }
+    fn is_worth_repeating(&self, answer: &Result<Value, Failure>, patience_ends: Moment) -> bool {
+        let until = match reply::outcome(answer.clone()) {
+            Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => return false,
+            Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => return false,
+            Outcome::Refused { .. } => self.keys_end.min(patience_ends),
+            Outcome::Unreachable(_) | Outcome::Unknown(_) => self.keys_end,
+        };
+        self.clock.now() < until
     }
 }

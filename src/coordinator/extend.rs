@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::clean_up::Effort;
 use super::hold::Hold;
 use super::quorum::Decision;
 use super::round::Round;
@@ -44,19 +45,24 @@ impl Coordinator {
         let mut round = Round::new(&self.clock, &self.masters, answers);
         count.keys_end = count.keys_end.max(round.sent + ttl);
         let decision = round.decision().await;
+        for (place, outcome) in round.outcomes().enumerate() {
+            if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
+                count.touch(place); // its key lives longer now, or may
+            }
+        }
         let votes = round.votes();
         let deadline = lease::deadline(round.sent, ttl);
         self.let_finish(round);
         if decision != Decision::Granted {
             let error = verdict::not_ours(&hold.name, votes);
             if matches!(error, Error::Lost { .. }) {
-                hold.lapse();
+                hold.end();
             }
             return Err(error);
         }
         let now = self.clock.now();
         if now >= hold.deadline(generation) {
-            hold.lapse(); // somebody may have looked in between: a lease that ended does not come back
+            hold.end(); // somebody may have looked in between: a lease that ended does not come back
             return Err(Error::Lost { name: hold.name.clone(), votes: Arc::new([]) });
         }
         if now >= deadline {

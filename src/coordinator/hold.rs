@@ -26,8 +26,10 @@ pub(crate) struct Hold {
 /// The count, and what a release has to reach. Whoever has the turn may change it.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
-    /// How many guards of the present lease are out: the number that the masters mirror.
+    /// How many holds the owner has: the number that the masters mirror.
     pub(crate) holds: u32,
+    /// How many of its guards have nothing left to give back, because their holds were given back in another way.
+    pub(crate) owed: u32,
     /// The masters that may have the key, by their place.
     pub(crate) touched: u16,
     /// When the last key that was asked for expires, on a master that ran the acquire at once.
@@ -91,14 +93,9 @@ impl Hold {
         lease.generation
     }
 
-    /// The lease is known to be lost; its guards still have their holds to give back.
-    pub(crate) fn lapse(&self) {
-        self.lock().deadline = Moment::default();
-    }
-
-    /// The lease is over, and its guards have nothing to give back.
+    /// The lease is over before its time: released, or known to be lost. Its guards may still come to give back.
     pub(crate) fn end(&self) {
-        self.begin(Moment::default());
+        self.lock().deadline = Moment::default();
     }
 
     fn lock(&self) -> MutexGuard<'_, Lease> {
@@ -122,6 +119,12 @@ impl Count {
         self.holds = 0;
         self.standing.cancel();
         self.standing = CancellationToken::new();
+    }
+
+    /// A lease begins with its first hold.
+    pub(crate) fn begin(&mut self) {
+        self.holds = 1;
+        self.owed = 0;
     }
 }
 

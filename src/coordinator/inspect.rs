@@ -31,7 +31,7 @@ impl Coordinator {
 
     /// A round that nothing withdraws.
     pub(super) fn ask_all(&self, errand: &Errand) -> Round {
-        let terms = Terms::Vote { timeout: self.timeout(), withdrawn: CancellationToken::new() };
+        let terms = Terms::Vote { timeout: self.settings.timeout(), withdrawn: CancellationToken::new() };
         let call = errand.call(terms);
         let answers = self.masters.iter().map(|master| master.call(call.clone()));
         Round::new(&self.clock, &self.masters, answers)

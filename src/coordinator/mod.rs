@@ -10,14 +10,14 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::config::{DEFAULT_TIMEOUT, Settings};
+use crate::config::Settings;
 use crate::error::Error;
 use crate::master::Master;
 use crate::owner::Owner;
@@ -50,6 +50,8 @@ pub(crate) struct Coordinator {
     settings: Settings,
     runtime: tokio::runtime::Handle,
     tasks: TaskTracker,
+    /// Cancelled when the client is shut down.
+    closing: CancellationToken,
     client: Uuid,
     /// The last number given to an owner.
     owners: AtomicU64,
@@ -76,6 +78,7 @@ impl Coordinator {
             settings,
             runtime,
             tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
             client: client.into_uuid(),
             owners: AtomicU64::new(0),
             rounds: AtomicU64::new(0),
@@ -99,11 +102,6 @@ impl Coordinator {
     /// A round number above all before.
     fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// How long a master has to answer where no TTL sets a shorter time.
-    fn timeout(&self) -> Duration {
-        self.settings.timeout.unwrap_or(DEFAULT_TIMEOUT)
     }
 
     /// Runs `operation` to its end on the client's own runtime, whether or not the caller still waits for it.
@@ -134,8 +132,10 @@ impl Coordinator {
         self.runtime.spawn(async move { round.finish().await });
     }
 
-    /// Takes no more operations, and resolves when every one under way and every clean-up is done.
+    /// Takes no more operations, ends the acquires that wait, and resolves when everything else that is under way and
+    /// every clean-up is done.
     pub(crate) async fn close(&self) {
+        self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }

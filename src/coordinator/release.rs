@@ -1,6 +1,7 @@
 //! Release: give back one hold, and with the last one the lock.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::clean_up::Effort;
 use super::hold::{Count, Hold};
@@ -49,20 +50,22 @@ impl Coordinator {
 
     async fn release_now(&self, hold: &Arc<Hold>, generation: Option<u64>) -> Result<(), Error> {
         let mut count = hold.turn.lock().await;
-        let lost = || Error::Lost { name: hold.name.clone(), votes: Arc::new([]) };
-        let lease = hold.lease();
-        if count.holds == 0 {
-            let votes = Arc::new([]);
+        let (lease, votes) = (hold.lease(), Arc::new([]));
+        if generation.is_some_and(|generation| generation != lease.generation) {
+            return Err(Error::Lost { name: hold.name.clone(), votes }); // its lease lapsed, and is no more
+        }
+        let is_guard = generation.is_some();
+        if count.holds == 0 || (is_guard && count.owed > 0) {
+            count.owed = count.owed.saturating_sub(u32::from(is_guard));
             return Err(Error::NotHeld { name: hold.name.clone(), owner: hold.owner, votes });
         }
-        if generation.is_some_and(|generation| generation != lease.generation) {
-            return Err(lost()); // another lease of the same owner began since
-        }
-        let answers = self.give_back(hold, &mut count);
+        count.holds -= 1;
+        count.owed += u32::from(!is_guard);
+        let answers = self.tell_of(hold, &mut count);
         drop(count);
         let mut round = Round::new(&self.clock, &self.masters, answers.into_iter());
         if round.sent >= lease.deadline {
-            return Err(lost());
+            return Err(Error::Lost { name: hold.name.clone(), votes });
         }
         match round.decision().await {
             Decision::Granted => Ok(()),
@@ -70,8 +73,8 @@ impl Coordinator {
         }
     }
 
-    fn give_back(&self, hold: &Hold, count: &mut Count) -> Vec<Answer> {
-        count.holds -= 1;
+    /// Tells the masters of the holds that are left, and ends the lease with the last.
+    fn tell_of(&self, hold: &Hold, count: &mut Count) -> Vec<Answer> {
         if count.holds == 0 {
             count.give_up();
             hold.end();
@@ -95,18 +98,36 @@ impl Coordinator {
         check_name(&name)?;
         self.open()?;
         self.run(|engine| async move {
-            if let Some(hold) = engine.holds.find(&name, owner) {
-                hold.turn.lock().await.give_up(); // one of our own
-                hold.end();
-            }
-            let keys = (engine.settings.key(&name), engine.settings.channel(&name));
-            let hold = Hold::new(name, keys, owner, kind);
-            let errand = kind.release(&hold.operation(0, std::time::Duration::ZERO, LAST_ROUND));
-            let mut round = engine.ask_all(&errand);
+            let own = engine.holds.find(&name, owner);
+            let (hold, mut round) = match own {
+                Some(hold) => {
+                    let round = engine.give_all_back(&hold).await;
+                    (hold, round)
+                }
+                None => engine.take_away(name, owner, kind),
+            };
             round.finish().await;
             broken(&hold, &round)
         })
         .await
+    }
+
+    /// Releases an owner of our own, whose guards come to nothing.
+    async fn give_all_back(&self, hold: &Arc<Hold>) -> Round {
+        let mut count = hold.turn.lock().await;
+        count.owed += count.holds;
+        count.holds = 0;
+        let answers = self.tell_of(hold, &mut count);
+        Round::new(&self.clock, &self.masters, answers.into_iter())
+    }
+
+    /// Releases an owner of another client, whatever its rounds are.
+    fn take_away(&self, name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> (Arc<Hold>, Round) {
+        let keys = (self.settings.key(&name), self.settings.channel(&name));
+        let hold = Hold::new(name, keys, owner, kind);
+        let round = if owner.client() == self.client { self.next_round() } else { LAST_ROUND };
+        let round = self.ask_all(&kind.release(&hold.operation(0, Duration::ZERO, round)));
+        (hold, round)
     }
 }
 

@@ -103,20 +103,25 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The parser's reason, in a sentence that follows a colon.
+/// The parser's reason, without its own name for the kind of error. It never quotes the URL.
 fn reason(error: &redis::RedisError) -> String {
-    match error.detail() {
-        // The details of these two name the faulty part, never the credentials.
-        Some(detail) if !detail.contains('@') => detail.to_owned(),
-        _ => error.category().to_owned(),
-    }
+    let text = error.to_string();
+    text.split("- ").next().unwrap_or(&text).trim().to_owned()
 }
 
 /// A URL that may not be well-formed, without whatever could be a user, a password or a query in it.
 fn redacted(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    let shown = host.split(['?', '#']).next().unwrap_or("");
+    let mut shown = host.split(['?', '#']).next().unwrap_or("").to_owned();
+    // Without an @, what follows a colon is a port, or it may be a password: of a URL that was cut, say.
+    if let (false, Some((before, after))) = (rest.contains('@'), shown.rsplit_once(':')) {
+        let port = after.split('/').next().unwrap_or("");
+        let is_port = port.len() <= 5 && port.bytes().all(|digit| digit.is_ascii_digit());
+        if !is_port && !after.ends_with(']') {
+            shown = format!("{before}:***");
+        }
+    }
     let plain = scheme.chars().all(|c| c.is_ascii_alphabetic() || c == '+');
     let scheme = if plain { scheme } else { "***" };
     let mut text = String::new();
@@ -127,8 +132,8 @@ fn redacted(url: &str) -> String {
     if host.len() < rest.len() {
         text.push_str("***@");
     }
-    text.push_str(shown);
-    if shown.len() < host.len() {
+    text.push_str(&shown);
+    if host.contains(['?', '#']) {
         text.push_str("?***");
     }
     crate::error::excerpt(&text)
@@ -185,6 +190,7 @@ mod tests {
             "redis://h/?password=secret&protocol=9",
             "redis://bob:secret@0.0.0.0",
             "redis://bob:secret@h/-1",
+            "redis://bob:sec/ret@",
         ] {
             let error = Address::parse(url).unwrap_err();
             let shown = format!("{error} {error:?}");
@@ -193,6 +199,21 @@ mod tests {
                 "{shown}"
             );
             assert!(!shown.contains("bob"), "{shown}");
+        }
+    }
+
+    /// A comma in a password, say, where URLs are separated by commas.
+    #[test]
+    fn a_url_that_was_cut_is_named_without_what_may_be_a_password() {
+        for (url, named) in [
+            ("redis://bob:secret", "\"redis://bob:***\""),
+            ("redis://bob:secret/0", "\"redis://bob:***\""),
+            ("redis://:secret", "\"redis://:***\""),
+            ("cret@h:7", "\"***@h:7\""),
+            ("redis://[::1]:x", "\"redis://[::1]:***\""),
+        ] {
+            let error = Address::parse(url).unwrap_err().to_string();
+            assert!(error.contains(named) && !error.contains("cret"), "{error}");
         }
     }
 

@@ -27,7 +27,8 @@ const OPEN_LIMIT: Duration = Duration::from_secs(3);
 /// How long a silent connection is kept. While it stands, what was sent on it is cleaned up in order behind it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that lived this long was sound, so the next one is opened at once, and callers wait for it.
+/// A connection that lived this long was sound, as was one that answered a call: the next one is opened at once, and
+/// callers wait for it.
 const SOUND: Duration = Duration::from_secs(1);
 
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
@@ -61,6 +62,9 @@ pub(crate) struct Link {
     state: watch::Sender<State>,
     wanted: Notify,
     overdue: Notify,
+    /// How long a master may be silent before it counts as out of reach, for every caller. A caller with less time only
+    /// speaks for itself.
+    patience: Duration,
 }
 
 /// What the supervisor needs to open a session.
@@ -72,11 +76,14 @@ pub(crate) struct Parts {
     pub(crate) roster: Arc<Roster>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
+    /// How long a master may be silent before it counts as out of reach.
+    pub(crate) patience: Duration,
 }
 
 impl Link {
-    pub(crate) fn new() -> Self {
-        Self { state: watch::Sender::new(State::Idle), wanted: Notify::new(), overdue: Notify::new() }
+    pub(crate) fn new(patience: Duration) -> Self {
+        let state = watch::Sender::new(State::Idle);
+        Self { state, wanted: Notify::new(), overdue: Notify::new(), patience }
     }
 
     /// The session to send a vote on. Waits while the connection is being opened; a master that is known to be out of
@@ -105,27 +112,36 @@ impl Link {
         let _ = self.state.subscribe().wait_for(|state| matches!(state, State::Up(_))).await;
     }
 
-    /// A caller's time was up before the connection was there: the next callers do not wait for it.
+    /// A caller's time was up before the connection was there. If it was long enough, the next callers do not wait.
     pub(crate) fn not_opened_in(&self, timeout: Duration) -> Failure {
         let why: Arc<str> = format!("no connection within {timeout:?}").into();
-        self.state.send_if_modified(|state| {
-            let waited = matches!(state, State::Connecting);
-            if waited {
-                *state = State::Down(why.clone());
-            }
-            waited
-        });
+        if timeout >= self.patience {
+            self.state.send_if_modified(|state| {
+                let waited = matches!(state, State::Connecting);
+                if waited {
+                    *state = State::Down(why.clone());
+                }
+                waited
+            });
+        }
         Failure::Unreachable(why)
     }
 
-    /// A call was not answered in time: the next callers do not wait until the master has caught up.
-    pub(crate) fn unanswered(&self) {
+    /// A call was not answered in time. If that was long enough, the next callers do not wait until the master has
+    /// caught up; otherwise the supervisor finds out.
+    pub(crate) fn unanswered_in(&self, timeout: Duration) {
+        if timeout >= self.patience {
+            self.fall_silent();
+        }
+        self.overdue.notify_one();
+    }
+
+    fn fall_silent(&self) {
         self.state.send_if_modified(|state| {
             let State::Up(session) = state else { return false };
             *state = State::Silent(session.clone());
             true
         });
-        self.overdue.notify_one();
     }
 
     async fn settled<T>(&self, decide: impl Fn(&State) -> Option<T>) -> T {
@@ -162,27 +178,42 @@ impl Link {
         let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
         let mut predecessor: Option<Identity> = None;
         loop {
-            let began = parts.clock.now();
-            let (next, why) = match open(parts, predecessor.as_ref()).await {
+            let (next, why) = match self.open(parts, predecessor.as_ref()).await {
                 Ok((session, driver)) => {
                     tracing::debug!(master, "connected");
                     predecessor = session.identity().cloned().or(predecessor);
-                    backoff.reset();
                     self.state.send_replace(State::Up(session.clone()));
-                    self.serve(session, driver).await
+                    let began = parts.clock.now();
+                    let (next, why) = self.serve(session.clone(), driver).await;
+                    let sound = session.has_served() || parts.clock.now().since(began) > SOUND;
+                    if sound {
+                        backoff.reset();
+                    }
+                    (if sound { next } else { Next::KnownDead }, why)
                 }
                 Err(why) => (Next::KnownDead, why),
             };
             tracing::debug!(master, why, "unreachable");
-            let lived = parts.clock.now().since(began);
-            self.state.send_replace(match next {
-                Next::MayBeWell if lived > SOUND => State::Connecting,
-                _ => State::Down(why.into()),
-            });
-            if lived <= SOUND || matches!(next, Next::KnownDead) {
-                tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
+            match next {
+                Next::MayBeWell => {
+                    self.state.send_replace(State::Connecting);
+                }
+                Next::KnownDead => {
+                    self.state.send_replace(State::Down(why.into()));
+                    tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
+                }
             }
         }
+    }
+
+    /// Opens a connection. While that takes long, callers do not wait for it.
+    async fn open(&self, parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
+        let mut opening = std::pin::pin!(open(parts, predecessor));
+        if let Ok(opened) = tokio::time::timeout(self.patience, &mut opening).await {
+            return opened;
+        }
+        self.not_opened_in(self.patience);
+        opening.await
     }
 
     /// Drives an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
@@ -193,9 +224,17 @@ impl Link {
                 () = &mut driver => return broke(),
                 () = self.overdue.notified() => {}
             }
+            let probe = async {
+                let mut ping = std::pin::pin!(session.ping());
+                if let Ok(answered) = tokio::time::timeout(self.patience, &mut ping).await {
+                    return answered;
+                }
+                self.fall_silent();
+                ping.await
+            };
             tokio::select! {
                 () = &mut driver => return broke(),
-                answered = session.ping() => if !answered { return broke() },
+                answered = probe => if !answered { return broke() },
                 () = tokio::time::sleep(SILENCE_LIMIT) => {
                     return (Next::KnownDead, format!("it has not answered for {SILENCE_LIMIT:?}"));
                 }

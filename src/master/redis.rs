@@ -25,7 +25,7 @@ impl RedisMaster {
     /// A master whose connection is opened by the first call, and kept on `runtime` until `closing` is cancelled.
     pub(crate) fn new(parts: Parts, runtime: &tokio::runtime::Handle, closing: CancellationToken) -> Self {
         let name = parts.address.name().clone();
-        let link = Arc::new(Link::new());
+        let link = Arc::new(Link::new(parts.patience));
         let supervised = link.clone();
         runtime.spawn(async move { closing.run_until_cancelled(supervised.supervise(&parts)).await });
         Self { name, link }
@@ -74,7 +74,7 @@ async fn vote(link: &Link, call: &Call, timeout: Duration) -> Result<Value, Fail
         biased;
         answer = session.run(call) => answer,
         () = &mut patience => {
-            link.unanswered();
+            link.unanswered_in(timeout);
             Err(Failure::Unknown(Silence::TimedOut))
         }
     }

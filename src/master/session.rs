@@ -2,10 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, RedisError, ServerError};
+use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
 
 use super::{Address, Call, Dialler, Failure, Script, Value};
 use crate::vote::Silence;
@@ -21,6 +22,8 @@ pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) struct Session {
     connection: MultiplexedConnection,
     identity: Option<Identity>,
+    /// Whether a call was ever answered on it.
+    served: Arc<AtomicBool>,
 }
 
 /// What the server knows a connection by.
@@ -62,9 +65,9 @@ pub(crate) async fn open(
         AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(WAITING_CALLS);
     let (connection, driver) = MultiplexedConnection::new_with_config(address.login(), stream, config)
         .await
-        .map_err(|error| describe(&error))?;
+        .map_err(|error| without_secrets(describe(&error), address.login()))?;
     let mut driver: Driver = Box::pin(driver);
-    let mut session = Session { connection, identity: None };
+    let mut session = Session { connection, identity: None, served: Arc::default() };
     let set_up = async {
         session.identity = session.identify().await?;
         if let Some(Identity { run_id, .. }) = &session.identity {
@@ -86,6 +89,11 @@ pub(crate) async fn open(
 impl Session {
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
+    }
+
+    /// Whether a call was ever answered on it.
+    pub(crate) fn has_served(&self) -> bool {
+        self.served.load(Ordering::Relaxed)
     }
 
     /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
@@ -129,6 +137,7 @@ impl Session {
         if matches!(&reply, Err(error) if error.code() == "NOSCRIPT") && !call.terms.withdrawn() {
             reply = self.ask(&evaluate("EVAL", call.script.source(), call)).await.map_err(lost)?;
         }
+        self.served.store(true, Ordering::Relaxed);
         reply.map(value).map_err(|error| Failure::from_error_reply(&reply_text(&error)))
     }
 
@@ -165,6 +174,16 @@ fn describe(error: &RedisError) -> String {
         (_, Some(detail)) => format!("{}: {detail}", error.category()),
         (_, None) => error.to_string(),
     }
+}
+
+/// A server that does not know HELLO may quote it, with the password in it.
+fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> String {
+    if let Some((known, _)) = text.split_once(", with args") {
+        text.truncate(known.len());
+    }
+    let secrets =
+        [login.password(), login.username()].into_iter().flatten().filter(|secret| !secret.is_empty());
+    secrets.fold(text, |text, secret| text.replace(secret, "***"))
 }
 
 fn value(value: redis::Value) -> Value {

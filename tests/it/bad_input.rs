@@ -73,9 +73,16 @@ fn a_bad_client_is_not_built() {
     assert_eq!(error, Invalid::DuplicateMaster { master: "redis://10.0.0.1:6379".into() });
     assert!(!text.contains("secret"));
 
-    for url in ["", "10.0.0.1:6379", "http://h", "redis://h:x", "redis://h/x", "redis://0.0.0.0"] {
+    for (url, named) in [
+        ("", "\"\""),
+        ("10.0.0.1:6379", "10.0.0.1:6379"),
+        ("http://h", "http://h"),
+        ("redis://h:x", "redis://h:***"), // it could be a password
+        ("redis://h/x", "redis://h/x"),
+        ("redis://0.0.0.0", "0.0.0.0"),
+    ] {
         let (error, text) = refused(Redlock::builder().master(url).build());
-        assert!(matches!(error, Invalid::Url { .. }) && text.contains(url), "{text}");
+        assert!(matches!(error, Invalid::Url { .. }) && text.contains(named), "{text}");
     }
 
     let good = || Redlock::builder().master("redis://h");
@@ -120,5 +127,5 @@ async fn settings_at_their_limits_work() {
     let _ = redlock.lock("l").ttl(ms(10)).try_acquire().await; // it may be too slow for that, but it is valid
     let redlock = builder(&masters).prefix("").build().unwrap();
     let _guard = redlock.lock("{").try_acquire().await.unwrap();
-    assert_eq!(masters[0].keys(), ["{{}"]);
+    assert!(masters[0].keys().contains(&"{{}".to_owned()), "{:?}", masters[0].keys());
 }

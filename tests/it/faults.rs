@@ -221,3 +221,105 @@ async fn scripts_that_a_master_forgot_are_sent_again() {
     guard.release().await.unwrap();
     eventually(SOON, || masters.empty()).await;
 }
+
+fn calls(server: &RedisServer, command: &str) -> u32 {
+    let stats: String = server.command(&["INFO", "commandstats"]);
+    let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:")));
+    let count = |field: &str, line: &str| -> u32 {
+        line.split([',', '=']).skip_while(|word| *word != field).nth(1).unwrap().parse().unwrap()
+    };
+    line.map_or(0, |line| count("calls", line) + count("rejected_calls", line))
+}
+
+/// A master that refuses every script has nothing of ours, so nothing has to be told to it again and again.
+#[tokio::test]
+async fn nothing_piles_up_for_a_master_that_refuses() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).ttl(ms(5_000)).build().unwrap();
+    still_granted(&redlock).await;
+    let _: () = masters[0].command(&["ACL", "SETUSER", "default", "-evalsha"]);
+    for i in 0..300 {
+        redlock.lock(format!("l{i}")).try_acquire().await.unwrap().release().await.unwrap();
+    }
+    tokio::time::sleep(ms(500)).await; // time for repetitions, if there were any
+    let count = calls(&masters[0], "evalsha");
+    assert!(count < 300 * 3, "{count} calls for 300 locks");
+    redlock.shutdown(SOON).await.unwrap(); // at the latest when the keys are over
+}
+
+/// A caller with little time speaks for itself only: the masters are not dead for everybody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_time_out_of_one_lock_does_not_disturb_another() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    still_granted(&redlock).await;
+    for round in 0..5 {
+        let _: () = masters[0].command(&["CLIENT", "PAUSE", "150", "ALL"]);
+        let _: () = masters[1].command(&["CLIENT", "PAUSE", "150", "ALL"]);
+        let short = Redlock::builder().masters(masters.urls()).build().unwrap();
+        let (hurried, calm) = (short.lock("hurried").ttl(ms(40)), short.lock("calm"));
+        assert!(hurried.try_acquire().await.is_err());
+        let guard = calm.try_acquire().await;
+        assert!(guard.is_ok(), "round {round}: {guard:?}");
+    }
+}
+
+/// It accepts, greets, and hangs up: not every twenty milliseconds for ever.
+#[tokio::test]
+async fn a_master_that_keeps_hanging_up_is_left_in_peace() {
+    let server = RedisServer::start();
+    let redlock = Redlock::builder().master(server.url()).timeout(PATIENT).ttl(TTL).build().unwrap();
+    still_granted(&redlock).await;
+    let connections = || -> u32 {
+        let info: String = server.command(&["INFO", "stats"]);
+        info.lines()
+            .find_map(|line| line.strip_prefix("total_connections_received:"))
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
+    };
+    let (begun, before) = (Instant::now(), connections());
+    let mut ours = 0;
+    while begun.elapsed() < ms(2_000) {
+        let _: i64 = server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        ours += 2; // this one, and the one that asks
+        tokio::time::sleep(ms(5)).await;
+    }
+    let theirs = connections() - before - ours / 2;
+    assert!(theirs < 20, "{theirs} connections in two seconds");
+}
+
+/// A re-entry that failed may have left a longer TTL on a master: the release that follows must reach it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failed_re_entry_left_is_released_with_the_rest() {
+    let mut masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    answering(&redlock, 3).await;
+    masters[2].kill();
+    let silent = |i: usize| {
+        let redlock = redlock.clone();
+        until("a master to be known to be out of reach", async move || {
+            let seen = redlock.lock("x").inspect().await.unwrap();
+            matches!(seen.votes()[i].outcome, Outcome::Unreachable(_))
+        })
+    };
+    silent(2).await;
+    let lock = redlock.lock("l").owned_by(&redlock.owner());
+    let outer = lock.clone().ttl(ms(20_000)).acquire().await.unwrap();
+    until("both keys", async || masters[0].keys().len() + masters[1].keys().len() == 2).await;
+    masters[2].restart();
+    answering(&redlock, 3).await;
+    masters[0].freeze();
+    masters[1].freeze();
+    lock.clone().ttl(ms(3_600_000)).try_acquire().await.unwrap_err(); // granted by the third
+    masters[0].thaw();
+    masters[1].thaw();
+    answering(&redlock, 3).await;
+    assert_eq!(masters[2].keys().len(), 1);
+    masters[2].freeze();
+    silent(2).await;
+    outer.release().await.unwrap();
+    masters[2].thaw();
+    eventually(SOON, || masters.empty()).await;
+}

@@ -3,7 +3,7 @@
 use quorate::Error;
 use quorate_testkit::{Masters, RedisServer, eventually};
 
-use crate::{SOON, builder, ms, on_all, patient};
+use crate::{SOON, TTL, builder, ms, on_all, patient};
 
 #[tokio::test]
 async fn releasing_more_than_is_held_is_an_error() {
@@ -168,4 +168,82 @@ async fn a_shutdown_that_cannot_flush_says_so_at_its_deadline() {
     assert!(matches!(error, Error::Unflushed { under_way: 1.., .. }), "{error}");
     masters[0].thaw();
     eventually(SOON, || masters.empty()).await;
+}
+
+/// The guard whose hold was given back by its owner has nothing to give back itself: another one's must stay.
+#[tokio::test]
+async fn a_hold_is_given_back_once_by_its_owner_or_its_guard() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let lock = redlock.lock("l").owned_by(&redlock.owner());
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    lock.release().await.unwrap();
+    assert!(matches!(inner.release().await, Err(Error::NotHeld { .. })));
+    assert!(outer.is_valid());
+    assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })));
+    let again = lock.acquire().await.unwrap();
+    outer.release().await.unwrap();
+    assert!(again.is_valid());
+    again.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_guard_of_a_lapsed_lease_has_lost_it_whatever_its_owner_did_since() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+    let lock = redlock.lock("l").owned_by(&redlock.owner());
+    let old = lock.clone().ttl(ms(300)).acquire().await.unwrap();
+    eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
+    lock.acquire().await.unwrap().release().await.unwrap();
+    assert!(matches!(old.release().await, Err(Error::Lost { .. })));
+}
+
+/// Breaking a lock of one's own without a quorum goes on in the background, as any release does.
+#[tokio::test]
+async fn breaking_an_own_lock_is_done_when_the_masters_are_back() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let me = redlock.owner();
+    let guard = redlock.lock("l").owned_by(&me).ttl(ms(3_600_000)).acquire().await.unwrap();
+    on_all(&masters).await;
+    masters[0].freeze();
+    masters[1].freeze();
+    let error = redlock.lock("l").break_from(&me).await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    assert!(!guard.is_valid());
+    masters[0].thaw();
+    masters[1].thaw();
+    assert!(matches!(guard.release().await, Err(Error::NotHeld { .. })));
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_the_acquires_that_wait() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    let waiting = tokio::spawn({
+        let redlock = redlock.clone();
+        async move { redlock.lock("l").wait(TTL).acquire().await }
+    });
+    tokio::time::sleep(ms(50)).await;
+    redlock.shutdown(SOON).await.unwrap();
+    assert!(matches!(waiting.await.unwrap(), Err(Error::Closed)));
+    guard.release().await.unwrap();
+}
+
+/// What a dead master was not told, it does not need to hear once its key has expired.
+#[tokio::test]
+async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+    let mut guards = Vec::new();
+    for i in 0..100 {
+        guards.push(redlock.lock(format!("l{i}")).ttl(ms(2_000)).acquire().await.unwrap());
+    }
+    masters[2].kill();
+    drop(guards);
+    assert!(matches!(redlock.shutdown(ms(300)).await, Err(Error::Unflushed { under_way: 1..=100, .. })));
+    redlock.shutdown(SOON).await.unwrap();
 }

@@ -76,3 +76,13 @@ async fn a_password_is_in_no_log_error_or_debug_output() {
         assert!(!text.contains(PASSWORD) && !text.contains("bob"), "{text}");
     }
 }
+
+/// Without HELLO, the server quotes it in its error, arguments and all.
+#[tokio::test]
+async fn a_server_that_quotes_the_login_does_not_give_it_away() {
+    let server = RedisServer::start_with(&["--rename-command", "HELLO", "", "--requirepass", PASSWORD]);
+    let url = format!("redis://bob:{PASSWORD}@127.0.0.1:{}", server.port());
+    let redlock = Redlock::builder().master(url).timeout(ms(2_000)).build().unwrap();
+    let error = redlock.lock("l").try_acquire().await.unwrap_err().to_string();
+    assert!(error.contains("HELLO") && !error.contains(PASSWORD) && !error.contains("bob"), "{error}");
+}
