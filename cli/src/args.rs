@@ -28,7 +28,8 @@ pub(crate) enum Verb {
 #[derive(Debug, Args)]
 pub(crate) struct MasterArgs {
     /// A master's URL, once for each: redis://[user:password@]host[:port][/database], rediss://, valkey:// or
-    /// unix:///path. Other users of this machine can read a command line, so put passwords into QUORATE_MASTERS
+    /// unix:///path. Commas separate URLs, so in a password write %2C. Other users of this machine can read a command
+    /// line, so put passwords into QUORATE_MASTERS
     #[arg(
         long = "master",
         value_name = "URL",

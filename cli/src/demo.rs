@@ -7,6 +7,7 @@ use quorate_testkit::{Masters, RedisServer};
 
 use crate::args::DemoArgs;
 use crate::exit::{self, Code, Failure};
+use crate::say::out;
 
 const LOCK: &str = "invoice:42";
 
@@ -35,8 +36,8 @@ impl Show {
     fn new(pause: Duration) -> Result<Self, Failure> {
         let masters = Masters::start(5);
         let ports: Vec<_> = masters.iter().map(|server| server.port().to_string()).collect();
-        println!("Five independent redis-servers are up, on ports {}.", ports.join(", "));
-        println!("A lock needs a majority of them: three.");
+        out!("Five independent redis-servers are up, on ports {}.", ports.join(", "));
+        out!("A lock needs a majority of them: three.");
         let client = || Redlock::builder().masters(masters.urls()).build();
         let (first, second) = (client()?, client()?);
         Ok(Self { masters, first, second, pause })
@@ -49,18 +50,18 @@ impl Show {
         let guard = self.acquire_and_tell(&self.first).await?;
         let seen = self.first.lock(LOCK).inspect().await?;
         let on = seen.holder().map_or(0, |holder| holder.masters);
-        println!("  All in all {on} of 5 masters have granted it. Its owner is {}.", guard.owner());
+        out!("  All in all {on} of 5 masters have granted it. Its owner is {}.", guard.owner());
 
         self.step("A second client asks for the same lock.").await;
         let begun = self.second.now();
         match self.second.lock(LOCK).try_acquire().await {
             Err(Error::Held { holder, .. }) => {
-                println!("  Refused in {}: it is {holder}.", self.since(begun));
+                out!("  Refused in {}: it is {holder}.", self.since(begun));
             }
             other => return Err(surprise(other)),
         }
         guard.release().await?;
-        println!("  The first client releases it.");
+        out!("  The first client releases it.");
         Ok(())
     }
 
@@ -69,7 +70,7 @@ impl Show {
         self.masters[0].kill();
         self.masters[1].kill();
         let guard = self.acquire_and_tell(&self.second).await?;
-        println!("  Three of five are a majority still, and nobody waits for the dead.");
+        out!("  Three of five are a majority still, and nobody waits for the dead.");
         guard.release().await?;
         Ok(())
     }
@@ -80,12 +81,12 @@ impl Show {
         let begun = self.first.now();
         match self.first.lock(LOCK).try_acquire().await {
             Err(error @ Error::NoQuorum { .. }) => {
-                println!(
+                out!(
                     "  No lock, after {}, and a clear error with what happened on each master:",
                     self.since(begun)
                 );
                 for vote in error.votes() {
-                    println!("    {vote}");
+                    out!("    {vote}");
                 }
                 Ok(())
             }
@@ -100,9 +101,9 @@ impl Show {
         }
         let begun = self.first.now();
         let guard = self.first.lock(LOCK).acquire().await?;
-        println!("  Granted again, {} after they were back.", self.since(begun));
+        out!("  Granted again, {} after they were back.", self.since(begun));
         guard.release().await?;
-        println!("\nThat was quorate. Try: quorate run {LOCK} --master redis://... -- your command");
+        out!("\nThat was quorate. Try: quorate run {LOCK} --master redis://... -- your command");
         Ok(())
     }
 
@@ -112,7 +113,7 @@ impl Show {
         let took = self.since(begun);
         let granted = |vote: &&Vote| vote.outcome == Outcome::Granted;
         let votes = guard.votes().iter().filter(granted).count();
-        println!(
+        out!(
             "  Granted in {took}, with the first {votes} votes. The lease lasts for {:.1?}.",
             guard.remaining()
         );
@@ -125,7 +126,7 @@ impl Show {
 
     async fn step(&self, what: &str) {
         tokio::time::sleep(self.pause).await;
-        println!("\n{what}");
+        out!("\n{what}");
         tokio::time::sleep(self.pause).await;
     }
 }

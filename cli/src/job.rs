@@ -6,16 +6,20 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use futures::stream::{SelectAll, Stream, StreamExt};
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::{self, Code, Failure};
+use crate::say::say;
 use crate::terminal::Terminal;
 
-/// The signals that are passed on to the job.
-const PASSED_ON: [Signal; 7] = [
+/// The signals that are looked after: passed on to the job, but for SIGTSTP. Whoever stops us would let the lease end
+/// while the job goes on.
+const HANDLED: [Signal; 8] = [
     Signal::SIGHUP,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -23,11 +27,15 @@ const PASSED_ON: [Signal; 7] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
     Signal::SIGWINCH,
+    Signal::SIGTSTP,
 ];
 
-/// Every signal that arrives and is to be passed on.
+/// What is said to whoever wants to suspend us.
+const NO_SUSPENSION: &str = "a job that holds a lock cannot be suspended; it goes on";
+
+/// Every signal of these that arrives.
 pub(crate) fn signals() -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin>> {
-    PASSED_ON
+    HANDLED
         .into_iter()
         .map(|number| {
             let mut arrivals = signal(SignalKind::from_raw(number as i32))?;
@@ -41,7 +49,7 @@ pub(crate) fn signals() -> io::Result<SelectAll<impl Stream<Item = Signal> + Unp
 
 /// Whether a signal that arrives while there is no job yet ends this process.
 pub(crate) fn is_fatal(signal: Signal) -> bool {
-    !matches!(signal, Signal::SIGWINCH)
+    !matches!(signal, Signal::SIGWINCH | Signal::SIGTSTP)
 }
 
 /// A running job.
@@ -50,6 +58,8 @@ pub(crate) struct Job {
     child: Child,
     group: Pid,
     terminal: Option<Terminal>,
+    /// It has ended, or was left to itself after it could not be killed.
+    over: bool,
 }
 
 impl Job {
@@ -71,29 +81,51 @@ impl Job {
             })?;
         let id = child.id().and_then(|id| i32::try_from(id).ok()).expect("it was not waited for yet");
         let group = Pid::from_raw(id);
-        Ok(Self { child, group, terminal: Terminal::lend_to(group) })
+        Ok(Self { child, group, terminal: Terminal::lend_to(group), over: false })
     }
 
-    /// Waits for its end. May be dropped and called again.
+    /// Waits for the end of its first process. May be dropped and called again.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// Sends a signal to every process of the job. There may be none left.
-    pub(crate) fn signal(&self, signal: Signal) {
-        let _ = killpg(self.group, signal);
+    /// The job is no longer looked after.
+    pub(crate) fn let_go(&mut self) {
+        self.over = true;
     }
 
-    /// Whether any process of the job is left, its first one or a later one.
+    /// Passes a signal on to every process of the job. There may be none left.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if signal == Signal::SIGTSTP {
+            say(NO_SUSPENSION);
+        } else if killpg(self.group, signal) == Err(Errno::EPERM) {
+            say(format_args!("this user may not send {signal} to the job"));
+        }
+    }
+
+    /// Whether any process of the job is left. To be asked when its first one has ended.
     pub(crate) fn is_alive(&self) -> bool {
-        killpg(self.group, None).is_ok()
+        // Where orphans come to us, as to the first process of a container, nobody else buries them.
+        while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
+            waitpid(Pid::from_raw(-self.group.as_raw()), Some(WaitPidFlag::WNOHANG))
+        {}
+        killpg(self.group, None) != Err(Errno::ESRCH)
     }
 
     /// A job that was stopped from the keyboard would keep the terminal, and the lock: it goes on.
     pub(crate) fn go_on_if_stopped(&self) {
         if self.terminal.is_some() && crate::terminal::is_stopped(self.group) {
-            eprintln!("quorate: a job that holds a lock cannot be suspended; it goes on");
+            say(NO_SUSPENSION);
             self.signal(Signal::SIGCONT);
+        }
+    }
+}
+
+/// Whatever goes wrong: the lock is released next, so the job must not go on.
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !self.over {
+            self.signal(Signal::SIGKILL);
         }
     }
 }

@@ -7,6 +7,7 @@ mod job;
 mod lease_plan;
 mod release;
 mod run;
+mod say;
 mod status;
 mod terminal;
 
@@ -15,16 +16,24 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Cli, Verb};
+use crate::exit::Code;
 
 /// The lock's engine has a thread of its own, so one thread is enough here.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
+    terminal::never_stop_for_it();
     log_if_asked();
+    let code = quorate().await;
+    say::flush();
+    code.into()
+}
+
+async fn quorate() -> Code {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print(); // there is nowhere to tell that standard error is closed
-            return if error.use_stderr() { exit::USAGE.into() } else { exit::OK.into() };
+            return if error.use_stderr() { exit::USAGE } else { exit::OK };
         }
     };
     let ended = match cli.verb {
@@ -34,10 +43,10 @@ async fn main() -> ExitCode {
         Verb::Demo(args) => demo::demo(args).await,
     };
     match ended {
-        Ok(code) => code.into(),
+        Ok(code) => code,
         Err(failure) => {
-            eprintln!("quorate: {}", failure.message);
-            failure.code.into()
+            say::say(failure.message);
+            failure.code
         }
     }
 }

@@ -14,6 +14,10 @@ use crate::args::RunArgs;
 use crate::exit::{self, Code, Failure};
 use crate::job::{self, Job};
 use crate::lease_plan::{Due, LeasePlan};
+use crate::say::say;
+
+/// How long after the lease a job that was killed may still be there: it is beyond help then.
+const UNKILLABLE: Duration = Duration::from_secs(2);
 
 /// How long masters that did not take part in the decision have to hear of the release, before it is left to the TTL.
 const FLUSH: Duration = Duration::from_millis(500);
@@ -54,11 +58,14 @@ async fn under(
     command: &[std::ffi::OsString],
     signals: &mut (impl Stream<Item = Signal> + Unpin),
 ) -> Result<Code, Failure> {
+    let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("signals: {error}"));
+    let mut children = signal(SignalKind::child()).map_err(failed)?;
+    // Declared after the guard, so that it ends before the lock is released, whatever happens.
     let mut job = Job::start(command, guard.name(), &guard.owner().to_string())?;
     let (deadline, retry_at) = (guard.deadline(), redlock.now());
     let mut watch = Watch { guard: &guard, redlock, plan, deadline, ending: None, kill_at: None, retry_at };
-    let ended = watch.until_the_end(&mut job, signals).await;
-    drop(job); // takes the terminal back
+    let ended = watch.until_the_end(&mut job, signals, &mut children).await;
+    drop(job); // kills it if it was not seen to end, and takes the terminal back
     let ended = ended?;
     match guard.release().await {
         Ok(()) => Ok(ended),
@@ -68,7 +75,7 @@ async fn under(
         )),
         // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
         Err(error) => {
-            eprintln!("quorate: {error}");
+            say(error);
             Ok(ended)
         }
     }
@@ -92,10 +99,10 @@ impl Watch<'_> {
         &mut self,
         job: &mut Job,
         signals: &mut (impl Stream<Item = Signal> + Unpin),
+        children: &mut tokio::signal::unix::Signal,
     ) -> Result<Code, Failure> {
         let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("the job: {error}"));
         let mut looks = tokio::time::interval(self.plan.look());
-        let mut children = signal(SignalKind::child()).map_err(failed)?;
         let mut renewal = pin!(Fuse::terminated());
         let mut renewing = false;
         let mut status = None;
@@ -113,9 +120,13 @@ impl Watch<'_> {
             if let Some(status) = status
                 && (self.ending.is_none() || !job.is_alive())
             {
+                job.let_go();
                 return self.code(job::code(status));
             }
-            if self.is_due(job) == Due::Renewal && !renewing && self.redlock.now() >= self.retry_at {
+            if self.ending.is_some() && self.redlock.now() >= self.deadline + UNKILLABLE {
+                return Err(Failure::new(exit::LOST, "the lease was lost, and the job could not be killed"));
+            }
+            if self.look_after(job) == Due::Renewal && !renewing && self.redlock.now() >= self.retry_at {
                 renewing = true;
                 renewal.set(self.guard.extend(self.plan.ttl).fuse());
             }
@@ -123,15 +134,14 @@ impl Watch<'_> {
     }
 
     /// Ends or kills the job where that is due, and tells what was.
-    fn is_due(&mut self, job: &Job) -> Due {
-        if self.kill_at.is_some_and(|kill_at| self.redlock.now() >= kill_at) {
-            job.signal(Signal::SIGKILL);
-            return Due::Kill;
-        }
+    fn look_after(&mut self, job: &Job) -> Due {
         self.deadline = self.deadline.max(self.guard.deadline());
         let due = self.plan.due(self.guard.remaining());
         if self.ending.is_none() && matches!(due, Due::Terminate | Due::Kill) {
             self.end(job, "the lease could not be renewed");
+        }
+        if self.kill_at.is_some_and(|kill_at| self.redlock.now() >= kill_at) {
+            job.signal(Signal::SIGKILL);
         }
         due
     }
@@ -142,18 +152,18 @@ impl Watch<'_> {
         if matches!(error, Error::Lost { .. }) && self.ending.is_none() {
             self.end(job, &error.to_string());
         } else {
-            eprintln!("quorate: {error}; {:.1?} of the lease are left", self.guard.remaining());
+            say(format_args!("{error}; {:.1?} of the lease are left", self.guard.remaining()));
         }
     }
 
     /// Tells the job to end, and sets when it is killed: early enough to be gone when the lease ends.
     fn end(&mut self, job: &Job, why: &str) {
-        eprintln!("quorate: {why}; ending the job");
         self.ending = Some(why.to_owned());
         let kill_at = self.deadline - self.plan.margin;
         self.kill_at = Some(kill_at.min(self.redlock.now() + self.plan.grace));
         job.signal(Signal::SIGTERM);
         job.signal(Signal::SIGCONT); // a stopped process does not hear it otherwise
+        say(format_args!("{why}; ending the job"));
     }
 
     fn code(&self, code: Code) -> Result<Code, Failure> {

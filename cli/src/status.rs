@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::args::StatusArgs;
 use crate::exit::{self, Code, Failure};
+use crate::say::out;
 
 /// The status, for programs. Durations are in milliseconds.
 #[derive(Debug, Serialize)]
@@ -51,9 +52,9 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
     if args.json {
         let json = serde_json::to_string_pretty(&status)
             .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
-        println!("{json}");
+        out!("{json}");
     } else {
-        println!("{}\n{}", status.table(), status.summary());
+        out!("{}\n{}", status.table(), status.summary());
     }
     Ok(if status.answered >= status.quorum { exit::OK } else { exit::NO_QUORUM })
 }

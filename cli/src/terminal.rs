@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, stdin};
 
-use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
@@ -17,7 +16,7 @@ impl Terminal {
         if !stdin().is_terminal() || tcgetpgrp(stdin()) != Ok(getpgrp()) {
             return None;
         }
-        give_to(group).ok()?;
+        tcsetpgrp(stdin(), group).ok()?;
         let _ = killpg(group, Signal::SIGCONT); // it may have asked for the terminal before it had it, and been stopped
         Some(Self(()))
     }
@@ -25,18 +24,16 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let _ = give_to(getpgrp()); // the terminal may be gone
+        let _ = tcsetpgrp(stdin(), getpgrp()); // the terminal may be gone
     }
 }
 
-/// A background group that sets the foreground group is stopped by SIGTTOU, unless it blocks it.
-fn give_to(group: Pid) -> Result<(), Errno> {
+/// While a job has the terminal we are in the background, where SIGTTOU would stop us for taking it back, or for a
+/// message (`stty tostop`). Blocks it for this thread and those that it starts; a child begins without that.
+pub(crate) fn never_stop_for_it() {
     let mut stop = SigSet::empty();
     stop.add(Signal::SIGTTOU);
-    stop.thread_block()?;
-    let given = tcsetpgrp(stdin(), group);
-    stop.thread_unblock()?;
-    given
+    let _ = stop.thread_block(); // it fails for a wrong argument only
 }
 
 /// Whether this child was stopped since it was last asked.

@@ -1,7 +1,7 @@
 //! `quorate run`.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quorate_testkit::{Masters, RedisServer};
@@ -147,15 +147,27 @@ fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
 }
 
+/// What becomes of the messages.
+#[derive(Clone, Copy, PartialEq)]
+enum Messages {
+    Read,
+    /// Nobody reads them: writing is an error.
+    Closed,
+    /// The pipe is full: writing never returns.
+    Stuck,
+}
+
 /// A job that ignores SIGTERM, with a child that does too, and that writes down when it was last alive.
-fn a_stubborn_job_is_gone_before_the_lease(fault: fn(&RedisServer)) {
+fn a_stubborn_job_is_gone_before_the_lease(fault: fn(&RedisServer), messages: Messages) {
     let ttl = Duration::from_secs(2);
     let masters = Masters::start(5);
     let folder = tempfile::TempDir::new().unwrap();
     let (beat, terms) = (folder.path().join("beat"), folder.path().join("terms"));
+    let noise = if messages == Messages::Stuck { "yes >&2 &" } else { "" };
     let job = format!(
-        "trap 'echo term >> {1}' TERM; sh -c 'trap \"\" TERM; while :; do date +%s%N > {0}.tmp; mv {0}.tmp {0}; \
-         sleep 0.005; done' & while :; do sleep 0.01; done",
+        "{noise} exec 2>/dev/null; trap 'echo term >> {1}' TERM; \
+         sh -c 'trap \"\" TERM; while :; do date +%s%N > {0}.tmp; mv {0}.tmp {0}; sleep 0.005; done' & \
+         while :; do sleep 0.01; done",
         beat.display(),
         terms.display()
     );
@@ -164,6 +176,10 @@ fn a_stubborn_job_is_gone_before_the_lease(fault: fn(&RedisServer)) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut stderr = run.stderr.take();
+    if messages == Messages::Closed {
+        stderr = None;
+    }
     wait_until("the job", || beat.exists());
     (0..3).for_each(|i| fault(&masters[i]));
     let faulty = since_epoch(); // nothing is renewed from here on
@@ -175,18 +191,73 @@ fn a_stubborn_job_is_gone_before_the_lease(fault: fn(&RedisServer)) {
     // And it is dead, not late: no beat comes any more.
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(Duration::from_nanos(read(&beat).trim().parse().unwrap()), last_beat);
-    let error = std::io::read_to_string(run.stderr.take().unwrap()).unwrap();
-    assert!(error.contains("no quorum") && error.contains("could not be renewed"), "{error}");
+    if messages == Messages::Read {
+        let error = std::io::read_to_string(stderr.unwrap()).unwrap();
+        assert!(error.contains("no quorum") && error.contains("could not be renewed"), "{error}");
+    }
 }
 
 #[test]
 fn a_stubborn_job_is_gone_before_its_lease_when_masters_die() {
-    a_stubborn_job_is_gone_before_the_lease(RedisServer::kill);
+    a_stubborn_job_is_gone_before_the_lease(RedisServer::kill, Messages::Read);
 }
 
 #[test]
 fn a_stubborn_job_is_gone_before_its_lease_when_masters_freeze() {
-    a_stubborn_job_is_gone_before_the_lease(RedisServer::freeze);
+    a_stubborn_job_is_gone_before_the_lease(RedisServer::freeze, Messages::Read);
+}
+
+#[test]
+fn a_job_does_not_outlive_its_lease_when_nobody_reads_the_messages() {
+    a_stubborn_job_is_gone_before_the_lease(RedisServer::kill, Messages::Closed);
+}
+
+#[test]
+fn a_job_does_not_outlive_its_lease_when_messages_cannot_be_written() {
+    a_stubborn_job_is_gone_before_the_lease(RedisServer::kill, Messages::Stuck);
+}
+
+/// Suspended, it would renew nothing and kill nobody while the job goes on.
+#[test]
+fn it_does_not_let_itself_be_suspended_from_the_keyboard() {
+    let masters = Masters::start(3);
+    let mut run = quorate(&masters)
+        .args(["run", "l", "--ttl", "1s", "--", "sleep", "2"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the lock", || masters.keys().len() == 3);
+    signal(&run, Signal::TSTP);
+    assert!(run.wait().unwrap().success(), "the lease was renewed to the end");
+    let error = std::io::read_to_string(run.stderr.take().unwrap()).unwrap();
+    assert!(error.contains("cannot be suspended"), "{error}");
+}
+
+/// As the first process of a container it inherits the job's orphans, and has to bury them to see that they are gone.
+#[test]
+fn as_the_first_process_it_ends_when_the_job_was_killed() {
+    let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|status| status.success()) {
+        return println!("skipped: the first process, no namespaces here");
+    }
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("ready");
+    let job =
+        format!("sh -c 'trap \"\" TERM; while :; do sleep 0.01; done' & echo > {}; wait", file.display());
+    let mut run = Command::new("unshare")
+        .args(unshare)
+        .arg(env!("CARGO_BIN_EXE_quorate"))
+        .args(["run", "l", "--ttl", "1s", "--", "sh", "-c", &job])
+        .env("QUORATE_MASTERS", masters.urls().join(","))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the job", || file.exists());
+    masters[0].kill();
+    masters[1].kill();
+    wait_until("its end", || run.try_wait().unwrap().is_some());
+    assert_eq!(run.wait().unwrap().code(), Some(76));
 }
 
 #[test]

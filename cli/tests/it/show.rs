@@ -140,3 +140,11 @@ fn masters_can_be_given_one_by_one() {
     }
     wait_until("a status", || output(&mut command).1.contains("is free"));
 }
+
+#[test]
+fn output_that_nobody_reads_is_not_an_error() {
+    let masters = Masters::start(3);
+    let mut status = quorate(&masters).args(["status", "l"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(status.stdout.take());
+    assert_eq!(status.wait().unwrap().code(), Some(0));
+}

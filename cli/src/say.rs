@@ -1,0 +1,64 @@
+//! Messages on standard error, which may be closed, or full: nothing that looks after a job may wait for it, or fail
+//! because of it. A thread writes them, and what it cannot keep up with is dropped.
+
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+/// How many messages may wait to be written.
+const WAITING: usize = 64;
+
+/// How long the end of the process waits for the last of them.
+const LAST_WORD: Duration = Duration::from_millis(250);
+
+enum Message {
+    Line(String),
+    /// Answered when everything before it was written.
+    Flush(SyncSender<()>),
+}
+
+static MESSAGES: OnceLock<SyncSender<Message>> = OnceLock::new();
+
+/// Writes a message to standard error, some time.
+pub(crate) fn say(message: impl std::fmt::Display) {
+    let _ = sender().try_send(Message::Line(format!("quorate: {message}\n")));
+}
+
+/// Writes a line to standard output, as `println` does, but does not mind if nobody reads it.
+macro_rules! out {
+    ($($part:tt)*) => {
+        $crate::say::line(format_args!($($part)*))
+    };
+}
+pub(crate) use out;
+
+/// See [`out`].
+pub(crate) fn line(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Waits a moment for the messages to be written.
+pub(crate) fn flush() {
+    let (written, done) = sync_channel(1);
+    if sender().try_send(Message::Flush(written)).is_ok() {
+        let _ = done.recv_timeout(LAST_WORD);
+    }
+}
+
+fn sender() -> &'static SyncSender<Message> {
+    MESSAGES.get_or_init(|| {
+        let (sender, messages) = sync_channel(WAITING);
+        std::thread::spawn(move || write(&messages));
+        sender
+    })
+}
+
+fn write(messages: &Receiver<Message>) {
+    while let Ok(message) = messages.recv() {
+        let _ = match message {
+            Message::Line(line) => std::io::stderr().write_all(line.as_bytes()).is_ok(),
+            Message::Flush(done) => done.try_send(()).is_ok(),
+        };
+    }
+}
