@@ -19,6 +19,12 @@ pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
     sent + ttl.saturating_sub(drift(ttl))
 }
 
+/// When the keys that a round asked for are surely gone: on a master that ran it as late as its vote could count, by a
+/// clock that is slow.
+pub(crate) fn keys_end(sent: Moment, ttl: Duration, timeout: Duration) -> Moment {
+    sent + timeout + ttl + drift(ttl)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +44,8 @@ mod tests {
             let fastest_expiry = sent + ttl.mul_f64(1.0 / 1.01);
             prop_assert!(deadline(sent, ttl) < fastest_expiry);
             prop_assert!(deadline(sent, ttl) > sent);
+            let slowest_expiry = sent + ttl.mul_f64(1.01);
+            prop_assert!(keys_end(sent, ttl, Duration::ZERO) > slowest_expiry);
         }
     }
 }

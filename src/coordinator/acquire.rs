@@ -114,7 +114,7 @@ impl Coordinator {
 fn give_up_if_lapsed(engine: &Coordinator, hold: &Hold, count: &mut Count) {
     if count.holds > 0 && engine.clock.now() >= hold.lease().deadline {
         count.give_up();
-        hold.end();
+        hold.supersede();
     }
 }
 
@@ -132,6 +132,7 @@ struct Attempt<'a> {
     hold: &'a Arc<Hold>,
     count: MutexGuard<'a, Count>,
     ttl: Duration,
+    timeout: Duration,
     withdrawn: CancellationToken,
     /// `None` when its votes have been dealt with.
     round: Option<Round>,
@@ -151,7 +152,7 @@ impl<'a> Attempt<'a> {
         let call = hold.kind.acquire(&operation).call(Terms::Vote { timeout, withdrawn: withdrawn.clone() });
         let answers = engine.masters.iter().map(|master| master.call(call.clone()));
         let round = Some(Round::new(&engine.clock, &engine.masters, answers));
-        Self { engine, hold, count, ttl, withdrawn, round }
+        Self { engine, hold, count, ttl, timeout, withdrawn, round }
     }
 
     fn conclude(mut self, decision: Decision) -> Result<Grant, Error> {
@@ -189,7 +190,7 @@ impl<'a> Attempt<'a> {
                 self.count.touch(place);
             }
         }
-        self.count.keys_end = self.count.keys_end.max(round.sent + self.ttl);
+        self.count.keys_end = self.count.keys_end.max(lease::keys_end(round.sent, self.ttl, self.timeout));
     }
 }
 

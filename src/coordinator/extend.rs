@@ -43,7 +43,7 @@ impl Coordinator {
         let call = hold.kind.extend(&operation).call(Terms::Vote { timeout, withdrawn });
         let answers = self.masters.iter().map(|master| master.call(call.clone()));
         let mut round = Round::new(&self.clock, &self.masters, answers);
-        count.keys_end = count.keys_end.max(round.sent + ttl);
+        count.keys_end = count.keys_end.max(lease::keys_end(round.sent, ttl, timeout));
         let decision = round.decision().await;
         for (place, outcome) in round.outcomes().enumerate() {
             if Effort::to_undo(outcome) == Some(Effort::UntilDone) {

@@ -32,7 +32,7 @@ pub(crate) struct Count {
     pub(crate) owed: u32,
     /// The masters that may have the key, by their place.
     pub(crate) touched: u16,
-    /// When the last key that was asked for expires, on a master that ran the acquire at once.
+    /// When the last key that was asked for is surely gone.
     pub(crate) keys_end: Moment,
     /// Cancelled when the last hold is given up: from then on no straggler of this lease may reach a master.
     pub(crate) standing: CancellationToken,
@@ -84,6 +84,11 @@ impl Hold {
         let mut lease = self.lock();
         *lease = Lease { generation: lease.generation + 1, deadline };
         lease.generation
+    }
+
+    /// The lease is no more, and its guards have lost it, whatever comes next.
+    pub(crate) fn supersede(&self) {
+        self.begin(Moment::default());
     }
 
     /// The lease goes on until `deadline`, or as long as it did if that is later.

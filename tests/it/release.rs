@@ -197,6 +197,13 @@ async fn a_guard_of_a_lapsed_lease_has_lost_it_whatever_its_owner_did_since() {
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
     lock.acquire().await.unwrap().release().await.unwrap();
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
+
+    let old = lock.clone().ttl(ms(300)).acquire().await.unwrap();
+    eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
+    let other = redlock.lock("l").wait(SOON).acquire().await.unwrap();
+    assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })));
+    assert!(matches!(old.release().await, Err(Error::Lost { .. })));
+    assert!(other.is_valid());
 }
 
 /// Breaking a lock of one's own without a quorum goes on in the background, as any release does.
