@@ -253,7 +253,7 @@ async fn a_short_time_out_of_one_lock_does_not_disturb_another() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     still_granted(&redlock).await;
-    let pause = || masters.iter().for_each(|server| server.command(&["CLIENT", "PAUSE", "120", "ALL"]));
+    let pause = || masters.iter().for_each(|server| server.command(&["CLIENT", "PAUSE", "60", "ALL"]));
     for round in 0..3 {
         let short = Redlock::builder().masters(masters.urls()).build().unwrap();
         let (hurried, calm) = (short.lock("hurried").ttl(ms(40)), short.lock("calm"));
