@@ -21,8 +21,7 @@ const PORTS_TO_TRY: u32 = 50;
 /// Keeps a server for as long as the test process lives: its standard input is a pipe from there, which ends with it.
 /// The server's output, and `pid N` before it, go to standard output.
 const KEEPER: &str = r#"
-"$@" </dev/null 2>&1 &
-echo "pid $!"
+sh -c 'echo "pid $$"; exec "$@"' server "$@" </dev/null 2>&1 &
 cat >/dev/null
 kill -9 $! 2>/dev/null
 wait
