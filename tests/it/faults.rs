@@ -244,7 +244,7 @@ fn calls(server: &RedisServer, command: &str) -> u32 {
 #[tokio::test]
 async fn nothing_piles_up_for_a_master_that_refuses() {
     let masters = Masters::start(3);
-    let redlock = builder(&masters).ttl(ms(5_000)).build().unwrap();
+    let redlock = builder(&masters).ttl(ms(2_500)).timeout(ms(1_000)).build().unwrap();
     still_granted(&redlock).await;
     let guard = redlock.lock("before").acquire().await.unwrap();
     crate::on_all(&masters).await;
