@@ -247,15 +247,17 @@ impl Process {
 
     fn kill(&self) {
         self.signal(Signal::KILL);
-        self.wait_for("to be gone", |state| matches!(state, None | Some('Z')));
+        self.wait_for("to be gone", |_| !self.is_alive());
     }
 
     fn signal(&self, signal: Signal) {
         let _ = kill_process(self.pid, signal); // it may be gone already, which is as well
     }
 
+    /// A process has ended when its first thread has, and no other is left: until then its sockets are open.
     fn is_alive(&self) -> bool {
-        !matches!(self.state(), None | Some('Z'))
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero()));
+        !matches!(self.state(), None | Some('Z')) || threads.is_ok_and(|threads| threads.count() > 1)
     }
 
     /// The letter that /proc has for the process: T for stopped, Z for ended, say.
