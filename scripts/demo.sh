@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/need-redis.sh
 need_redis
-exec cargo run --quiet --release -p quorate-cli --bin quorate -- demo "$@"
+exec cargo run --release -p quorate-cli --bin quorate -- demo "$@"

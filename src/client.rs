@@ -1,5 +1,6 @@
 //! The handle to a set of masters.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,12 +22,11 @@ use crate::owner::Owner;
 /// Dropping the last handle, guards included, ends the thread as soon as every release has reached its masters, or
 /// after five seconds. Where releases are under way the drop waits for them, 250 ms at most; to wait longer, or to
 /// know how it went, call [`shutdown`](Redlock::shutdown) before.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Redlock {
     client: Arc<Client>,
 }
 
-#[derive(Debug)]
 struct Client {
     engine: Arc<Coordinator>,
     host: Host,
@@ -75,8 +75,8 @@ impl Redlock {
         self.engine().clock().now()
     }
 
-    /// Refuses every further acquire, and waits until every release under way has reached its masters, for `deadline`
-    /// at most. Guards that are still held stay valid, and are still released when they are dropped.
+    /// Refuses every further acquire, ends those that wait, and lets every release that is under way reach its masters,
+    /// for `deadline` at most. Guards that are still held stay valid, and can be extended and released as before.
     ///
     /// # Cancel safety
     ///
@@ -112,6 +112,12 @@ impl Redlock {
 
     pub(crate) fn engine(&self) -> &Arc<Coordinator> {
         &self.client.engine
+    }
+}
+
+impl fmt::Debug for Redlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Redlock").field(&self.client.engine).finish()
     }
 }
 

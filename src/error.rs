@@ -25,8 +25,8 @@ pub enum Error {
     },
 
     /// Too few masters can vote at all: they are out of reach, silent or refusing. Look at the masters.
-    #[error("no quorum for lock {name:?}: {granted} of the {needed} masters needed granted it{} [{}]",
-        if *late { ", and only when the lease had ended already" } else { "" }, Listed(votes))]
+    #[error("no quorum for lock {name:?}: {granted} of the {needed} masters needed agreed{} [{}]",
+        if *late { ", and only when the lease was over already" } else { "" }, Listed(votes))]
     NoQuorum {
         /// The lock's name.
         name: Arc<str>,
@@ -133,7 +133,7 @@ enum Lost<'a> {
 impl fmt::Display for Lost<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Expired => f.write_str("its lease ended"),
+            Self::Expired => f.write_str("its lease is over"),
             Self::Told(votes) => write!(f, "the masters say so [{}]", Listed(votes)),
         }
     }

@@ -18,7 +18,6 @@ const LINGER: Duration = Duration::from_secs(5);
 const LAST_WORD: Duration = Duration::from_millis(250);
 
 /// A runtime for the engine, on a thread of its own or lent by the user.
-#[derive(Debug)]
 pub(crate) struct Host {
     runtime: Handle,
     stop: CancellationToken,
@@ -58,13 +57,14 @@ impl Host {
 
     /// Lets `engine` finish what it has begun, and then ends. Waits for it a moment if there is anything.
     pub(crate) fn wind_up(&self, engine: Arc<Coordinator>) {
-        let busy = engine.under_way() > 0;
+        // A shutdown has waited for them already.
+        let wait = engine.under_way() > 0 && !engine.is_closed();
         let stop = self.stop.clone();
         self.runtime.spawn(async move {
             let _ = tokio::time::timeout(LINGER, engine.close()).await; // what is left dies with its TTL
             stop.cancel();
         });
-        if let (true, Some(ended)) = (busy, &self.ended) {
+        if let (true, Some(ended)) = (wait, &self.ended) {
             let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = ended.recv_timeout(LAST_WORD); // it never sends: the end is a hang-up, or the time is up
         }

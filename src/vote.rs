@@ -114,7 +114,9 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Granted => f.write_str("granted"),
-            Self::Held { owner, remaining: Some(left), .. } => write!(f, "held by {owner} for {left:?}"),
+            Self::Held { owner, remaining: Some(left), .. } => {
+                write!(f, "held by {owner} with {left:?} left")
+            }
             Self::Held { owner, remaining: None, .. } => write!(f, "held by {owner} with no expiry"),
             Self::Absent => f.write_str("no such lock"),
             Self::Refused { reason, detail } => write!(f, "refused, {reason} ({detail})"),
@@ -131,7 +133,7 @@ impl fmt::Display for Vote {
         let Self { master, outcome, latency } = self;
         match outcome {
             Outcome::Unreachable(_) | Outcome::Pending => write!(f, "{master} {outcome}"),
-            _ => write!(f, "{master} {outcome} after {:.1} ms", latency.as_secs_f64() * 1e3),
+            _ => write!(f, "{master} {outcome} ({:.1} ms)", latency.as_secs_f64() * 1e3),
         }
     }
 }

@@ -27,26 +27,21 @@ pub(crate) enum Verb {
 /// Where the masters are.
 #[derive(Debug, Args)]
 pub(crate) struct MasterArgs {
-    /// A master's URL, once for each: redis://[user:password@]host[:port][/database], rediss://, valkey:// or
-    /// unix:///path. Commas separate URLs, so in a password write %2C. Other users of this machine can read a command
+    /// A master's URL, once for each [default: QUORATE_MASTERS, separated by commas]:
+    /// redis://[user:password@]host[:port][/database], the same with rediss://, valkey:// or valkeys://, or
+    /// unix:///path?db=..&user=..&pass=.. Commas separate URLs, so in a password write %2C. Other users of this machine can read a command
     /// line, so put passwords into QUORATE_MASTERS
-    #[arg(
-        long = "master",
-        value_name = "URL",
-        env = "QUORATE_MASTERS",
-        hide_env_values = true,
-        value_delimiter = ',',
-        required = true
-    )]
+    #[arg(long = "master", value_name = "URL", value_delimiter = ',')]
     masters: Vec<String>,
 
     /// How long one master may take to answer [default: 250ms, or a quarter of the TTL if that is less]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
 
-    /// What keys begin with; clients with different prefixes have different locks
-    #[arg(long, env = "QUORATE_PREFIX", default_value = quorate::config::DEFAULT_PREFIX)]
-    prefix: String,
+    /// What keys begin with; clients with different prefixes have different locks [default: QUORATE_PREFIX if it is set
+    /// and not empty, otherwise quorate:]
+    #[arg(long)]
+    prefix: Option<String>,
 
     /// A file with PEM certificates to trust for rediss://, besides Mozilla's roots
     #[cfg(feature = "tls")]
@@ -57,8 +52,19 @@ pub(crate) struct MasterArgs {
 impl MasterArgs {
     /// The client for these masters.
     pub(crate) fn client(self) -> Result<Redlock, Failure> {
-        let urls = self.masters.iter().map(|url| url.trim());
-        let mut builder = Redlock::builder().masters(urls).prefix(self.prefix);
+        let urls = match variable("QUORATE_MASTERS") {
+            Some(urls) if self.masters.is_empty() => urls.split(',').map(str::to_owned).collect(),
+            _ => self.masters,
+        };
+        let urls: Vec<_> = urls.iter().map(|url| url.trim()).filter(|url| !url.is_empty()).collect();
+        if urls.is_empty() {
+            return Err(Failure::new(exit::USAGE, "no masters: give --master, or set QUORATE_MASTERS"));
+        }
+        let prefix = self.prefix.or_else(|| variable("QUORATE_PREFIX"));
+        let mut builder = Redlock::builder().masters(urls);
+        if let Some(prefix) = prefix {
+            builder = builder.prefix(prefix);
+        }
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
         }
@@ -71,6 +77,11 @@ impl MasterArgs {
         }
         Ok(builder.build()?)
     }
+}
+
+/// The value of an environment variable. An empty one is one that is not set: it comes of a shell variable that is not.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Run a command while holding a lock
@@ -111,6 +122,7 @@ pub(crate) struct RunArgs {
 
 /// Show who holds a lock, on which masters and for how long
 #[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
 pub(crate) struct StatusArgs {
     /// The lock's name
     pub(crate) name: String,
@@ -127,6 +139,7 @@ pub(crate) struct StatusArgs {
 ///
 /// If that owner still works, two may hold the lock at once: it is not told before it next renews.
 #[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
 pub(crate) struct ReleaseArgs {
     /// The lock's name
     pub(crate) name: String,

@@ -16,7 +16,7 @@ pub(crate) const NO_QUORUM: Code = Code(69);
 pub(crate) const FAILED: Code = Code(70);
 /// Another owner has the lock.
 pub(crate) const HELD: Code = Code(75);
-/// The lease was lost while the job ran; the job was killed.
+/// The lease was lost before the job had ended; the job was ended if it still ran.
 pub(crate) const LOST: Code = Code(76);
 /// The owner that was named does not have the lock.
 pub(crate) const NOT_HELD: Code = Code(77);
@@ -66,12 +66,13 @@ impl From<Error> for Failure {
 /// The codes, for the help.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  the job's own, when it ran; 128 + N when signal N ended it
+  the job's own (run); 128 + N when signal N ended it, or ended the wait for the lock
+    0  status: a majority answered, whoever holds the lock; release: it was taken away
    64  wrong usage, or a value outside of its limits
    69  no quorum: too few masters can vote
    70  another failure
    75  another owner has the lock (run), to the end of the wait
-   76  the lease was lost while the job ran, and the job was killed (run)
+   76  the lease was lost before the job had ended; the job was ended if it still ran (run)
    77  that owner does not have the lock (release)
   126  the job cannot be executed (run)
   127  the job was not found (run)

@@ -23,7 +23,10 @@ use crate::exit::Code;
 async fn main() -> ExitCode {
     terminal::never_stop_for_it();
     log_if_asked();
-    let code = quorate().await;
+    let mut code = quorate().await;
+    if code == exit::OK && say::is_output_lost() {
+        code = exit::FAILED;
+    }
     say::flush();
     code.into()
 }

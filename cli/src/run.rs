@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::Fuse;
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
-use quorate::{Error, Guard, Moment, Redlock};
+use quorate::{Error, Guard, Lock, Moment, Redlock};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::RunArgs;
@@ -20,7 +20,7 @@ use crate::say::say;
 const UNKILLABLE: Duration = Duration::from_secs(2);
 
 /// How long masters that did not take part in the decision have to hear of the release, before it is left to the TTL.
-const FLUSH: Duration = Duration::from_millis(500);
+const FLUSH: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let plan = LeasePlan::new(args.ttl, args.grace)?;
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let wait = if args.no_wait { Duration::ZERO } else { args.wait };
     let lock = redlock.lock(args.name).ttl(args.ttl).wait(wait);
     let acquired = tokio::select! {
-        acquired = lock.acquire() => acquired.map_err(Failure::from),
+        acquired = acquire(&lock, wait) => acquired.map_err(Failure::from),
         signal = fatal(&mut signals) => Err(Failure::new(job::code_of(signal), format!("{signal} while waiting"))),
     };
     let ended = match acquired {
@@ -39,6 +39,17 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     };
     let _ = redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
     ended
+}
+
+/// Acquires the lock, and says why it waits if it has to.
+async fn acquire(lock: &Lock, wait: Duration) -> Result<Guard, Error> {
+    match lock.try_acquire().await {
+        Err(error @ (Error::Held { .. } | Error::NoQuorum { .. })) if !wait.is_zero() => {
+            say(format_args!("waiting for up to {}: {error}", humantime::format_duration(wait)));
+            lock.acquire().await
+        }
+        acquired => acquired,
+    }
 }
 
 async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) -> Signal {
@@ -63,16 +74,26 @@ async fn under(
     // Declared after the guard, so that it ends before the lock is released, whatever happens.
     let mut job = Job::start(command, guard.name(), &guard.owner().to_string())?;
     let (deadline, retry_at) = (guard.deadline(), redlock.now());
-    let mut watch = Watch { guard: &guard, redlock, plan, deadline, ending: None, kill_at: None, retry_at };
+    let mut watch = Watch {
+        guard: &guard,
+        redlock,
+        plan,
+        deadline,
+        failing: false,
+        ending: None,
+        kill_at: None,
+        retry_at,
+    };
     let ended = watch.until_the_end(&mut job, signals, &mut children).await;
     drop(job); // kills it if it was not seen to end, and takes the terminal back
     let ended = ended?;
     match guard.release().await {
         Ok(()) => Ok(ended),
-        Err(Error::Lost { .. }) => Err(Failure::new(
-            exit::LOST,
-            "the lease had ended before the job did; another may have run meanwhile",
-        )),
+        Err(Error::Lost { .. }) => {
+            let code = ended.0;
+            let why = "the lease was lost before the job ended, and another may have run meanwhile";
+            Err(Failure::new(exit::LOST, format!("{why}; the job's own code was {code}")))
+        }
         // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
         Err(error) => {
             say(error);
@@ -88,6 +109,8 @@ struct Watch<'a> {
     plan: &'a LeasePlan,
     /// When the lease ends, as last known: the guard of a lost lease has none.
     deadline: Moment,
+    /// Whether the last renewal failed: its votes were said then.
+    failing: bool,
     /// Why the job is being ended, once it is.
     ending: Option<String>,
     kill_at: Option<Moment>,
@@ -147,12 +170,15 @@ impl Watch<'_> {
     }
 
     fn renewed(&mut self, renewed: Result<(), Error>, job: &Job) {
+        let first = !std::mem::replace(&mut self.failing, renewed.is_err());
         let Err(error) = renewed else { return };
         self.retry_at = self.redlock.now() + self.plan.retry();
         if matches!(error, Error::Lost { .. }) && self.ending.is_none() {
             self.end(job, &error.to_string());
         } else {
-            say(format_args!("{error}; {:.1?} of the lease are left", self.guard.remaining()));
+            let left = self.guard.remaining();
+            let reason = if first { format!(": {error}") } else { String::new() };
+            say(format_args!("the lease was not renewed, {left:.1?} of it are left{reason}"));
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
 static MESSAGES: OnceLock<SyncSender<Message>> = OnceLock::new();
 
 /// Writes a message to standard error, some time.
@@ -35,7 +37,18 @@ pub(crate) use out;
 
 /// See [`out`].
 pub(crate) fn line(text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            UNWRITTEN.store(true, Ordering::Relaxed);
+            say(format_args!("standard output: {error}"));
+        }
+        _ => {}
+    }
+}
+
+/// Whether output was lost that somebody may have waited for.
+pub(crate) fn is_output_lost() -> bool {
+    UNWRITTEN.load(Ordering::Relaxed)
 }
 
 /// Waits a moment for the messages to be written.

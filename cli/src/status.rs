@@ -11,12 +11,13 @@ use crate::args::StatusArgs;
 use crate::exit::{self, Code, Failure};
 use crate::say::out;
 
-/// The status, for programs. Durations are in milliseconds.
+/// The status, for programs. Durations are in milliseconds. The README describes it.
 #[derive(Debug, Serialize)]
 struct Status<'a> {
     name: &'a str,
-    /// Whether a majority names one holder.
-    held: bool,
+    /// `held`, when a majority names one holder; `free`, when a majority has no such lock; `split`, when a majority
+    /// answered and neither is true; `unknown`, when too few answered.
+    state: &'static str,
     holder: Option<Holder>,
     quorum: usize,
     /// How many masters answered.
@@ -66,9 +67,15 @@ impl<'a> Status<'a> {
             masters: holder.masters,
             remaining_ms: holder.remaining.map(whole_ms),
         });
+        let state = match &holder {
+            Some(_) => "held",
+            None if seen.is_free() => "free",
+            None if seen.answered() >= seen.quorum() => "split",
+            None => "unknown",
+        };
         Self {
             name,
-            held: holder.is_some(),
+            state,
             holder,
             quorum: seen.quorum(),
             answered: seen.answered(),
@@ -105,7 +112,7 @@ impl<'a> Status<'a> {
     }
 
     fn summary(&self) -> String {
-        let Self { name, holder, quorum, answered, masters, .. } = self;
+        let Self { name, state, holder, quorum, answered, masters } = self;
         let all = masters.len();
         match holder {
             Some(Holder { owner, masters, remaining_ms: Some(ms) }) => {
@@ -117,15 +124,15 @@ impl<'a> Status<'a> {
             Some(Holder { owner, masters, remaining_ms: None }) => {
                 format!("{name:?} is held by {owner} on {masters} of {all} masters, and never expires")
             }
-            None if answered < quorum => {
+            None if *state == "free" => format!("{name:?} is free"),
+            None if *state == "unknown" => {
                 format!(
                     "{name:?}: no quorum, only {answered} of {all} masters answered, and {quorum} are needed"
                 )
             }
-            None if masters.iter().any(|master| master.state == "held") => {
+            None => {
                 format!("{name:?} is held by nobody: no owner has a majority of {quorum} of {all} masters")
             }
-            None => format!("{name:?} is free"),
         }
     }
 }

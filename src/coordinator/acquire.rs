@@ -40,7 +40,9 @@ impl Coordinator {
     /// the attempt, and the grant on its way, release when they are dropped.
     pub(crate) async fn acquire(self: &Arc<Self>, request: Request) -> Result<Grant, Error> {
         let timeout = self.check(&request)?;
-        self.open()?;
+        if self.is_closed() {
+            return Err(Error::Closed);
+        }
         let (mut reply, answer) = oneshot::channel();
         let engine = self.clone();
         self.spawn(async move {

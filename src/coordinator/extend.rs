@@ -22,7 +22,6 @@ impl Coordinator {
         ttl: Duration,
     ) -> Result<(), Error> {
         let timeout = self.settings.timeout_for(ttl)?;
-        self.open()?;
         let hold = hold.clone();
         self.run(|engine| async move { engine.extend_now(&hold, generation, ttl, timeout).await }).await
     }

@@ -1,6 +1,5 @@
 //! A granted hold: it releases itself when it is dropped.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,15 +68,5 @@ impl Drop for Grant {
         if !self.given_back {
             self.engine.release_in_background(&self.hold, self.generation);
         }
-    }
-}
-
-impl fmt::Debug for Grant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Grant")
-            .field("name", &self.hold.name)
-            .field("owner", &self.hold.owner)
-            .field("remaining", &self.remaining())
-            .finish_non_exhaustive()
     }
 }

@@ -20,7 +20,6 @@ impl Coordinator {
         kind: &'static dyn Kind,
     ) -> Result<Arc<[Vote]>, Error> {
         check_name(&name)?;
-        self.open()?;
         self.run(|engine| async move {
             let mut round = engine.ask_all(&kind.inspect(&engine.settings.key(&name)));
             round.finish().await;

@@ -118,11 +118,6 @@ impl Coordinator {
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Refuses operations after the client was shut down; releases go on.
-    fn open(&self) -> Result<(), Error> {
-        if self.tasks.is_closed() { Err(Error::Closed) } else { Ok(()) }
-    }
-
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn_on(task, &self.runtime);
     }
@@ -132,12 +127,17 @@ impl Coordinator {
         self.runtime.spawn(async move { round.finish().await });
     }
 
-    /// Takes no more operations, ends the acquires that wait, and resolves when everything else that is under way and
-    /// every clean-up is done.
+    /// Refuses every acquire, ends those that wait, and resolves when everything else that is under way and every
+    /// clean-up is done.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+
+    /// Whether it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closing.is_cancelled()
     }
 
     /// How many operations and clean-ups are under way.
@@ -152,11 +152,10 @@ impl Coordinator {
 
 impl fmt::Debug for Coordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { masters, settings, client, .. } = self;
+        let masters: Vec<_> = self.masters.iter().map(|master| &**master.name()).collect();
         f.debug_struct("Coordinator")
-            .field("client", client)
-            .field("masters", masters)
-            .field("settings", settings)
+            .field("client", &self.client)
+            .field("masters", &masters)
             .finish_non_exhaustive()
     }
 }

@@ -96,7 +96,6 @@ impl Coordinator {
         kind: &'static dyn Kind,
     ) -> Result<(), Error> {
         check_name(&name)?;
-        self.open()?;
         self.run(|engine| async move {
             let own = engine.holds.find(&name, owner);
             let (hold, mut round) = match own {

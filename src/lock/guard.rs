@@ -1,5 +1,6 @@
 //! A held lock.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::client::Redlock;
@@ -17,12 +18,21 @@ use crate::vote::Vote;
 /// The lease ends at its [`deadline`](Guard::deadline) unless it is [`extend`](Guard::extend)ed before. Until then no
 /// majority of the masters gives the lock to anybody else; after it, that may happen at any moment, so what the lock
 /// protects must have stopped by then.
-#[derive(Debug)]
 #[must_use = "the lock is released when its guard is dropped, which here is at once"]
 pub struct Guard {
     grant: Grant,
     /// Keeps the background thread while the guard lives, and until its release is out.
     _redlock: Redlock,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("name", &self.name())
+            .field("owner", &self.owner().to_string())
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Guard {
@@ -74,7 +84,7 @@ impl Guard {
     ///
     /// [`Error::Lost`] when the lease is over, or a majority says that this owner does not hold the lock: the guard is
     /// no longer valid. [`Error::NoQuorum`] when too few masters extended it: the lease stands as it did, and another
-    /// try may succeed. [`Error::Invalid`] for a TTL outside of its limits, and [`Error::Closed`].
+    /// try may succeed. [`Error::Invalid`] for a TTL outside of its limits.
     ///
     /// # Examples
     ///

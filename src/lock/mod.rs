@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | one holder at a time, which may re-enter | [`Redlock::lock`] | `reentrant.rs` |
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::client::Redlock;
 use crate::coordinator::{self, Request};
 use crate::error::{Error, Holder, Invalid};
 use crate::owner::Owner;
-use crate::vote::Vote;
+use crate::vote::{Outcome, Vote};
 
 mod guard;
 mod reentrant;
@@ -24,7 +25,7 @@ pub(crate) use reentrant::SCRIPTS;
 ///
 /// Only one owner at a time has a guard. Every acquire has an owner of its own, so that two tasks exclude each other,
 /// unless one is named: with [`owned_by`](Lock::owned_by), or by [`Owner::scope`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock {
     redlock: Redlock,
@@ -167,7 +168,8 @@ impl Lock {
     }
 
     /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock that is stuck. If
-    /// that owner still works, it is not told before it next extends or releases.
+    /// that owner still works, it is not told before it next extends or releases; nor is a guard of this client, unless
+    /// its owner was named. A lock whose owner is not one of Quorate's cannot be broken: delete its key.
     ///
     /// # Cancel safety
     ///
@@ -176,7 +178,7 @@ impl Lock {
     /// # Errors
     ///
     /// [`Error::NotHeld`] when a majority says that this owner does not have it, [`Error::NoQuorum`] when too few
-    /// masters answered to be sure that it is free, [`Error::Invalid`] and [`Error::Closed`].
+    /// masters answered to be sure that it is free, and [`Error::Invalid`].
     ///
     /// # Examples
     ///
@@ -201,14 +203,14 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] and [`Error::Closed`]. Masters that do not answer are in the votes.
+    /// [`Error::Invalid`]. Masters that do not answer are in the votes.
     ///
     /// # Examples
     ///
     /// ```
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// assert!(redlock.lock("invoice:42").inspect().await?.holder().is_none());
+    /// assert!(redlock.lock("invoice:42").inspect().await?.is_free());
     /// let guard = redlock.lock("invoice:42").acquire().await?;
     /// let holder = redlock.lock("invoice:42").inspect().await?.holder().unwrap();
     /// assert_eq!(*holder.owner, *guard.owner().to_string());
@@ -221,6 +223,18 @@ impl Lock {
 
     fn named_owner(&self) -> Option<Owner> {
         self.owner.or_else(|| Owner::of_scope(self.redlock.engine().client()))
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { redlock: _, name, ttl, wait, owner } = self;
+        f.debug_struct("Lock")
+            .field("name", name)
+            .field("ttl", ttl)
+            .field("wait", wait)
+            .field("owner", owner)
+            .finish_non_exhaustive()
     }
 }
 
@@ -244,6 +258,12 @@ impl Inspection {
     /// How many masters answered.
     pub fn answered(&self) -> usize {
         self.votes.iter().filter(|vote| vote.outcome.is_definite_no()).count()
+    }
+
+    /// Whether nobody holds the lock: a majority of the masters has no such lock. Neither this nor a
+    /// [`holder`](Inspection::holder) means that too few masters answered, or that they do not agree.
+    pub fn is_free(&self) -> bool {
+        self.votes.iter().filter(|vote| vote.outcome == Outcome::Absent).count() >= self.quorum()
     }
 
     /// Who holds the lock: the owner that a majority names.

@@ -181,9 +181,10 @@ fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> String {
     if let Some((known, _)) = text.split_once(", with args") {
         text.truncate(known.len());
     }
-    let secrets =
-        [login.password(), login.username()].into_iter().flatten().filter(|secret| !secret.is_empty());
-    secrets.fold(text, |text, secret| text.replace(secret, "***"))
+    match login.password() {
+        Some(password) if !password.is_empty() => text.replace(password, "***"),
+        _ => text,
+    }
 }
 
 fn value(value: redis::Value) -> Value {

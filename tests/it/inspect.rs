@@ -10,7 +10,7 @@ async fn an_inspection_says_who_holds_it_where_and_for_how_long() {
     let masters = Masters::start(5);
     let redlock = patient(&masters);
     let seen = redlock.lock("l").inspect().await.unwrap();
-    assert!(seen.holder().is_none());
+    assert!(seen.holder().is_none() && seen.is_free());
     assert_eq!((seen.answered(), seen.quorum(), seen.votes().len()), (5, 3, 5));
     assert!(seen.votes().iter().all(|vote| vote.outcome == Outcome::Absent));
 
@@ -33,7 +33,8 @@ async fn a_minority_is_no_holder() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let _: i64 = masters[0].command(&["HSET", "quorate:{l}", "somebody", "1"]);
-    assert!(redlock.lock("l").inspect().await.unwrap().holder().is_none());
+    let seen = redlock.lock("l").inspect().await.unwrap();
+    assert!(seen.holder().is_none() && seen.is_free());
     let _: i64 = masters[1].command(&["HSET", "quorate:{l}", "somebody", "1"]);
     let holder = redlock.lock("l").inspect().await.unwrap().holder().unwrap();
     assert_eq!((&*holder.owner, holder.remaining), ("somebody", None));

@@ -107,7 +107,7 @@ async fn a_quorum_that_comes_after_the_lease_is_no_lease() {
     let redlock = builder(&masters).clock(Arc::new(Slow::default())).build().unwrap();
     let error = redlock.lock("l").try_acquire().await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { late: true, granted: 2.., .. }), "{error}");
-    assert!(error.to_string().contains("when the lease had ended already"), "{error}");
+    assert!(error.to_string().contains("when the lease was over already"), "{error}");
     eventually(SOON, || masters.empty()).await;
 }
 

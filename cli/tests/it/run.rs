@@ -85,7 +85,7 @@ fn each_failure_has_its_own_exit_code() {
     assert!(error.contains("is held by"), "{error}");
     let (code, _, error) = run(&["l", "--wait", "200ms", "--", "true"]);
     assert_eq!(code, 75);
-    assert!(error.contains("waited"), "{error}");
+    assert!(error.contains("waiting for up to 200ms") && error.contains("waited"), "{error}");
     signal(&holder, Signal::TERM);
     assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
 

@@ -29,7 +29,15 @@ fn a_status_says_who_holds_it_where_and_for_how_long() {
 
     hold(&masters, 2);
     let (_, out, _) = status();
+    assert!(out.ends_with("\"l\" is free\n"), "a minority is nothing: {out}");
+    for i in [3, 4] {
+        let _: i64 = masters[i].command(&["HSET", "quorate:{l}", "another:1", "1"]);
+    }
+    let (_, out, _) = status();
     assert!(out.contains("no owner has a majority of 3"), "{out}");
+    for i in [3, 4] {
+        let _: i64 = masters[i].command(&["DEL", "quorate:{l}"]);
+    }
 
     hold(&masters, 4);
     let (code, out, _) = status();
@@ -54,7 +62,7 @@ fn a_status_in_json_is_for_programs() {
     let (code, out, _) = output(quorate(&masters).args(["status", "l", "--json"]));
     assert_eq!(code, 0);
     let status: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((&status["name"], &status["held"]), (&"l".into(), &true.into()));
+    assert_eq!((&status["name"], &status["state"]), (&"l".into(), &"held".into()));
     assert_eq!((&status["quorum"], &status["answered"]), (&2.into(), &2.into()));
     assert_eq!(status["holder"]["owner"], OWNER);
     assert!(status["holder"]["remaining_ms"].as_u64().unwrap() > 40_000);
@@ -62,6 +70,10 @@ fn a_status_in_json_is_for_programs() {
     assert_eq!(status["masters"][0]["holds"], 2);
     assert_eq!(status["masters"][2]["state"], "unreachable");
     assert!(status["masters"][2]["detail"].as_str().unwrap().contains("refused"));
+    masters[1].kill();
+    let (code, out, _) = output(quorate(&masters).args(["status", "l", "--json"]));
+    let status: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &status["state"], &status["holder"]), (69, &"unknown".into(), &Value::Null));
 }
 
 #[test]
@@ -139,6 +151,29 @@ fn masters_can_be_given_one_by_one() {
         command.args(["--master", &url]);
     }
     wait_until("a status", || output(&mut command).1.contains("is free"));
+}
+
+#[test]
+fn what_is_empty_in_the_environment_is_not_set() {
+    let masters = Masters::start(3);
+    let mut status = quorate(&masters);
+    let urls = format!(" {}, ", masters.urls().join(" , "));
+    let (_, out, _) =
+        output(status.env("QUORATE_PREFIX", "").env("QUORATE_MASTERS", urls).args(["status", "l"]));
+    assert!(out.contains("is free"), "{out}");
+    hold(&masters, 3);
+    assert!(output(&mut status).1.contains("is held by"), "the default prefix");
+    let (code, _, error) = output(quorate(&masters).env("QUORATE_MASTERS", "").args(["status", "l"]));
+    assert_eq!(code, 64);
+    assert!(error.contains("QUORATE_MASTERS"), "{error}");
+}
+
+#[test]
+fn output_that_is_lost_is_an_error() {
+    let masters = Masters::start(3);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = quorate(&masters).args(["status", "l"]).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(70));
 }
 
 #[test]
