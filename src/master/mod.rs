@@ -110,3 +110,31 @@ impl Failure {
         Self::Refused { reason, detail: reply.into() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_reply_is_told_by_its_first_word() {
+        for (reply, wanted) in [
+            ("READONLY You can't write against a read only replica.", Refusal::ReadOnly),
+            ("LOADING Redis is loading the dataset in memory", Refusal::Loading),
+            ("BUSY Redis is busy running a script.", Refusal::Busy),
+            ("OOM command not allowed when used memory > 'maxmemory'.", Refusal::OutOfMemory),
+            ("MISCONF Redis is configured to save RDB snapshots", Refusal::Misconfigured),
+            ("NOPERM this user has no permissions", Refusal::NoPermission),
+            ("NOAUTH Authentication required.", Refusal::NoPermission),
+            ("ERR The user executing the script can't run this command", Refusal::NoPermission),
+            ("WRONGTYPE Operation against a key", Refusal::WrongType),
+            ("NOREPLICAS Not enough good replicas to write.", Refusal::Other),
+            ("ERR OOM", Refusal::Other),
+            ("", Refusal::Other),
+        ] {
+            let Failure::Refused { reason, detail } = Failure::from_error_reply(reply) else {
+                panic!("{reply}")
+            };
+            assert_eq!((reason, &*detail), (wanted, reply));
+        }
+    }
+}

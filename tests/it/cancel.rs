@@ -5,7 +5,7 @@ use std::time::Duration;
 use quorate::seam::{Random, SystemRandom};
 use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
 
-use crate::{SOON, answering, builder, ms, on_all, patient, until};
+use crate::{PATIENT, SOON, answering, builder, ms, on_all, patient, until};
 
 /// A time from zero to a millisecond: an acquire takes about a tenth of that.
 fn moment() -> Duration {
@@ -42,23 +42,20 @@ async fn a_thousand_acquires_dropped_at_random_moments_leave_no_key() {
     redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
     let granted = drop_acquires(&redlock, 1_000).await;
     assert!(granted < 1_000, "none was dropped before it was granted");
-    eventually(crate::PATIENT, || masters.empty()).await;
+    eventually(PATIENT, || masters.empty()).await; // within one per-master time-out
     redlock.shutdown(SOON).await.unwrap();
 }
 
 #[tokio::test]
 async fn acquires_dropped_while_masters_are_frozen_leave_no_key_when_they_go_on() {
-    let timeout = ms(400);
     let masters = Masters::start(5);
-    let redlock = builder(&masters).timeout(timeout).build().unwrap();
+    let redlock = patient(&masters);
     redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
     for frozen in [&[0][..], &[0, 1], &[0, 1, 2]] {
         frozen.iter().for_each(|i| masters[*i].freeze());
         drop_acquires_early(&redlock, 200).await;
         frozen.iter().for_each(|i| masters[*i].thaw());
-        let begun = std::time::Instant::now();
-        eventually(SOON, || masters.empty()).await;
-        assert!(begun.elapsed() < timeout * 5, "the keys stayed for {:?}", begun.elapsed());
+        eventually(PATIENT, || masters.empty()).await; // within one per-master time-out
         answering(&redlock, 5).await;
     }
 }

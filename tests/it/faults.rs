@@ -218,6 +218,29 @@ async fn a_master_that_is_busy_with_a_script_refuses() {
 }
 
 #[tokio::test]
+async fn a_master_that_is_loading_refuses() {
+    // It hears clients once every two megabytes while it loads.
+    let slowly = ["--enable-debug-command", "yes", "--key-load-delay", "100", "--rdbcompression", "no"];
+    let mut server = RedisServer::start_with(&slowly);
+    let url = server.url();
+    let redlock = Redlock::builder().master(url).timeout(PATIENT).ttl(TTL).build().unwrap();
+    still_granted(&redlock).await;
+    let _: () = server.command(&["DEBUG", "POPULATE", "20000", "key", "1000"]);
+    let _: () = server.command(&["SAVE"]);
+    let restarting = std::thread::spawn(move || {
+        server.restart(); // two seconds, while it listens and refuses
+        server
+    });
+    until("LOADING", async || {
+        let error = redlock.lock("l").try_acquire().await.err();
+        error.is_some_and(|error| refusal(&error.votes()[0]) == Some(Refusal::Loading))
+    })
+    .await;
+    let _server = restarting.join().unwrap();
+    redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
 async fn scripts_that_a_master_forgot_are_sent_again() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);

@@ -24,6 +24,7 @@ fn its_example_runs() {
     let deps = std::env::current_exe().unwrap();
     let example = deps.parent().and_then(Path::parent).unwrap().join("examples/hold");
     let masters = Masters::start(3);
+    assert!(example.exists(), "cargo build --examples, in this profile, makes {}", example.display());
     let run = || Command::new(&example).env("QUORATE_MASTERS", masters.urls().join(",")).output().unwrap();
     let output = run();
     assert!(output.status.success(), "{output:?}");
