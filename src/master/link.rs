@@ -2,11 +2,14 @@
 //! silent, and opens it again behind the callers' backs.
 //!
 //! ```text
-//! Idle --first call--> Connecting --opened--> Up --a call timed out--> Silent --answered--> Up
-//!                          ^                   |                          |
-//!                          +----it broke-------+                   silent too long
-//!                          |                                              |
-//!                          +--failed, or a caller waited too long--> Down <--+  --opened, in the background--> Up
+//! Idle        --first call-->                 Connecting
+//! Connecting  --opened-->                     Up
+//! Connecting  --failed, or took too long-->   Down
+//! Up          --a call was not answered-->    Silent
+//! Up          --broke-->                      Connecting, or Down if it had been of no use
+//! Silent      --answered-->                   Up
+//! Silent      --for too long-->               Down
+//! Down        --opened, in the background-->  Up
 //! ```
 //! Callers wait in Idle and Connecting only, each within its own time-out. In Silent and Down they hear at once.
 
