@@ -23,6 +23,7 @@ async fn a_shorter_extend_never_shortens() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let guard = redlock.lock("l").ttl(ms(60_000)).try_acquire().await.unwrap();
+    on_all(&masters).await;
     let before = guard.deadline();
     guard.extend(ms(5_000)).await.unwrap();
     assert_eq!(guard.deadline(), before);

@@ -38,6 +38,15 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until no master has a key, for much less than any TTL here.
+fn wait_until_released(masters: &Masters) {
+    let begun = Instant::now();
+    while let Err(keys) = masters.empty() {
+        assert!(begun.elapsed() < Duration::from_secs(3), "{keys:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use quorate_testkit::{Masters, RedisServer};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{output, quorate, read, wait_until};
+use crate::{output, quorate, read, wait_until, wait_until_released};
 
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
@@ -30,7 +30,7 @@ fn eight_processes_never_lose_an_update() {
         .collect();
     workers.into_iter().for_each(|worker| worker.join().unwrap());
     assert_eq!(read(&file).trim(), "48");
-    assert_eq!(masters.empty(), Ok(()), "each has released before it ended");
+    wait_until_released(&masters);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn the_jobs_exit_code_output_and_environment_are_passed_on() {
     owner.parse::<quorate::Owner>().unwrap();
     let (code, ..) = output(quorate(&masters).args(["run", "l", "--", "sh", "-c", "kill -9 $$"]));
     assert_eq!(code, 128 + 9);
-    assert_eq!(masters.empty(), Ok(()));
+    wait_until_released(&masters);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn signals_go_to_the_jobs_whole_process_group() {
     signal(&run, Signal::HUP);
     assert_eq!(run.wait().unwrap().code(), Some(3));
     assert_eq!(read(&file), "ready\nchild\nshell\n");
-    assert_eq!(masters.empty(), Ok(()));
+    wait_until_released(&masters);
 }
 
 #[test]
@@ -121,11 +121,15 @@ fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
     let masters = Masters::start(3);
     let _: i64 = masters[0].command(&["HSET", "quorate:{l}", "somebody", "1"]);
     let _: i64 = masters[1].command(&["HSET", "quorate:{l}", "somebody", "1"]);
-    let mut run = quorate(&masters).args(["run", "l", "--", "true"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut run = quorate(&masters)
+        .args(["run", "l", "--ttl", "5m", "--", "true"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     wait_until("an attempt", || masters[2].command::<String>(&["INFO", "commandstats"]).contains("evalsha"));
     signal(&run, Signal::INT);
     assert_eq!(run.wait().unwrap().code(), Some(128 + 2));
-    assert_eq!(masters[2].keys().len(), 0);
+    wait_until("the end of its key", || masters[2].keys().is_empty());
 }
 
 #[test]
