@@ -276,9 +276,9 @@ async fn nothing_piles_up_for_a_master_that_refuses() {
     for i in 0..300 {
         redlock.lock(format!("l{i}")).try_acquire().await.unwrap().release().await.unwrap();
     }
-    tokio::time::sleep(ms(500)).await; // time for repetitions, if there were any
+    tokio::time::sleep(ms(1_000)).await; // time for repetitions, if there were any
     let count = calls(&masters[0], "evalsha");
-    assert!(count < 300 * 3, "{count} calls for 300 locks");
+    assert!(count < 300 * 6, "{count} calls for 300 locks"); // a few whose vote was not waited for are repeated
     redlock.shutdown(SOON).await.unwrap(); // at the latest when the keys are over
 }
 
