@@ -151,9 +151,8 @@ impl<'a> Attempt<'a> {
         give_up_if_lapsed(engine, hold, &mut count);
         let withdrawn = count.standing.child_token();
         let operation = hold.operation(count.holds + 1, ttl, engine.next_round());
-        let call = hold.kind.acquire(&operation).call(Terms::Vote { timeout, withdrawn: withdrawn.clone() });
-        let answers = engine.masters.iter().map(|master| master.call(call.clone()));
-        let round = Some(Round::new(&engine.clock, &engine.masters, answers));
+        let terms = Terms::Vote { timeout, withdrawn: withdrawn.clone() };
+        let round = Some(engine.ask(&hold.kind.acquire(&operation), terms));
         Self { engine, hold, count, ttl, timeout, withdrawn, round }
     }
 
@@ -202,14 +201,7 @@ impl Drop for Attempt<'_> {
         self.withdrawn.cancel();
         self.note_keys(&round);
         let efforts: Vec<_> = round.outcomes().map(Effort::to_undo).collect();
-        let effort = |place: usize| match efforts[place] {
-            _ if self.count.touched(place) => Some(Effort::UntilDone),
-            effort => effort,
-        };
-        self.engine.mirror(self.hold, self.count.holds, self.count.keys_end, effort);
-        if self.count.holds == 0 {
-            self.count.touched = 0;
-        }
+        self.engine.mirror(self.hold, &mut self.count, |place| efforts[place]);
         // Stragglers are listened to, so that a silent master is noticed; what they grant is undone already.
         self.engine.let_finish(round);
     }

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
-use super::hold::Hold;
+use super::hold::{Count, Hold};
 use super::kind::Errand;
 use super::round::Answer;
 use super::{Coordinator, reply};
 use crate::backoff::Backoff;
 use crate::clock::{Clock, Moment};
-use crate::master::{Call, Failure, Master, Terms, Value};
+use crate::master::{Call, Master, Terms};
 use crate::random::Random;
 use crate::vote::{Outcome, Refusal, Silence};
 
@@ -46,30 +45,38 @@ impl Effort {
 }
 
 impl Coordinator {
-    /// Tells the masters that the owner has `holds` left, none being a full release. What is to be told is in order
-    /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated after
-    /// `keys_end`, when the last key has expired by itself.
+    /// Tells the masters how many holds the owner has left, none being a full release. What is to be told is in order
+    /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated after the
+    /// last key has expired by itself. Every master that may have the key is told until it has heard it, and the others
+    /// with the effort that `otherwise` gives.
     ///
     /// Each answer is the first that its master gives, within the per-master time-out.
     pub(crate) fn mirror(
         &self,
         hold: &Hold,
-        holds: u32,
-        keys_end: Moment,
-        effort: impl Fn(usize) -> Option<Effort>,
+        count: &mut Count,
+        otherwise: impl Fn(usize) -> Option<Effort>,
     ) -> Vec<Answer> {
-        let operation = hold.operation(holds, Duration::ZERO, self.next_round());
+        let operation = hold.operation(count.holds, Duration::ZERO, self.next_round());
         let errand = hold.kind.release(&operation);
-        (0..self.masters.len()).map(|place| self.tell(place, &errand, keys_end, effort(place))).collect()
+        let tell = |place| {
+            let effort = if count.touched(place) { Some(Effort::UntilDone) } else { otherwise(place) };
+            self.tell(place, &errand, count.keys_end, effort)
+        };
+        let answers = (0..self.masters.len()).map(tell).collect();
+        if count.holds == 0 {
+            count.touched = 0;
+        }
+        answers
     }
 
     fn tell(&self, place: usize, errand: &Errand, keys_end: Moment, effort: Option<Effort>) -> Answer {
         let Some(effort) = effort else {
-            return async { Err(Failure::Unreachable("there is nothing to undo".into())) }.boxed();
+            return async { Outcome::Unreachable("there is nothing to undo".into()) }.boxed();
         };
         let timeout = self.settings.timeout();
         let terms = match effort {
-            Effort::Once => Terms::Vote { timeout, withdrawn: CancellationToken::new() },
+            Effort::Once => self.unconditional(),
             Effort::UntilDone => Terms::CleanUp,
         };
         let (first, answer) = oneshot::channel();
@@ -89,9 +96,9 @@ impl Coordinator {
         }
         async move {
             match tokio::time::timeout(timeout, answer).await {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(_)) => Err(Failure::Unreachable("the client was shut down".into())),
-                Err(_) => Err(Failure::Unknown(Silence::TimedOut)),
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(_)) => Outcome::Unreachable("the client was shut down".into()),
+                Err(_) => Outcome::Unknown(Silence::TimedOut),
             }
         }
         .boxed()
@@ -109,15 +116,15 @@ struct CleanUp {
 }
 
 impl CleanUp {
-    async fn run(self, first: oneshot::Sender<Result<Value, Failure>>) {
+    async fn run(self, first: oneshot::Sender<Outcome>) {
         let mut first = Some(first);
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
         let patience_ends = self.clock.now() + REFUSED_FOR;
         loop {
-            let answer = self.master.call(self.call.clone()).await;
-            let again = self.effort == Effort::UntilDone && self.is_worth_repeating(&answer, patience_ends);
+            let outcome = reply::outcome(self.master.call(self.call.clone()).await);
+            let again = self.effort == Effort::UntilDone && self.is_worth_repeating(&outcome, patience_ends);
             if let Some(first) = first.take() {
-                let _ = first.send(answer); // there may be nobody who waits for it
+                let _ = first.send(outcome); // there may be nobody who waits for it
             }
             if !again {
                 return;
@@ -132,8 +139,8 @@ impl CleanUp {
         }
     }
 
-    fn is_worth_repeating(&self, answer: &Result<Value, Failure>, patience_ends: Moment) -> bool {
-        let until = match reply::outcome(answer.clone()) {
+    fn is_worth_repeating(&self, outcome: &Outcome, patience_ends: Moment) -> bool {
+        let until = match outcome {
             Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => return false,
             Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => return false,
             Outcome::Refused { .. } => self.keys_end.min(patience_ends),

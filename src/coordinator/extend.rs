@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::clean_up::Effort;
 use super::hold::Hold;
 use super::quorum::Decision;
-use super::round::Round;
 use super::{Coordinator, verdict};
 use crate::error::Error;
 use crate::lease;
@@ -39,9 +38,7 @@ impl Coordinator {
         }
         let withdrawn = count.standing.child_token();
         let operation = hold.operation(count.holds, ttl, self.next_round());
-        let call = hold.kind.extend(&operation).call(Terms::Vote { timeout, withdrawn });
-        let answers = self.masters.iter().map(|master| master.call(call.clone()));
-        let mut round = Round::new(&self.clock, &self.masters, answers);
+        let mut round = self.ask(&hold.kind.extend(&operation), Terms::Vote { timeout, withdrawn });
         count.keys_end = count.keys_end.max(lease::keys_end(round.sent, ttl, timeout));
         let decision = round.decision().await;
         for (place, outcome) in round.outcomes().enumerate() {

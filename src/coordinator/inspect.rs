@@ -30,9 +30,11 @@ impl Coordinator {
 
     /// A round that nothing withdraws.
     pub(super) fn ask_all(&self, errand: &Errand) -> Round {
-        let terms = Terms::Vote { timeout: self.settings.timeout(), withdrawn: CancellationToken::new() };
-        let call = errand.call(terms);
-        let answers = self.masters.iter().map(|master| master.call(call.clone()));
-        Round::new(&self.clock, &self.masters, answers)
+        self.ask(errand, self.unconditional())
+    }
+
+    /// A vote that nothing withdraws.
+    pub(super) fn unconditional(&self) -> Terms {
+        Terms::Vote { timeout: self.settings.timeout(), withdrawn: CancellationToken::new() }
     }
 }

@@ -79,12 +79,7 @@ impl Coordinator {
             count.give_up();
             hold.end();
         }
-        let effort = |place| Some(if count.touched(place) { Effort::UntilDone } else { Effort::Once });
-        let answers = self.mirror(hold, count.holds, count.keys_end, effort);
-        if count.holds == 0 {
-            count.touched = 0;
-        }
-        answers
+        self.mirror(hold, count, |_| Some(Effort::Once))
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each

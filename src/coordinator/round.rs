@@ -1,19 +1,32 @@
 //! One round: the same question to all masters at once, and the first decision wins.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 
+use super::kind::Errand;
 use super::quorum::{Decision, decide};
-use super::reply;
+use super::{Coordinator, reply};
 use crate::clock::{Clock, Moment};
-use crate::master::{Failure, Master, Value};
+use crate::master::{Master, Terms};
 use crate::vote::{Outcome, Vote};
 
 /// One master's answer, to come.
-pub(crate) type Answer = BoxFuture<'static, Result<Value, Failure>>;
+pub(crate) type Answer = BoxFuture<'static, Outcome>;
+
+impl Coordinator {
+    /// The same question to all masters. Nothing is sent until the round is polled.
+    pub(super) fn ask(&self, errand: &Errand, terms: Terms) -> Round {
+        let call = errand.call(terms);
+        let ask =
+            |master: &Arc<dyn Master>| -> Answer { Box::pin(master.call(call.clone()).map(reply::outcome)) };
+        Round::new(&self.clock, &self.masters, self.masters.iter().map(ask))
+    }
+}
 
 /// A round under way. It can be asked for its decision, dropped, or left to finish, at any moment.
 pub(crate) struct Round {
@@ -21,7 +34,22 @@ pub(crate) struct Round {
     /// Before anything was sent. Leases count from here.
     pub(crate) sent: Moment,
     votes: Vec<Vote>,
-    waiting: FuturesUnordered<BoxFuture<'static, (usize, Outcome)>>,
+    waiting: FuturesUnordered<Ballot>,
+}
+
+/// One master's answer, with its place among the masters.
+struct Ballot {
+    place: usize,
+    answer: Answer,
+}
+
+impl Future for Ballot {
+    type Output = (usize, Outcome);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let place = self.place;
+        self.answer.poll_unpin(context).map(|outcome| (place, outcome))
+    }
 }
 
 impl Round {
@@ -36,13 +64,11 @@ impl Round {
             outcome: Outcome::Pending,
             latency: std::time::Duration::ZERO,
         };
-        let answer = |(i, answer): (usize, Answer)| -> BoxFuture<'static, _> {
-            Box::pin(async move { (i, reply::outcome(answer.await)) })
-        };
+        let ballot = |(place, answer)| Ballot { place, answer };
         Self {
             sent: clock.now(),
             votes: masters.iter().map(pending).collect(),
-            waiting: answers.enumerate().map(answer).collect(),
+            waiting: answers.enumerate().map(ballot).collect(),
             clock: clock.clone(),
         }
     }
