@@ -13,6 +13,7 @@
 //! ```
 //! Callers wait in Idle and Connecting only, each within its own time-out. In Silent and Down they hear at once.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,11 +102,7 @@ impl Link {
 
     /// The session to send a clean-up on: the same, but a silent one will do, for what it undoes was sent on it.
     pub(crate) async fn for_clean_up(&self) -> Result<Session, Failure> {
-        self.settled(|state| match state {
-            State::Silent(session) => Some(Ok(session.clone())),
-            state => decided(state),
-        })
-        .await
+        self.settled(decided).await
     }
 
     /// Resolves when the master is connected and answers.
@@ -211,12 +208,17 @@ impl Link {
 
     /// Opens a connection. While that takes long, callers do not wait for it.
     async fn open(&self, parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
-        let mut opening = std::pin::pin!(open(parts, predecessor));
-        if let Ok(opened) = tokio::time::timeout(self.patience, &mut opening).await {
-            return opened;
-        }
-        self.not_opened_in(self.patience);
-        opening.await
+        let Parts { address, dialler, scripts, roster, .. } = parts;
+        let session = session::open(address, dialler, scripts, roster, predecessor);
+        let mut opening = pin!(tokio::time::timeout(OPEN_LIMIT, session));
+        let opened = match tokio::time::timeout(self.patience, &mut opening).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                self.not_opened_in(self.patience);
+                opening.await
+            }
+        };
+        opened.unwrap_or_else(|_| Err(format!("no connection within {OPEN_LIMIT:?}")))
     }
 
     /// Drives an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
@@ -228,7 +230,7 @@ impl Link {
                 () = self.overdue.notified() => {}
             }
             let probe = async {
-                let mut ping = std::pin::pin!(session.ping());
+                let mut ping = pin!(session.ping());
                 if let Ok(answered) = tokio::time::timeout(self.patience, &mut ping).await {
                     return answered;
                 }
@@ -247,19 +249,11 @@ impl Link {
     }
 }
 
+/// The session of a connection that stands, answering or not.
 fn decided(state: &State) -> Option<Result<Session, Failure>> {
     match state {
         State::Idle | State::Connecting => None,
         State::Up(session) | State::Silent(session) => Some(Ok(session.clone())),
         State::Down(why) => Some(Err(Failure::Unreachable(why.clone()))),
-    }
-}
-
-async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
-    let Parts { address, dialler, scripts, roster, .. } = parts;
-    let session = session::open(address, dialler, scripts, roster, predecessor);
-    match tokio::time::timeout(OPEN_LIMIT, session).await {
-        Ok(opened) => opened,
-        Err(_) => Err(format!("no connection within {OPEN_LIMIT:?}")),
     }
 }
