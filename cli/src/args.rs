@@ -29,8 +29,8 @@ pub(crate) enum Verb {
 pub(crate) struct MasterArgs {
     /// A master's URL, once for each [default: QUORATE_MASTERS, separated by commas]:
     /// redis://[user:password@]host[:port][/database], the same with rediss://, valkey:// or valkeys://, or
-    /// unix:///path?db=..&user=..&pass=.. Commas separate URLs, so in a password write %2C. Other users of this machine can read a command
-    /// line, so put passwords into QUORATE_MASTERS
+    /// unix:///path?db=..&user=..&pass=.. Commas separate URLs, so in a password write %2C. Other users of this machine
+    /// can read a command line, so put passwords into QUORATE_MASTERS
     #[arg(long = "master", value_name = "URL", value_delimiter = ',')]
     masters: Vec<String>,
 

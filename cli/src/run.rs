@@ -24,8 +24,7 @@ const FLUSH: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let plan = LeasePlan::new(args.ttl, args.grace)?;
-    let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("signals: {error}"));
-    let mut signals = job::signals().map_err(failed)?;
+    let mut signals = job::signals().map_err(no_signals)?;
     let redlock = args.masters.client()?;
     let wait = if args.no_wait { Duration::ZERO } else { args.wait };
     let lock = redlock.lock(args.name).ttl(args.ttl).wait(wait);
@@ -39,6 +38,10 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     };
     let _ = redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
     ended
+}
+
+fn no_signals(error: std::io::Error) -> Failure {
+    Failure::new(exit::FAILED, format!("signals: {error}"))
 }
 
 /// Acquires the lock, and says why it waits if it has to.
@@ -69,8 +72,7 @@ async fn under(
     command: &[std::ffi::OsString],
     signals: &mut (impl Stream<Item = Signal> + Unpin),
 ) -> Result<Code, Failure> {
-    let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("signals: {error}"));
-    let mut children = signal(SignalKind::child()).map_err(failed)?;
+    let mut children = signal(SignalKind::child()).map_err(no_signals)?;
     // Declared after the guard, so that it ends before the lock is released, whatever happens.
     let mut job = Job::start(command, guard.name(), &guard.owner().to_string())?;
     let (deadline, retry_at) = (guard.deadline(), redlock.now());
