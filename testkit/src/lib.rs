@@ -5,11 +5,13 @@
 //!
 //! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart empty. [`Masters`] is several.
 //! - [`CutProxy`] stands between a client and a server and cuts connections at chosen moments.
+//! - [`DelayProxy`] stands there as well and delays every byte, as a slow network does.
 //! - [`cancel_at_every_poll`] drops an operation after 0, 1, 2, … polls.
 //! - [`eventually`] waits for a condition, with a bound.
 
 mod cancel;
 mod cut;
+mod delay;
 mod masters;
 mod server;
 #[cfg(test)]
@@ -17,6 +19,7 @@ mod tests;
 
 pub use cancel::cancel_at_every_poll;
 pub use cut::{Cut, CutProxy};
+pub use delay::DelayProxy;
 pub use masters::Masters;
 pub use server::{RedisServer, StartError};
 
