@@ -5,16 +5,24 @@
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
 mod degraded;
+mod handoff;
+mod handoff_child;
+mod handoff_crew;
+mod handoff_report;
 mod measure;
 mod uncontended;
 
 fn main() {
+    if let Ok(contender) = std::env::var(handoff_child::CHILD) {
+        return handoff_child::run(&contender);
+    }
     // `cargo test --benches` and `cargo bench` pass options of their own; a topic is what does not begin with a dash.
     let topic = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
-    let topics: [(&str, fn()); 2] = [("uncontended", uncontended::run), ("degraded", degraded::run)];
+    let topics: [(&str, fn()); 3] =
+        [("uncontended", uncontended::run), ("degraded", degraded::run), ("handoff", handoff::run)];
     for (name, run) in topics {
         if topic.as_deref().is_none_or(|topic| topic == name) {
             run();
