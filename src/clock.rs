@@ -45,6 +45,10 @@ impl Sub<Duration> for Moment {
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present moment.
     fn now(&self) -> Moment;
+
+    /// The wall clock: the time since the Unix epoch. Nothing that has to be true rests on it; waiters of several hosts
+    /// are put in order by it.
+    fn wall(&self) -> Duration;
 }
 
 /// The machine's own clock, time in suspend included.
@@ -78,6 +82,12 @@ impl Clock for BootClock {
         use std::time::Instant;
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
         Moment(ORIGIN.get_or_init(Instant::now).elapsed())
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is the seam")]
+    fn wall(&self) -> Duration {
+        use std::time::SystemTime;
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
     }
 }
 

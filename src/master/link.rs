@@ -26,17 +26,17 @@ use crate::clock::Clock;
 use crate::random::Random;
 
 /// How long one attempt to connect and log in may take: three times the second after which a lost SYN is sent again.
-const OPEN_LIMIT: Duration = Duration::from_secs(3);
+pub(super) const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
 /// How long a silent connection is kept. While it stands, what was sent on it is cleaned up in order behind it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection that lived this long was sound, as was one that answered a call: the next one is opened at once, and
 /// callers wait for it.
-const SOUND: Duration = Duration::from_secs(1);
+pub(super) const SOUND: Duration = Duration::from_secs(1);
 
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
-const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// What is known of the connection.
 #[derive(Clone)]

@@ -12,6 +12,7 @@ use crate::vote::{Refusal, Silence};
 mod address;
 mod dial;
 mod link;
+mod listen;
 mod redis;
 mod script;
 mod session;
@@ -39,6 +40,24 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
 
     /// Resolves when the master is connected and answering; at once if it is. It may never be.
     fn ready(&self) -> BoxFuture<'static, ()>;
+
+    /// Listens on a channel for as long as it is polled, across reconnects, and tells `ear` what it hears. What is
+    /// published while it does not listen is missed. Resolves only where listening is not allowed at all.
+    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()>;
+}
+
+/// Who listens. It is called where the messages arrive and must not block.
+pub type Ear = Arc<dyn Fn(Heard) + Send + Sync>;
+
+/// What a listener hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// From here on nothing is missed.
+    Listening,
+    /// A message on the channel.
+    Message(Arc<str>),
+    /// The connection is gone: what is published from here on is missed.
+    Deaf,
 }
 
 /// One script call. Clones share their keys and arguments.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -10,7 +11,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::link::{Link, Parts};
-use super::{Call, Failure, Master, Terms, Value};
+use super::{Call, Ear, Failure, Master, Terms, Value, listen};
 use crate::vote::Silence;
 
 pub(crate) use super::session::Roster;
@@ -18,7 +19,10 @@ pub(crate) use super::session::Roster;
 /// A Redis server, reached over one multiplexed connection that a supervisor keeps open.
 pub(crate) struct RedisMaster {
     name: Arc<str>,
+    parts: Arc<Parts>,
     link: Arc<Link>,
+    /// Whether the log was told that this user may not listen.
+    told: Arc<AtomicBool>,
 }
 
 impl RedisMaster {
@@ -26,9 +30,10 @@ impl RedisMaster {
     pub(crate) fn new(parts: Parts, runtime: &tokio::runtime::Handle, closing: CancellationToken) -> Self {
         let name = parts.address.name().clone();
         let link = Arc::new(Link::new(parts.patience));
-        let supervised = link.clone();
-        runtime.spawn(async move { closing.run_until_cancelled(supervised.supervise(&parts)).await });
-        Self { name, link }
+        let parts = Arc::new(parts);
+        let (supervised, its) = (link.clone(), parts.clone());
+        runtime.spawn(async move { closing.run_until_cancelled(supervised.supervise(&its)).await });
+        Self { name, parts, link, told: Arc::default() }
     }
 }
 
@@ -57,6 +62,10 @@ impl Master for RedisMaster {
     fn ready(&self) -> BoxFuture<'static, ()> {
         let link = self.link.clone();
         async move { link.ready().await }.boxed()
+    }
+
+    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+        listen::listen(self.parts.clone(), channel, ear, self.told.clone()).boxed()
     }
 }
 

@@ -168,7 +168,7 @@ fn reply_text(error: &ServerError) -> String {
     }
 }
 
-fn describe(error: &RedisError) -> String {
+pub(super) fn describe(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         (_, Some(detail)) => format!("{}: {detail}", error.category()),
@@ -177,7 +177,7 @@ fn describe(error: &RedisError) -> String {
 }
 
 /// A server that does not know HELLO may quote it, with the password in it.
-fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> String {
+pub(super) fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> String {
     if let Some((known, _)) = text.split_once(", with args") {
         text.truncate(known.len());
     }

@@ -24,6 +24,10 @@ impl Clock for Jumping {
     fn now(&self) -> Moment {
         BootClock.now() + ms(self.0.load(Ordering::SeqCst))
     }
+
+    fn wall(&self) -> Duration {
+        BootClock.wall()
+    }
 }
 
 #[tokio::test]
@@ -98,6 +102,10 @@ struct Slow(AtomicU64);
 impl Clock for Slow {
     fn now(&self) -> Moment {
         Moment::from_origin(Duration::from_secs(self.0.fetch_add(15, Ordering::SeqCst)))
+    }
+
+    fn wall(&self) -> Duration {
+        BootClock.wall()
     }
 }
 

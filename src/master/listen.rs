@@ -1,0 +1,88 @@
+//! Listens on one channel of a master, on a connection of its own: whatever becomes of it, calls go on.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
+
+use super::link::{OPEN_LIMIT, Parts, RECONNECT, SOUND};
+use super::session::{describe, without_secrets};
+use super::{Ear, Heard};
+use crate::backoff::Backoff;
+
+/// How a connection came to its end.
+enum Ended {
+    /// It broke, or was never there: the next may do better.
+    Broke(String),
+    /// The server's user may not listen.
+    Refused(String),
+}
+
+/// Listens for as long as it is polled, across reconnects. Returns when the master's user may not listen, which it logs
+/// if `told` says that nobody has.
+pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear, told: Arc<AtomicBool>) {
+    let master = &**parts.address.name();
+    let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
+    loop {
+        let began = parts.clock.now();
+        match hear(&parts, &channel, &ear).await {
+            Ended::Refused(why) => {
+                if !told.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(master, why, "cannot listen for releases: waiting acquires poll");
+                }
+                return;
+            }
+            Ended::Broke(why) => tracing::debug!(master, why, "does not listen any more"),
+        }
+        ear(Heard::Deaf);
+        if parts.clock.now().since(began) > SOUND {
+            backoff.reset();
+        }
+        tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
+    }
+}
+
+/// Listens on one connection, to its end.
+async fn hear(parts: &Parts, channel: &Arc<str>, ear: &Ear) -> Ended {
+    let opening = async {
+        let stream = parts.dialler.dial(parts.address.endpoint()).await.map_err(|error| error.to_string())?;
+        let config =
+            AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(sender(ear.clone()));
+        MultiplexedConnection::new_with_config(parts.address.login(), stream, config)
+            .await
+            .map_err(|error| without_secrets(describe(&error), parts.address.login()))
+    };
+    let (mut connection, driver) = match tokio::time::timeout(OPEN_LIMIT, opening).await {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(why)) => return Ended::Broke(why),
+        Err(_) => return Ended::Broke(format!("no connection within {OPEN_LIMIT:?}")),
+    };
+    let mut driver = pin!(driver);
+    let subscribed = tokio::select! {
+        subscribed = tokio::time::timeout(OPEN_LIMIT, connection.subscribe(&**channel)) => subscribed,
+        () = &mut driver => return Ended::Broke("the connection broke during its set-up".to_owned()),
+    };
+    match subscribed {
+        Ok(Ok(())) => ear(Heard::Listening),
+        Ok(Err(error)) if is_refusal(&error) => return Ended::Refused(describe(&error)),
+        Ok(Err(error)) => return Ended::Broke(describe(&error)),
+        Err(_) => return Ended::Broke(format!("no subscription within {OPEN_LIMIT:?}")),
+    }
+    driver.await;
+    Ended::Broke("the connection broke".to_owned())
+}
+
+fn is_refusal(error: &RedisError) -> bool {
+    matches!(error.code(), Some("NOPERM" | "NOAUTH"))
+}
+
+fn sender(ear: Ear) -> impl Fn(PushInfo) -> Result<(), std::convert::Infallible> {
+    move |push| {
+        if let (PushKind::Message, Some(Value::BulkString(text))) = (push.kind, push.data.last()) {
+            ear(Heard::Message(String::from_utf8_lossy(text).into()));
+        }
+        Ok(())
+    }
+}
