@@ -126,14 +126,15 @@ impl Bare {
         for i in 0..CYCLES {
             let owner = format!("9c7e6ad4-8f0c-4b7f-9d3a-0123456789ab:{i}");
             let began = Instant::now();
-            let acquire = self.command(&self.acquire.1, &[&owner, "1", "30000", &(2 * i).to_string()]);
+            let acquire =
+                self.command(&self.acquire.1, &[&owner, "1", "30000", &(2 * i).to_string(), "", "", ""]);
             let mut voting = self.send(&acquire);
             for _ in 0..MASTERS / 2 + 1 {
                 voting.next().await.unwrap().unwrap();
             }
             let granted = Instant::now();
             let release =
-                self.command(&self.release.1, &[&owner, "0", &(2 * i + 1).to_string(), "channel", "0"]);
+                self.command(&self.release.1, &[&owner, "0", &(2 * i + 1).to_string(), "wake:", "", ""]);
             let mut releasing = self.send(&release);
             for _ in 0..MASTERS / 2 + 1 {
                 releasing.next().await.unwrap().unwrap();
@@ -147,7 +148,7 @@ impl Bare {
 
     fn command(&self, sha: &str, args: &[&str]) -> redis::Cmd {
         let mut command = redis::cmd("EVALSHA");
-        command.arg(sha).arg(1).arg("bare:{bench}").arg(args);
+        command.arg(sha).arg(2).arg("bare:{bench}").arg("bare:waiting:{bench}").arg(args);
         command
     }
 

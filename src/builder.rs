@@ -99,6 +99,14 @@ impl Builder {
         self
     }
 
+    /// How many acquires of this client may wait for one lock at a time; further ones fail with
+    /// [`Error::QueueFull`]. The default is [`DEFAULT_MAX_WAITERS`](crate::config::DEFAULT_MAX_WAITERS); it must be 1
+    /// at least.
+    pub fn max_waiters(mut self, limit: usize) -> Self {
+        self.settings.max_waiters = limit;
+        self
+    }
+
     /// How long one master may take to answer before its vote counts as unknown. It must be below the TTL, and above
     /// the round trip to the farthest master that is needed for a quorum.
     ///

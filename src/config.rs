@@ -32,6 +32,10 @@ pub const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 /// world, and a fraction of the default TTL. Only a master that fell silent a moment ago ever costs it.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
 
+/// How many acquires of one client may wait for one lock where no other number is given: a burst of requests fits, and
+/// a lock that nobody gives back does not collect waiters until the memory is full.
+pub const DEFAULT_MAX_WAITERS: usize = 10_000;
+
 /// The key prefix where none is given: it says whose keys these are.
 pub const DEFAULT_PREFIX: &str = "quorate:";
 
@@ -45,11 +49,18 @@ pub(crate) struct Settings {
     pub(crate) wait: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) prefix: Arc<str>,
+    pub(crate) max_waiters: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { ttl: DEFAULT_TTL, wait: DEFAULT_WAIT, timeout: None, prefix: DEFAULT_PREFIX.into() }
+        Self {
+            ttl: DEFAULT_TTL,
+            wait: DEFAULT_WAIT,
+            timeout: None,
+            prefix: DEFAULT_PREFIX.into(),
+            max_waiters: DEFAULT_MAX_WAITERS,
+        }
     }
 }
 
@@ -58,6 +69,9 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_wait(self.wait)?;
         self.timeout_for(self.ttl)?;
+        if self.max_waiters == 0 {
+            return Err(Invalid::NoWaiters);
+        }
         if self.prefix.len() > MAX_PREFIX || self.prefix.contains(['{', '}']) {
             return Err(Invalid::Prefix { prefix: excerpt(&self.prefix), limit: MAX_PREFIX });
         }
@@ -84,9 +98,14 @@ impl Settings {
         format!("{}{{{name}}}", self.prefix).into()
     }
 
-    /// The channel that a release of the lock is published to.
-    pub(crate) fn channel(&self, name: &str) -> Arc<str> {
-        format!("{}channel:{{{name}}}", self.prefix).into()
+    /// The key of the lock's queue on every master.
+    pub(crate) fn queue(&self, name: &str) -> Arc<str> {
+        format!("{}waiting:{{{name}}}", self.prefix).into()
+    }
+
+    /// What the channels begin with that clients are woken on; a client's UUID follows.
+    pub(crate) fn wakes(&self) -> String {
+        format!("{}wake:", self.prefix)
     }
 }
 
@@ -166,6 +185,6 @@ mod tests {
     #[test]
     fn the_name_is_the_hash_tag_of_its_keys() {
         assert_eq!(&*Settings::default().key("a"), "quorate:{a}");
-        assert_eq!(&*Settings::default().channel("a"), "quorate:channel:{a}");
+        assert_eq!(&*Settings::default().queue("a"), "quorate:waiting:{a}");
     }
 }

@@ -58,13 +58,34 @@ pub enum Error {
         votes: Arc<[Vote]>,
     },
 
+    /// So many acquires of this client wait for the lock already. Shed load, or raise
+    /// [`max_waiters`](crate::Builder::max_waiters).
+    #[error("lock {name:?} has {limit} waiters in this client already, and takes no more")]
+    QueueFull {
+        /// The lock's name.
+        name: Arc<str>,
+        /// How many may wait.
+        limit: usize,
+    },
+
+    /// The acquire was cancelled by the token that it was given.
+    #[error("the acquire of lock {name:?} was cancelled")]
+    Cancelled {
+        /// The lock's name.
+        name: Arc<str>,
+    },
+
     /// The lease ended, or a majority of the masters say that this owner does not hold the lock. Somebody else may
     /// have held it meanwhile: stop what the lock protects.
-    #[error("lock {name:?} was lost: {}", if votes.is_empty() { Lost::Expired } else { Lost::Told(votes) })]
+    #[error("lock {name:?} was lost: {cause}{}{}{}", if votes.is_empty() { "" } else { " [" }, Listed(votes),
+        if votes.is_empty() { "" } else { "]" })]
     Lost {
         /// The lock's name.
         name: Arc<str>,
-        /// Every master's part in the round that found it lost; empty when the clock found it.
+        /// How it was lost.
+        cause: Loss,
+        /// Every master's part in the round that found it lost, or in the last renewal that failed; empty where there
+        /// was none.
         votes: Arc<[Vote]>,
     },
 
@@ -112,7 +133,12 @@ impl Error {
             | Self::WaitTimedOut { votes, .. }
             | Self::Lost { votes, .. }
             | Self::NotHeld { votes, .. } => votes,
-            Self::Invalid(_) | Self::Closed | Self::Unflushed { .. } | Self::Start(_) => &[],
+            Self::QueueFull { .. }
+            | Self::Cancelled { .. }
+            | Self::Invalid(_)
+            | Self::Closed
+            | Self::Unflushed { .. }
+            | Self::Start(_) => &[],
         }
     }
 
@@ -125,17 +151,32 @@ impl Error {
     }
 }
 
-enum Lost<'a> {
+/// How a lock was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Loss {
+    /// The lease is over, or is about to be: it was not to be renewed, or no renewal reached a quorum in time, or the
+    /// process stood still.
     Expired,
-    Told(&'a [Vote]),
+    /// So many masters say that another owner has it, or nobody, that the rest are no quorum.
+    NotOurs,
+    /// It was held for as long, or renewed as often, as it was to be.
+    Capped,
+    /// The work gave no sign of life in time, so it was not renewed any more.
+    Silent,
+    /// It was handed over to another process.
+    HandedOver,
 }
 
-impl fmt::Display for Lost<'_> {
+impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Expired => f.write_str("its lease is over"),
-            Self::Told(votes) => write!(f, "the masters say so [{}]", Listed(votes)),
-        }
+        f.write_str(match self {
+            Self::Expired => "its lease is over",
+            Self::NotOurs => "the masters say that it is not this owner's",
+            Self::Capped => "it was held for as long as it was to be, and its lease is over",
+            Self::Silent => "its work gave no sign of life, and its lease is over",
+            Self::HandedOver => "it was handed over",
+        })
     }
 }
 
@@ -206,6 +247,67 @@ pub enum Invalid {
         wait: Duration,
         /// The longest wait.
         max: Duration,
+    },
+    /// A renewal interval that is zero, or leaves no time for a second try before the lease ends.
+    #[error(
+        "a renewal interval of {interval:?} must be above zero and at most {max:?}, two thirds of the TTL of {ttl:?}"
+    )]
+    RenewalInterval {
+        /// The interval asked for.
+        interval: Duration,
+        /// The longest interval.
+        max: Duration,
+        /// The TTL that it has to fit into.
+        ttl: Duration,
+    },
+    /// A cap on the time held that is below one TTL.
+    #[error("a cap of {cap:?} on the time held is below the TTL of {ttl:?}: use a shorter TTL")]
+    HoldCap {
+        /// The cap asked for.
+        cap: Duration,
+        /// The TTL.
+        ttl: Duration,
+    },
+    /// A heartbeat that is too quick to keep.
+    #[error("a heartbeat of {heartbeat:?} is below the limit of {min:?}")]
+    Heartbeat {
+        /// The heartbeat asked for.
+        heartbeat: Duration,
+        /// The shortest heartbeat.
+        min: Duration,
+    },
+    /// An option for renewal on a lock whose lease is fixed.
+    #[error("`{option}` is about renewal, and a fixed lease is never renewed: use `ttl` instead of `lease`")]
+    FixedLease {
+        /// The option.
+        option: &'static str,
+    },
+    /// Polling without a pause, or without a try.
+    #[error("polling {tries} times every {interval:?}: both must be above zero")]
+    Polling {
+        /// The pause between two tries.
+        interval: Duration,
+        /// The most tries.
+        tries: u32,
+    },
+    /// A bound of no waiters at all.
+    #[error("at most 0 waiters: it must be 1 at least; to try without waiting, use try_acquire")]
+    NoWaiters,
+    /// A token that cannot be adopted.
+    #[error("token {token:?}: {why}")]
+    Token {
+        /// How the token begins.
+        token: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A lock that its owner has entered more than once cannot be handed over: the other guards would be left behind.
+    #[error("lock {name:?} is entered {holds} times; it can be handed over only by its last guard")]
+    EnteredAgain {
+        /// The lock's name.
+        name: String,
+        /// The owner's hold count.
+        holds: u32,
     },
     /// No master was given.
     #[error("no masters: give 1 to {limit} of them")]

@@ -45,12 +45,14 @@ mod lock;
 mod master;
 mod owner;
 mod random;
+mod renewal;
 mod vote;
+mod wake;
 
 pub use builder::Builder;
 pub use client::Redlock;
 pub use clock::Moment;
-pub use error::{Error, Holder, Invalid};
+pub use error::{Error, Holder, Invalid, Loss};
 pub use lock::{Guard, Inspection, Lock};
 pub use owner::Owner;
 pub use vote::{Outcome, Refusal, Silence, Vote};
@@ -58,6 +60,6 @@ pub use vote::{Outcome, Refusal, Silence, Vote};
 /// What a simulator or a test replaces: time, randomness and the masters.
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
-    pub use crate::master::{Call, Failure, Master, Script, Terms, Value};
+    pub use crate::master::{Call, Ear, Failure, Heard, Master, Script, Terms, Value};
     pub use crate::random::{Random, SystemRandom};
 }

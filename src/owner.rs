@@ -32,6 +32,10 @@ impl Owner {
         self.client
     }
 
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Runs `future` with this owner: every acquire in it that names no owner, and that is made through the client
     /// which made this owner, is this owner's and may re-enter. It is the async counterpart of a thread's identity.
     ///

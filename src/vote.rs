@@ -30,6 +30,8 @@ pub enum Outcome {
         remaining: Option<Duration>,
         /// The owner's hold count.
         count: u64,
+        /// How many others are ahead in the queue there, where the acquire took a place in it.
+        ahead: Option<u32>,
     },
     /// There is no such lock there. Only an extend, a release and an inspection get this answer.
     Absent,

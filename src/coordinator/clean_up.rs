@@ -7,7 +7,7 @@ use futures::FutureExt;
 use tokio::sync::oneshot;
 
 use super::hold::{Count, Hold};
-use super::kind::Errand;
+use super::kind::{Errand, Place};
 use super::round::Answer;
 use super::{Coordinator, reply};
 use crate::backoff::Backoff;
@@ -32,6 +32,14 @@ pub(crate) enum Effort {
     UntilDone,
 }
 
+/// A waiter takes back what some masters granted, and goes on waiting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Withdrawal {
+    pub(crate) place: Place,
+    /// The masters that granted, by their place among the masters.
+    pub(crate) from: u16,
+}
+
 impl Effort {
     /// What it takes to undo an acquire or an extend on a master with this outcome.
     pub(crate) fn to_undo(outcome: &Outcome) -> Option<Self> {
@@ -39,6 +47,8 @@ impl Effort {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Self::UntilDone),
             // It says that it did nothing; asked once more, it may mend what a failing script left.
             Outcome::Refused { .. } => Some(Self::Once),
+            // There is a place in the queue to give up.
+            Outcome::Held { ahead: Some(_), .. } => Some(Self::Once),
             Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
         }
     }
@@ -48,20 +58,27 @@ impl Coordinator {
     /// Tells the masters how many holds the owner has left, none being a full release. What is to be told is in order
     /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated after the
     /// last key has expired by itself. Every master that may have the key is told until it has heard it, and the others
-    /// with the effort that `otherwise` gives.
+    /// with the effort that `otherwise` gives. Those that `withdrawal` names are left with a place in the queue.
     ///
     /// Each answer is the first that its master gives, within the per-master time-out.
     pub(crate) fn mirror(
         &self,
         hold: &Hold,
         count: &mut Count,
+        withdrawal: Option<Withdrawal>,
         otherwise: impl Fn(usize) -> Option<Effort>,
     ) -> Vec<Answer> {
-        let operation = hold.operation(count.holds, Duration::ZERO, self.next_round());
+        let mut operation = hold.operation(count.holds, Duration::ZERO, self.next_round());
         let errand = hold.kind.release(&operation);
+        operation.place = withdrawal.map(|withdrawal| withdrawal.place);
+        let withdrawing = withdrawal.map(|Withdrawal { from, .. }| (hold.kind.release(&operation), from));
         let tell = |place| {
             let effort = if count.touched(place) { Some(Effort::UntilDone) } else { otherwise(place) };
-            self.tell(place, &errand, count.keys_end, effort)
+            let errand = match &withdrawing {
+                Some((withdrawing, from)) if from & (1 << place) != 0 => withdrawing,
+                _ => &errand,
+            };
+            self.tell(place, errand, count.keys_end, effort)
         };
         let answers = (0..self.masters.len()).map(tell).collect();
         if count.holds == 0 {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::Coordinator;
 use super::hold::Hold;
 use crate::clock::Moment;
@@ -49,6 +51,27 @@ impl Grant {
     /// What is left of the lease at this moment.
     pub(crate) fn remaining(&self) -> Duration {
         self.deadline().since(self.engine.clock.now())
+    }
+
+    /// How it was lost, if it was.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        self.hold.loss(self.generation, self.engine.clock.now())
+    }
+
+    /// Cancelled when it is lost or over.
+    pub(crate) fn token(&self) -> CancellationToken {
+        self.hold.token(self.generation)
+    }
+
+    /// Why the last renewal failed, if it did.
+    pub(crate) fn trouble(&self) -> Option<Error> {
+        let lease = self.hold.lease();
+        lease.trouble.clone().filter(|_| lease.generation == self.generation)
+    }
+
+    /// A sign of life of the work.
+    pub(crate) fn touch(&self) {
+        self.hold.touch(self.generation, self.engine.clock.now());
     }
 
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<(), Error> {

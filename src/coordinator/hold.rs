@@ -5,21 +5,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio_util::sync::CancellationToken;
 
-use super::kind::{Kind, Operation};
+use super::kind::{Keys, Kind, Operation};
 use crate::clock::Moment;
+use crate::error::{Error, Loss};
 use crate::owner::Owner;
+use crate::renewal::{Course, Entry};
+use crate::vote::Vote;
 
 /// One owner's hold of one lock. Rounds about it run one at a time, in `turn`; guards read its lease at any moment.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
-    pub(crate) key: Arc<str>,
-    pub(crate) channel: Arc<str>,
+    pub(crate) keys: Keys,
     pub(crate) owner: Owner,
     /// The owner as it stands on the masters.
     pub(crate) field: Arc<str>,
     pub(crate) kind: &'static dyn Kind,
-    pub(crate) turn: tokio::sync::Mutex<Count>,
+    pub(crate) turn: Arc<tokio::sync::Mutex<Count>>,
     lease: Mutex<Lease>,
 }
 
@@ -39,24 +41,26 @@ pub(crate) struct Count {
 }
 
 /// What guards go by.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Lease {
     /// Rises when a lease begins or ends, so that the guards of one cannot take the next one for theirs.
     pub(crate) generation: u64,
-    pub(crate) deadline: Moment,
+    pub(crate) course: Course,
+    /// Why it is lost, once it is: then it is not renewed any more.
+    pub(crate) lost: Option<Loss>,
+    /// Why the last renewal failed, if it did.
+    pub(crate) trouble: Option<Error>,
+    /// Where it is on the schedule.
+    pub(super) entry: Option<Entry>,
+    /// Cancelled when the lease is lost or over. Made for whoever asks first.
+    token: Option<CancellationToken>,
 }
 
 impl Hold {
-    pub(crate) fn new(
-        name: Arc<str>,
-        (key, channel): (Arc<str>, Arc<str>),
-        owner: Owner,
-        kind: &'static dyn Kind,
-    ) -> Arc<Self> {
+    pub(crate) fn new(name: Arc<str>, keys: Keys, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
         Arc::new(Self {
             name,
-            key,
-            channel,
+            keys,
             owner,
             field: owner.to_string().into(),
             kind,
@@ -66,45 +70,90 @@ impl Hold {
     }
 
     pub(crate) fn operation(&self, count: u32, ttl: std::time::Duration, round: u64) -> Operation<'_> {
-        Operation { key: &self.key, channel: &self.channel, owner: &self.field, count, ttl, round }
+        let (keys, owner) = (&self.keys, &self.field);
+        Operation { keys, owner, count, ttl, round, place: None, before: None }
     }
 
-    pub(crate) fn lease(&self) -> Lease {
-        *self.lock()
+    pub(crate) fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When the lease of `generation` ends; the origin of time if it is over.
     pub(crate) fn deadline(&self, generation: u64) -> Moment {
         let lease = self.lease();
-        if lease.generation == generation { lease.deadline } else { Moment::default() }
+        if lease.generation == generation { lease.course.deadline } else { Moment::default() }
     }
 
-    /// A lease begins, and the guards of the one before have lost theirs.
-    pub(crate) fn begin(&self, deadline: Moment) -> u64 {
-        let mut lease = self.lock();
-        *lease = Lease { generation: lease.generation + 1, deadline };
-        lease.generation
+    /// Whether there is a lease that is neither over nor given up.
+    pub(crate) fn stands(&self, now: Moment) -> bool {
+        let lease = self.lease();
+        lease.lost.is_none() && now < lease.course.deadline
     }
 
-    /// The lease is no more, and its guards have lost it, whatever comes next.
-    pub(crate) fn supersede(&self) {
-        self.begin(Moment::default());
+    /// A sign of life of the work under the lease of `generation`.
+    pub(crate) fn touch(&self, generation: u64, now: Moment) {
+        let mut lease = self.lease();
+        if lease.generation == generation {
+            lease.course.touched = lease.course.touched.max(now);
+        }
     }
 
-    /// The lease goes on until `deadline`, or as long as it did if that is later.
-    pub(crate) fn prolong(&self, deadline: Moment) -> u64 {
-        let mut lease = self.lock();
-        lease.deadline = lease.deadline.max(deadline);
-        lease.generation
+    /// Cancelled when the lease of `generation` is lost or over.
+    pub(crate) fn token(&self, generation: u64) -> CancellationToken {
+        let mut lease = self.lease();
+        if lease.generation == generation {
+            return lease.token();
+        }
+        let over = CancellationToken::new();
+        over.cancel();
+        over
     }
 
-    /// The lease is over before its time: released, or known to be lost. Its guards may still come to give back.
-    pub(crate) fn end(&self) {
-        self.lock().deadline = Moment::default();
+    /// The error that tells how the lease of `generation` was lost; `None` while it stands at `now`.
+    pub(crate) fn loss(&self, generation: u64, now: Moment) -> Option<Error> {
+        let lease = self.lease();
+        let same = lease.generation == generation;
+        let over = !same || now >= lease.course.deadline;
+        let cause = lease.lost.filter(|_| same).or(over.then_some(Loss::Expired))?;
+        Some(self.lost(cause, lease.trouble.as_ref().filter(|_| same).map_or(&[], Error::votes)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lease> {
-        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The error for a lease that was lost so.
+    pub(crate) fn lost(&self, cause: Loss, votes: &[Vote]) -> Error {
+        Error::Lost { name: self.name.clone(), cause, votes: votes.into() }
+    }
+}
+
+impl Lease {
+    fn token(&mut self) -> CancellationToken {
+        let over = self.lost.is_some() || self.course.deadline == Moment::default();
+        let token = self.token.get_or_insert_with(CancellationToken::new);
+        if over {
+            token.cancel();
+        }
+        token.clone()
+    }
+
+    /// A lease begins. The guards of the one before have lost theirs, and hear it by the token that is returned.
+    #[must_use = "it is to be cancelled when the lease is unlocked"]
+    pub(super) fn begin(&mut self, course: Course) -> Option<CancellationToken> {
+        let before = self.token.take();
+        *self = Self { generation: self.generation + 1, course, ..Self::default() };
+        before
+    }
+
+    /// It is lost, though it may not be over yet.
+    #[must_use = "it is to be cancelled when the lease is unlocked"]
+    pub(super) fn lose(&mut self, cause: Loss) -> Option<CancellationToken> {
+        self.lost.get_or_insert(cause);
+        self.token.clone()
+    }
+
+    /// It is over: released, or known to be lost. Its guards may still come to give back.
+    #[must_use = "it is to be cancelled when the lease is unlocked"]
+    pub(super) fn end(&mut self) -> Option<CancellationToken> {
+        self.course.deadline = Moment::default();
+        self.token.clone()
     }
 }
 

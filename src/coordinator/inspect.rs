@@ -21,7 +21,7 @@ impl Coordinator {
     ) -> Result<Arc<[Vote]>, Error> {
         check_name(&name)?;
         self.run(|engine| async move {
-            let mut round = engine.ask_all(&kind.inspect(&engine.settings.key(&name)));
+            let mut round = engine.ask_all(&kind.inspect(&engine.keys(&name)));
             round.finish().await;
             Ok(round.votes())
         })

@@ -1,7 +1,8 @@
 //! The engine: rounds on all masters, quorum, leases, and the clean-up behind them. One implementation for every lock
 //! kind; it knows neither Redis nor Lua.
 //!
-//! A round is `round.rs`; whether it is decided is `quorum.rs`; what its votes mean is `verdict.rs`. The operations,
+//! A round is `round.rs`; whether it is decided is `quorum.rs`; what its votes mean is `verdict.rs`, and to a waiter
+//! `arbitration.rs`. The operations,
 //! a file each, are [`acquire`](Coordinator::acquire), [`extend`](Coordinator::extend),
 //! [`release`](Coordinator::release) and [`inspect`](Coordinator::inspect). They run as tasks on the client's own
 //! runtime, so that a caller that goes away leaves nothing half done.
@@ -11,6 +12,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::future::join_all;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,8 +24,12 @@ use crate::error::Error;
 use crate::master::Master;
 use crate::owner::Owner;
 use crate::random::Random;
+use crate::renewal::Schedule;
+use crate::wake::{Lines, Switchboard};
 
 mod acquire;
+mod arbitration;
+mod attempt;
 mod clean_up;
 mod extend;
 mod grant;
@@ -35,10 +41,12 @@ mod release;
 mod reply;
 mod round;
 mod verdict;
+mod wait;
+mod watchdog;
 
-pub(crate) use acquire::Request;
+pub(crate) use acquire::{Polling, Request};
 pub(crate) use grant::Grant;
-pub(crate) use kind::{Errand, Kind, Operation};
+pub(crate) use kind::{Errand, Keys, Kind, Operation, Place};
 pub(crate) use quorum::quorum;
 pub(crate) use verdict::holder;
 
@@ -58,6 +66,14 @@ pub(crate) struct Coordinator {
     /// The last number given to a round.
     rounds: AtomicU64,
     holds: hold::Registry,
+    /// Where waiters of this process stand.
+    lines: Arc<Lines>,
+    /// Where they are woken.
+    wakes: Arc<Switchboard>,
+    /// What wake channels begin with.
+    wake_prefix: Arc<str>,
+    /// When to look at each lease.
+    schedule: Arc<Schedule<Arc<hold::Hold>>>,
 }
 
 impl Coordinator {
@@ -71,7 +87,16 @@ impl Coordinator {
         let client = uuid::Builder::from_random_bytes(
             (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_ne_bytes(),
         );
-        Arc::new(Self {
+        let client = client.into_uuid();
+        let wake_prefix = settings.wakes();
+        let channel = format!("{wake_prefix}{}", client.hyphenated()).into();
+        let wakes = Switchboard::new(masters.clone(), channel, quorum(masters.len()), runtime.clone());
+        let schedule = Schedule::new(clock.clone());
+        let engine = Arc::new(Self {
+            schedule: schedule.clone(),
+            lines: Lines::new(settings.max_waiters),
+            wakes,
+            wake_prefix: wake_prefix.into(),
             masters,
             clock,
             random,
@@ -79,11 +104,13 @@ impl Coordinator {
             runtime,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            client: client.into_uuid(),
+            client,
             owners: AtomicU64::new(0),
             rounds: AtomicU64::new(0),
             holds: hold::Registry::default(),
-        })
+        });
+        engine.runtime.spawn(Self::watch(Arc::downgrade(&engine), schedule));
+        engine
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -92,6 +119,12 @@ impl Coordinator {
 
     pub(crate) fn client(&self) -> Uuid {
         self.client
+    }
+
+    /// What a lock is called on every master.
+    fn keys(&self, name: &str) -> Keys {
+        let (lock, queue) = (self.settings.key(name), self.settings.queue(name));
+        Keys { lock, queue, wakes: self.wake_prefix.clone() }
     }
 
     /// An owner that was never given out before.
@@ -122,15 +155,17 @@ impl Coordinator {
         self.tasks.spawn_on(task, &self.runtime);
     }
 
-    /// Lets the votes of a decided round come in behind the caller's back. Nothing waits for these.
-    fn let_finish(&self, mut round: round::Round) {
-        self.runtime.spawn(async move { round.finish().await });
+    /// Lets the votes of decided rounds come in behind the caller's back. Nothing waits for these.
+    fn let_finish(&self, rounds: impl IntoIterator<Item = round::Round, IntoIter: Send> + Send + 'static) {
+        let finish = |mut round: round::Round| async move { round.finish().await };
+        self.runtime.spawn(join_all(rounds.into_iter().map(finish)));
     }
 
     /// Refuses every acquire, ends those that wait, and resolves when everything else that is under way and every
     /// clean-up is done.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
+        self.wakes.close();
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -147,6 +182,12 @@ impl Coordinator {
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        self.schedule.close();
     }
 }
 

@@ -10,7 +10,7 @@ use super::quorum::{Decision, surely_lost};
 use super::round::{Answer, Round};
 use super::{Coordinator, verdict};
 use crate::config::check_name;
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::owner::Owner;
 use crate::vote::Outcome;
 
@@ -50,22 +50,26 @@ impl Coordinator {
 
     async fn release_now(&self, hold: &Arc<Hold>, generation: Option<u64>) -> Result<(), Error> {
         let mut count = hold.turn.lock().await;
-        let (lease, votes) = (hold.lease(), Arc::new([]));
-        if generation.is_some_and(|generation| generation != lease.generation) {
-            return Err(Error::Lost { name: hold.name.clone(), votes }); // its lease lapsed, and is no more
+        let (current, deadline) = {
+            let lease = hold.lease();
+            (lease.generation, lease.course.deadline)
+        };
+        if generation.is_some_and(|generation| generation != current) {
+            return Err(hold.lost(Loss::Expired, &[])); // its lease lapsed, and is no more
         }
         let is_guard = generation.is_some();
         if count.holds == 0 || (is_guard && count.owed > 0) {
             count.owed = count.owed.saturating_sub(u32::from(is_guard));
-            return Err(Error::NotHeld { name: hold.name.clone(), owner: hold.owner, votes });
+            return Err(Error::NotHeld { name: hold.name.clone(), owner: hold.owner, votes: Arc::new([]) });
         }
+        let loss = hold.loss(current, self.clock.now());
         count.holds -= 1;
         count.owed += u32::from(!is_guard);
         let answers = self.tell_of(hold, &mut count);
         drop(count);
         let mut round = Round::new(&self.clock, &self.masters, answers.into_iter());
-        if round.sent >= lease.deadline {
-            return Err(Error::Lost { name: hold.name.clone(), votes });
+        if round.sent >= deadline {
+            return Err(loss.unwrap_or_else(|| hold.lost(Loss::Expired, &[])));
         }
         match round.decision().await {
             Decision::Granted => Ok(()),
@@ -74,12 +78,12 @@ impl Coordinator {
     }
 
     /// Tells the masters of the holds that are left, and ends the lease with the last.
-    fn tell_of(&self, hold: &Hold, count: &mut Count) -> Vec<Answer> {
+    fn tell_of(&self, hold: &Arc<Hold>, count: &mut Count) -> Vec<Answer> {
         if count.holds == 0 {
             count.give_up();
-            hold.end();
+            self.end_lease(hold);
         }
-        self.mirror(hold, count, |_| Some(Effort::Once))
+        self.mirror(hold, count, None, |_| Some(Effort::Once))
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
@@ -117,8 +121,7 @@ impl Coordinator {
 
     /// Releases an owner of another client, whatever its rounds are.
     fn take_away(&self, name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> (Arc<Hold>, Round) {
-        let keys = (self.settings.key(&name), self.settings.channel(&name));
-        let hold = Hold::new(name, keys, owner, kind);
+        let hold = Hold::new(name.clone(), self.keys(&name), owner, kind);
         let round = if owner.client() == self.client { self.next_round() } else { LAST_ROUND };
         let round = self.ask_all(&kind.release(&hold.operation(0, Duration::ZERO, round)));
         (hold, round)

@@ -8,16 +8,22 @@ use crate::vote::{Outcome, Refusal};
 
 /// The outcome of the only operation of a call.
 pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
+    outcomes(answer, 1).remove(0)
+}
+
+/// The outcomes of a call's operations, of which there are `count`.
+pub(crate) fn outcomes(answer: Result<Value, Failure>, count: usize) -> Vec<Outcome> {
+    let same = |outcome: Outcome| vec![outcome; count];
     match answer {
-        Ok(value) => value
-            .list()
-            .and_then(|replies| replies.first())
-            .and_then(Value::list)
-            .and_then(read)
-            .unwrap_or_else(|| refused(Refusal::Other, format!("a reply of an unknown form: {value:?}"))),
-        Err(Failure::Refused { reason, detail }) => Outcome::Refused { reason, detail },
-        Err(Failure::Unreachable(why)) => Outcome::Unreachable(why),
-        Err(Failure::Unknown(silence)) => Outcome::Unknown(silence),
+        Ok(value) => {
+            let replies = value.list().unwrap_or(&[]);
+            let strange = || refused(Refusal::Other, format!("a reply of an unknown form: {value:?}"));
+            let one = |i: usize| replies.get(i).and_then(Value::list).and_then(read).unwrap_or_else(strange);
+            (0..count).map(one).collect()
+        }
+        Err(Failure::Refused { reason, detail }) => same(Outcome::Refused { reason, detail }),
+        Err(Failure::Unreachable(why)) => same(Outcome::Unreachable(why)),
+        Err(Failure::Unknown(silence)) => same(Outcome::Unknown(silence)),
     }
 }
 
@@ -32,6 +38,7 @@ fn read(reply: &[Value]) -> Option<Outcome> {
                 owner: text(1)?.clone(),
                 count: reply.get(2).and_then(Value::int)?.try_into().ok()?,
                 remaining: u64::try_from(left).ok().map(Duration::from_millis),
+                ahead: reply.get(4).and_then(Value::int).and_then(|ahead| ahead.try_into().ok()),
             })
         }
         "stale" => Some(refused(Refusal::Stale, format!("round {} was here first", text(1)?))),
@@ -63,9 +70,12 @@ mod tests {
     fn every_word_of_the_scripts_is_read() {
         assert_eq!(reply(&["granted"]), Outcome::Granted);
         assert_eq!(reply(&["absent"]), Outcome::Absent);
-        let held = |remaining| Outcome::Held { owner: "x:1".into(), count: 2, remaining };
+        let held = |remaining| Outcome::Held { owner: "x:1".into(), count: 2, remaining, ahead: None };
         assert_eq!(reply(&["held", "x:1", "2", "1500"]), held(Some(Duration::from_millis(1500))));
         assert_eq!(reply(&["held", "x:1", "2", "-1"]), held(None));
+        assert_eq!(reply(&["held", "x:1", "2", "-1", "-1"]), held(None), "it got no place");
+        let Outcome::Held { ahead, .. } = reply(&["held", "x:1", "2", "1500", "3"]) else { panic!() };
+        assert_eq!(ahead, Some(3));
         let refusal = |words: &[&str]| match reply(words) {
             Outcome::Refused { reason, .. } => reason,
             other => panic!("{other:?}"),

@@ -26,6 +26,30 @@ impl Coordinator {
             |master: &Arc<dyn Master>| -> Answer { Box::pin(master.call(call.clone()).map(reply::outcome)) };
         Round::new(&self.clock, &self.masters, self.masters.iter().map(ask))
     }
+
+    /// A round for each of many questions, which go to each master in one call. All have the same script.
+    pub(super) fn ask_together(&self, errands: &[Errand], terms: &Terms) -> Vec<Round> {
+        let errand = Errand::join(errands);
+        let count = errands.len();
+        let answers: Vec<_> = self
+            .masters
+            .iter()
+            .map(|master| {
+                let answer = master.call(errand.call(terms.clone()));
+                answer
+                    .map(move |answer| Arc::<[Outcome]>::from(reply::outcomes(answer, count)))
+                    .boxed()
+                    .shared()
+            })
+            .collect();
+        let of = |i: usize| {
+            let own = answers.iter().map(move |answer| -> Answer {
+                Box::pin(answer.clone().map(move |outcomes| outcomes[i].clone()))
+            });
+            Round::new(&self.clock, &self.masters, own)
+        };
+        (0..count).map(of).collect()
+    }
 }
 
 /// A round under way. It can be asked for its decision, dropped, or left to finish, at any moment.

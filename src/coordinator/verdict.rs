@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::quorum::{quorum, surely_lost};
-use crate::error::{Error, Holder};
+use crate::error::{Error, Holder, Loss};
 use crate::vote::{Outcome, Vote};
 
 /// The error of a round in which no quorum granted: held by another where enough masters were able to vote, and
@@ -20,7 +20,7 @@ pub(crate) fn denied(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     let not_yours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
     if surely_lost(votes.len(), not_yours) {
-        Error::Lost { name: name.clone(), votes }
+        Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes }
     } else {
         no_quorum(name, votes, false)
     }
@@ -68,7 +68,12 @@ mod tests {
     }
 
     fn held(owner: &str, ms: u64) -> Outcome {
-        Outcome::Held { owner: owner.into(), count: 1, remaining: Some(Duration::from_millis(ms)) }
+        Outcome::Held {
+            owner: owner.into(),
+            count: 1,
+            remaining: Some(Duration::from_millis(ms)),
+            ahead: None,
+        }
     }
 
     const DEAD: Outcome = Outcome::Unknown(Silence::TimedOut);

@@ -1,7 +1,12 @@
 //! A held lock.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
 use crate::clock::Moment;
@@ -10,14 +15,17 @@ use crate::error::Error;
 use crate::owner::Owner;
 use crate::vote::Vote;
 
-/// One hold of a lock, until its lease ends.
+/// One hold of a lock, until it is given back or lost.
 ///
 /// Dropping it releases it in the background: from any thread, with or without a runtime. To know how that went, call
-/// [`release`](Guard::release). A guard that is leaked, or whose process dies, is released by its TTL.
+/// [`release`](Guard::release). A guard whose process dies is released by its TTL. One that is leaked is held until the
+/// process ends, unless renewal is capped.
 ///
-/// The lease ends at its [`deadline`](Guard::deadline) unless it is [`extend`](Guard::extend)ed before. Until then no
-/// majority of the masters gives the lock to anybody else; after it, that may happen at any moment, so what the lock
-/// protects must have stopped by then.
+/// While it lives, its lease is renewed in the background, on the client's own thread, whatever the user's runtime does;
+/// unless the lease was fixed by [`Lock::lease`](crate::Lock::lease). When a lease can no longer be kept,
+/// [`lost`](Guard::lost) says so before its [`deadline`](Guard::deadline). Until the deadline no majority of the masters
+/// gives the lock to anybody else; after it, that may happen at any moment, so what the lock protects must have
+/// stopped by then. [`run`](Guard::run) sees to it.
 #[must_use = "the lock is released when its guard is dropped, which here is at once"]
 pub struct Guard {
     grant: Grant,
@@ -73,6 +81,101 @@ impl Guard {
         !self.remaining().is_zero()
     }
 
+    /// Waits until the lease is lost, and says how. It is told
+    ///
+    /// - before the lease ends, where it will not be renewed in time: a twentieth of the TTL before, and a second at
+    ///   most, so that there is time to stop;
+    /// - at once when so many masters say that another owner has the lock, or nobody, that the rest are no quorum.
+    ///
+    /// A slow or dead master is no loss as long as a majority renews. What is told is final: the lease is not renewed any
+    /// more, though it stands until its deadline.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing, and can be called again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// # use std::time::Duration;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").lease(Duration::from_millis(200)).acquire().await?;
+    /// let how = guard.lost().await;
+    /// assert!(matches!(how, quorate::Error::Lost { cause: quorate::Loss::Expired, .. }));
+    /// assert!(guard.is_valid()); // for a moment yet
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn lost(&self) -> Error {
+        loop {
+            let token = self.grant.token();
+            if let Some(loss) = self.grant.loss() {
+                return loss;
+            }
+            token.cancelled().await;
+        }
+    }
+
+    /// A token that is cancelled when the lease is lost, as [`lost`](Guard::lost) tells it, or over because the lock was
+    /// given back: for work in other tasks. It is cancelled by the client's own thread, so a process that stood still
+    /// hears it a moment after it goes on; [`is_valid`](Guard::is_valid) tells at once.
+    pub fn lost_token(&self) -> CancellationToken {
+        self.grant.token()
+    }
+
+    /// Runs `work` under the lock: until it is done, or the lease is lost. Then `work` is dropped, before the lease
+    /// ends, provided that it yields.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops `work`, and leaves the guard as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`], as [`lost`](Guard::lost) tells it: `work` was dropped, or was done only after the lease had
+    /// ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").acquire().await?;
+    /// let sum = guard.run(async { 40 + 2 }).await?;
+    /// assert_eq!(sum, 42);
+    /// guard.release().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Error> {
+        let output = {
+            let (mut lost, mut work) = (pin!(self.lost()), pin!(work));
+            // The clock is read before each step of the work.
+            poll_fn(|context| match self.grant.loss() {
+                Some(loss) => Poll::Ready(Err(loss)),
+                None => match lost.as_mut().poll(context) {
+                    Poll::Ready(loss) => Poll::Ready(Err(loss)),
+                    Poll::Pending => work.as_mut().poll(context).map(Ok),
+                },
+            })
+            .await?
+        };
+        match self.is_valid() {
+            true => Ok(output),
+            false => Err(self.lost().await),
+        }
+    }
+
+    /// A sign of life of the work: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any thread; it sends nothing.
+    pub fn touch(&self) {
+        self.grant.touch();
+    }
+
+    /// Why the last renewal failed, with every master's part; `None` when it succeeded, or there was none. The lease
+    /// may still stand, and the next renewal succeed.
+    pub fn renewal_error(&self) -> Option<Error> {
+        self.grant.trouble()
+    }
+
     /// Makes the lease last for `ttl` from now, or as long as it did if that is longer. All guards of one owner on one
     /// lock share it.
     ///
@@ -82,7 +185,7 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease is over, or a majority says that this owner does not hold the lock: the guard is
+    /// [`Error::Lost`] when the lease is over or told to be lost, or a majority says that this owner does not hold the lock: the guard is
     /// no longer valid. [`Error::NoQuorum`] when too few masters extended it: the lease stands as it did, and another
     /// try may succeed. [`Error::Invalid`] for a TTL outside of its limits.
     ///

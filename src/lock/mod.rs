@@ -8,18 +8,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::client::Redlock;
-use crate::coordinator::{self, Request};
+use crate::coordinator::{self, Polling, Request};
 use crate::error::{Error, Holder, Invalid};
 use crate::owner::Owner;
 use crate::vote::{Outcome, Vote};
 
 mod guard;
 mod reentrant;
+mod renewal;
 
 pub use guard::Guard;
 use reentrant::Reentrant;
 pub(crate) use reentrant::SCRIPTS;
+use renewal::RenewalOptions;
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
 ///
@@ -33,18 +37,58 @@ pub struct Lock {
     ttl: Duration,
     wait: Duration,
     owner: Option<Owner>,
+    renewal: RenewalOptions,
+    polling: Option<Polling>,
+    cancelled: Option<CancellationToken>,
 }
 
 impl Lock {
     pub(crate) fn new(redlock: Redlock, name: Arc<str>) -> Self {
         let (ttl, wait) = (redlock.engine().settings().ttl, redlock.engine().settings().wait);
-        Self { redlock, name, ttl, wait, owner: None }
+        let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
+        Self { redlock, name, ttl, wait, owner: None, renewal, polling, cancelled }
     }
 
-    /// How long the lease lasts unless it is extended, from [`MIN_TTL`](crate::config::MIN_TTL) to
-    /// [`MAX_TTL`](crate::config::MAX_TTL). It is also how long a holder that dies blocks everybody else.
+    /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to
+    /// [`MAX_TTL`](crate::config::MAX_TTL). It is also how long a holder that dies blocks everybody else. While the
+    /// guard lives it is renewed in the background, unless [`lease`](Lock::lease) fixed it.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
+        self.renewal.fixed = false;
+        self
+    }
+
+    /// A lease of this TTL that is not renewed: it ends by itself, whether or not the guard still lives.
+    pub fn lease(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self.renewal.fixed = true;
+        self
+    }
+
+    /// How often the lease is renewed: at most every two thirds of the TTL, so that a renewal that fails can be tried
+    /// again. The default is a third, as Redisson's watchdog has it.
+    pub fn renew_every(mut self, interval: Duration) -> Self {
+        self.renewal.interval = Some(interval);
+        self
+    }
+
+    /// Renews the lease `times` times at most; then it runs out.
+    pub fn renew_at_most(mut self, times: u32) -> Self {
+        self.renewal.times = Some(times);
+        self
+    }
+
+    /// Renews the lease for as long as it ends within `time` of the acquire: nobody holds the lock for longer. It must
+    /// not be below the TTL.
+    pub fn hold_at_most(mut self, time: Duration) -> Self {
+        self.renewal.at_most = Some(time);
+        self
+    }
+
+    /// Renews the lease for as long as the work gives a sign of life, [`Guard::touch`], at least this often, from 10 ms
+    /// on: when the work hangs, the lease runs out. The acquire is the first sign.
+    pub fn heartbeat(mut self, interval: Duration) -> Self {
+        self.renewal.heartbeat = Some(interval);
         self
     }
 
@@ -52,6 +96,20 @@ impl Lock {
     /// one try.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
+        self
+    }
+
+    /// Makes [`acquire`](Lock::acquire) ask every `interval`, `tries` times at most and within the
+    /// [`wait`](Lock::wait), instead of standing in the queue until it is woken. It puts load on the masters for as long
+    /// as it waits, and whoever polls may go without while those in the queue are served.
+    pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
+        self.polling = Some(Polling { interval, tries });
+        self
+    }
+
+    /// Ends an acquire that waits when `token` is cancelled, with [`Error::Cancelled`]. It leaves nothing behind.
+    pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
+        self.cancelled = Some(token);
         self
     }
 
@@ -96,8 +154,13 @@ impl Lock {
         self.acquire_within(Duration::ZERO).await
     }
 
-    /// Tries until the lock is granted or the [`wait`](Lock::wait) is over, pausing between the tries for up to a
-    /// tenth of a second. The last try is made when the wait ends, so it can take a per-master time-out longer.
+    /// Waits for the lock, for the [`wait`](Lock::wait) at most.
+    ///
+    /// Waiters of one client stand in line, in the order in which their acquires were first polled, and the first of
+    /// them has a place in a queue on every master. A release wakes the first in the queue; where wake-ups are lost, a
+    /// waiter asks again when the TTLs of the holder have run out. The order is a courtesy and not a promise:
+    /// a newcomer may get the lock while the first in the queue wakes up. The last try is made when the wait ends, so it
+    /// can take a per-master time-out longer.
     ///
     /// # Cancel safety
     ///
@@ -106,7 +169,8 @@ impl Lock {
     /// # Errors
     ///
     /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too few masters could
-    /// vote at the end, and the others of [`try_acquire`](Lock::try_acquire). With a wait of zero it is that.
+    /// vote at the end, [`Error::QueueFull`] when this client has too many waiters for this lock, [`Error::Cancelled`]
+    /// by a token, and the others of [`try_acquire`](Lock::try_acquire). With a wait of zero it is that.
     ///
     /// # Examples
     ///
@@ -125,12 +189,16 @@ impl Lock {
     }
 
     async fn acquire_within(&self, wait: Duration) -> Result<Guard, Error> {
+        let renewal = self.renewal.for_ttl(self.ttl)?;
         let request = Request {
             name: self.name.clone(),
             kind: &Reentrant,
             ttl: self.ttl,
             wait,
             owner: self.named_owner(),
+            renewal,
+            polling: self.polling,
+            cancelled: self.cancelled.clone(),
         };
         let grant = self.redlock.engine().acquire(request).await?;
         Ok(Guard::new(grant, self.redlock.clone()))
@@ -228,7 +296,7 @@ impl Lock {
 
 impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { redlock: _, name, ttl, wait, owner } = self;
+        let Self { redlock: _, name, ttl, wait, owner, .. } = self;
         f.debug_struct("Lock")
             .field("name", name)
             .field("ttl", ttl)

@@ -2,9 +2,10 @@
 //!
 //! On a master it is a HASH, owner -> hold count, with the lease as its PEXPIRE; see `scripts/lua/reentrant/`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
-use crate::coordinator::{Errand, Kind, Operation};
+use crate::coordinator::{Errand, Keys, Kind, Operation, Place};
 use crate::master::Script;
 
 macro_rules! script {
@@ -27,41 +28,59 @@ static INSPECT: Script = script!("inspect");
 /// The scripts that a connection loads when it is opened.
 pub(crate) static SCRIPTS: &[&Script] = &[&ACQUIRE, &EXTEND, &RELEASE, &INSPECT];
 
-/// What waiters are told on a full release. Its content has no meaning; Redisson sends the same.
-const RELEASED: &str = "0";
-
 /// The kind.
 #[derive(Debug)]
 pub(crate) struct Reentrant;
 
 impl Kind for Reentrant {
     fn acquire(&self, operation: &Operation<'_>) -> Errand {
-        leasing(&ACQUIRE, operation)
+        let Operation { keys, owner, count, ttl, round, before, place } = *operation;
+        let before = before.cloned().unwrap_or_else(nothing);
+        let [since, waited] = standing(place);
+        let args = [owner.clone(), text(count), milliseconds(ttl), text(round), before, since, waited];
+        Errand { script: &ACQUIRE, keys: lock_and_queue(keys), args: args.into() }
     }
 
     fn extend(&self, operation: &Operation<'_>) -> Errand {
-        leasing(&EXTEND, operation)
+        let Operation { keys, owner, count, ttl, round, .. } = *operation;
+        let args = [owner.clone(), text(count), milliseconds(ttl), text(round)];
+        Errand { script: &EXTEND, keys: [keys.lock.clone()].into(), args: args.into() }
     }
 
     fn release(&self, operation: &Operation<'_>) -> Errand {
-        let Operation { key, channel, owner, count, round, .. } = *operation;
-        let args = [owner.clone(), text(count), text(round), channel.clone(), RELEASED.into()];
-        Errand { script: &RELEASE, keys: [key.clone()].into(), args: args.into() }
+        let Operation { keys, owner, count, round, place, .. } = *operation;
+        let [since, waited] = standing(place);
+        let args = [owner.clone(), text(count), text(round), keys.wakes.clone(), since, waited];
+        Errand { script: &RELEASE, keys: lock_and_queue(keys), args: args.into() }
     }
 
-    fn inspect(&self, key: &Arc<str>) -> Errand {
-        Errand { script: &INSPECT, keys: [key.clone()].into(), args: [].into() }
+    fn inspect(&self, keys: &Keys) -> Errand {
+        Errand { script: &INSPECT, keys: [keys.lock.clone()].into(), args: [].into() }
     }
 }
 
-fn leasing(script: &'static Script, operation: &Operation<'_>) -> Errand {
-    let Operation { key, owner, count, ttl, round, .. } = *operation;
-    // A part of a millisecond counts as a whole one: the key outlives the lease, never the reverse.
-    let ttl = ttl.as_nanos().div_ceil(1_000_000);
-    let args = [owner.clone(), text(count), text(ttl), text(round)];
-    Errand { script, keys: [key.clone()].into(), args: args.into() }
+fn lock_and_queue(keys: &Keys) -> Arc<[Arc<str>]> {
+    [keys.lock.clone(), keys.queue.clone()].into()
+}
+
+/// Since when a waiter waits, and for how long, in microseconds.
+fn standing(place: Option<Place>) -> [Arc<str>; 2] {
+    match place {
+        Some(Place { since, waited }) => [text(since.as_micros()), text(waited.as_micros())],
+        None => [nothing(), nothing()],
+    }
+}
+
+/// A part of a millisecond counts as a whole one: the key outlives the lease, never the reverse.
+fn milliseconds(ttl: Duration) -> Arc<str> {
+    text(ttl.as_nanos().div_ceil(1_000_000))
 }
 
 fn text(number: impl ToString) -> Arc<str> {
     number.to_string().into()
+}
+
+fn nothing() -> Arc<str> {
+    static NOTHING: LazyLock<Arc<str>> = LazyLock::new(|| "".into());
+    NOTHING.clone()
 }

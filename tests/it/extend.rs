@@ -75,7 +75,7 @@ async fn an_extend_of_a_lock_that_most_masters_lost_tells_at_once() {
 async fn a_lease_that_is_over_is_not_extended() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
-    let guard = redlock.lock("l").ttl(ms(300)).try_acquire().await.unwrap();
+    let guard = redlock.lock("l").lease(ms(300)).try_acquire().await.unwrap();
     eventually(SOON, || if guard.is_valid() { Err("still valid") } else { Ok(()) }).await;
     assert!(matches!(guard.extend(ms(60_000)).await, Err(Error::Lost { .. })));
     assert!(!guard.is_valid());
@@ -86,7 +86,7 @@ async fn a_lease_that_is_over_is_not_extended() {
 async fn a_lease_ends_before_its_keys() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
-    let guard = redlock.lock("l").ttl(ms(1_000)).try_acquire().await.unwrap();
+    let guard = redlock.lock("l").lease(ms(1_000)).try_acquire().await.unwrap();
     while guard.is_valid() {
         let other = redlock.lock("l").try_acquire().await;
         assert!(!guard.is_valid() || other.is_err(), "a second grant while the first is valid");

@@ -159,7 +159,7 @@ async fn a_lease_that_lapsed_is_not_revived_by_the_next() {
     let masters = Masters::start(3);
     let redlock = crate::builder(&masters).timeout(ms(400)).build().unwrap();
     let lock = redlock.lock("l").owned_by(&redlock.owner());
-    let old = lock.clone().ttl(ms(500)).acquire().await.unwrap();
+    let old = lock.clone().lease(ms(500)).acquire().await.unwrap();
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
     let new = lock.clone().ttl(ms(30_000)).acquire().await.unwrap();
     assert!(!old.is_valid() && new.is_valid());

@@ -29,7 +29,7 @@ async fn releasing_more_than_is_held_is_an_error() {
 async fn releasing_a_lease_that_is_over_says_so_and_cleans_up() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
-    let guard = redlock.lock("l").ttl(ms(300)).try_acquire().await.unwrap();
+    let guard = redlock.lock("l").lease(ms(300)).try_acquire().await.unwrap();
     eventually(SOON, || if guard.is_valid() { Err("still valid") } else { Ok(()) }).await;
     let error = guard.release().await.unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
@@ -55,7 +55,7 @@ async fn a_release_that_a_majority_does_not_know_is_lost() {
 async fn a_release_never_touches_another_owners_lock() {
     let masters = Masters::start(1);
     let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
-    let old = redlock.lock("l").ttl(ms(300)).try_acquire().await.unwrap();
+    let old = redlock.lock("l").lease(ms(300)).try_acquire().await.unwrap();
     let new = redlock.lock("l").wait(ms(10_000)).acquire().await.unwrap(); // once the key has expired
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
     assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })));
@@ -194,12 +194,12 @@ async fn a_guard_of_a_lapsed_lease_has_lost_it_whatever_its_owner_did_since() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
     let lock = redlock.lock("l").owned_by(&redlock.owner());
-    let old = lock.clone().ttl(ms(300)).acquire().await.unwrap();
+    let old = lock.clone().lease(ms(300)).acquire().await.unwrap();
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
     lock.acquire().await.unwrap().release().await.unwrap();
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
 
-    let old = lock.clone().ttl(ms(300)).acquire().await.unwrap();
+    let old = lock.clone().lease(ms(300)).acquire().await.unwrap();
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
     let other = redlock.lock("l").wait(SOON).acquire().await.unwrap();
     assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })));
@@ -248,7 +248,7 @@ async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
     let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
     let mut guards = Vec::new();
     for i in 0..100 {
-        guards.push(redlock.lock(format!("l{i}")).ttl(ms(2_000)).acquire().await.unwrap());
+        guards.push(redlock.lock(format!("l{i}")).lease(ms(2_000)).acquire().await.unwrap());
     }
     masters[2].kill();
     drop(guards);

@@ -27,16 +27,16 @@ fn run(server: &RedisServer, script: &str, keys: &[&str], args: &[&str]) -> Vec<
     replies.into_iter().map(|reply| reply.into_iter().map(text).collect()).collect()
 }
 
-fn one(server: &RedisServer, script: &str, args: &[&str]) -> Vec<String> {
-    run(server, script, &["k"], args).remove(0)
+fn extend(server: &RedisServer, args: &[&str]) -> Vec<String> {
+    run(server, "extend", &["k"], args).remove(0)
 }
 
 fn acquire(server: &RedisServer, owner: &str, count: &str, ttl: &str, round: &str) -> Vec<String> {
-    one(server, "acquire", &[owner, count, ttl, round])
+    run(server, "acquire", &["k", "q"], &[owner, count, ttl, round, "", "", ""]).remove(0)
 }
 
 fn release(server: &RedisServer, owner: &str, count: &str, round: &str) -> Vec<String> {
-    one(server, "release", &[owner, count, round, "channel", "0"])
+    run(server, "release", &["k", "q"], &[owner, count, round, "wake:", "", ""]).remove(0)
 }
 
 fn ttl(server: &RedisServer) -> i64 {
@@ -73,7 +73,7 @@ fn what_comes_after_a_later_round_is_stale_and_writes_nothing() {
     acquire(&server, A, "2", "5000", "8");
     assert_eq!(acquire(&server, A, "1", "60000", "7"), ["stale", "8"]);
     assert_eq!(release(&server, A, "0", "7"), ["stale", "8"]);
-    assert_eq!(one(&server, "extend", &[A, "1", "60000", "7"]), ["stale", "8"]);
+    assert_eq!(extend(&server, &[A, "1", "60000", "7"]), ["stale", "8"]);
     assert_eq!(count(&server, A).as_deref(), Some("2"));
     assert!(ttl(&server) <= 5000);
     assert_eq!(release(&server, A, "0", "9"), ["granted"]);
@@ -83,20 +83,20 @@ fn what_comes_after_a_later_round_is_stale_and_writes_nothing() {
 fn a_ttl_is_never_shortened() {
     let server = RedisServer::start();
     acquire(&server, A, "1", "60000", "1");
-    assert_eq!(one(&server, "extend", &[A, "1", "1000", "2"]), ["granted"]);
+    assert_eq!(extend(&server, &[A, "1", "1000", "2"]), ["granted"]);
     assert_eq!(acquire(&server, A, "2", "1000", "3"), ["granted"]);
     assert!(ttl(&server) > 50_000);
-    assert_eq!(one(&server, "extend", &[A, "2", "90000", "4"]), ["granted"]);
+    assert_eq!(extend(&server, &[A, "2", "90000", "4"]), ["granted"]);
     assert!(ttl(&server) > 80_000);
 }
 
 #[test]
 fn an_extend_makes_no_lock_and_touches_no_other_owners() {
     let server = RedisServer::start();
-    assert_eq!(one(&server, "extend", &[A, "1", "5000", "1"]), ["absent"]);
+    assert_eq!(extend(&server, &[A, "1", "5000", "1"]), ["absent"]);
     assert!(server.keys().is_empty());
     acquire(&server, B, "1", "5000", "1");
-    assert_eq!(one(&server, "extend", &[A, "1", "90000", "2"])[..2], ["held", B]);
+    assert_eq!(extend(&server, &[A, "1", "90000", "2"])[..2], ["held", B]);
     assert!(ttl(&server) <= 5000);
 }
 
@@ -113,36 +113,112 @@ fn a_release_leaves_the_holds_that_remain_and_deletes_with_the_last() {
     assert!(server.keys().is_empty());
 }
 
+/// Takes a place in the queue, having waited for so many microseconds.
+fn stand(server: &RedisServer, owner: &str, before: &str, waited: &str) -> Vec<String> {
+    let time: Vec<u64> = server.command(&["TIME"]);
+    let since = time[0] * 1_000_000 + time[1] - waited.parse::<u64>().unwrap();
+    let args = [owner, "1", "5000", "1", before, &since.to_string(), waited];
+    run(server, "acquire", &["k", "q"], &args).remove(0)
+}
+
+fn queue(server: &RedisServer) -> Vec<String> {
+    server.command(&["ZRANGE", "q", "0", "-1"])
+}
+
+const C: &str = "00000000-0000-0000-0000-00000000000c:77";
+
 #[test]
-fn only_a_full_release_is_published() {
+fn only_a_full_release_wakes_and_only_the_first_whose_client_listens() {
     let server = RedisServer::start();
     let client = redis::Client::open(server.url()).unwrap();
     let mut connection = client.get_connection().unwrap();
     let mut subscriber = connection.as_pubsub();
-    subscriber.subscribe("channel").unwrap();
+    subscriber.subscribe("wake:00000000-0000-0000-0000-00000000000c").unwrap();
     subscriber.set_read_timeout(Some(crate::SOON)).unwrap();
+    let dead = "00000000-0000-0000-0000-00000000000d:5";
     acquire(&server, A, "2", "5000", "1");
+    stand(&server, C, "", "2000");
+    assert_eq!(stand(&server, dead, "", "3000")[4], "0", "it has waited for longer");
+    assert_eq!(stand(&server, B, "", "1000")[4], "2");
+    assert_eq!(queue(&server), [dead, C, B]);
     release(&server, A, "1", "2");
-    release(&server, B, "0", "2");
+    assert_eq!(queue(&server).len(), 3);
     release(&server, A, "0", "3");
-    let _: i64 = server.command(&["PUBLISH", "channel", "end"]);
-    let mut next = || subscriber.get_message().unwrap().get_payload::<String>().unwrap();
-    assert_eq!((next(), next()), ("0".to_owned(), "end".to_owned()));
+    assert_eq!(queue(&server), [B], "the dead one was skipped, and the next one woken");
+    let woken = subscriber.get_message().unwrap();
+    assert_eq!(woken.get_payload::<String>().unwrap(), "77");
+}
+
+#[test]
+fn a_place_is_taken_over_and_given_up() {
+    let server = RedisServer::start();
+    acquire(&server, A, "1", "5000", "1");
+    stand(&server, B, "", "2000");
+    stand(&server, C, B, "2000");
+    assert_eq!(queue(&server), [C], "the next attempt of one waiter takes over its place");
+    let life: i64 = server.command(&["PTTL", "q"]);
+    assert!((100_000..=120_000).contains(&life), "a queue expires: {life}");
+    release(&server, A, "0", "2"); // C's client is not there
+    stand(&server, C, "", "2000");
+    assert_eq!(server.keys(), ["k"], "a grant leaves no place");
+    stand(&server, B, "", "2000");
+    assert_eq!(release(&server, B, "0", "2")[0], "held");
+    assert!(queue(&server).is_empty(), "whoever leaves");
+    stand(&server, B, "", "2000");
+    acquire(&server, A, "1", "5000", "3");
+    run(&server, "acquire", &["k", "q"], &[A, "1", "5000", "3", B, "", ""]);
+    assert!(queue(&server).is_empty(), "the last attempt takes no place");
+}
+
+#[test]
+fn a_withdrawal_takes_a_place_and_wakes_nobody() {
+    let server = RedisServer::start();
+    acquire(&server, A, "1", "5000", "1");
+    stand(&server, B, "", "2000");
+    let args = [A, "0", "2", "wake:", "0", "1000"];
+    assert_eq!(run(&server, "release", &["k", "q"], &args).remove(0), ["granted"]);
+    assert_eq!(queue(&server), [B, A]);
+}
+
+/// Each master has the same order, whatever its own clock says; and a clock that is wrong buys no place ahead.
+#[test]
+fn the_order_is_by_the_waiters_own_time_within_a_band() {
+    let server = RedisServer::start();
+    acquire(&server, A, "1", "5000", "1");
+    let time: Vec<u64> = server.command(&["TIME"]);
+    let now = time[0] * 1_000_000 + time[1];
+    for (owner, since) in [(B, now - 3_600_000_000), (C, now - 300_000)] {
+        let args = [owner, "1", "5000", "1", "", &since.to_string(), "0"];
+        run(&server, "acquire", &["k", "q"], &args);
+    }
+    assert_eq!(queue(&server), [C, B]);
+    let score: String = server.command(&["ZSCORE", "q", C]);
+    assert_eq!(score.parse::<f64>().unwrap() as u64, now - 300_000, "as it said");
+}
+
+#[test]
+fn a_full_queue_gives_no_place() {
+    let server = RedisServer::start();
+    acquire(&server, A, "1", "5000", "1");
+    let members: Vec<String> = (0..1024).flat_map(|i| [i.to_string(), format!("{i}:1")]).collect();
+    let full: Vec<&str> = ["ZADD", "q"].into_iter().chain(members.iter().map(String::as_str)).collect();
+    let _: i64 = server.command(&full);
+    assert_eq!(stand(&server, B, "", "0")[4], "-1");
+    assert_eq!(queue(&server).len(), 1024);
 }
 
 #[test]
 fn one_call_carries_many_operations_and_each_has_its_own_reply() {
     let server = RedisServer::start();
     let _: () = server.command(&["SET", "string", "x"]);
-    run(&server, "acquire", &["theirs"], &[B, "1", "5000", "1"]);
-    let args: Vec<&str> = [A, "1", "5000", "1"].repeat(4);
-    let replies = run(&server, "acquire", &["one", "string", "theirs", "two"], &args);
+    run(&server, "acquire", &["theirs", "q"], &[B, "1", "5000", "1", "", "", ""]);
+    let keys = ["one", "q1", "string", "q2", "theirs", "q3", "two", "q4"];
+    let replies = run(&server, "acquire", &keys, &[A, "1", "5000", "1", "", "", ""].repeat(4));
     let words: Vec<&str> = replies.iter().map(|reply| reply[0].as_str()).collect();
     assert_eq!(words, ["granted", "refused", "held", "granted"]);
     assert!(replies[1][1].starts_with("WRONGTYPE"), "{:?}", replies[1]);
 
-    let args: Vec<&str> = [A, "0", "2", "channel", "0"].repeat(4);
-    let replies = run(&server, "release", &["one", "string", "theirs", "two"], &args);
+    let replies = run(&server, "release", &keys, &[A, "0", "2", "wake:", "", ""].repeat(4));
     let words: Vec<&str> = replies.iter().map(|reply| reply[0].as_str()).collect();
     assert_eq!(words, ["granted", "refused", "held", "granted"]);
 
@@ -194,7 +270,7 @@ fn a_replica_gives_no_vote_even_to_the_holder() {
     }
     for reply in [
         acquire(&replica, A, "1", "60000", "2"),
-        one(&replica, "extend", &[A, "1", "1000", "2"]),
+        extend(&replica, &[A, "1", "1000", "2"]),
         release(&replica, A, "1", "2"),
         release(&replica, A, "0", "2"),
     ] {

@@ -7,13 +7,29 @@
 --
 -- Replies, one array an operation:
 --   {'granted'}                        done, and written
---   {'held', owner, count, ttl}        another owner holds it; ttl in ms, -1 when the key never expires
+--   {'held', owner, count, ttl}        another owner holds it; ttl in ms, -1 when the key never expires. Where the asker
+--                                      was to have a place in the queue, a fifth says how many are ahead of it, or -1
+--                                      where it got none
 --   {'absent'}                         there is no such lock here
 --   {'stale', round}                   a later round of the same owner was here first; nothing was written
 --   {'refused', error}                 Redis's own words; nothing was written
 
+-- The queue is a ZSET beside the lock: the owners that wait for it, by the moment since when, in microseconds. Each is
+-- `{client uuid}:{number}`, and is woken by its number on its client's own channel. A place is taken by a refused acquire
+-- and given up by the next one of the same waiter, by a grant, by a release, or by being woken.
+
 -- A hash with more fields than this is not a lock: its fields are not listed.
 local MOST_FIELDS = 8
+
+-- Who comes when so many are waiting gets no place, and comes back by itself.
+local MOST_WAITING = 1024
+
+-- A queue that nobody was added to for so long (ms) is forgotten: twice the longest time between two looks of a waiter.
+local QUEUE_LIFE = 120000
+
+-- How far (us) the moment that a waiter names may lie from what this master makes of it. Within it all masters have the
+-- same order; beyond it, a waiter whose clock is wrong gains nothing.
+local BAND = 500000
 
 local function failed(reply)
   return type(reply) == 'table' and reply['err']
@@ -58,4 +74,29 @@ local function write(found, key, owner, count, ttl, round)
     if left >= ttl then return nil end
   end
   return failed(redis.pcall('PEXPIRE', key, ttl))
+end
+
+-- Gives `owner` a place in the queue, since `since` (its own wall clock, us), after it has waited for `waited` us. Answers
+-- how many are ahead of it, or -1 when it got none.
+local function stand(queue, owner, since, waited)
+  local time = redis.pcall('TIME')
+  local began = tonumber(time[1]) * 1000000 + tonumber(time[2]) - waited
+  if math.abs(since - began) > BAND then since = began end
+  local waiting = redis.pcall('ZCARD', queue)
+  if failed(waiting) or waiting >= MOST_WAITING then return -1 end
+  if failed(redis.pcall('ZADD', queue, string.format('%.0f', since), owner)) then return -1 end
+  redis.pcall('PEXPIRE', queue, QUEUE_LIFE)
+  return redis.pcall('ZRANK', queue, owner)
+end
+
+-- Wakes the first in the queue whose client hears it, and takes it and those before it, which are gone, off. A hint: its
+-- failure undoes nothing.
+local function wake(queue, wakes)
+  while true do
+    local first = redis.pcall('ZPOPMIN', queue)
+    if failed(first) or #first == 0 then return end
+    local client, number = string.match(first[1], '^(.*):(%d+)$')
+    local heard = client and redis.pcall('PUBLISH', wakes .. client, number) or 0
+    if failed(heard) or heard > 0 then return end
+  end
 end

@@ -1,0 +1,177 @@
+//! The watchdog: looks after every lease of a client on one schedule, renews those that are due together, and tells the
+//! guards of those that are lost before they are over.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::Coordinator;
+use super::extend::{Extension, Hearing};
+use super::hold::{Hold, Lease};
+use crate::clock::Moment;
+use crate::error::{Error, Loss};
+use crate::renewal::{Course, Renewal, Schedule, Step};
+
+/// How many leases one call to a master renews, at most. Each costs the master some five microseconds, in which it
+/// serves nobody else.
+const TOGETHER: usize = 32;
+
+/// When to look again at a lease whose hold is busy: something else is under way that will not take long.
+const BUSY: Duration = Duration::from_millis(2);
+
+impl Coordinator {
+    /// A lease begins.
+    pub(super) fn begin_lease(&self, hold: &Arc<Hold>, course: Course) -> u64 {
+        self.change(hold, |lease| {
+            let before = lease.begin(course);
+            (lease.generation, before)
+        })
+    }
+
+    /// The lease goes on for `ttl` after `sent`, or as long as it did if that is later. One that was not to be renewed
+    /// may be from here on.
+    pub(super) fn prolong(
+        &self,
+        hold: &Arc<Hold>,
+        sent: Moment,
+        ttl: Duration,
+        renewal: Option<Renewal>,
+    ) -> u64 {
+        self.change(hold, |lease| {
+            lease.course.prolong(sent, ttl);
+            if let (None, Some(renewal)) = (lease.course.renewal, renewal) {
+                lease.course.renewal = Some(renewal);
+                lease.course.due = sent + renewal.interval;
+            }
+            (lease.generation, None)
+        })
+    }
+
+    /// The lease is over: released, or lost for certain.
+    pub(super) fn end_lease(&self, hold: &Arc<Hold>) {
+        self.change(hold, |lease| ((), lease.end()));
+    }
+
+    /// The lease is no more, and its guards have lost it, whatever comes next.
+    pub(super) fn supersede(&self, hold: &Arc<Hold>) {
+        self.change(hold, |lease| ((), lease.begin(Course::default())));
+    }
+
+    /// The lease is lost, though it may not be over yet.
+    pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss) {
+        self.change(hold, |lease| ((), lease.lose(cause)));
+    }
+
+    /// Changes a lease, puts it on the schedule where it belongs now, and tells whoever has to know.
+    fn change<T>(
+        &self,
+        hold: &Arc<Hold>,
+        change: impl FnOnce(&mut Lease) -> (T, Option<tokio_util::sync::CancellationToken>),
+    ) -> T {
+        let mut lease = hold.lease();
+        if let Some(entry) = lease.entry.take() {
+            self.schedule.remove(entry);
+        }
+        let (value, token) = change(&mut lease);
+        self.put_on_schedule(hold, &mut lease);
+        drop(lease);
+        if let Some(token) = token {
+            token.cancel(); // unlocked: it wakes others
+        }
+        value
+    }
+
+    fn put_on_schedule(&self, hold: &Arc<Hold>, lease: &mut Lease) {
+        if lease.lost.is_some() || lease.course.deadline == Moment::default() {
+            return;
+        }
+        let now = self.clock.now();
+        let at = match lease.course.step(now) {
+            Step::Wait(at) => at,
+            Step::Renew(_) | Step::GiveUp(_) => now,
+        };
+        lease.entry = Some(self.schedule.put(at, hold.clone()));
+    }
+
+    /// Looks after the leases until the client is gone.
+    pub(super) async fn watch(engine: Weak<Self>, schedule: Arc<Schedule<Arc<Hold>>>) {
+        while let Some(due) = schedule.due(TOGETHER).await {
+            let Some(engine) = engine.upgrade() else { return };
+            engine.look_after(due);
+        }
+    }
+
+    fn look_after(self: &Arc<Self>, due: Vec<Arc<Hold>>) {
+        let mut batches: BTreeMap<Duration, Vec<Extension>> = BTreeMap::new();
+        for hold in due {
+            if let Some(extension) = self.look_at(hold) {
+                // A trimmed TTL may be too short for the time-out that was set.
+                let ttl = extension.ttl;
+                let timeout = self.settings.timeout_for(ttl).unwrap_or(ttl / 2);
+                batches.entry(timeout).or_default().push(extension);
+            }
+        }
+        for (timeout, batch) in batches {
+            let engine = self.clone();
+            self.spawn(async move { engine.renew(batch, timeout).await });
+        }
+    }
+
+    /// Does what is due about one lease, but for its renewal, which it answers.
+    fn look_at(&self, hold: Arc<Hold>) -> Option<Extension> {
+        let now = self.clock.now();
+        let mut lease = hold.lease();
+        // It may have been put on the schedule again, or be over, since it was taken off.
+        if let Some(entry) = lease.entry.take() {
+            self.schedule.remove(entry);
+        }
+        if lease.lost.is_some() || lease.course.deadline == Moment::default() {
+            return None;
+        }
+        let generation = lease.generation;
+        let (next, renewal, token) = match lease.course.step(now) {
+            Step::Wait(at) => (Some(at), None, None),
+            Step::GiveUp(cause) => (None, None, lease.lose(cause)),
+            Step::Renew(ttl) => match hold.turn.clone().try_lock_owned() {
+                // It is looked at again when it has to be given up, should the renewal take that long.
+                Ok(count) => (Some(lease.course.given_up()), Some((ttl, count)), None),
+                Err(_) => (Some((now + BUSY).min(lease.course.given_up())), None, None),
+            },
+        };
+        lease.entry = next.map(|at| self.schedule.put(at, hold.clone()));
+        drop(lease);
+        if let Some(token) = token {
+            token.cancel(); // unlocked: it wakes others
+        }
+        let (ttl, count) = renewal?;
+        Some(Extension { hold, generation, ttl, count })
+    }
+
+    async fn renew(&self, batch: Vec<Extension>, timeout: Duration) {
+        let holds: Vec<_> = batch.iter().map(|one| (one.hold.clone(), one.generation)).collect();
+        let ends = self.extend_together(batch, timeout, Hearing::Full).await;
+        for ((hold, generation), end) in holds.into_iter().zip(ends) {
+            self.renewed(&hold, generation, end);
+        }
+    }
+
+    fn renewed(&self, hold: &Arc<Hold>, generation: u64, end: Result<Moment, Error>) {
+        let name = &*hold.name;
+        self.change(hold, |lease| {
+            if lease.generation == generation {
+                match end {
+                    Ok(sent) => {
+                        lease.course.succeeded(sent);
+                        lease.trouble = None;
+                    }
+                    Err(error) => {
+                        tracing::debug!(name, %error, "a lease was not renewed");
+                        lease.course.failed(self.clock.now());
+                        lease.trouble = Some(error);
+                    }
+                }
+            }
+            ((), None)
+        });
+    }
+}

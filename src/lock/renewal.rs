@@ -1,0 +1,39 @@
+//! What a user says about renewal.
+
+use std::time::Duration;
+
+use crate::error::Invalid;
+use crate::renewal::Renewal;
+
+/// The options as they were given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RenewalOptions {
+    /// The lease is not renewed at all.
+    pub(super) fixed: bool,
+    pub(super) interval: Option<Duration>,
+    pub(super) at_most: Option<Duration>,
+    pub(super) times: Option<u32>,
+    pub(super) heartbeat: Option<Duration>,
+}
+
+impl RenewalOptions {
+    /// How a lease of `ttl` is renewed, if it is.
+    pub(super) fn for_ttl(&self, ttl: Duration) -> Result<Option<Renewal>, Invalid> {
+        let Self { fixed, interval, at_most, times, heartbeat } = *self;
+        let given = [
+            ("renew_every", interval.is_some()),
+            ("hold_at_most", at_most.is_some()),
+            ("renew_at_most", times.is_some()),
+            ("heartbeat", heartbeat.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) if fixed => Err(Invalid::FixedLease { option }),
+            _ if fixed => Ok(None),
+            _ => {
+                let usual = Renewal::every_third_of(ttl);
+                let interval = interval.unwrap_or(usual.interval);
+                Ok(Some(Renewal { ttl, interval, at_most, times, heartbeat }))
+            }
+        }
+    }
+}

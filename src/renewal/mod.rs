@@ -1,0 +1,188 @@
+//! How leases are kept: when to renew one, when to give it up, and the one schedule that all leases of a client are on.
+//!
+//! The rules are pure; `coordinator/watchdog.rs` carries them out.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::config::MIN_TTL;
+use crate::error::{Invalid, Loss};
+use crate::lease;
+
+mod schedule;
+
+pub(crate) use schedule::{Entry, Schedule};
+
+/// How long before its end a lease that nobody renews any more is given up, at most: time enough to stop what it
+/// protects, on a machine that is busy.
+const LONGEST_NOTICE: Duration = Duration::from_secs(1);
+
+/// How a lease is renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Renewal {
+    /// What each renewal asks for.
+    pub(crate) ttl: Duration,
+    /// From one renewal to the next.
+    pub(crate) interval: Duration,
+    /// The longest time from the first round to the end of the last lease.
+    pub(crate) at_most: Option<Duration>,
+    /// The most renewals.
+    pub(crate) times: Option<u32>,
+    /// The longest time between two signs of life of the work.
+    pub(crate) heartbeat: Option<Duration>,
+}
+
+impl Renewal {
+    /// Renewal at a third of the TTL, as Redisson's watchdog does it: two more tries fit before the lease ends.
+    pub(crate) fn every_third_of(ttl: Duration) -> Self {
+        Self { ttl, interval: ttl / 3, at_most: None, times: None, heartbeat: None }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        let Self { ttl, interval, at_most, heartbeat, .. } = *self;
+        let longest = ttl * 2 / 3;
+        if interval.is_zero() || interval > longest {
+            return Err(Invalid::RenewalInterval { interval, max: longest, ttl });
+        }
+        if let Some(cap) = at_most.filter(|cap| *cap < ttl) {
+            return Err(Invalid::HoldCap { cap, ttl });
+        }
+        if let Some(heartbeat) = heartbeat.filter(|heartbeat| *heartbeat < MIN_TTL) {
+            return Err(Invalid::Heartbeat { heartbeat, min: MIN_TTL });
+        }
+        Ok(())
+    }
+
+    /// What a renewal that a cap shortens must gain to be worth a round.
+    fn least_gain(&self) -> Duration {
+        self.ttl / 20
+    }
+
+    /// How long after a renewal that failed to try again.
+    fn retry(&self) -> Duration {
+        self.interval / 6
+    }
+}
+
+/// How far a lease has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Course {
+    /// When its first round was sent.
+    pub(crate) began: Moment,
+    /// When it ends, and the TTL of the round that says so.
+    pub(crate) deadline: Moment,
+    pub(crate) ttl: Duration,
+    pub(crate) renewal: Option<Renewal>,
+    /// How often it was renewed.
+    pub(crate) renewed: u32,
+    /// When the next renewal is due.
+    pub(crate) due: Moment,
+    /// The last sign of life of the work.
+    pub(crate) touched: Moment,
+}
+
+/// What there is to do about a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing, until then.
+    Wait(Moment),
+    /// Renew it, for so long.
+    Renew(Duration),
+    /// Tell that it is lost: it ends soon, and nothing will renew it in time.
+    GiveUp(Loss),
+}
+
+impl Course {
+    /// A lease begins, with a round that was sent then.
+    pub(crate) fn new(sent: Moment, ttl: Duration, renewal: Option<Renewal>) -> Self {
+        let due = sent + renewal.map_or(ttl, |renewal| renewal.interval);
+        Self {
+            began: sent,
+            deadline: lease::deadline(sent, ttl),
+            ttl,
+            renewal,
+            renewed: 0,
+            due,
+            touched: sent,
+        }
+    }
+
+    /// What there is to do at this moment.
+    pub(crate) fn step(&self, now: Moment) -> Step {
+        let given_up = self.given_up();
+        if now >= given_up {
+            return Step::GiveUp(self.cause(now));
+        }
+        match self.next_renewal(now) {
+            Some((at, ttl)) if at <= now => Step::Renew(ttl),
+            Some((at, _)) => Step::Wait(at.min(given_up)),
+            None => Step::Wait(given_up),
+        }
+    }
+
+    /// When it is told to be lost unless it is renewed before.
+    pub(crate) fn given_up(&self) -> Moment {
+        self.deadline - (self.ttl / 20).min(LONGEST_NOTICE)
+    }
+
+    /// A round that was sent then has granted `ttl`.
+    pub(crate) fn prolong(&mut self, sent: Moment, ttl: Duration) {
+        let deadline = lease::deadline(sent, ttl);
+        if deadline > self.deadline {
+            (self.deadline, self.ttl) = (deadline, ttl);
+        }
+    }
+
+    /// A renewal that was sent then has succeeded.
+    pub(crate) fn succeeded(&mut self, sent: Moment) {
+        self.renewed += 1;
+        self.due = sent + self.renewal.map_or(self.ttl, |renewal| renewal.interval);
+    }
+
+    /// A renewal failed: the next try is due soon.
+    pub(crate) fn failed(&mut self, now: Moment) {
+        self.due = now + self.renewal.map_or(self.ttl, |renewal| renewal.retry());
+    }
+
+    /// When to renew it next and for how long; never where a cap is reached.
+    fn next_renewal(&self, now: Moment) -> Option<(Moment, Duration)> {
+        let renewal = self.renewal?;
+        if renewal.times.is_some_and(|times| self.renewed >= times) {
+            return None;
+        }
+        let at = match renewal.heartbeat {
+            Some(heartbeat) if self.is_silent(now, heartbeat) => now.max(self.due) + renewal.retry(),
+            _ => self.due,
+        };
+        self.room(&renewal, now.max(at)).map(|ttl| (at, ttl))
+    }
+
+    /// What a renewal that is sent then may ask for, if the cap leaves room for one that makes a difference.
+    fn room(&self, renewal: &Renewal, sent: Moment) -> Option<Duration> {
+        let room = renewal.at_most.map(|cap| (self.began + cap).since(sent));
+        let ttl = renewal.ttl.min(room.unwrap_or(renewal.ttl));
+        let longer = || ttl >= MIN_TTL && lease::deadline(sent, ttl) > self.deadline + renewal.least_gain();
+        (ttl == renewal.ttl || longer()).then_some(ttl)
+    }
+
+    fn is_silent(&self, now: Moment, heartbeat: Duration) -> bool {
+        now.since(self.touched) > heartbeat
+    }
+
+    /// Why nothing renewed it.
+    fn cause(&self, now: Moment) -> Loss {
+        let Some(renewal) = self.renewal else { return Loss::Expired };
+        let capped = renewal.times.is_some_and(|times| self.renewed >= times)
+            || renewal.at_most.is_some_and(|cap| {
+                self.began + cap <= self.deadline + renewal.least_gain() + lease::drift(renewal.ttl)
+            });
+        match renewal.heartbeat {
+            Some(heartbeat) if self.is_silent(now, heartbeat) => Loss::Silent,
+            _ if capped => Loss::Capped,
+            _ => Loss::Expired,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! The schedule: what to look at next, by the clock that leases are measured with.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::{Clock, Moment};
+
+/// The longest sleep. Timers stand still while the machine is suspended, and leases do not: so soon after it they are
+/// looked at.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// Things to look at, each at its moment.
+#[derive(Debug)]
+pub(crate) struct Schedule<T> {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State<T>>,
+    /// Told when something is to be looked at before the sleep ends, or the schedule is closed.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    entries: BTreeMap<Entry, T>,
+    numbers: u64,
+    /// When the sleep ends that is under way: at no time while there is nothing to wait for.
+    wakes_at: Option<Moment>,
+    closed: bool,
+}
+
+/// Where something is on the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    at: Moment,
+    number: u64,
+}
+
+impl<T> Schedule<T> {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+        let state = State { entries: BTreeMap::new(), numbers: 0, wakes_at: None, closed: false };
+        Arc::new(Self { clock, state: Mutex::new(state), changed: Notify::new() })
+    }
+
+    /// Puts `thing` on the schedule.
+    pub(crate) fn put(&self, at: Moment, thing: T) -> Entry {
+        let mut state = self.lock();
+        state.numbers += 1;
+        let entry = Entry { at, number: state.numbers };
+        state.entries.insert(entry, thing);
+        if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+            self.changed.notify_one();
+        }
+        entry
+    }
+
+    /// Takes something off the schedule, if it is still there.
+    pub(crate) fn remove(&self, entry: Entry) {
+        self.lock().entries.remove(&entry);
+    }
+
+    /// Waits for something to look at, and takes it off: `most` things at once. `None` when the schedule was closed.
+    pub(crate) async fn due(&self, most: usize) -> Option<Vec<T>> {
+        loop {
+            let sleep = {
+                let mut state = self.lock();
+                if state.closed {
+                    return None;
+                }
+                let now = self.clock.now();
+                let due = state.take_due(now, most);
+                if !due.is_empty() {
+                    return Some(due);
+                }
+                let next = state.entries.first_key_value().map(|(entry, _)| entry.at);
+                let sleep = next.map(|at| at.since(now).min(LONGEST_SLEEP));
+                state.wakes_at = sleep.map(|sleep| now + sleep);
+                sleep
+            };
+            match sleep {
+                Some(sleep) => {
+                    let _ = tokio::time::timeout(sleep, self.changed.notified()).await;
+                }
+                None => self.changed.notified().await,
+            }
+        }
+    }
+
+    /// Ends the waiting.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> State<T> {
+    fn take_due(&mut self, now: Moment, most: usize) -> Vec<T> {
+        let mut due = Vec::new();
+        while due.len() < most
+            && let Some(first) = self.entries.first_entry()
+            && first.key().at <= now
+        {
+            due.push(first.remove());
+        }
+        due
+    }
+}

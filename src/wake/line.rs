@@ -1,0 +1,143 @@
+//! The local queue: waiters of one name in one process stand in line, and only the first of them asks the masters.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::Holder;
+use crate::vote::Vote;
+
+/// The lines of a client, by the lock's name.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    limit: usize,
+    lines: Mutex<HashMap<Arc<str>, Line>>,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// One permit: whoever has it is first. Tokio's semaphore gives it in the order of asking, and a waiter that goes
+    /// away costs nobody their place.
+    first: Arc<Semaphore>,
+    length: usize,
+    last: Option<Denial>,
+}
+
+/// Who had the lock when the first in line last asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Denial {
+    pub(crate) holder: Holder,
+    pub(crate) votes: Arc<[Vote]>,
+}
+
+impl Lines {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, lines: Mutex::default() })
+    }
+
+    /// Joins the end of the line for `name`; `Err` is the limit, where it is as long as that.
+    pub(crate) fn join(self: &Arc<Self>, name: &Arc<str>) -> Result<Spot, usize> {
+        let mut lines = self.lock();
+        let line = lines.entry(name.clone()).or_insert_with(|| Line {
+            first: Arc::new(Semaphore::new(1)),
+            length: 0,
+            last: None,
+        });
+        if line.length >= self.limit {
+            return Err(self.limit);
+        }
+        line.length += 1;
+        let first = line.first.clone();
+        Ok(Spot { lines: self.clone(), name: name.clone(), first, permit: None })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place in a line. Dropping it leaves the line, and lets the next one be first.
+#[derive(Debug)]
+pub(crate) struct Spot {
+    lines: Arc<Lines>,
+    name: Arc<str>,
+    first: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Spot {
+    /// Waits until this is the first in line. The order is that of the first polls.
+    pub(crate) async fn is_first(&mut self) {
+        let permit = self.first.clone().acquire_owned().await;
+        self.permit = Some(permit.expect("the semaphore is never closed"));
+    }
+
+    /// Tells the rest of the line who has the lock.
+    pub(crate) fn note(&self, denial: Denial) {
+        if let Some(line) = self.lines.lock().get_mut(&self.name) {
+            line.last = Some(denial);
+        }
+    }
+
+    /// Who had the lock when the first in line last asked.
+    pub(crate) fn last(&self) -> Option<Denial> {
+        self.lines.lock().get(&self.name).and_then(|line| line.last.clone())
+    }
+}
+
+impl Drop for Spot {
+    fn drop(&mut self) {
+        let mut lines = self.lines.lock();
+        let Some(line) = lines.get_mut(&self.name) else { return };
+        line.length -= 1;
+        if line.length == 0 {
+            lines.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn the_line_is_first_in_first_out_and_whoever_leaves_costs_nobody_a_place() {
+        let lines = Lines::new(10);
+        let name = Arc::from("l");
+        let mut spots: Vec<_> = (0..4).map(|_| Some(lines.join(&name).unwrap())).collect();
+        let standing = |spot: Option<Spot>| {
+            let mut spot = spot.unwrap();
+            Box::pin(async move {
+                spot.is_first().await;
+                spot
+            })
+        };
+        let mut last = standing(spots.pop().unwrap());
+        let mut gone = standing(spots.pop().unwrap());
+        let mut second = standing(spots.pop().unwrap());
+        let first = standing(spots.pop().unwrap()).now_or_never().expect("it is first");
+        for waiter in [&mut second, &mut gone, &mut last] {
+            assert!(waiter.now_or_never().is_none());
+        }
+        drop(gone);
+        drop(first);
+        assert!((&mut last).now_or_never().is_none(), "it is not its turn");
+        drop(second.now_or_never().expect("it is first now"));
+        drop(last.now_or_never().expect("whoever left cost it nothing"));
+        assert!(lines.lock().is_empty(), "nothing is left");
+    }
+
+    #[test]
+    fn a_full_line_says_its_limit() {
+        let lines = Lines::new(2);
+        let name = Arc::from("l");
+        let spots = [lines.join(&name).unwrap(), lines.join(&name).unwrap()];
+        assert_eq!(lines.join(&name).unwrap_err(), 2);
+        assert!(lines.join(&Arc::from("other")).is_ok());
+        drop(spots);
+        assert!(lines.join(&name).is_ok());
+    }
+}

@@ -1,0 +1,226 @@
+//! Wake-ups: a client listens on one channel of every master while anybody waits, and rings whoever it hears called.
+//!
+//! What is heard is a hint. A waiter asks the masters whatever it has heard, and comes back after a while if it hears
+//! nothing; what was missed is made good by asking again once a quorum can be heard again.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::master::{Ear, Heard, Master};
+
+mod line;
+
+pub(crate) use line::{Denial, Lines, Spot};
+
+/// How long to listen on when nobody waits any more: whoever works with a contended lock is back soon.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// How long the first master to call a waiter is ahead of the others, at most: then the waiter asks though no quorum
+/// has called it. A release reaches its masters within a round trip.
+const GRACE: Duration = Duration::from_millis(5);
+
+/// Where one client's wake-ups arrive.
+pub(crate) struct Switchboard {
+    masters: Vec<Arc<dyn Master>>,
+    channel: Arc<str>,
+    quorum: u32,
+    runtime: Handle,
+    /// Told when the last waiter has left.
+    idle: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The masters that are heard, by their place.
+    heard: u16,
+    /// By the number that a master calls. A named owner may wait for several locks, under one number.
+    bells: HashMap<u64, Vec<Arc<watch::Sender<Signals>>>>,
+    waiters: usize,
+    /// Ends the listening that is under way.
+    stop: Option<CancellationToken>,
+}
+
+/// What a waiter was told since its bell was hung.
+#[derive(Clone, Copy, Debug, Default)]
+struct Signals {
+    /// The masters that have called it, by their place.
+    calls: u16,
+    /// The masters whose call it may have missed.
+    missed: u16,
+    /// Calls may have been missed on too many masters, and would be heard now.
+    again: bool,
+}
+
+impl Switchboard {
+    pub(crate) fn new(
+        masters: Vec<Arc<dyn Master>>,
+        channel: Arc<str>,
+        quorum: usize,
+        runtime: Handle,
+    ) -> Arc<Self> {
+        let quorum = u32::try_from(quorum).expect("there are few masters");
+        Arc::new(Self { masters, channel, quorum, runtime, idle: Notify::new(), state: Default::default() })
+    }
+
+    /// Whether a quorum of the masters is heard.
+    pub(crate) fn hears(&self) -> bool {
+        self.lock().heard.count_ones() >= self.quorum
+    }
+
+    /// Somebody waits, for as long as this lives: the client listens.
+    pub(crate) fn attend(self: &Arc<Self>) -> Presence {
+        let mut state = self.lock();
+        state.waiters += 1;
+        if state.stop.is_none() {
+            let stop = CancellationToken::new();
+            state.stop = Some(stop.clone());
+            for place in 0..self.masters.len() {
+                let listening = self.masters[place].listen(self.channel.clone(), self.ear(place));
+                self.runtime.spawn(stop.clone().run_until_cancelled_owned(listening));
+            }
+            let board = self.clone();
+            self.runtime.spawn(stop.run_until_cancelled_owned(async move { board.end_when_idle().await }));
+        }
+        Presence { board: self.clone() }
+    }
+
+    /// A bell for whoever waits under `number`, hung before the masters are asked.
+    pub(crate) fn bell(self: &Arc<Self>, number: u64) -> Bell {
+        let mut state = self.lock();
+        let signals = Signals { missed: !state.heard, ..Signals::default() };
+        let signals = Arc::new(watch::Sender::new(signals));
+        state.bells.entry(number).or_default().push(signals.clone());
+        Bell { board: self.clone(), number, signals }
+    }
+
+    /// Stops listening, for good if nobody waits.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.heard = 0;
+        if let Some(stop) = state.stop.take() {
+            stop.cancel();
+        }
+    }
+
+    async fn end_when_idle(&self) {
+        loop {
+            self.idle.notified().await;
+            tokio::time::sleep(LINGER).await;
+            let waiters = self.lock().waiters;
+            if waiters == 0 {
+                return self.close();
+            }
+        }
+    }
+
+    fn ear(self: &Arc<Self>, place: usize) -> Ear {
+        let board = Arc::downgrade(self);
+        let bit = 1 << place;
+        Arc::new(move |heard| {
+            let Some(board) = board.upgrade() else { return };
+            match heard {
+                Heard::Message(number) => board.call(bit, &number),
+                Heard::Listening => board.hears_again(bit),
+                Heard::Deaf => board.is_deaf(bit),
+            }
+        })
+    }
+
+    fn call(&self, bit: u16, number: &str) {
+        let state = self.lock();
+        let Some(bells) = number.parse().ok().and_then(|number: u64| state.bells.get(&number)) else {
+            return;
+        };
+        for bell in bells {
+            bell.send_modify(|signals| signals.calls |= bit);
+        }
+    }
+
+    fn hears_again(&self, bit: u16) {
+        let mut state = self.lock();
+        state.heard |= bit;
+        let heard = state.heard;
+        if heard.count_ones() < self.quorum {
+            return;
+        }
+        for bell in state.bells.values().flatten() {
+            // The masters that it heard all the time, and those that it would hear now.
+            bell.send_if_modified(|signals| {
+                signals.again |= (heard & !signals.missed).count_ones() < self.quorum;
+                signals.again
+            });
+        }
+    }
+
+    fn is_deaf(&self, bit: u16) {
+        let mut state = self.lock();
+        state.heard &= !bit;
+        for bell in state.bells.values().flatten() {
+            bell.send_modify(|signals| signals.missed |= bit);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A waiter that makes the client listen.
+pub(crate) struct Presence {
+    board: Arc<Switchboard>,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let mut state = self.board.lock();
+        state.waiters -= 1;
+        if state.waiters == 0 {
+            self.board.idle.notify_one();
+        }
+    }
+}
+
+/// What one waiter is rung by.
+pub(crate) struct Bell {
+    board: Arc<Switchboard>,
+    number: u64,
+    signals: Arc<watch::Sender<Signals>>,
+}
+
+impl Bell {
+    /// Resolves when a quorum of the masters has called, or calls may have been missed.
+    pub(crate) async fn rung_by_quorum(&self) {
+        let quorum = self.board.quorum;
+        self.until(|signals| signals.again || signals.calls.count_ones() >= quorum).await;
+    }
+
+    /// The same, or some time after the first call.
+    pub(crate) async fn rung(&self) {
+        self.until(|signals| signals.again || signals.calls != 0).await;
+        let _ = tokio::time::timeout(GRACE, self.rung_by_quorum()).await;
+    }
+
+    async fn until(&self, wanted: impl Fn(&Signals) -> bool) {
+        // The sender is ours, so this cannot fail.
+        let _ = self.signals.subscribe().wait_for(|signals| wanted(signals)).await;
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        let mut state = self.board.lock();
+        if let Entry::Occupied(mut bells) = state.bells.entry(self.number) {
+            bells.get_mut().retain(|bell| !Arc::ptr_eq(bell, &self.signals));
+            if bells.get().is_empty() {
+                bells.remove();
+            }
+        }
+    }
+}
