@@ -46,6 +46,7 @@ mod master;
 mod owner;
 mod random;
 mod renewal;
+mod token;
 mod vote;
 mod wake;
 
@@ -55,6 +56,7 @@ pub use clock::Moment;
 pub use error::{Error, Holder, Invalid, Loss};
 pub use lock::{Guard, Inspection, Lock};
 pub use owner::Owner;
+pub use token::Token;
 pub use vote::{Outcome, Refusal, Silence, Vote};
 
 /// What a simulator or a test replaces: time, randomness and the masters.

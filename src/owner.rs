@@ -28,6 +28,15 @@ impl Owner {
         Self { client, number }
     }
 
+    /// An owner that no guard ever has: clients number theirs from 1.
+    pub(crate) fn of_nobody(unique: Uuid) -> Self {
+        Self { client: unique, number: 0 }
+    }
+
+    pub(crate) fn is_nobody(&self) -> bool {
+        self.number == 0
+    }
+
     pub(crate) fn client(&self) -> Uuid {
         self.client
     }

@@ -87,7 +87,14 @@ impl Coordinator {
         answers
     }
 
-    fn tell(&self, place: usize, errand: &Errand, keys_end: Moment, effort: Option<Effort>) -> Answer {
+    /// Tells one master, with this effort. The answer is the first that it gives.
+    pub(super) fn tell(
+        &self,
+        place: usize,
+        errand: &Errand,
+        keys_end: Moment,
+        effort: Option<Effort>,
+    ) -> Answer {
         let Some(effort) = effort else {
             return async { Outcome::Unreachable("there is nothing to undo".into()) }.boxed();
         };

@@ -10,6 +10,7 @@ use super::hold::Hold;
 use crate::clock::Moment;
 use crate::error::Error;
 use crate::owner::Owner;
+use crate::token::Token;
 use crate::vote::Vote;
 
 /// One hold of one lease.
@@ -33,6 +34,14 @@ impl Grant {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.hold.name
+    }
+
+    pub(super) fn hold(&self) -> &Arc<Hold> {
+        &self.hold
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
     }
 
     pub(crate) fn owner(&self) -> Owner {
@@ -76,6 +85,11 @@ impl Grant {
 
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<(), Error> {
         self.engine.extend(&self.hold, self.generation, ttl).await
+    }
+
+    /// Makes a token of it. It is spent then; where that fails, it is as it was.
+    pub(crate) async fn hand_over(&self) -> Result<Token, Error> {
+        self.engine.hand_over(&self.hold, self.generation).await
     }
 
     /// Releases, and says how it went. Dropping the future before it was polled leaves the release to the grant's own

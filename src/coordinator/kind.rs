@@ -72,5 +72,7 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     fn acquire(&self, operation: &Operation<'_>) -> Errand;
     fn extend(&self, operation: &Operation<'_>) -> Errand;
     fn release(&self, operation: &Operation<'_>) -> Errand;
+    /// Gives the lock from the owner `from` to the operation's owner.
+    fn transfer(&self, operation: &Operation<'_>, from: &Arc<str>) -> Errand;
     fn inspect(&self, keys: &Keys) -> Errand;
 }

@@ -33,6 +33,7 @@ mod attempt;
 mod clean_up;
 mod extend;
 mod grant;
+mod hand_over;
 mod hold;
 mod inspect;
 mod kind;
@@ -46,6 +47,7 @@ mod watchdog;
 
 pub(crate) use acquire::{Polling, Request};
 pub(crate) use grant::Grant;
+pub(crate) use hand_over::Adoption;
 pub(crate) use kind::{Errand, Keys, Kind, Operation, Place};
 pub(crate) use quorum::quorum;
 pub(crate) use verdict::holder;
@@ -84,10 +86,7 @@ impl Coordinator {
         settings: Settings,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
-        let client = uuid::Builder::from_random_bytes(
-            (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_ne_bytes(),
-        );
-        let client = client.into_uuid();
+        let client = fresh_uuid(&*random);
         let wake_prefix = settings.wakes();
         let channel = format!("{wake_prefix}{}", client.hyphenated()).into();
         let wakes = Switchboard::new(masters.clone(), channel, quorum(masters.len()), runtime.clone());
@@ -125,6 +124,15 @@ impl Coordinator {
     fn keys(&self, name: &str) -> Keys {
         let (lock, queue) = (self.settings.key(name), self.settings.queue(name));
         Keys { lock, queue, wakes: self.wake_prefix.clone() }
+    }
+
+    /// What tells these masters, and this key prefix, from others.
+    fn fingerprint(&self) -> String {
+        let mut words: Vec<&str> = self.masters.iter().map(|master| &**master.name()).collect();
+        words.sort_unstable();
+        words.push(&self.settings.prefix);
+        let digest = sha1_smol::Sha1::from(words.join("\n")).digest().to_string();
+        digest[..16].to_owned()
     }
 
     /// An owner that was never given out before.
@@ -183,6 +191,11 @@ impl Coordinator {
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
+}
+
+fn fresh_uuid(random: &dyn Random) -> Uuid {
+    let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+    uuid::Builder::from_random_bytes(bits.to_ne_bytes()).into_uuid()
 }
 
 impl Drop for Coordinator {

@@ -13,6 +13,7 @@ use crate::clock::Moment;
 use crate::coordinator::Grant;
 use crate::error::Error;
 use crate::owner::Owner;
+use crate::token::Token;
 use crate::vote::Vote;
 
 /// One hold of a lock, until it is given back or lost.
@@ -202,6 +203,42 @@ impl Guard {
     /// ```
     pub async fn extend(&self, ttl: Duration) -> Result<(), Error> {
         self.grant.extend(ttl).await
+    }
+
+    /// Lets another process have the lock: makes a [`Token`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
+    /// a guard there. From the token's making to its adoption nobody has the lock, and nobody else gets it, for the TTL
+    /// of the last acquire or renewal; a token that is not adopted by then is void.
+    ///
+    /// This guard is spent then: it is lost, by [`Loss::HandedOver`](crate::Loss::HandedOver), and what ran under it
+    /// must have stopped before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Once polled it runs to its end in the background: the guard may be spent though nobody has the token. The lock
+    /// is free after the TTL then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] when the lease is over, [`Error::NoQuorum`] when too few masters took part, and
+    /// [`Error::Invalid`] when the owner has more guards than this. The guard is as it was then, and another try may
+    /// succeed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let here = quorate::Redlock::builder().masters(masters.clone()).build()?;
+    /// let guard = here.lock("invoice:42").acquire().await?;
+    /// let token = guard.hand_over().await?.to_string(); // to another process, in any way
+    ///
+    /// let there = quorate::Redlock::builder().masters(masters).build()?;
+    /// let token: quorate::Token = token.parse()?;
+    /// let adopted = there.lock(token.name().clone()).adopt(&token).await?;
+    /// assert!(adopted.is_valid() && !guard.is_valid());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn hand_over(&self) -> Result<Token, Error> {
+        self.grant.hand_over().await
     }
 
     /// Gives the hold back, and with the owner's last hold the lock. Returns when a majority has confirmed it.

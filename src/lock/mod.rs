@@ -11,9 +11,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Polling, Request};
+use crate::coordinator::{self, Adoption, Polling, Request};
 use crate::error::{Error, Holder, Invalid};
 use crate::owner::Owner;
+use crate::token::Token;
 use crate::vote::{Outcome, Vote};
 
 mod guard;
@@ -201,6 +202,34 @@ impl Lock {
             cancelled: self.cancelled.clone(),
         };
         let grant = self.redlock.engine().acquire(request).await?;
+        Ok(Guard::new(grant, self.redlock.clone()))
+    }
+
+    /// Takes up a lock that was [handed over](Guard::hand_over): one round, which a majority must grant. The guard's
+    /// owner is a new one, its lease counts from here, and it is kept as this lock's options say.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives the lock back to the token, in the background.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else has the lock;
+    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the token is as
+    /// good as it was. [`Error::Invalid`] for a token of another lock, of other masters or of another key prefix.
+    ///
+    /// # Examples
+    ///
+    /// See [`Guard::hand_over`].
+    pub async fn adopt(&self, token: &Token) -> Result<Guard, Error> {
+        if *token.name() != self.name {
+            return Err(token
+                .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
+                .into());
+        }
+        let (kind, renewal) = (&Reentrant, self.renewal.for_ttl(self.ttl)?);
+        let adoption = Adoption { token: token.clone(), kind, ttl: self.ttl, renewal };
+        let grant = self.redlock.engine().adopt(adoption).await?;
         Ok(Guard::new(grant, self.redlock.clone()))
     }
 

@@ -23,10 +23,11 @@ macro_rules! script {
 static ACQUIRE: Script = script!("acquire");
 static EXTEND: Script = script!("extend");
 static RELEASE: Script = script!("release");
+static TRANSFER: Script = script!("transfer");
 static INSPECT: Script = script!("inspect");
 
 /// The scripts that a connection loads when it is opened.
-pub(crate) static SCRIPTS: &[&Script] = &[&ACQUIRE, &EXTEND, &RELEASE, &INSPECT];
+pub(crate) static SCRIPTS: &[&Script] = &[&ACQUIRE, &EXTEND, &RELEASE, &TRANSFER, &INSPECT];
 
 /// The kind.
 #[derive(Debug)]
@@ -52,6 +53,12 @@ impl Kind for Reentrant {
         let [since, waited] = standing(place);
         let args = [owner.clone(), text(count), text(round), keys.wakes.clone(), since, waited];
         Errand { script: &RELEASE, keys: lock_and_queue(keys), args: args.into() }
+    }
+
+    fn transfer(&self, operation: &Operation<'_>, from: &Arc<str>) -> Errand {
+        let Operation { keys, owner, count, ttl, round, .. } = *operation;
+        let args = [owner.clone(), text(count), milliseconds(ttl), text(round), from.clone()];
+        Errand { script: &TRANSFER, keys: [keys.lock.clone()].into(), args: args.into() }
     }
 
     fn inspect(&self, keys: &Keys) -> Errand {

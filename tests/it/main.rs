@@ -11,6 +11,7 @@ mod errors;
 mod exclusion;
 mod extend;
 mod faults;
+mod hand_over;
 mod house;
 mod inspect;
 mod lost_replies;

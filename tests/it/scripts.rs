@@ -277,3 +277,25 @@ fn a_replica_gives_no_vote_even_to_the_holder() {
         assert!(reply[0] == "refused" && reply[1].starts_with("READONLY"), "{reply:?}");
     }
 }
+
+#[test]
+fn a_transfer_renames_the_owner_once_and_never_shortens() {
+    let server = RedisServer::start();
+    let transfer = |to: &str, ttl: &str, round: &str, from: &str| {
+        run(&server, "transfer", &["k"], &[to, "1", ttl, round, from]).remove(0)
+    };
+    assert_eq!(transfer(B, "5000", "1", A), ["absent"]);
+    assert!(server.keys().is_empty(), "it makes no lock");
+    acquire(&server, A, "1", "60000", "9");
+    assert_eq!(transfer(B, "5000", "1", C)[..2], ["held", A]);
+    for _ in 0..2 {
+        assert_eq!(transfer(B, "5000", "1", A), ["granted"], "also when it runs again");
+        assert_eq!((count(&server, A), count(&server, B).as_deref()), (None, Some("1")));
+        assert!(ttl(&server) > 50_000);
+    }
+    assert_eq!(transfer(C, "5000", "1", A)[..2], ["held", B], "who had it before cannot give it away");
+    assert_eq!(release(&server, A, "0", "10")[..2], ["held", B]);
+    assert_eq!(transfer(B, "90000", "2", A), ["granted"]);
+    assert!(ttl(&server) > 80_000);
+    assert_eq!(transfer(B, "90000", "1", A), ["stale", "2"]);
+}

@@ -1,0 +1,128 @@
+//! The token by which a lock changes hands.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use uuid::Uuid;
+
+use crate::error::{Invalid, excerpt};
+use crate::owner::Owner;
+
+/// What the text of a token begins with.
+const FORM: &str = "quorate1";
+
+/// A lock that has left one process and was not taken up by another yet: made by
+/// [`Guard::hand_over`](crate::Guard::hand_over), and turned into a guard by [`Lock::adopt`](crate::Lock::adopt), once.
+///
+/// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent signs. It holds the
+/// lock's name, the owner that the lock has meanwhile, and a fingerprint of the masters. Whoever has it can take the lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    name: Arc<str>,
+    owner: Owner,
+    /// The masters that the lock is on.
+    masters: String,
+}
+
+impl Token {
+    pub(crate) fn new(name: Arc<str>, owner: Owner, masters: String) -> Self {
+        Self { name, owner, masters }
+    }
+
+    /// The lock's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Checks that it is for these masters.
+    pub(crate) fn check(&self, masters: &str) -> Result<(), Invalid> {
+        if self.masters != masters {
+            return Err(self.invalid("it is for other masters than this client's, or for another key prefix"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn invalid(&self, why: impl Into<String>) -> Invalid {
+        Invalid::Token { token: excerpt(&self.to_string()), why: why.into() }
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = utf8_percent_encode(&self.name, NON_ALPHANUMERIC);
+        let (client, number) = (self.owner.client(), self.owner.number());
+        write!(f, "{FORM}.{}.{}.{number}.{name}", self.masters, client.hyphenated())
+    }
+}
+
+impl FromStr for Token {
+    type Err = Invalid;
+
+    /// Reads what [`Display`](fmt::Display) wrote, and nothing else.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let invalid = |why: &str| Invalid::Token { token: excerpt(text), why: why.to_owned() };
+        let parse = || {
+            let mut parts = text.splitn(5, '.');
+            let mut next = || parts.next();
+            (next()? == FORM).then_some(())?;
+            let masters = next()?.to_owned();
+            let owner = Owner::new(Uuid::try_parse(next()?).ok()?, next()?.parse().ok()?);
+            let name = percent_decode_str(next()?).decode_utf8().ok()?;
+            let token = Self { name: (*name).into(), owner, masters };
+            (token.to_string() == text).then_some(token)
+        };
+        let token = parse().ok_or_else(|| invalid("it is not a token, or was cut short or changed"))?;
+        if !token.owner.is_nobody() {
+            return Err(invalid("it names the owner of a guard, which has not been handed over"));
+        }
+        Ok(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(name: &str, number: u64) -> Token {
+        Token::new(name.into(), Owner::new(Uuid::from_u128(7), number), "0123456789abcdef".to_owned())
+    }
+
+    #[test]
+    fn a_token_reads_back_what_it_wrote_whatever_the_name() {
+        for name in ["invoice:42", "a.b/c d\n", "ключ%41", "."] {
+            let text = token(name, 0).to_string();
+            assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || ".-%".contains(c)), "{text}");
+            assert_eq!(text.parse::<Token>().unwrap(), token(name, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_token_is_refused_and_named() {
+        let good = token("l", 0).to_string();
+        for text in [
+            "",
+            "x",
+            &good[1..],
+            &good.replace("quorate1", "quorate2"),
+            &good.replace(".l", "."),
+            &good.replace(".l", ".%zz"),
+        ] {
+            if let Ok(token) = text.parse::<Token>() {
+                assert!(token.name().is_empty(), "{text:?} was read as {token:?}"); // an empty name is refused later
+                continue;
+            }
+            let error = text.parse::<Token>().unwrap_err();
+            assert!(error.to_string().contains("not a token"), "{error}");
+        }
+        let error = token("l", 3).to_string().parse::<Token>().unwrap_err();
+        assert!(error.to_string().contains("has not been handed over"), "{error}");
+        assert!(token("l", 0).check("0123456789abcdef").is_ok());
+        assert!(token("l", 0).check("fedcba9876543210").is_err());
+    }
+}

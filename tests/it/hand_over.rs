@@ -1,0 +1,193 @@
+//! A lock that changes hands between two clients.
+
+use quorate::{Error, Guard, Invalid, Loss, Redlock, Token};
+use quorate_testkit::{Masters, eventually};
+
+use crate::{SOON, TTL, answering, builder, ms, on_all, patient};
+
+/// The token as the other process gets it.
+async fn token_of(guard: &Guard) -> Token {
+    guard.hand_over().await.unwrap().to_string().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_lock_changes_hands_and_is_never_free_in_between() {
+    let masters = Masters::start(5);
+    let (here, there, other) = (patient(&masters), patient(&masters), patient(&masters));
+    let guard = here.lock("l").acquire().await.unwrap();
+    let token = token_of(&guard).await;
+    assert!(!guard.is_valid() && guard.lost_token().is_cancelled());
+    assert!(matches!(guard.lost().await, Error::Lost { cause: Loss::HandedOver, .. }));
+    assert!(matches!(guard.extend(TTL).await, Err(Error::Lost { cause: Loss::HandedOver, .. })));
+    assert!(matches!(other.lock("l").try_acquire().await, Err(Error::Held { .. })));
+
+    let adopted = there.lock("l").adopt(&token).await.unwrap();
+    assert!(adopted.remaining() > TTL / 2);
+    assert_ne!(adopted.owner(), guard.owner());
+    assert!(matches!(guard.release().await, Err(Error::NotHeld { .. } | Error::Lost { .. })));
+    assert!(matches!(other.lock("l").try_acquire().await, Err(Error::Held { .. })), "the first was spent");
+    adopted.extend(TTL * 2).await.unwrap();
+    adopted.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn whoever_adopts_first_is_the_only_one() {
+    let masters = Masters::start(3);
+    let (here, there) = (patient(&masters), patient(&masters));
+    for _ in 0..10 {
+        let guard = here.lock("l").acquire().await.unwrap();
+        let token = token_of(&guard).await;
+        let lock = |redlock: &Redlock| redlock.lock("l");
+        let (one, two) = (lock(&here), lock(&there));
+        let both = tokio::join!(one.adopt(&token), two.adopt(&token));
+        let (adopted, refused) = match both {
+            (Ok(adopted), Err(error)) | (Err(error), Ok(adopted)) => (adopted, error),
+            (Err(_), Err(_)) => continue, // they split the vote, and gave it back
+            (Ok(_), Ok(_)) => panic!("two have it"),
+        };
+        assert!(matches!(refused, Error::Held { .. } | Error::NoQuorum { .. }), "{refused}");
+        let again = there.lock("l").adopt(&token).await.unwrap_err();
+        assert_eq!(*again.holder().expect("it is held").owner, *adopted.owner().to_string(), "{again}");
+        adopted.release().await.unwrap();
+        let gone = there.lock("l").adopt(&token).await.unwrap_err();
+        assert!(matches!(gone, Error::Lost { cause: Loss::NotOurs, .. } | Error::NoQuorum { .. }), "{gone}");
+        eventually(SOON, || masters.empty()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_another_lock_or_of_other_masters_is_refused_and_nothing_is_sent() {
+    let (masters, others) = (Masters::start(3), Masters::start(3));
+    let here = patient(&masters);
+    let guard = here.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    let token = token_of(&guard).await;
+    let invalid = |error: Error| match error {
+        Error::Invalid(invalid @ Invalid::Token { .. }) => invalid.to_string(),
+        other => panic!("{other}"),
+    };
+    let text = invalid(patient(&others).lock("l").adopt(&token).await.unwrap_err());
+    assert!(text.contains("other masters"), "{text}");
+    let prefixed = builder(&masters).prefix("x:").build().unwrap();
+    let text = invalid(prefixed.lock("l").adopt(&token).await.unwrap_err());
+    assert!(text.contains("other key prefix") || text.contains("another key prefix"), "{text}");
+    let text = invalid(here.lock("m").adopt(&token).await.unwrap_err());
+    assert!(text.contains("\"l\"") && text.contains("\"m\""), "{text}");
+    assert!(others.empty().is_ok());
+
+    // The token of a live guard would be its owner's.
+    let live = here.lock("live").acquire().await.unwrap();
+    let (client, number) = token
+        .to_string()
+        .rsplit_once('.')
+        .unwrap()
+        .0
+        .rsplit_once('.')
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    assert_eq!(number, "0");
+    let masters_part = client.rsplit_once('.').unwrap().0;
+    let forged = format!("{masters_part}.{}.live", live.owner().to_string().replace(':', "."));
+    let error = forged.parse::<Token>().unwrap_err().to_string();
+    assert!(error.contains("has not been handed over"), "{error}");
+    assert!(live.is_valid());
+
+    // The masters in another order are the same masters.
+    let reversed = Redlock::builder().masters(masters.urls().into_iter().rev()).ttl(TTL).build().unwrap();
+    answering(&reversed, 3).await;
+    let _ = reversed.lock("l").adopt(&token).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hand_over_that_finds_no_quorum_leaves_the_guard_as_it_was() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(500)).build().unwrap();
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    masters[0].freeze();
+    masters[1].freeze();
+    let error = guard.hand_over().await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    assert!(guard.is_valid());
+    masters[0].thaw();
+    masters[1].thaw();
+    answering(&redlock, 3).await;
+    guard.extend(TTL * 2).await.unwrap();
+    let owner = guard.owner().to_string();
+    let is_owner = async || {
+        let seen = redlock.lock("l").inspect().await.unwrap();
+        seen.holder().is_some_and(|holder| *holder.owner == *owner && holder.masters == 3)
+    };
+    crate::until("every master to know the owner again", is_owner).await;
+    guard.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_was_entered_twice_is_not_handed_over() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let lock = redlock.lock("l").owned_by(&redlock.owner());
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    let error = outer.hand_over().await.unwrap_err();
+    assert!(matches!(error, Error::Invalid(Invalid::EnteredAgain { holds: 2, .. })), "{error}");
+    inner.release().await.unwrap();
+    let token = token_of(&outer).await;
+    drop(outer);
+    // The owner that handed it over has it no more, under whatever name.
+    assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })));
+    lock.adopt(&token).await.unwrap().release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn an_adoption_that_is_cancelled_leaves_the_lock_to_its_token() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    let mut token = token_of(&guard).await;
+    let lock = redlock.lock("l");
+    for polls in 0..40 {
+        let adopted = {
+            let mut adopting = Box::pin(lock.adopt(&token));
+            let mut done = None;
+            for _ in 0..polls {
+                if let std::task::Poll::Ready(adopted) = futures::poll!(&mut adopting) {
+                    done = Some(adopted);
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_micros(50)).await;
+            }
+            done
+        };
+        // An error is that of one who came while the one before was still giving it back.
+        if let Some(Ok(adopted)) = adopted {
+            token = token_of(&adopted).await;
+        }
+    }
+    let adopted = {
+        let mut adopted = None;
+        crate::until("the lock to be adopted", async || {
+            adopted = lock.adopt(&token).await.ok();
+            adopted.is_some()
+        })
+        .await;
+        adopted.unwrap()
+    };
+    adopted.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_token_that_nobody_adopts_is_void_after_the_ttl() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let guard =
+        builder(&masters).timeout(ms(500)).build().unwrap().lock("l").ttl(ms(1_000)).acquire().await.unwrap();
+    let token = token_of(&guard).await;
+    eventually(SOON, || masters.empty()).await;
+    let error = redlock.lock("l").adopt(&token).await.unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+}
