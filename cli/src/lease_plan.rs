@@ -13,7 +13,6 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// When to do what, by what is left of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeasePlan {
-    pub(crate) ttl: Duration,
     /// Between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
     /// Between SIGKILL and the end of the lease: the time it takes the system to carry it out, and a busy machine to
@@ -25,7 +24,6 @@ pub(crate) struct LeasePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
-    Renewal,
     Terminate,
     Kill,
 }
@@ -46,25 +44,18 @@ impl LeasePlan {
                 ttl / 3
             ));
         }
-        Ok(Self { ttl, grace, margin: Duration::from_millis(100).max(ttl / 50) })
+        Ok(Self { grace, margin: Duration::from_millis(100).max(ttl / 50) })
     }
 
-    /// What is due with so much left of the lease. A lease is renewed from the first third of its TTL on.
+    /// What is due with so much left of the lease. The library renews it from the first third of its TTL on.
     pub(crate) fn due(&self, left: Duration) -> Due {
         if left <= self.margin {
             Due::Kill
         } else if left <= self.margin + self.grace {
             Due::Terminate
-        } else if left <= self.ttl * 2 / 3 {
-            Due::Renewal
         } else {
             Due::Nothing
         }
-    }
-
-    /// How long after a renewal that failed to try again.
-    pub(crate) fn retry(&self) -> Duration {
-        self.ttl / 20
     }
 
     /// How often to look at the clock. Timers stand still while the machine is suspended, and leases do not: the first
@@ -83,12 +74,10 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_renewed_then_ended_then_killed_before_it_is_over() {
+    fn a_job_is_ended_then_killed_before_its_lease_is_over() {
         let plan = plan(10_000, None).unwrap();
         let due = |left| plan.due(Duration::from_millis(left));
-        assert_eq!(due(9_898), Due::Nothing);
-        assert_eq!(due(6_666), Due::Renewal);
-        assert_eq!(due(2_701), Due::Renewal);
+        assert_eq!(due(2_701), Due::Nothing);
         assert_eq!(due(2_700), Due::Terminate);
         assert_eq!(due(200), Due::Kill);
         assert_eq!(due(0), Due::Kill);
@@ -100,8 +89,8 @@ mod tests {
             [(1_000, Some(333)), (1_000, None), (86_400_000, Some(28_800_000)), (3_000, Some(0))]
         {
             let plan = plan(ttl, grace).unwrap();
-            let terminate = plan.margin + plan.grace;
-            assert!(plan.ttl * 2 / 3 > terminate + plan.retry() * 3, "{plan:?}");
+            // The first renewal is at two thirds, and three more tries fit into the next sixth.
+            assert!(Duration::from_millis(ttl) / 2 > plan.margin + plan.grace, "{plan:?}");
             assert!(plan.look() * 4 <= plan.margin);
         }
     }

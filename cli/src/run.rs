@@ -4,10 +4,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::Fuse;
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
-use quorate::{Error, Guard, Lock, Moment, Redlock};
+use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::RunArgs;
@@ -21,6 +20,8 @@ const UNKILLABLE: Duration = Duration::from_secs(2);
 
 /// How long masters that did not take part in the decision have to hear of the release, before it is left to the TTL.
 const FLUSH: Duration = Duration::from_millis(250);
+
+const UNRENEWED: &str = "the lease could not be renewed";
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let plan = LeasePlan::new(args.ttl, args.grace)?;
@@ -75,17 +76,9 @@ async fn under(
     let mut children = signal(SignalKind::child()).map_err(no_signals)?;
     // Declared after the guard, so that it ends before the lock is released, whatever happens.
     let mut job = Job::start(command, guard.name(), &guard.owner().to_string())?;
-    let (deadline, retry_at) = (guard.deadline(), redlock.now());
-    let mut watch = Watch {
-        guard: &guard,
-        redlock,
-        plan,
-        deadline,
-        failing: false,
-        ending: None,
-        kill_at: None,
-        retry_at,
-    };
+    let deadline = guard.deadline();
+    let mut watch =
+        Watch { guard: &guard, redlock, plan, deadline, failing: false, ending: None, kill_at: None };
     let ended = watch.until_the_end(&mut job, signals, &mut children).await;
     drop(job); // kills it if it was not seen to end, and takes the terminal back
     let ended = ended?;
@@ -116,7 +109,6 @@ struct Watch<'a> {
     /// Why the job is being ended, once it is.
     ending: Option<String>,
     kill_at: Option<Moment>,
-    retry_at: Moment,
 }
 
 impl Watch<'_> {
@@ -128,17 +120,13 @@ impl Watch<'_> {
     ) -> Result<Code, Failure> {
         let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("the job: {error}"));
         let mut looks = tokio::time::interval(self.plan.look());
-        let mut renewal = pin!(Fuse::terminated());
-        let mut renewing = false;
+        let mut lost = pin!(self.guard.lost().fuse());
         let mut status = None;
         loop {
             tokio::select! {
                 ended = job.ended(), if status.is_none() => status = Some(ended.map_err(failed)?),
                 signal = job::next(signals) => job.signal(signal),
-                renewed = &mut renewal => {
-                    renewing = false;
-                    self.renewed(renewed, job);
-                }
+                loss = &mut lost => self.lost(&loss, job),
                 _ = children.recv() => job.go_on_if_stopped(),
                 _ = looks.tick() => {}
             }
@@ -151,36 +139,39 @@ impl Watch<'_> {
             if self.ending.is_some() && self.redlock.now() >= self.deadline + UNKILLABLE {
                 return Err(Failure::new(exit::LOST, "the lease was lost, and the job could not be killed"));
             }
-            if self.look_after(job) == Due::Renewal && !renewing && self.redlock.now() >= self.retry_at {
-                renewing = true;
-                renewal.set(self.guard.extend(self.plan.ttl).fuse());
-            }
+            self.look_after(job);
         }
     }
 
-    /// Ends or kills the job where that is due, and tells what was.
-    fn look_after(&mut self, job: &Job) -> Due {
+    /// Ends or kills the job where that is due, and says what is wrong with the lease.
+    fn look_after(&mut self, job: &Job) {
         self.deadline = self.deadline.max(self.guard.deadline());
-        let due = self.plan.due(self.guard.remaining());
-        if self.ending.is_none() && matches!(due, Due::Terminate | Due::Kill) {
-            self.end(job, "the lease could not be renewed");
+        self.tell_of_renewal();
+        if self.ending.is_none() && self.plan.due(self.guard.remaining()) != Due::Nothing {
+            self.end(job, UNRENEWED);
         }
         if self.kill_at.is_some_and(|kill_at| self.redlock.now() >= kill_at) {
             job.signal(Signal::SIGKILL);
         }
-        due
     }
 
-    fn renewed(&mut self, renewed: Result<(), Error>, job: &Job) {
-        let first = !std::mem::replace(&mut self.failing, renewed.is_err());
-        let Err(error) = renewed else { return };
-        self.retry_at = self.redlock.now() + self.plan.retry();
-        if matches!(error, Error::Lost { .. }) && self.ending.is_none() {
-            self.end(job, &error.to_string());
-        } else {
+    /// Says once that renewals fail, and why.
+    fn tell_of_renewal(&mut self) {
+        let error = self.guard.renewal_error();
+        if let (Some(error), false) = (&error, self.failing) {
             let left = self.guard.remaining();
-            let reason = if first { format!(": {error}") } else { String::new() };
-            say(format_args!("the lease was not renewed, {left:.1?} of it are left{reason}"));
+            say(format_args!("the lease was not renewed, {left:.1?} of it are left: {error}"));
+        }
+        self.failing = error.is_some();
+    }
+
+    fn lost(&mut self, loss: &Error, job: &Job) {
+        self.tell_of_renewal();
+        if self.ending.is_none() {
+            match loss {
+                Error::Lost { cause: Loss::NotOurs, .. } => self.end(job, &loss.to_string()),
+                _ => self.end(job, UNRENEWED),
+            }
         }
     }
 

@@ -149,7 +149,7 @@ impl Master {
             latency_ms: (vote.latency.as_secs_f64() * 1e6).round() / 1e3,
         };
         match &vote.outcome {
-            Outcome::Held { owner, remaining, count } => {
+            Outcome::Held { owner, remaining, count, .. } => {
                 master.state = "held";
                 master.owner = Some(owner.to_string());
                 master.holds = Some(*count);
