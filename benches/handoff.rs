@@ -65,11 +65,12 @@ pub(crate) fn run() {
         }
     });
     println!(
-        "Times in us; x is a trip, the contender's median uncontended acquire just before. Goals: held 0.85,"
+        "Times in us; x is a trip, the contender's median uncontended acquire just before: hot, one straight after"
     );
     println!(
-        "with a fault 0.75; gap p50 3x, p99 15x; most:least 2 at 32 clients; 25 commands a grant in every row."
+        "the other, and paced, with the holds of the row. Goals: held 0.85, with a fault 0.75; gap p50 3x, p99 15x;"
     );
+    println!("most:least 2 at 32 clients; 25 commands a grant in every row.");
 }
 
 /// The rows to run.
@@ -111,7 +112,7 @@ impl Stage {
             masters: self.urls.clone(),
         };
         let mut alone = Crew::start(&job, 1).await;
-        let round_trip = alone.round_trip().await;
+        let trip = alone.round_trip().await;
         alone.end().await;
 
         let mut crew = Crew::start(&job, row.clients).await;
@@ -127,7 +128,7 @@ impl Stage {
         pass_on(&mut crew, &mut referee, AFTERMATH).await;
         crew.end().await;
         let holds = referee.holds;
-        Seen { row: row.name, contender, round_trip, began, ended, holds, commands }.report()
+        Seen { row: row.name, contender, trip, began, ended, holds, commands }.report()
     }
 
     fn commands(&self, contender: Contender) -> u64 {

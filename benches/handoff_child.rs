@@ -48,8 +48,10 @@ pub(crate) enum Order {
 pub(crate) enum Word {
     /// It is connected to every master that lives.
     Ready,
-    /// The median of its uncontended acquires.
+    /// The median of its uncontended acquires, one straight after the other.
     RoundTrip(Duration),
+    /// The same at the pace of the run: it holds the lock for as long as there.
+    PacedTrip(Duration),
     Granted(Moment),
     /// It began to release at this moment.
     Released(Moment),
@@ -79,6 +81,7 @@ impl fmt::Display for Word {
         match self {
             Self::Ready => write!(f, "ready 0"),
             Self::RoundTrip(time) => write!(f, "round-trip {}", time.as_nanos()),
+            Self::PacedTrip(time) => write!(f, "paced-trip {}", time.as_nanos()),
             Self::Granted(moment) => write!(f, "granted {}", nanos(moment)),
             Self::Released(moment) => write!(f, "released {}", nanos(moment)),
         }
@@ -92,6 +95,7 @@ impl Word {
         match word {
             "ready" => Self::Ready,
             "round-trip" => Self::RoundTrip(time),
+            "paced-trip" => Self::PacedTrip(time),
             "granted" => Self::Granted(Moment::from_origin(time)),
             "released" => Self::Released(Moment::from_origin(time)),
             _ => panic!("a child said {line:?}"),
@@ -128,7 +132,10 @@ pub(crate) fn run(contender: &str) {
         println!("{}", Word::Ready);
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Measure => println!("{}", Word::RoundTrip(client.round_trip().await)),
+                Order::Measure => {
+                    println!("{}", Word::RoundTrip(client.round_trip(Duration::ZERO).await));
+                    println!("{}", Word::PacedTrip(client.round_trip(job.hold).await));
+                }
                 Order::Go => client.take_a_turn(&job).await,
             }
         }
@@ -191,15 +198,13 @@ impl Client {
     async fn take_a_turn(&self, job: &Job) {
         let held = self.acquire(&job.lock).await;
         println!("{}", Word::Granted(BootClock.now()));
-        let hold = job.hold;
-        // tokio's timers would make it a millisecond longer.
-        tokio::task::spawn_blocking(move || std::thread::sleep(hold)).await.unwrap();
+        work(job.hold).await;
         let released = BootClock.now();
         held.release().await;
         println!("{}", Word::Released(released));
     }
 
-    async fn round_trip(&self) -> Duration {
+    async fn round_trip(&self, hold: Duration) -> Duration {
         let lock = private_lock();
         let began = Instant::now();
         let mut times = Vec::new();
@@ -207,6 +212,9 @@ impl Client {
             let before = Instant::now();
             let held = self.acquire(&lock).await;
             times.push(before.elapsed());
+            if !hold.is_zero() {
+                work(hold).await;
+            }
             held.release().await;
             tokio::task::yield_now().await; // what was left to the background does not run on the next one's time
         }
@@ -222,6 +230,11 @@ impl Held {
             Self::Rslock(lock) => lock.release().await,
         }
     }
+}
+
+/// What the lock is held for. Tokio's timers would make it a millisecond longer.
+async fn work(time: Duration) {
+    tokio::task::spawn_blocking(move || std::thread::sleep(time)).await.unwrap();
 }
 
 fn private_lock() -> String {

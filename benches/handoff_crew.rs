@@ -63,12 +63,16 @@ impl Crew {
     }
 
     /// The round trip as the first child measures it.
-    pub(crate) async fn round_trip(&mut self) -> Duration {
+    pub(crate) async fn round_trip(&mut self) -> Trip {
         self.order(0, Order::Measure).await;
-        match timeout(BOUND, self.hear()).await.expect("a child measures in time") {
-            (_, Word::RoundTrip(time)) => time,
-            word => panic!("{word:?}"),
+        let mut times = Vec::new();
+        for _ in 0..2 {
+            match timeout(BOUND, self.hear()).await.expect("a child measures in time") {
+                (_, Word::RoundTrip(time) | Word::PacedTrip(time)) => times.push(time),
+                word => panic!("{word:?}"),
+            }
         }
+        Trip { hot: times[0], paced: times[1] }
     }
 
     /// Kills the children, and returns when they are gone.
@@ -77,6 +81,15 @@ impl Crew {
             child.kill().await.unwrap();
         }
     }
+}
+
+/// How long an uncontended acquire takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trip {
+    /// One straight after the other, with every cache warm.
+    pub(crate) hot: Duration,
+    /// At the pace of the run.
+    pub(crate) paced: Duration,
 }
 
 async fn listen(child: usize, output: ChildStdout, sender: UnboundedSender<(usize, Option<String>)>) {

@@ -8,7 +8,7 @@ use quorate::Moment;
 use quorate_testkit::RedisServer;
 
 use crate::handoff_child::Contender;
-use crate::handoff_crew::Hold;
+use crate::handoff_crew::{Hold, Trip};
 
 /// What only the scripts of each contender call. INFO counts these calls as well, but they are part of the EVALSHA that
 /// made them: they are not sent, read and answered. Every other command is counted. A command that a client begins to
@@ -22,7 +22,7 @@ const INSIDE_RSLOCK: [&str; 2] = ["del", "get"];
 pub(crate) struct Report {
     pub(crate) row: &'static str,
     pub(crate) contender: Contender,
-    round_trip: Duration,
+    trip: Trip,
     /// The median hold, as it was.
     hold: Duration,
     /// Which share of the time somebody held the lock.
@@ -40,7 +40,7 @@ pub(crate) struct Report {
 pub(crate) struct Seen {
     pub(crate) row: &'static str,
     pub(crate) contender: Contender,
-    pub(crate) round_trip: Duration,
+    pub(crate) trip: Trip,
     pub(crate) began: Moment,
     pub(crate) ended: Moment,
     /// What each client held, some of it after the end.
@@ -69,7 +69,7 @@ impl Seen {
         Report {
             row: self.row,
             contender: self.contender,
-            round_trip: self.round_trip,
+            trip: self.trip,
             hold: quantile(&lengths, 0.5),
             held: held / self.ended.since(self.began).as_secs_f64(),
             gaps,
@@ -95,10 +95,10 @@ fn quantile(sorted: &[Duration], share: f64) -> Duration {
 impl Report {
     pub(crate) fn header() -> String {
         format!(
-            "{:<13} {:<8} {:>7} {:>5} {:>5} {:>15} {:>15} {:>15} {:>10} {:>10} {:>6}",
+            "{:<13} {:<8} {:>11} {:>5} {:>5} {:>18} {:>18} {:>18} {:>10} {:>10} {:>6}",
             "clients",
             "",
-            "a trip",
+            "trip h/p",
             "hold",
             "held",
             "gap p50",
@@ -116,14 +116,15 @@ impl fmt::Display for Report {
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
         let gap = |share| {
             let gap = quantile(&self.gaps, share);
-            format!("{:.0} {:>6.1}x", micros(gap), gap.div_duration_f64(self.round_trip))
+            let (hot, paced) = (gap.div_duration_f64(self.trip.hot), gap.div_duration_f64(self.trip.paced));
+            format!("{:.0} {hot:.1}x/{paced:.1}x", micros(gap))
         };
         write!(
             f,
-            "{:<13} {:<8} {:>7.0} {:>5.0} {:>5.2} {:>15} {:>15} {:>15} {:>10} {:>10.1} {:>6}",
+            "{:<13} {:<8} {:>11} {:>5.0} {:>5.2} {:>18} {:>18} {:>18} {:>10} {:>10.1} {:>6}",
             self.row,
             self.contender,
-            micros(self.round_trip),
+            format!("{:.0}/{:.0}", micros(self.trip.hot), micros(self.trip.paced)),
             micros(self.hold),
             self.held,
             gap(0.5),
