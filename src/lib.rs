@@ -6,7 +6,7 @@
 //!
 //! let redlock = Redlock::builder().masters(masters).build()?; // redis://10.0.0.1, redis://10.0.0.2, ...
 //! let guard = redlock.lock("invoice:42").acquire().await?;
-//! // ... nobody else has invoice:42 for guard.remaining() ...
+//! guard.run(async { /* nobody else has invoice:42; this is dropped before that could change */ }).await?;
 //! guard.release().await?; // or drop it: released in the background
 //! # Ok::<(), Box<dyn std::error::Error>>(()) });
 //! ```
@@ -14,6 +14,9 @@
 //! One acquire is one script, sent to all masters at once (a round, as in [Redlock]). It returns with the vote of the
 //! master that completes the majority, and never waits for a slow or dead one. What it leaves on the masters when it
 //! fails, is cancelled or cannot be heard, is cleaned up behind its back.
+//!
+//! While its guard lives, a lease is renewed in the background. When it can no longer be kept, the guard [says
+//! so](Guard::lost) while the lease still stands. Whoever waits for a lock stands in a queue and is woken by its release.
 //!
 //! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].

@@ -230,8 +230,9 @@ fn give_up_if_lapsed(engine: &Coordinator, hold: &Arc<Hold>, count: &mut Count) 
     }
 }
 
-/// How long the slowest master took that has answered.
+/// How long the slowest master took that has voted.
 fn slowest(votes: &[Vote]) -> Duration {
-    let answered = votes.iter().filter(|vote| vote.outcome != Outcome::Pending);
+    let answered =
+        votes.iter().filter(|vote| matches!(vote.outcome, Outcome::Granted | Outcome::Held { .. }));
     answered.map(|vote| vote.latency).max().unwrap_or_default()
 }

@@ -116,8 +116,7 @@ impl Coordinator {
     ) -> Result<Moment, Error> {
         let now = self.clock.now();
         if let Some(loss) = hold.loss(generation, now) {
-            self.end_lease(hold); // somebody may have looked in between: a lease that ended does not come back
-            return Err(loss);
+            return Err(loss); // somebody may have looked in between: a lease that ended does not come back
         }
         if now >= lease::deadline(round.sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, round.votes(), true));

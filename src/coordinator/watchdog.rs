@@ -113,7 +113,8 @@ impl Coordinator {
         }
         for (timeout, batch) in batches {
             let engine = self.clone();
-            self.spawn(async move { engine.renew(batch, timeout).await });
+            // A shutdown does not wait for it: there is always a next one while guards live.
+            self.runtime.spawn(async move { engine.renew(batch, timeout).await });
         }
     }
 

@@ -265,8 +265,8 @@ impl Lock {
     }
 
     /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock that is stuck. If
-    /// that owner still works, it is not told before it next extends or releases; nor is a guard of this client, unless
-    /// its owner was named. A lock whose owner is not one of Quorate's cannot be broken: delete its key.
+    /// that owner still works, it is told when it next renews, extends or releases; so is a guard of this client, unless
+    /// its owner was named, and then it is told at once. A lock whose owner is not one of Quorate's cannot be broken: delete its key.
     ///
     /// # Cancel safety
     ///

@@ -100,22 +100,18 @@ impl Switchboard {
         Bell { board: self.clone(), number, signals }
     }
 
-    /// Stops listening, for good if nobody waits.
+    /// Stops listening.
     pub(crate) fn close(&self) {
-        let mut state = self.lock();
-        state.heard = 0;
-        if let Some(stop) = state.stop.take() {
-            stop.cancel();
-        }
+        self.lock().stop_listening();
     }
 
     async fn end_when_idle(&self) {
         loop {
             self.idle.notified().await;
             tokio::time::sleep(LINGER).await;
-            let waiters = self.lock().waiters;
-            if waiters == 0 {
-                return self.close();
+            let mut state = self.lock();
+            if state.waiters == 0 {
+                return state.stop_listening();
             }
         }
     }
@@ -169,6 +165,15 @@ impl Switchboard {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn stop_listening(&mut self) {
+        self.heard = 0;
+        if let Some(stop) = self.stop.take() {
+            stop.cancel();
+        }
     }
 }
 

@@ -51,12 +51,17 @@ fn nothing_outside_master_names_the_redis_crate() {
 /// cli -> library -> lock -> coordinator -> master: a lower layer never names a higher one.
 #[test]
 fn imports_point_one_way() {
-    let layers: [(&str, &[&str]); 3] = [
+    let layers: [(&str, &[&str]); 5] = [
         (
             "src/master/",
             &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"],
         ),
         ("src/coordinator/", &["crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        (
+            "src/wake/",
+            &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"],
+        ),
+        ("src/renewal/", &["crate::coordinator", "crate::master", "crate::lock", "crate::client"]),
         ("src/", &["quorate_testkit"]),
     ];
     for (layer, above) in layers {
@@ -71,8 +76,14 @@ fn imports_point_one_way() {
 /// Pure rules: no time, no randomness, no waiting, no masters.
 #[test]
 fn pure_rules_are_pure() {
-    for file in ["src/coordinator/quorum.rs", "src/coordinator/verdict.rs", "src/backoff.rs", "src/lease.rs"]
-    {
+    for file in [
+        "src/coordinator/quorum.rs",
+        "src/coordinator/verdict.rs",
+        "src/coordinator/arbitration.rs",
+        "src/renewal/mod.rs",
+        "src/backoff.rs",
+        "src/lease.rs",
+    ] {
         let text = fs::read_to_string(root().join(file)).unwrap();
         let code = code(text.split("#[cfg(test)]").next().unwrap());
         for impure in ["async", ".await", "now()", "Clock", "Random", "Master"] {
