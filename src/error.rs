@@ -42,7 +42,8 @@ pub enum Error {
 
     /// The wait budget ran out while others had the lock.
     #[error(
-        "waited {waited:.1?} for lock {name:?} in {attempts} attempts; it is {holder} [{}]",
+        "waited {waited:.1?} for lock {name:?} {}; it is {holder} [{}]",
+        match attempts { 0 => "behind others in line".to_owned(), n => format!("in {n} attempts") },
         Listed(votes)
     )]
     WaitTimedOut {
@@ -50,7 +51,7 @@ pub enum Error {
         name: Arc<str>,
         /// How long the acquire waited.
         waited: Duration,
-        /// How many rounds it tried.
+        /// How many rounds it tried; none where others of this client were ahead of it in line to the end.
         attempts: u32,
         /// Who had it in the last of them.
         holder: Holder,

@@ -33,7 +33,7 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection that lived this long was sound, as was one that answered a call: the next one is opened at once, and
 /// callers wait for it.
-pub(super) const SOUND: Duration = Duration::from_secs(1);
+const SOUND: Duration = Duration::from_secs(1);
 
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));

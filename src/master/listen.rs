@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
 
-use super::link::{OPEN_LIMIT, Parts, RECONNECT, SOUND};
+use super::link::{OPEN_LIMIT, Parts, RECONNECT};
 use super::session::{describe, without_secrets};
 use super::{Ear, Heard};
 use crate::backoff::Backoff;
 
 /// How a connection came to its end.
 enum Ended {
-    /// It broke, or was never there: the next may do better.
-    Broke(String),
+    /// It was never there.
+    NotOpened(String),
+    /// It broke, after it had been of use: the next one will do.
+    Broke,
     /// The server's user may not listen.
     Refused(String),
 }
@@ -26,7 +28,6 @@ pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear, told:
     let master = &**parts.address.name();
     let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
     loop {
-        let began = parts.clock.now();
         match hear(&parts, &channel, &ear).await {
             Ended::Refused(why) => {
                 if !told.swap(true, Ordering::Relaxed) {
@@ -34,12 +35,13 @@ pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear, told:
                 }
                 return;
             }
-            Ended::Broke(why) => tracing::debug!(master, why, "does not listen any more"),
+            Ended::NotOpened(why) => tracing::debug!(master, why, "cannot listen"),
+            Ended::Broke => {
+                tracing::debug!(master, "does not listen any more");
+                backoff.reset();
+            }
         }
         ear(Heard::Deaf);
-        if parts.clock.now().since(began) > SOUND {
-            backoff.reset();
-        }
         tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
     }
 }
@@ -56,22 +58,22 @@ async fn hear(parts: &Parts, channel: &Arc<str>, ear: &Ear) -> Ended {
     };
     let (mut connection, driver) = match tokio::time::timeout(OPEN_LIMIT, opening).await {
         Ok(Ok(opened)) => opened,
-        Ok(Err(why)) => return Ended::Broke(why),
-        Err(_) => return Ended::Broke(format!("no connection within {OPEN_LIMIT:?}")),
+        Ok(Err(why)) => return Ended::NotOpened(why),
+        Err(_) => return Ended::NotOpened(format!("no connection within {OPEN_LIMIT:?}")),
     };
     let mut driver = pin!(driver);
     let subscribed = tokio::select! {
         subscribed = tokio::time::timeout(OPEN_LIMIT, connection.subscribe(&**channel)) => subscribed,
-        () = &mut driver => return Ended::Broke("the connection broke during its set-up".to_owned()),
+        () = &mut driver => return Ended::NotOpened("the connection broke during its set-up".to_owned()),
     };
     match subscribed {
         Ok(Ok(())) => ear(Heard::Listening),
         Ok(Err(error)) if is_refusal(&error) => return Ended::Refused(describe(&error)),
-        Ok(Err(error)) => return Ended::Broke(describe(&error)),
-        Err(_) => return Ended::Broke(format!("no subscription within {OPEN_LIMIT:?}")),
+        Ok(Err(error)) => return Ended::NotOpened(describe(&error)),
+        Err(_) => return Ended::NotOpened(format!("no subscription within {OPEN_LIMIT:?}")),
     }
     driver.await;
-    Ended::Broke("the connection broke".to_owned())
+    Ended::Broke
 }
 
 fn is_refusal(error: &RedisError) -> bool {
