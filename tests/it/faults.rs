@@ -225,10 +225,10 @@ async fn a_master_that_is_loading_refuses() {
     let url = server.url();
     let redlock = Redlock::builder().master(url).timeout(PATIENT).ttl(TTL).build().unwrap();
     still_granted(&redlock).await;
-    let _: () = server.command(&["DEBUG", "POPULATE", "20000", "key", "1000"]);
+    let _: () = server.command(&["DEBUG", "POPULATE", "40000", "key", "1000"]);
     let _: () = server.command(&["SAVE"]);
     let restarting = std::thread::spawn(move || {
-        server.restart(); // two seconds, while it listens and refuses
+        server.restart(); // four seconds, while it listens and refuses
         server
     });
     until("LOADING", async || {
