@@ -31,7 +31,7 @@ pub(super) struct Extension {
 pub(super) enum Hearing {
     /// The first decision will do.
     Short,
-    /// A lease that was not extended may be lost for certain: every master is heard.
+    /// A lease that was not extended may be lost for certain: every master is heard, or so many that it is.
     Full,
 }
 
@@ -93,7 +93,7 @@ impl Coordinator {
         count.keys_end = count.keys_end.max(lease::keys_end(round.sent, ttl, timeout));
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
-            round.finish().await;
+            round.certainty().await;
         }
         for (place, outcome) in round.outcomes().enumerate() {
             if Effort::to_undo(outcome) == Some(Effort::UntilDone) {

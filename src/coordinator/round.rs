@@ -9,7 +9,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 
 use super::kind::Errand;
-use super::quorum::{Decision, decide};
+use super::quorum::{Decision, decide, surely_lost};
 use super::{Coordinator, reply};
 use crate::clock::{Clock, Moment};
 use crate::master::{Master, Terms};
@@ -110,6 +110,15 @@ impl Round {
     /// Waits for every vote.
     pub(crate) async fn finish(&mut self) {
         while self.next_vote().await {}
+    }
+
+    /// Waits until so many masters say "not yours" that the rest are no quorum, or for every vote.
+    pub(super) async fn certainty(&mut self) {
+        let lost = |round: &Self| {
+            let not_yours = round.outcomes().filter(|outcome| outcome.is_definite_no()).count();
+            surely_lost(round.votes.len(), not_yours)
+        };
+        while !lost(self) && self.next_vote().await {}
     }
 
     /// The votes as they stand; those that have not come in are pending since the round began.
