@@ -128,8 +128,7 @@ impl Coordinator {
     fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
         let error = verdict::not_ours(&hold.name, round.votes());
         if matches!(error, Error::Lost { .. }) {
-            self.lose(hold, Loss::NotOurs);
-            self.end_lease(hold);
+            self.lose(hold, Loss::NotOurs, error.clone());
         }
         error
     }

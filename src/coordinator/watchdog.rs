@@ -57,9 +57,13 @@ impl Coordinator {
         self.change(hold, |lease| ((), lease.begin(Course::default())));
     }
 
-    /// The lease is lost, though it may not be over yet.
-    pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss) {
-        self.change(hold, |lease| ((), lease.lose(cause)));
+    /// The lease is lost for certain, as `error` tells, and over: whoever hears of it finds it so.
+    pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Error) {
+        self.change(hold, |lease| {
+            let _ = lease.lose(cause); // its token is also that of the end
+            lease.trouble = Some(error);
+            ((), lease.end())
+        });
     }
 
     /// Changes a lease, puts it on the schedule where it belongs now, and tells whoever has to know.
