@@ -52,19 +52,22 @@ impl Coordinator {
                 return Err(loss);
             }
             let extension = Extension { hold, generation, ttl, count };
-            let mut ends = engine.extend_together(vec![extension], timeout, Hearing::Short).await;
+            let end = |_: &Arc<Hold>, _, end| end;
+            let mut ends = engine.extend_together(vec![extension], timeout, Hearing::Short, end).await;
             ends.remove(0).map(|_| ())
         })
         .await
     }
 
-    /// Extends many leases with one call to each master. Tells of each when its round was sent, or what is wrong.
-    pub(super) async fn extend_together(
+    /// Extends many leases with one call to each master. `after` hears of each, at once and whatever the others still
+    /// wait for, when its round was sent, or what is wrong.
+    pub(super) async fn extend_together<T>(
         &self,
         extensions: Vec<Extension>,
         timeout: Duration,
         hearing: Hearing,
-    ) -> Vec<Result<Moment, Error>> {
+        after: impl Fn(&Arc<Hold>, u64, Result<Moment, Error>) -> T,
+    ) -> Vec<T> {
         let errand = |extension: &Extension| -> Errand {
             let Extension { hold, ttl, count, .. } = extension;
             hold.kind.extend(&hold.operation(count.holds, *ttl, self.next_round()))
@@ -73,10 +76,12 @@ impl Coordinator {
         // Nothing withdraws it: an extend that comes late finds the lock gone, and makes none.
         let terms = Terms::Vote { timeout, withdrawn: CancellationToken::new() };
         let rounds = self.ask_together(&errands, &terms);
-        let concluding = extensions
-            .into_iter()
-            .zip(rounds)
-            .map(|(extension, round)| self.conclude(extension, round, timeout, hearing));
+        let after = &after;
+        let concluding = extensions.into_iter().zip(rounds).map(|(extension, round)| async move {
+            let (hold, generation) = (extension.hold.clone(), extension.generation);
+            let (end, round) = self.conclude(extension, round, timeout, hearing).await;
+            (after(&hold, generation, end), round)
+        });
         let (ends, rounds): (Vec<_>, Vec<_>) = join_all(concluding).await.into_iter().unzip();
         self.let_finish(rounds);
         ends

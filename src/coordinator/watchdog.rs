@@ -153,11 +153,8 @@ impl Coordinator {
     }
 
     async fn renew(&self, batch: Vec<Extension>, timeout: Duration) {
-        let holds: Vec<_> = batch.iter().map(|one| (one.hold.clone(), one.generation)).collect();
-        let ends = self.extend_together(batch, timeout, Hearing::Full).await;
-        for ((hold, generation), end) in holds.into_iter().zip(ends) {
-            self.renewed(&hold, generation, end);
-        }
+        let after = |hold: &Arc<Hold>, generation, end| self.renewed(hold, generation, end);
+        self.extend_together(batch, timeout, Hearing::Full, after).await;
     }
 
     fn renewed(&self, hold: &Arc<Hold>, generation: u64, end: Result<Moment, Error>) {
