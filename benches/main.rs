@@ -9,6 +9,7 @@ mod handoff;
 mod handoff_child;
 mod handoff_crew;
 mod handoff_report;
+mod leases;
 mod measure;
 mod uncontended;
 
@@ -21,8 +22,12 @@ fn main() {
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
-    let topics: [(&str, fn()); 3] =
-        [("uncontended", uncontended::run), ("degraded", degraded::run), ("handoff", handoff::run)];
+    let topics: [(&str, fn()); 4] = [
+        ("uncontended", uncontended::run),
+        ("degraded", degraded::run),
+        ("handoff", handoff::run),
+        ("leases", leases::run),
+    ];
     for (name, run) in topics {
         if topic.as_deref().is_none_or(|topic| topic == name) {
             run();
