@@ -1,0 +1,435 @@
+//! The watchdog: leases are renewed for as long as they should be, and not a moment longer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate::{Error, Guard, Invalid, Lock, Loss, Moment, Redlock};
+use quorate_testkit::{Masters, RedisServer};
+
+use crate::loss::Suspending;
+use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
+
+/// Short enough for a test to see several renewals, long enough to outlast a stall of the machine.
+const SHORT: Duration = Duration::from_millis(1_200);
+
+/// A client whose per-master time-out fits short leases.
+fn brisk(masters: &Masters) -> Redlock {
+    builder(masters).ttl(SHORT).timeout(ms(400)).build().unwrap()
+}
+
+/// How many scripts a server has run.
+pub(crate) fn scripts_run(server: &RedisServer) -> u64 {
+    calls(server, "evalsha")
+}
+
+fn calls(server: &RedisServer, command: &str) -> u64 {
+    let stats: String = server.command(&["INFO", "commandstats"]);
+    let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+}
+
+/// Waits until the lease was renewed, and tells its new deadline.
+pub(crate) async fn renewed(guard: &Guard) -> Moment {
+    let before = guard.deadline();
+    until("a renewal", async || guard.deadline() > before).await;
+    guard.deadline()
+}
+
+/// Waits for the loss, and tells its cause. The lease has not ended by then.
+async fn lost_in_time(redlock: &Redlock, guard: &Guard) -> Loss {
+    let Ok(loss) = tokio::time::timeout(SOON, guard.lost()).await else { panic!("it is not lost") };
+    let Error::Lost { cause, .. } = loss else { panic!("{loss}") };
+    assert!(redlock.now() < guard.deadline(), "told only after the deadline");
+    assert!(guard.lost_token().is_cancelled());
+    cause
+}
+
+/// Nothing brings a key back, and nothing is sent, for several renewals' time.
+async fn stays_released(masters: &Masters, lock: &Lock) {
+    until("the keys to be gone", async || masters.empty().is_ok()).await;
+    let before: Vec<_> = masters.iter().map(scripts_run).collect();
+    let looking = async {
+        loop {
+            assert_eq!(masters.empty(), Ok(()), "it came back");
+            tokio::time::sleep(ms(10)).await;
+        }
+    };
+    tokio::time::timeout(SHORT, looking).await.unwrap_err();
+    let after: Vec<_> = masters.iter().map(scripts_run).collect();
+    assert_eq!(before, after, "something is still being renewed");
+    lock.clone().try_acquire().await.unwrap().release().await.unwrap();
+}
+
+/// Each deadline counts from the moment before its round was sent, so the steps between them are those of the renewals.
+#[tokio::test]
+async fn a_lease_is_renewed_at_every_third_of_its_ttl_until_it_is_released() {
+    let masters = Masters::start(5);
+    let redlock = brisk(&masters);
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    let mut deadlines = vec![guard.deadline()];
+    for _ in 0..6 {
+        deadlines.push(renewed(&guard).await);
+        assert!(guard.is_valid() && guard.renewal_error().is_none());
+    }
+    let mut steps: Vec<_> = deadlines.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+    steps.sort();
+    assert!(steps[0] >= SHORT / 3, "sooner than at a third: {steps:?}");
+    assert!(steps[2] < SHORT / 2, "later than at a third: {steps:?}");
+    for server in masters.iter() {
+        let left: i64 = server.command(&["PTTL", "quorate:{l}"]);
+        assert!(left > 0 && left <= 1_200, "{left}");
+    }
+    guard.release().await.unwrap();
+    stays_released(&masters, &redlock.lock("l")).await;
+}
+
+#[tokio::test]
+async fn a_fixed_lease_is_not_renewed() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    let guard = redlock.lock("l").lease(ms(900)).acquire().await.unwrap();
+    let deadline = guard.deadline();
+    assert_eq!(lost_in_time(&redlock, &guard).await, Loss::Expired);
+    assert_eq!(guard.deadline(), deadline);
+    until("the keys to expire", async || masters.empty().is_ok()).await;
+    assert!(!guard.is_valid());
+    for server in masters.iter() {
+        assert_eq!(scripts_run(server), 1, "the acquire, and nothing else");
+    }
+}
+
+#[tokio::test]
+async fn a_cap_on_the_time_held_is_used_and_kept() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    let cap = SHORT * 2;
+    let before = redlock.now();
+    let guard = redlock.lock("l").hold_at_most(cap).acquire().await.unwrap();
+    let acquired = redlock.now();
+    assert_eq!(lost_in_time(&redlock, &guard).await, Loss::Capped);
+    assert!(guard.deadline() <= acquired + cap, "held for too long");
+    assert!(guard.deadline() >= before + cap - SHORT / 2, "given up too soon");
+    let other = redlock.lock("l").acquire().await.unwrap();
+    assert!(redlock.now() >= before + SHORT && !guard.is_valid());
+    other.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cap_on_the_number_of_renewals_is_used_and_kept() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    let guard = redlock.lock("l").renew_at_most(2).acquire().await.unwrap();
+    for _ in 0..2 {
+        renewed(&guard).await;
+    }
+    let deadline = guard.deadline();
+    assert_eq!(lost_in_time(&redlock, &guard).await, Loss::Capped);
+    assert_eq!(guard.deadline(), deadline, "renewed a third time");
+    for server in masters.iter() {
+        assert_eq!(scripts_run(server), 3, "the acquire and two renewals");
+    }
+}
+
+/// All of them are due at one moment, which real time only comes near to.
+#[tokio::test]
+async fn leases_that_are_due_together_are_renewed_in_few_calls() {
+    const LEASES: usize = 64;
+    let masters = Masters::start(5);
+    let clock = Arc::new(Suspending::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    answering(&redlock, 5).await;
+    let locks: Vec<_> = (0..LEASES).map(|i| redlock.lock(format!("l{i}"))).collect();
+    let guards = futures::future::try_join_all(locks.iter().map(Lock::try_acquire)).await.unwrap();
+    until("every key", async || masters.keys().len() == 5 * LEASES).await;
+    for _ in 0..3 {
+        let before: Vec<_> = masters.iter().map(scripts_run).collect();
+        let deadlines: Vec<_> = guards.iter().map(Guard::deadline).collect();
+        clock.suspend(TTL / 3);
+        for (guard, deadline) in guards.iter().zip(deadlines) {
+            until("a renewal", async || guard.deadline() > deadline).await;
+        }
+        for (server, before) in masters.iter().zip(before) {
+            let calls = scripts_run(server) - before;
+            assert!(calls <= 4, "{calls} calls for {LEASES} renewals");
+        }
+    }
+}
+
+/// The one is heard out for as long as a master is silent; the other was renewed long before.
+#[tokio::test]
+async fn a_lease_whose_renewal_fails_does_not_hurry_the_one_that_is_renewed_beside_it() {
+    let masters = Masters::start(5);
+    let redlock = builder(&masters).timeout(ms(1_000)).build().unwrap();
+    answering(&redlock, 5).await;
+    let lock = |i: usize| redlock.lock(format!("l{i}")).renew_every(ms(400));
+    let locks: Vec<_> = (0..8).map(lock).collect();
+    let begun = redlock.now();
+    let guards = futures::future::try_join_all(locks.iter().map(Lock::try_acquire)).await.unwrap();
+    until("every key", async || masters.keys().len() == 40).await;
+    for i in 0..2 {
+        let _: i64 = masters[i].command(&["DEL", "quorate:{l0}"]);
+    }
+    masters[4].freeze();
+    let before = calls(&masters[0], "pexpire");
+    until("a renewal that fails", async || guards[0].renewal_error().is_some()).await;
+    let _ = renewed(&guards[7]).await;
+    let renewals = calls(&masters[0], "pexpire") - before;
+    let most = 7 * redlock.now().since(begun).as_millis() / 400;
+    assert!(u128::from(renewals) <= most, "{renewals} renewals in the time of {most}");
+}
+
+/// A thread of the user's that blocks: nothing of the user's runtime runs meanwhile.
+#[tokio::test]
+async fn a_runtime_that_is_blocked_for_three_ttls_keeps_its_lock_on_every_master() {
+    let masters = Masters::start(5);
+    let redlock = brisk(&masters);
+    let lock = redlock.lock("l");
+    let guard = lock.acquire().await.unwrap();
+    on_all(&masters).await;
+    let other = brisk(&masters);
+    let (stop, stopped) = tokio::sync::oneshot::channel();
+    let rival = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let trying = async {
+                loop {
+                    assert!(other.lock("l").try_acquire().await.is_err(), "granted to another");
+                    tokio::time::sleep(ms(5)).await;
+                }
+            };
+            tokio::select! { () = trying => {}, _ = stopped => {} }
+        });
+    });
+    std::thread::sleep(SHORT * 3);
+    assert!(guard.is_valid(), "it was lost");
+    assert!(!guard.lost_token().is_cancelled());
+    assert_eq!(masters.keys().len(), 5);
+    let owner = guard.owner().to_string();
+    for server in masters.iter() {
+        assert_eq!(server.command::<i64>(&["HEXISTS", "quorate:{l}", &owner]), 1);
+    }
+    stop.send(()).unwrap();
+    rival.join().unwrap();
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn work_that_misses_its_heartbeat_loses_the_lock_in_time_and_another_gets_it() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    let guard = redlock.lock("l").heartbeat(ms(700)).acquire().await.unwrap();
+    let begun = redlock.now();
+    while redlock.now().since(begun) < SHORT * 2 {
+        guard.touch();
+        assert!(guard.is_valid() && !guard.lost_token().is_cancelled(), "lost in spite of its heartbeat");
+        tokio::time::sleep(ms(50)).await;
+    }
+    let silent_since = redlock.now();
+    assert_eq!(lost_in_time(&redlock, &guard).await, Loss::Silent);
+    assert!(redlock.now() < silent_since + ms(700) + SHORT, "renewed though it was silent");
+    guard.touch(); // too late
+    let other = redlock.lock("l").acquire().await.unwrap();
+    assert!(!guard.is_valid());
+    assert!(matches!(guard.release().await, Err(Error::Lost { cause: Loss::Silent, .. })));
+    assert!(other.is_valid());
+}
+
+/// The work hangs, and its runtime with it.
+#[tokio::test]
+async fn a_runtime_that_is_blocked_misses_its_heartbeat_and_another_gets_the_lock() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    let guard = redlock.lock("l").heartbeat(ms(300)).acquire().await.unwrap();
+    let other = brisk(&masters);
+    let rival = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { other.lock("l").wait(SOON).acquire().await.map(|guard| guard.release()) })
+    });
+    while !rival.is_finished() {
+        std::thread::sleep(ms(5));
+    }
+    assert!(!guard.is_valid(), "both have it");
+    let _ = rival.join().unwrap().unwrap().await;
+    assert!(matches!(guard.lost().await, Error::Lost { cause: Loss::Silent, .. }));
+}
+
+#[tokio::test]
+async fn a_guard_that_is_dropped_or_released_is_not_renewed_any_more() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    let lock = redlock.lock("l");
+    for dropped in [true, false] {
+        let guard = lock.acquire().await.unwrap();
+        renewed(&guard).await;
+        match dropped {
+            true => drop(guard),
+            false => guard.release().await.unwrap(),
+        }
+        stays_released(&masters, &lock).await;
+    }
+}
+
+/// Renewals are under way at any moment here, so some meet a release.
+#[tokio::test]
+async fn a_renewal_that_crosses_a_release_brings_nothing_back() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let lock = |i: u32| redlock.lock(format!("l{i}")).renew_every(ms(1));
+    for i in 0..100 {
+        let guard = lock(i).acquire().await.unwrap();
+        tokio::time::sleep(Duration::from_micros(u64::from(i) * 60)).await;
+        match i % 2 {
+            0 => drop(guard),
+            _ => guard.release().await.unwrap(),
+        }
+    }
+    stays_released(&masters, &redlock.lock("l")).await;
+}
+
+#[tokio::test]
+async fn a_renewal_never_makes_a_key() {
+    let masters = Masters::start(5);
+    let redlock = patient(&masters);
+    let guard = redlock.lock("l").renew_every(ms(200)).acquire().await.unwrap();
+    on_all(&masters).await;
+    for i in 0..2 {
+        let _: i64 = masters[i].command(&["DEL", "quorate:{l}"]);
+    }
+    let before = scripts_run(&masters[0]);
+    for _ in 0..3 {
+        renewed(&guard).await;
+    }
+    until("renewals where the key is gone", async || scripts_run(&masters[0]) >= before + 3).await;
+    let places: Vec<_> = masters.keys().into_iter().map(|(place, _)| place).collect();
+    assert_eq!(places, [2, 3, 4]);
+    assert!(guard.is_valid() && guard.renewal_error().is_none(), "three are a quorum");
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_is_tried_again_and_what_was_wrong_is_known_meanwhile() {
+    let masters = Masters::start(5);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let guard = redlock.lock("l").renew_every(ms(600)).acquire().await.unwrap();
+    assert!(guard.renewal_error().is_none());
+    (0..3).for_each(|i| masters[i].freeze());
+    until("a renewal that failed", async || guard.renewal_error().is_some()).await;
+    let error = guard.renewal_error().unwrap();
+    assert!(matches!(error, Error::NoQuorum { granted: 2, needed: 3, .. }), "{error}");
+    assert_eq!(error.votes().len(), 5);
+    let deadline = guard.deadline();
+    (0..3).for_each(|i| masters[i].thaw());
+    until("a renewal", async || guard.deadline() > deadline).await;
+    until("the error to be over", async || guard.renewal_error().is_none()).await;
+    assert!(guard.is_valid() && !guard.lost_token().is_cancelled());
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_extend_by_hand_is_not_shortened_by_renewals_and_one_that_fails_does_not_stop_them() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let guard = redlock.lock("l").renew_every(ms(200)).acquire().await.unwrap();
+    on_all(&masters).await;
+    (0..2).for_each(|i| masters[i].freeze());
+    assert!(matches!(guard.extend(TTL * 4).await, Err(Error::NoQuorum { .. })));
+    assert!(guard.is_valid() && !guard.lost_token().is_cancelled());
+    (0..2).for_each(|i| masters[i].thaw());
+    renewed(&guard).await;
+    until("an extend", async || guard.extend(TTL * 10).await.is_ok()).await;
+    let deadline = guard.deadline();
+    let before = scripts_run(&masters[0]);
+    until("renewals", async || scripts_run(&masters[0]) >= before + 3).await;
+    assert_eq!(guard.deadline(), deadline);
+    for server in masters.iter() {
+        assert!(server.command::<i64>(&["PTTL", "quorate:{l}"]) > 60_000);
+    }
+}
+
+#[tokio::test]
+async fn guards_of_one_owner_share_a_lease_that_is_renewed_until_the_last_is_released() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    let lock = redlock.lock("l").owned_by(&redlock.owner());
+    let outer = lock.acquire().await.unwrap();
+    let inner = lock.acquire().await.unwrap();
+    renewed(&outer).await;
+    assert_eq!(outer.deadline(), inner.deadline());
+    outer.release().await.unwrap();
+    for _ in 0..3 {
+        renewed(&inner).await;
+    }
+    assert!(inner.is_valid() && !inner.lost_token().is_cancelled());
+    drop(inner);
+    stays_released(&masters, &lock).await;
+}
+
+/// A guard that counts on renewal has it, whatever its owner's other guards asked for.
+#[tokio::test]
+async fn a_fixed_lease_that_is_re_entered_with_renewal_is_renewed_and_the_reverse_ends_none() {
+    let masters = Masters::start(3);
+    let redlock = brisk(&masters);
+    for fixed_first in [true, false] {
+        let lock = redlock.lock("l").owned_by(&redlock.owner());
+        let (fixed, kept) = (lock.clone().lease(SHORT), lock.clone());
+        let (first, second) = if fixed_first { (fixed, kept) } else { (kept, fixed) };
+        let (first, second) = (first.acquire().await.unwrap(), second.acquire().await.unwrap());
+        for _ in 0..4 {
+            renewed(&second).await;
+        }
+        assert!(first.is_valid() && second.is_valid());
+        first.release().await.unwrap();
+        second.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let refused = async |lock: Lock| match lock.acquire().await.unwrap_err() {
+        Error::Invalid(invalid) => (invalid.clone(), invalid.to_string()),
+        other => panic!("{other}"),
+    };
+    let lock = || redlock.lock("l").ttl(ms(9_000));
+    for interval in [Duration::ZERO, ms(6_001), ms(9_000), Duration::MAX] {
+        let (error, text) = refused(lock().renew_every(interval)).await;
+        assert_eq!(error, Invalid::RenewalInterval { interval, max: ms(6_000), ttl: ms(9_000) });
+        assert!(text.contains(&format!("{interval:?}")) && text.contains("6s"), "{text}");
+    }
+    for cap in [Duration::ZERO, ms(8_999)] {
+        let (error, text) = refused(lock().hold_at_most(cap)).await;
+        assert_eq!(error, Invalid::HoldCap { cap, ttl: ms(9_000) });
+        assert!(text.contains(&format!("{cap:?}")) && text.contains("9s"), "{text}");
+    }
+    for heartbeat in [Duration::ZERO, ms(9)] {
+        let (error, text) = refused(lock().heartbeat(heartbeat)).await;
+        assert_eq!(error, Invalid::Heartbeat { heartbeat, min: ms(10) });
+        assert!(text.contains(&format!("{heartbeat:?}")) && text.contains("10ms"), "{text}");
+    }
+    let fixed = || redlock.lock("l").lease(ms(9_000));
+    for (option, lock) in [
+        ("renew_every", fixed().renew_every(ms(3_000))),
+        ("hold_at_most", fixed().hold_at_most(ms(90_000))),
+        ("renew_at_most", fixed().renew_at_most(3)),
+        ("heartbeat", fixed().heartbeat(ms(1_000))),
+    ] {
+        let (error, text) = refused(lock).await;
+        assert_eq!(error, Invalid::FixedLease { option });
+        assert!(text.contains(option), "{text}");
+    }
+    for server in masters.iter() {
+        assert_eq!(scripts_run(server), 0, "something was sent");
+    }
+    let most = Duration::MAX;
+    for lock in [
+        lock().renew_every(ms(6_000)),
+        lock().hold_at_most(ms(9_000)),
+        lock().hold_at_most(most),
+        lock().heartbeat(ms(10)),
+        lock().heartbeat(most),
+        lock().renew_at_most(0),
+        fixed().ttl(ms(9_000)).renew_every(ms(1)), // the later word counts
+    ] {
+        lock.acquire().await.unwrap().release().await.unwrap();
+    }
+}
