@@ -133,7 +133,7 @@ impl Coordinator {
     fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
         let error = verdict::not_ours(&hold.name, round.votes());
         if matches!(error, Error::Lost { .. }) {
-            self.lose(hold, Loss::NotOurs, error.clone());
+            self.lose(hold, Loss::NotOurs, Some(error.clone()));
         }
         error
     }

@@ -65,13 +65,12 @@ impl Coordinator {
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
             if matches!(error, Error::Lost { .. }) {
-                self.end_lease(hold);
+                self.lose(hold, Loss::NotOurs, Some(error.clone()));
             }
             return Err(error);
         }
         self.let_finish([transfer.done()]);
-        self.lose(hold, Loss::HandedOver);
-        self.end_lease(hold);
+        self.lose(hold, Loss::HandedOver, None);
         count.give_up();
         count.touched = 0;
         Ok(Token::new(hold.name.clone(), nobody, self.fingerprint()))

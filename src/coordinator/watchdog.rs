@@ -57,11 +57,11 @@ impl Coordinator {
         self.change(hold, |lease| ((), lease.begin(Course::default())));
     }
 
-    /// The lease is lost for certain, as `error` tells, and over: whoever hears of it finds it so.
-    pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Error) {
+    /// The lease is lost for certain, as `error` tells if there is one, and over: whoever hears of it finds it so.
+    pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Option<Error>) {
         self.change(hold, |lease| {
             let _ = lease.lose(cause); // its token is also that of the end
-            lease.trouble = Some(error);
+            lease.trouble = error;
             ((), lease.end())
         });
     }
