@@ -1,7 +1,7 @@
 //! Wake-ups: a client listens on one channel of every master while anybody waits, and rings whoever it hears called.
 //!
 //! What is heard is a hint. A waiter asks the masters whatever it has heard, and comes back after a while if it hears
-//! nothing; what was missed is made good by asking again once a quorum can be heard again.
+//! nothing; what was missed is made good by asking again once a quorum can be heard again, and by polling until then.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -54,7 +54,8 @@ struct Signals {
     calls: u16,
     /// The masters whose call it may have missed.
     missed: u16,
-    /// Calls may have been missed on too many masters, and would be heard now.
+    /// It is to ask whether or not it was called: calls may have been missed on too many masters, and would be heard now,
+    /// or there are too few masters left that could call it.
     again: bool,
 }
 
@@ -157,9 +158,14 @@ impl Switchboard {
 
     fn is_deaf(&self, bit: u16) {
         let mut state = self.lock();
+        let enough = |heard: u16| heard.count_ones() >= self.quorum;
+        let before = state.heard;
         state.heard &= !bit;
         for bell in state.bells.values().flatten() {
             bell.send_modify(|signals| signals.missed |= bit);
+        }
+        if enough(before) && !enough(state.heard) {
+            state.ring_all(); // whoever stands in the queues would sleep on: from now on it polls
         }
     }
 
@@ -169,8 +175,16 @@ impl Switchboard {
 }
 
 impl State {
+    /// Makes everybody ask.
+    fn ring_all(&self) {
+        for bell in self.bells.values().flatten() {
+            bell.send_modify(|signals| signals.again = true);
+        }
+    }
+
     fn stop_listening(&mut self) {
         self.heard = 0;
+        self.ring_all(); // somebody may have come just now
         if let Some(stop) = self.stop.take() {
             stop.cancel();
         }
