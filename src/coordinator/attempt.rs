@@ -45,6 +45,8 @@ pub(super) struct Attempt<'a> {
     count: MutexGuard<'a, Count>,
     ask: Ask,
     withdrawn: CancellationToken,
+    /// The place to take over, until it is known where that came through.
+    before: Option<Standing>,
     /// `None` when its votes have been dealt with.
     round: Option<Round>,
 }
@@ -60,9 +62,9 @@ impl<'a> Attempt<'a> {
     ) -> Self {
         give_up_if_lapsed(engine, hold, &mut count);
         let withdrawn = count.standing.child_token();
-        let mut attempt = Self { engine, hold, count, ask, withdrawn, round: None };
-        let before = before.map(Standing::hand_on);
-        attempt.ask_masters(before.as_ref());
+        let owner = before.as_ref().map(|before| before.hold.field.clone());
+        let mut attempt = Self { engine, hold, count, ask, withdrawn, before, round: None };
+        attempt.ask_masters(owner.as_ref());
         attempt
     }
 
@@ -156,12 +158,15 @@ impl<'a> Attempt<'a> {
         let place = self.ask.place?; // otherwise its drop takes everything back
         let round = self.round.take()?;
         self.note_keys(&round);
-        let mut from = 0;
+        let (mut from, mut on) = (0, 0);
         let efforts: Vec<_> = round
             .outcomes()
             .enumerate()
             .map(|(i, outcome)| match outcome {
-                Outcome::Held { .. } => None,
+                Outcome::Held { ahead, .. } => {
+                    on |= u16::from(ahead.is_some()) << i;
+                    None
+                }
                 outcome => {
                     from |= u16::from(*outcome == Outcome::Granted) << i;
                     Effort::to_undo(outcome)
@@ -173,11 +178,15 @@ impl<'a> Attempt<'a> {
             self.engine.mirror(self.hold, &mut self.count, withdrawal, |master| efforts[master]);
         }
         self.engine.let_finish([round]);
-        Some(Standing { engine: self.engine.clone(), hold: Some(self.hold.clone()) })
+        Some(Standing { engine: self.engine.clone(), hold: self.hold.clone(), on: on | from })
     }
 
-    /// Remembers which masters may have the key now, and until when.
+    /// Remembers which masters may have the key now, and until when. The place before is left where it was not taken
+    /// over.
     fn note_keys(&mut self, round: &Round) {
+        if let Some(before) = self.before.take() {
+            before.leave_where(round, |outcome| matches!(outcome, Outcome::Unreachable(_)));
+        }
         for (place, outcome) in round.outcomes().enumerate() {
             if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
                 self.count.touch(place);
@@ -192,6 +201,11 @@ impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         self.withdrawn.cancel();
+        if let Some(before) = self.before.take() {
+            // What is pending may not have been sent.
+            before
+                .leave_where(&round, |outcome| matches!(outcome, Outcome::Unreachable(_) | Outcome::Pending));
+        }
         self.note_keys(&round);
         let efforts: Vec<_> = round.outcomes().map(Effort::to_undo).collect();
         self.engine.mirror(self.hold, &mut self.count, None, |place| efforts[place]);
@@ -203,21 +217,26 @@ impl Drop for Attempt<'_> {
 /// The place in the masters' queues of a waiter that is not asking at the moment. Dropping it gives it up.
 pub(super) struct Standing {
     engine: Arc<Coordinator>,
-    /// `None` when the next attempt has taken it over.
-    hold: Option<Arc<Hold>>,
+    hold: Arc<Hold>,
+    /// The masters where it may have a place, by theirs among the masters.
+    on: u16,
 }
 
 impl Standing {
-    /// The owner that stands there, for the attempt that takes its place.
-    fn hand_on(mut self) -> Arc<str> {
-        self.hold.take().expect("it is taken once").field.clone()
+    /// An attempt took it over, but not on the masters with such an outcome.
+    fn leave_where(mut self, round: &Round, not_taken_over: impl Fn(&Outcome) -> bool) {
+        for (place, outcome) in round.outcomes().enumerate() {
+            if !not_taken_over(outcome) {
+                self.on &= !(1 << place);
+            }
+        }
     }
 }
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        if let Some(hold) = self.hold.take() {
-            self.engine.leave(&hold);
+        if self.on != 0 {
+            self.engine.leave(&self.hold, self.on);
         }
     }
 }

@@ -28,6 +28,8 @@ const REFUSED_FOR: Duration = Duration::from_secs(60);
 pub(crate) enum Effort {
     /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
     Once,
+    /// A waiter may stand in its queue: once as well, but a silent master is to hear it in order behind what it owes.
+    InOrder,
     /// It may have our key: across reconnects, until it has answered, or the key has expired.
     UntilDone,
 }
@@ -48,7 +50,7 @@ impl Effort {
             // It says that it did nothing; asked once more, it may mend what a failing script left.
             Outcome::Refused { .. } => Some(Self::Once),
             // There is a place in the queue to give up.
-            Outcome::Held { ahead: Some(_), .. } => Some(Self::Once),
+            Outcome::Held { ahead: Some(_), .. } => Some(Self::InOrder),
             Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
         }
     }
@@ -101,7 +103,7 @@ impl Coordinator {
         let timeout = self.settings.timeout();
         let terms = match effort {
             Effort::Once => self.unconditional(),
-            Effort::UntilDone => Terms::CleanUp,
+            Effort::InOrder | Effort::UntilDone => Terms::CleanUp,
         };
         let (first, answer) = oneshot::channel();
         let clean_up = CleanUp {
@@ -114,7 +116,7 @@ impl Coordinator {
         };
         let mut telling = clean_up.run(first).boxed();
         // The first poll sends a clean-up, here and now, before anything that comes later.
-        let done = effort == Effort::UntilDone && (&mut telling).now_or_never().is_some();
+        let done = effort != Effort::Once && (&mut telling).now_or_never().is_some();
         if !done {
             self.spawn(telling);
         }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::acquire::Request;
 use super::arbitration::next_look;
 use super::attempt::{Ask, Attempt, Standing};
+use super::clean_up::Effort;
 use super::grant::Grant;
+use super::hold::Hold;
 use super::kind::Place;
 use super::quorum::Decision;
 use super::{Coordinator, verdict};
@@ -49,12 +51,14 @@ impl Coordinator {
         hold.is_some_and(|hold| hold.stands(self.clock.now()))
     }
 
-    /// Gives up the place of a waiter on every master.
-    pub(super) fn leave(self: &Arc<Self>, hold: &Arc<super::hold::Hold>) {
+    /// Gives up the place of a waiter on the masters where it stands, by their place.
+    pub(super) fn leave(self: &Arc<Self>, hold: &Arc<Hold>, on: u16) {
         let (engine, hold) = (self.clone(), hold.clone());
         self.spawn(async move {
             let mut count = hold.turn.lock().await;
-            engine.mirror(&hold, &mut count, None, |_| Some(super::clean_up::Effort::Once));
+            engine.mirror(&hold, &mut count, None, |master| {
+                (on & (1 << master) != 0).then_some(Effort::InOrder)
+            });
         });
     }
 }
