@@ -254,7 +254,8 @@ async fn scripts_that_a_master_forgot_are_sent_again() {
     eventually(SOON, || masters.empty()).await;
 }
 
-fn calls(server: &RedisServer, command: &str) -> u32 {
+/// How often a server was told this command, by scripts too.
+pub(crate) fn calls(server: &RedisServer, command: &str) -> u32 {
     let stats: String = server.command(&["INFO", "commandstats"]);
     let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:")));
     let count = |field: &str, line: &str| -> u32 {

@@ -14,6 +14,7 @@ mod faults;
 mod hand_over;
 mod house;
 mod inspect;
+mod listening;
 mod loss;
 mod lost_replies;
 mod masters;
@@ -26,6 +27,8 @@ mod seams;
 mod secrets;
 #[cfg(feature = "tls")]
 mod tls;
+mod waiting;
+mod wake_ups;
 
 use std::time::Duration;
 

@@ -12,7 +12,13 @@ use crate::ms;
 const PASSWORD: &str = "hunter2hunter2";
 
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -67,7 +73,7 @@ async fn a_password_is_in_no_log_error_or_debug_output() {
         let error = Redlock::builder().master(url).build().unwrap_err();
         shown += &format!("{error} {error:?}");
     }
-    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let logged = log.text();
     assert!(
         logged.contains("connected") && logged.contains("unreachable"),
         "the log was not caught: {logged}"
