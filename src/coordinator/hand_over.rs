@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::clean_up::Effort;
 use super::grant::Grant;
-use super::hold::Hold;
+use super::hold::{Count, Hold};
 use super::kind::Kind;
 use super::quorum::{Decision, quorum};
 use super::round::Round;
@@ -60,7 +60,8 @@ impl Coordinator {
         let ttl = hold.lease().course.ttl;
         let timeout = self.settings.timeout_for(ttl).unwrap_or(ttl / 2);
         let transit = Hold::new(hold.name.clone(), hold.keys.clone(), nobody, hold.kind);
-        let mut transfer = Transfer::begin(self, hold, &transit, ttl, timeout);
+        count.withdraw_stragglers();
+        let mut transfer = Transfer::begin(self, hold, &transit, ttl, timeout, &count);
         count.keys_end = count.keys_end.max(lease::keys_end(transfer.round().sent, ttl, timeout));
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
@@ -69,7 +70,9 @@ impl Coordinator {
             }
             return Err(error);
         }
-        self.let_finish([transfer.done()]);
+        // Whoever adopts it comes on other connections, and must not be there first.
+        let mut round = transfer.done();
+        round.finish().await;
         self.lose(hold, Loss::HandedOver, None);
         count.give_up();
         count.touched = 0;
@@ -109,7 +112,7 @@ impl Coordinator {
         let hold = |owner| Hold::new(token.name().clone(), self.keys(token.name()), owner, *kind);
         let (transit, hold) = (hold(token.owner()), hold(self.fresh_owner()));
         let mut count = hold.turn.lock().await;
-        let mut transfer = Transfer::begin(self, &transit, &hold, *ttl, timeout);
+        let mut transfer = Transfer::begin(self, &transit, &hold, *ttl, timeout, &count);
         let decision = transfer.round().decision().await;
         let (sent, votes) = (transfer.round().sent, transfer.round().votes());
         if decision != Decision::Granted {
@@ -186,8 +189,9 @@ impl<'a> Transfer<'a> {
         to: &'a Arc<Hold>,
         ttl: Duration,
         timeout: Duration,
+        count: &Count,
     ) -> Self {
-        let terms = Terms::Vote { timeout, withdrawn: Default::default() };
+        let terms = Terms::Vote { timeout, withdrawn: count.standing.child_token() };
         let operation = to.operation(1, ttl, engine.next_round());
         let round = engine.ask(&to.kind.transfer(&operation, &from.field), terms);
         Self { engine, from, to, ttl, timeout, is_void: false, round: Some(round) }

@@ -171,6 +171,11 @@ impl Count {
     /// The last hold is gone: no straggler of this lease may reach a master any more.
     pub(crate) fn give_up(&mut self) {
         self.holds = 0;
+        self.withdraw_stragglers();
+    }
+
+    /// What was not sent yet is not sent any more.
+    pub(crate) fn withdraw_stragglers(&mut self) {
         self.standing.cancel();
         self.standing = CancellationToken::new();
     }

@@ -207,7 +207,8 @@ impl Guard {
 
     /// Lets another process have the lock: makes a [`Token`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
     /// a guard there. From the token's making to its adoption nobody has the lock, and nobody else gets it, for the TTL
-    /// of the last acquire or renewal; a token that is not adopted by then is void.
+    /// of the last acquire or renewal; a token that is not adopted by then is void. It waits for every master, each within
+    /// its time-out, so that no master learns of the adoption first.
     ///
     /// This guard is spent then: it is lost, by [`Loss::HandedOver`](crate::Loss::HandedOver), and what ran under it
     /// must have stopped before.
