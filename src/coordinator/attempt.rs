@@ -157,6 +157,7 @@ impl<'a> Attempt<'a> {
     pub(super) fn withdraw(mut self) -> Option<Standing> {
         let place = self.ask.place?; // otherwise its drop takes everything back
         let round = self.round.take()?;
+        self.withdrawn.cancel();
         self.note_keys(&round);
         let (mut from, mut on) = (0, 0);
         let efforts: Vec<_> = round
