@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
 
@@ -74,9 +75,11 @@ pub(crate) async fn open(
             roster.claim(address.name(), run_id)?;
         }
         session.silence(address.name(), predecessor).await?;
-        for script in scripts {
-            session.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script.source())).await?.ok();
-        }
+        // All at once: a server that is loading its data answers several times a second only.
+        let loads = scripts
+            .iter()
+            .map(|script| async { session.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script.source())).await });
+        try_join_all(loads).await?;
         Ok::<(), String>(())
     };
     tokio::select! {
@@ -98,8 +101,8 @@ impl Session {
 
     /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
     async fn identify(&self) -> Result<Option<Identity>, String> {
-        let connection = self.ask(redis::cmd("CLIENT").arg("ID")).await?;
-        let info = self.ask(redis::cmd("INFO").arg("server")).await?;
+        let (mut id, mut server) = (redis::cmd("CLIENT"), redis::cmd("INFO"));
+        let (connection, info) = futures::try_join!(self.ask(id.arg("ID")), self.ask(server.arg("server")))?;
         let (Ok(redis::Value::Int(connection)), Ok(info)) = (connection, info) else { return Ok(None) };
         let text = redis::from_redis_value::<String>(info).map_err(|error| error.to_string())?;
         let run_id = text.lines().find_map(|line| line.strip_prefix("run_id:")).map(str::to_owned);
