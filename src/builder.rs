@@ -205,7 +205,7 @@ impl Builder {
         for Secret(url) in &self.urls {
             let address = Address::parse(url)?;
             if addresses.iter().any(|known| known.same_server(&address)) {
-                return Err(Invalid::DuplicateMaster { master: address.name().to_string() });
+                return Err(Invalid::DuplicateMaster { master: address.endpoint().to_string() });
             }
             addresses.push(address);
         }

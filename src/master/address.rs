@@ -57,7 +57,11 @@ impl Address {
         if login.db() < 0 {
             return Err(invalid("its database number is negative"));
         }
-        Ok(Self { name: endpoint.to_string().into(), endpoint, login })
+        let name = match login.db() {
+            0 => endpoint.to_string(),
+            db => format!("{endpoint}/{db}"),
+        };
+        Ok(Self { name: name.into(), endpoint, login })
     }
 
     /// The URL without user, password and database.

@@ -66,6 +66,8 @@ pub(crate) struct Link {
     state: watch::Sender<State>,
     wanted: Notify,
     overdue: Notify,
+    /// Held by the first of those that wait for the connection; the others queue for it, first in, first out.
+    order: tokio::sync::Mutex<()>,
     /// How long a master may be silent before it counts as out of reach, for every caller. A caller with less time only
     /// speaks for itself.
     patience: Duration,
@@ -87,7 +89,7 @@ pub(crate) struct Parts {
 impl Link {
     pub(crate) fn new(patience: Duration) -> Self {
         let state = watch::Sender::new(State::Idle);
-        Self { state, wanted: Notify::new(), overdue: Notify::new(), patience }
+        Self { state, wanted: Notify::new(), overdue: Notify::new(), order: Default::default(), patience }
     }
 
     /// The session to send a vote on. Waits while the connection is being opened; a master that is known to be out of
@@ -144,7 +146,13 @@ impl Link {
         });
     }
 
+    /// Callers that wait go on in the order in which they came, and nobody overtakes them: what they send is in the order
+    /// in which it was first polled.
     async fn settled<T>(&self, decide: impl Fn(&State) -> Option<T>) -> T {
+        let _turn = match self.order.try_lock() {
+            Ok(turn) => turn,
+            Err(_) => self.order.lock().await,
+        };
         if let Some(decision) = decide(&self.state.borrow()) {
             return decision;
         }

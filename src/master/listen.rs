@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
@@ -22,18 +22,22 @@ enum Ended {
     Refused(String),
 }
 
-/// Listens for as long as it is polled, across reconnects. Returns when the master's user may not listen, which it logs
-/// if `told` says that nobody has.
-pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear, told: Arc<AtomicBool>) {
+/// When to ask again where the user may not listen: rights change seldom.
+const REFUSED: Duration = Duration::from_secs(30);
+
+/// Listens for as long as it is polled, across reconnects. That the user may not listen is logged once a client.
+pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear) {
     let master = &**parts.address.name();
     let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
     loop {
         match hear(&parts, &channel, &ear).await {
             Ended::Refused(why) => {
-                if !told.swap(true, Ordering::Relaxed) {
+                if parts.roster.is_first_refusal() {
                     tracing::warn!(master, why, "cannot listen for releases: waiting acquires poll");
                 }
-                return;
+                ear(Heard::Deaf);
+                tokio::time::sleep(REFUSED).await;
+                continue;
             }
             Ended::NotOpened(why) => tracing::debug!(master, why, "cannot listen"),
             Ended::Broke => {

@@ -42,7 +42,7 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
     fn ready(&self) -> BoxFuture<'static, ()>;
 
     /// Listens on a channel for as long as it is polled, across reconnects, and tells `ear` what it hears. What is
-    /// published while it does not listen is missed. Resolves only where listening is not allowed at all.
+    /// published while it does not listen is missed.
     fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()>;
 }
 

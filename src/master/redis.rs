@@ -3,7 +3,6 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -21,8 +20,6 @@ pub(crate) struct RedisMaster {
     name: Arc<str>,
     parts: Arc<Parts>,
     link: Arc<Link>,
-    /// Whether the log was told that this user may not listen.
-    told: Arc<AtomicBool>,
 }
 
 impl RedisMaster {
@@ -33,7 +30,7 @@ impl RedisMaster {
         let parts = Arc::new(parts);
         let (supervised, its) = (link.clone(), parts.clone());
         runtime.spawn(async move { closing.run_until_cancelled(supervised.supervise(&its)).await });
-        Self { name, parts, link, told: Arc::default() }
+        Self { name, parts, link }
     }
 }
 
@@ -65,7 +62,7 @@ impl Master for RedisMaster {
     }
 
     fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
-        listen::listen(self.parts.clone(), channel, ear, self.told.clone()).boxed()
+        listen::listen(self.parts.clone(), channel, ear).boxed()
     }
 }
 

@@ -36,20 +36,30 @@ pub(crate) struct Identity {
     connection: i64,
 }
 
-/// Which server process stands behind each master of a client, to find one that is listed twice under two names.
+/// What the masters of one client know of each other: which server process stands behind each, to find one that is
+/// listed twice under two names; and what was logged already.
 #[derive(Debug, Default)]
-pub(crate) struct Roster(Mutex<Vec<(Arc<str>, String)>>);
+pub(crate) struct Roster {
+    processes: Mutex<Vec<(Arc<str>, String)>>,
+    /// Whether the log was told that a user may not listen.
+    refused: AtomicBool,
+}
 
 impl Roster {
     /// Notes that `master` is the process `run_id`, unless another master is that process already.
     fn claim(&self, master: &Arc<str>, run_id: &str) -> Result<(), String> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((other, _)) = known.iter().find(|(name, id)| name != master && id == run_id) {
             return Err(format!("it is the same server as {other}, which has its one vote already"));
         }
         known.retain(|(name, _)| name != master);
         known.push((master.clone(), run_id.to_owned()));
         Ok(())
+    }
+
+    /// Whether nobody was told yet that one of the masters does not let its user listen.
+    pub(super) fn is_first_refusal(&self) -> bool {
+        !self.refused.swap(true, Ordering::Relaxed)
     }
 }
 
