@@ -127,14 +127,14 @@ impl Bare {
             let owner = format!("9c7e6ad4-8f0c-4b7f-9d3a-0123456789ab:{i}");
             let began = Instant::now();
             let acquire =
-                self.command(&self.acquire.1, &[&owner, "1", "30000", &(2 * i).to_string(), "", "", ""]);
+                self.command(&self.acquire.1, &[&owner, "1", "30000", &(2 * i).to_string(), "", "", "", ""]);
             let mut voting = self.send(&acquire);
             for _ in 0..MASTERS / 2 + 1 {
                 voting.next().await.unwrap().unwrap();
             }
             let granted = Instant::now();
-            let release =
-                self.command(&self.release.1, &[&owner, "0", &(2 * i + 1).to_string(), "wake:", "", ""]);
+            let release = self
+                .command(&self.release.1, &[&owner, "0", &(2 * i + 1).to_string(), "wake:", &owner, "", ""]);
             let mut releasing = self.send(&release);
             for _ in 0..MASTERS / 2 + 1 {
                 releasing.next().await.unwrap().unwrap();

@@ -17,6 +17,9 @@ pub const MIN_TTL: Duration = Duration::from_millis(10);
 /// The longest TTL: a holder that dies blocks everybody else for this long.
 pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The shortest pause between two renewals, or two tries of a polling acquire: timers are no finer.
+pub const MIN_INTERVAL: Duration = Duration::from_millis(1);
+
 /// The longest wait budget.
 pub const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 

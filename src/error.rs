@@ -249,13 +249,15 @@ pub enum Invalid {
         /// The longest wait.
         max: Duration,
     },
-    /// A renewal interval that is zero, or leaves no time for a second try before the lease ends.
+    /// A renewal interval that is too short, or leaves no time for a second try before the lease ends.
     #[error(
-        "a renewal interval of {interval:?} must be above zero and at most {max:?}, two thirds of the TTL of {ttl:?}"
+        "a renewal interval of {interval:?} is not within {min:?} and {max:?}, two thirds of the TTL of {ttl:?}"
     )]
     RenewalInterval {
         /// The interval asked for.
         interval: Duration,
+        /// The shortest interval.
+        min: Duration,
         /// The longest interval.
         max: Duration,
         /// The TTL that it has to fit into.
@@ -284,10 +286,14 @@ pub enum Invalid {
         option: &'static str,
     },
     /// Polling without a pause, or without a try.
-    #[error("polling {tries} times every {interval:?}: both must be above zero")]
+    #[error(
+        "polling {tries} times every {interval:?}: there must be one try at least, and {min:?} between two"
+    )]
     Polling {
         /// The pause between two tries.
         interval: Duration,
+        /// The shortest pause.
+        min: Duration,
         /// The most tries.
         tries: u32,
     },

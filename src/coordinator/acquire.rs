@@ -13,7 +13,7 @@ use super::hold::Hold;
 use super::kind::Kind;
 use super::quorum::Decision;
 use super::verdict;
-use crate::config::{check_name, check_wait};
+use crate::config::{MIN_INTERVAL, check_name, check_wait};
 use crate::error::{Error, Invalid};
 use crate::owner::Owner;
 use crate::renewal::Renewal;
@@ -87,9 +87,9 @@ impl Coordinator {
             renewal.check()?;
         }
         if let Some(Polling { interval, tries }) = request.polling
-            && (interval.is_zero() || tries == 0)
+            && (interval < MIN_INTERVAL || tries == 0)
         {
-            return Err(Invalid::Polling { interval, tries });
+            return Err(Invalid::Polling { interval, min: MIN_INTERVAL, tries });
         }
         Ok(timeout)
     }

@@ -5,10 +5,14 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::quorum::quorum;
+use super::verdict::holder;
 use crate::vote::{Outcome, Vote};
 
-/// The longest time between two looks of a waiter that nobody wakes. Its place in the queues expires after twice that.
+/// The longest time between two looks of a waiter that nobody wakes.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
+
+/// How long a queue lives that nobody is added to, as `lock.lua` has it: a place is not in it for longer.
+pub(crate) const QUEUE_LIFE: Duration = Duration::from_secs(120);
 
 /// What to do with the votes of a split round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +42,17 @@ pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
     }
 }
 
-/// How long a waiter may sleep when nobody wakes it: until the TTLs on a quorum have run out, once for itself and once
+/// How long a waiter may sleep when nobody wakes it: until the TTLs on a quorum have run out, and a quarter of that more
 /// for each that is ahead of it. So the first in the queue follows a holder that died, the next follows a first that
-/// died, and the number of looks hardly grows with the number of waiters. `None` when too few masters gave it a place.
+/// died, and the number of looks hardly grows with the number of waiters.
+///
+/// `None` when nobody may be counted on to wake it: too few masters gave it a place, or nobody has the lock. Then some
+/// owner has a few masters and may be dead.
 pub(crate) fn next_look(votes: &[Vote]) -> Option<Duration> {
     let needed = quorum(votes.len());
+    if !is_held(votes) {
+        return None;
+    }
     let (mut free_in, mut ahead) = (Vec::new(), Vec::new());
     for vote in votes {
         match vote.outcome {
@@ -56,9 +66,14 @@ pub(crate) fn next_look(votes: &[Vote]) -> Option<Duration> {
         }
     }
     free_in.sort();
-    let turns = 1 + ahead.into_iter().min()?;
+    let turns = ahead.into_iter().min()?.saturating_add(4);
     let free_in = *free_in.get(needed - 1)?;
-    Some(free_in.saturating_mul(turns).min(LONGEST_LOOK))
+    Some((free_in / 4).saturating_mul(turns).min(LONGEST_LOOK))
+}
+
+/// Whether one owner has a quorum.
+fn is_held(votes: &[Vote]) -> bool {
+    holder(votes).is_some_and(|holder| holder.masters >= quorum(votes.len()))
 }
 
 #[cfg(test)]
@@ -100,9 +115,11 @@ mod tests {
         let votes =
             |ahead| vec![held("b", 900, ahead), held("b", 300, ahead), held("b", 600, ahead), dead(), dead()];
         assert_eq!(look(&votes(Some(0))), Some(900));
-        assert_eq!(look(&votes(Some(2))), Some(2700), "two are ahead of it");
+        assert_eq!(look(&votes(Some(2))), Some(1350), "two are ahead of it");
         assert_eq!(look(&votes(None)), None, "it has no place");
         assert_eq!(look(&[granted(), held("b", 300, Some(0)), held("b", 600, Some(0))]), Some(300));
+        let split = [granted(), held("b", 300, Some(0)), held("c", 600, Some(0))];
+        assert_eq!(look(&split), None, "nobody has it, and who has a part may be dead");
         assert_eq!(look(&[held("b", 300, Some(0)), dead(), dead()]), None);
         assert_eq!(look(&[held("b", 80_000, Some(9)), held("b", 80_000, Some(9)), dead()]), Some(60_000));
     }

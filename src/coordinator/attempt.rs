@@ -10,7 +10,7 @@ use super::arbitration::{Ruling, rule};
 use super::clean_up::{Effort, Withdrawal};
 use super::grant::Grant;
 use super::hold::{Count, Hold};
-use super::kind::Place;
+use super::kind::{Keys, Kind, Place};
 use super::quorum::Decision;
 use super::round::Round;
 use super::{Coordinator, verdict};
@@ -26,7 +26,7 @@ use crate::wake::Bell;
 const PERSISTENCE: u32 = 3;
 
 /// What an attempt asks for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Ask {
     pub(super) ttl: Duration,
     /// The per-master time-out.
@@ -62,15 +62,15 @@ impl<'a> Attempt<'a> {
     ) -> Self {
         give_up_if_lapsed(engine, hold, &mut count);
         let withdrawn = count.standing.child_token();
-        let owner = before.as_ref().map(|before| before.hold.field.clone());
+        let ticket = before.as_ref().map(|before| before.ticket.clone());
         let mut attempt = Self { engine, hold, count, ask, withdrawn, before, round: None };
-        attempt.ask_masters(owner.as_ref());
+        attempt.ask_masters(ticket.as_ref());
         attempt
     }
 
     fn ask_masters(&mut self, before: Option<&Arc<str>>) {
         let mut operation = self.hold.operation(self.count.holds + 1, self.ask.ttl, self.engine.next_round());
-        (operation.place, operation.before) = (self.ask.place, before);
+        (operation.place, operation.before) = (self.ask.place.as_ref(), before);
         let terms = Terms::Vote { timeout: self.ask.timeout, withdrawn: self.withdrawn.clone() };
         self.round = Some(self.engine.ask(&self.hold.kind.acquire(&operation), terms));
     }
@@ -99,6 +99,7 @@ impl<'a> Attempt<'a> {
         give_up_if_lapsed(self.engine, self.hold, &mut self.count);
         let round = self.round.take().expect("it was there");
         self.note_keys(&round);
+        drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome)));
         let Ask { ttl, renewal, .. } = self.ask;
         let generation = match self.count.holds {
             0 => {
@@ -127,8 +128,8 @@ impl<'a> Attempt<'a> {
             let round = self.round.take().expect("it is taken at the end");
             self.note_keys(&round);
             self.engine.let_finish([round]);
-            let me = self.hold.field.clone();
-            self.ask_masters(Some(&me)); // it may stand in some queues already
+            let ticket = self.ask.place.as_ref().map(|place| place.ticket.clone());
+            self.ask_masters(ticket.as_ref()); // it may stand in some queues already
             if self.decision().await == Decision::Granted {
                 return Decision::Granted;
             }
@@ -155,38 +156,42 @@ impl<'a> Attempt<'a> {
 
     /// Takes back what was granted without being a lock, and keeps the place in the queue.
     pub(super) fn withdraw(mut self) -> Option<Standing> {
-        let place = self.ask.place?; // otherwise its drop takes everything back
+        let place = self.ask.place.clone()?; // otherwise its drop takes everything back
         let round = self.round.take()?;
         self.withdrawn.cancel();
         self.note_keys(&round);
-        let (mut from, mut on) = (0, 0);
-        let efforts: Vec<_> = round
-            .outcomes()
-            .enumerate()
-            .map(|(i, outcome)| match outcome {
-                Outcome::Held { ahead, .. } => {
-                    on |= u16::from(ahead.is_some()) << i;
-                    None
-                }
-                outcome => {
-                    from |= u16::from(*outcome == Outcome::Granted) << i;
-                    Effort::to_undo(outcome)
-                }
-            })
-            .collect();
+        let efforts: Vec<_> = round.outcomes().map(Effort::to_undo).collect();
         if efforts.iter().any(Option::is_some) || self.count.touched != 0 {
+            let from = masters_where(&round, |outcome| *outcome == Outcome::Granted);
             let withdrawal = Some(Withdrawal { place, from });
             self.engine.mirror(self.hold, &mut self.count, withdrawal, |master| efforts[master]);
         }
+        drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome) && !has_place(outcome)));
+        let standing =
+            self.standing_where(&round, |outcome| has_place(outcome) || *outcome == Outcome::Granted);
         self.engine.let_finish([round]);
-        Some(Standing { engine: self.engine.clone(), hold: self.hold.clone(), on: on | from })
+        standing
+    }
+
+    /// Its place on the masters with such an outcome.
+    fn standing_where(&self, round: &Round, wanted: impl Fn(&Outcome) -> bool) -> Option<Standing> {
+        let ticket = self.ask.place.as_ref()?.ticket.clone();
+        let (kind, keys) = (self.hold.kind, self.hold.keys.clone());
+        Some(Standing { engine: self.engine.clone(), kind, keys, ticket, on: masters_where(round, wanted) })
+    }
+
+    /// Whether there may be a place that nothing else gives up: a release gives up that of an owner which is its own
+    /// ticket.
+    fn is_stray_place(&self, outcome: &Outcome) -> bool {
+        let own = self.ask.place.as_ref().is_some_and(|place| place.ticket == self.hold.field);
+        !own && (has_place(outcome) || matches!(outcome, Outcome::Pending | Outcome::Unknown(_)))
     }
 
     /// Remembers which masters may have the key now, and until when. The place before is left where it was not taken
     /// over.
     fn note_keys(&mut self, round: &Round) {
         if let Some(before) = self.before.take() {
-            before.leave_where(round, |outcome| matches!(outcome, Outcome::Unreachable(_)));
+            before.leave_where(round, is_not_taken_over);
         }
         for (place, outcome) in round.outcomes().enumerate() {
             if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
@@ -204,12 +209,12 @@ impl Drop for Attempt<'_> {
         self.withdrawn.cancel();
         if let Some(before) = self.before.take() {
             // What is pending may not have been sent.
-            before
-                .leave_where(&round, |outcome| matches!(outcome, Outcome::Unreachable(_) | Outcome::Pending));
+            before.leave_where(&round, |outcome| is_not_taken_over(outcome) || *outcome == Outcome::Pending);
         }
         self.note_keys(&round);
         let efforts: Vec<_> = round.outcomes().map(Effort::to_undo).collect();
         self.engine.mirror(self.hold, &mut self.count, None, |place| efforts[place]);
+        drop(self.standing_where(&round, |outcome| has_place(outcome) || self.is_stray_place(outcome)));
         // Stragglers are listened to, so that a silent master is noticed; what they grant is undone already.
         self.engine.let_finish([round]);
     }
@@ -218,7 +223,9 @@ impl Drop for Attempt<'_> {
 /// The place in the masters' queues of a waiter that is not asking at the moment. Dropping it gives it up.
 pub(super) struct Standing {
     engine: Arc<Coordinator>,
-    hold: Arc<Hold>,
+    kind: &'static dyn Kind,
+    keys: Keys,
+    ticket: Arc<str>,
     /// The masters where it may have a place, by theirs among the masters.
     on: u16,
 }
@@ -226,20 +233,31 @@ pub(super) struct Standing {
 impl Standing {
     /// An attempt took it over, but not on the masters with such an outcome.
     fn leave_where(mut self, round: &Round, not_taken_over: impl Fn(&Outcome) -> bool) {
-        for (place, outcome) in round.outcomes().enumerate() {
-            if !not_taken_over(outcome) {
-                self.on &= !(1 << place);
-            }
-        }
+        self.on &= masters_where(round, not_taken_over);
     }
 }
 
 impl Drop for Standing {
     fn drop(&mut self) {
         if self.on != 0 {
-            self.engine.leave(&self.hold, self.on);
+            self.engine.leave(self.kind, &self.keys, &self.ticket, self.on);
         }
     }
+}
+
+/// The masters with such an outcome, by their place.
+fn masters_where(round: &Round, wanted: impl Fn(&Outcome) -> bool) -> u16 {
+    round.outcomes().enumerate().fold(0, |on, (i, outcome)| on | u16::from(wanted(outcome)) << i)
+}
+
+fn has_place(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Held { ahead: Some(_), .. })
+}
+
+/// Whether the master may not have heard that the place before is given up, or not have done it: one that refuses writes
+/// still says who holds the lock.
+fn is_not_taken_over(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Granted | Outcome::Pending) && !has_place(outcome)
 }
 
 /// Where the lease is over or given up, its guards have lost their holds, and what follows is a new lease.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::hold::{Count, Hold};
 use super::kind::{Errand, Place};
@@ -28,14 +29,12 @@ const REFUSED_FOR: Duration = Duration::from_secs(60);
 pub(crate) enum Effort {
     /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
     Once,
-    /// A waiter may stand in its queue: once as well, but a silent master is to hear it in order behind what it owes.
-    InOrder,
     /// It may have our key: across reconnects, until it has answered, or the key has expired.
     UntilDone,
 }
 
 /// A waiter takes back what some masters granted, and goes on waiting.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Withdrawal {
     pub(crate) place: Place,
     /// The masters that granted, by their place among the masters.
@@ -49,8 +48,6 @@ impl Effort {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Self::UntilDone),
             // It says that it did nothing; asked once more, it may mend what a failing script left.
             Outcome::Refused { .. } => Some(Self::Once),
-            // There is a place in the queue to give up.
-            Outcome::Held { ahead: Some(_), .. } => Some(Self::InOrder),
             Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
         }
     }
@@ -72,15 +69,16 @@ impl Coordinator {
     ) -> Vec<Answer> {
         let mut operation = hold.operation(count.holds, Duration::ZERO, self.next_round());
         let errand = hold.kind.release(&operation);
-        operation.place = withdrawal.map(|withdrawal| withdrawal.place);
-        let withdrawing = withdrawal.map(|Withdrawal { from, .. }| (hold.kind.release(&operation), from));
+        operation.place = withdrawal.as_ref().map(|withdrawal| &withdrawal.place);
+        let withdrawing =
+            withdrawal.as_ref().map(|Withdrawal { from, .. }| (hold.kind.release(&operation), from));
         let tell = |place| {
             let effort = if count.touched(place) { Some(Effort::UntilDone) } else { otherwise(place) };
             let errand = match &withdrawing {
-                Some((withdrawing, from)) if from & (1 << place) != 0 => withdrawing,
+                Some((withdrawing, from)) if **from & (1 << place) != 0 => withdrawing,
                 _ => &errand,
             };
-            self.tell(place, errand, count.keys_end, effort)
+            self.tell(place, errand, count.keys_end, effort, CancellationToken::new())
         };
         let answers = (0..self.masters.len()).map(tell).collect();
         if count.holds == 0 {
@@ -89,13 +87,15 @@ impl Coordinator {
         answers
     }
 
-    /// Tells one master, with this effort. The answer is the first that it gives.
+    /// Tells one master, with this effort, again and again until `void` is cancelled. The answer is the first that it
+    /// gives.
     pub(super) fn tell(
         &self,
         place: usize,
         errand: &Errand,
         keys_end: Moment,
         effort: Option<Effort>,
+        void: CancellationToken,
     ) -> Answer {
         let Some(effort) = effort else {
             return async { Outcome::Unreachable("there is nothing to undo".into()) }.boxed();
@@ -103,7 +103,7 @@ impl Coordinator {
         let timeout = self.settings.timeout();
         let terms = match effort {
             Effort::Once => self.unconditional(),
-            Effort::InOrder | Effort::UntilDone => Terms::CleanUp,
+            Effort::UntilDone => Terms::CleanUp,
         };
         let (first, answer) = oneshot::channel();
         let clean_up = CleanUp {
@@ -111,12 +111,13 @@ impl Coordinator {
             call: errand.call(terms),
             effort,
             keys_end,
+            void,
             clock: self.clock.clone(),
             random: self.random.clone(),
         };
         let mut telling = clean_up.run(first).boxed();
         // The first poll sends a clean-up, here and now, before anything that comes later.
-        let done = effort != Effort::Once && (&mut telling).now_or_never().is_some();
+        let done = effort == Effort::UntilDone && (&mut telling).now_or_never().is_some();
         if !done {
             self.spawn(telling);
         }
@@ -137,6 +138,8 @@ struct CleanUp {
     call: Call,
     effort: Effort,
     keys_end: Moment,
+    /// Cancelled when it is not to be repeated: something later says otherwise.
+    void: CancellationToken,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
 }
@@ -159,7 +162,7 @@ impl CleanUp {
             tokio::task::yield_now().await;
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
             let left = self.keys_end.since(self.clock.now());
-            if tokio::time::timeout(left, self.master.ready()).await.is_err() {
+            if tokio::time::timeout(left, self.master.ready()).await.is_err() || self.void.is_cancelled() {
                 return;
             }
         }

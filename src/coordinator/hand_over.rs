@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::clean_up::Effort;
 use super::grant::Grant;
@@ -114,16 +115,18 @@ impl Coordinator {
         let mut count = hold.turn.lock().await;
         let mut transfer = Transfer::begin(self, &transit, &hold, *ttl, timeout, &count);
         let decision = transfer.round().decision().await;
+        if decision != Decision::Granted {
+            transfer.round().finish().await; // whose it is takes more votes than that it is not ours
+        }
         let (sent, votes) = (transfer.round().sent, transfer.round().votes());
         if decision != Decision::Granted {
-            let error = match verdict::denied(&hold.name, votes.clone()) {
-                held @ Error::Held { .. } => held,
-                _ => verdict::not_ours(&hold.name, votes),
+            let has_it =
+                verdict::holder(&votes).is_some_and(|holder| holder.masters >= quorum(self.masters.len()));
+            let error = match has_it {
+                true => verdict::denied(&hold.name, votes),
+                false => verdict::not_ours(&hold.name, votes),
             };
-            transfer.is_void = match &error {
-                Error::Held { holder, .. } => holder.masters >= quorum(self.masters.len()),
-                error => matches!(error, Error::Lost { .. }),
-            };
+            transfer.is_void = matches!(error, Error::Held { .. } | Error::Lost { .. });
             return Err(error);
         }
         if self.clock.now() >= lease::deadline(sent, *ttl) {
@@ -179,6 +182,9 @@ struct Transfer<'a> {
     timeout: Duration,
     /// There is nothing to go back to.
     is_void: bool,
+    withdrawn: CancellationToken,
+    /// Cancelled when the owner that began it has given the lock up: then the way back leads nowhere.
+    standing: CancellationToken,
     round: Option<Round>,
 }
 
@@ -191,10 +197,21 @@ impl<'a> Transfer<'a> {
         timeout: Duration,
         count: &Count,
     ) -> Self {
-        let terms = Terms::Vote { timeout, withdrawn: count.standing.child_token() };
+        let withdrawn = count.standing.child_token();
+        let terms = Terms::Vote { timeout, withdrawn: withdrawn.clone() };
         let operation = to.operation(1, ttl, engine.next_round());
         let round = engine.ask(&to.kind.transfer(&operation, &from.field), terms);
-        Self { engine, from, to, ttl, timeout, is_void: false, round: Some(round) }
+        Self {
+            engine,
+            from,
+            to,
+            ttl,
+            timeout,
+            is_void: false,
+            withdrawn,
+            standing: count.standing.clone(),
+            round: Some(round),
+        }
     }
 
     fn round(&mut self) -> &mut Round {
@@ -209,6 +226,7 @@ impl<'a> Transfer<'a> {
 impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
+        self.withdrawn.cancel(); // what was not sent yet needs no way back
         let number = self.engine.next_round();
         let back = match self.is_void {
             true => self.to.kind.release(&self.to.operation(0, self.ttl, number)),
@@ -217,7 +235,8 @@ impl Drop for Transfer<'_> {
         let keys_end = lease::keys_end(round.sent, self.ttl, self.timeout);
         for (place, outcome) in round.outcomes().enumerate() {
             if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
-                drop(self.engine.tell(place, &back, keys_end, Some(Effort::UntilDone)));
+                let (effort, void) = (Some(Effort::UntilDone), self.standing.clone());
+                drop(self.engine.tell(place, &back, keys_end, effort, void));
             }
         }
         self.engine.let_finish([round]);

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::kind::{Keys, Kind, Operation};
-use crate::clock::Moment;
+use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
 use crate::renewal::{Course, Entry};
@@ -23,6 +24,8 @@ pub(crate) struct Hold {
     pub(crate) kind: &'static dyn Kind,
     pub(crate) turn: Arc<tokio::sync::Mutex<Count>>,
     lease: Mutex<Lease>,
+    /// Told when a lease begins.
+    pub(super) begun: Notify,
 }
 
 /// The count, and what a release has to reach. Whoever has the turn may change it.
@@ -66,6 +69,7 @@ impl Hold {
             kind,
             turn: Default::default(),
             lease: Default::default(),
+            begun: Notify::new(),
         })
     }
 
@@ -88,6 +92,17 @@ impl Hold {
     pub(crate) fn stands(&self, now: Moment) -> bool {
         let lease = self.lease();
         lease.lost.is_none() && now < lease.course.deadline
+    }
+
+    /// Waits until there is such a lease.
+    pub(crate) async fn until_it_stands(&self, clock: &dyn Clock) {
+        loop {
+            let begun = self.begun.notified();
+            if self.stands(clock.now()) {
+                return;
+            }
+            begun.await;
+        }
     }
 
     /// A sign of life of the work under the lease of `generation`.

@@ -19,8 +19,8 @@ pub(crate) struct Operation<'a> {
     pub(crate) round: u64,
     /// For an acquire, the place in the queue to take where it is refused; for a release, the place to take instead of
     /// waking others.
-    pub(crate) place: Option<Place>,
-    /// The owner of the acquire before of the same waiter, whose place this one gives up.
+    pub(crate) place: Option<&'a Place>,
+    /// The ticket of the acquire before of the same waiter, whose place this one gives up.
     pub(crate) before: Option<&'a Arc<str>>,
 }
 
@@ -36,8 +36,10 @@ pub(crate) struct Keys {
 }
 
 /// A waiter's place in the queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Place {
+    /// Whom to call: used for one acquire only. Where the owner is, too, it is the owner.
+    pub(crate) ticket: Arc<str>,
     /// Since when it waits, by its own wall clock.
     pub(crate) since: Duration,
     /// For how long that is.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::join_all;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -76,6 +76,8 @@ pub(crate) struct Coordinator {
     wake_prefix: Arc<str>,
     /// When to look at each lease.
     schedule: Arc<Schedule<Arc<hold::Hold>>>,
+    /// Permits for renewals.
+    renewing: Semaphore,
 }
 
 impl Coordinator {
@@ -93,6 +95,7 @@ impl Coordinator {
         let schedule = Schedule::new(clock.clone());
         let engine = Arc::new(Self {
             schedule: schedule.clone(),
+            renewing: Semaphore::new(watchdog::AT_ONCE),
             lines: Lines::new(settings.max_waiters),
             wakes,
             wake_prefix: wake_prefix.into(),

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::acquire::Request;
-use super::arbitration::next_look;
+use super::arbitration::{QUEUE_LIFE, next_look};
 use super::attempt::{Ask, Attempt, Standing};
 use super::clean_up::Effort;
 use super::grant::Grant;
-use super::hold::Hold;
-use super::kind::Place;
+use super::kind::{Keys, Kind, Operation, Place};
 use super::quorum::Decision;
 use super::{Coordinator, verdict};
+use tokio_util::sync::CancellationToken;
+
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::error::Error;
+use crate::owner::Owner;
 use crate::vote::Vote;
 use crate::wake::{Bell, Denial, Presence, Spot};
 
@@ -51,15 +53,15 @@ impl Coordinator {
         hold.is_some_and(|hold| hold.stands(self.clock.now()))
     }
 
-    /// Gives up the place of a waiter on the masters where it stands, by their place.
-    pub(super) fn leave(self: &Arc<Self>, hold: &Arc<Hold>, on: u16) {
-        let (engine, hold) = (self.clone(), hold.clone());
-        self.spawn(async move {
-            let mut count = hold.turn.lock().await;
-            engine.mirror(&hold, &mut count, None, |master| {
-                (on & (1 << master) != 0).then_some(Effort::InOrder)
-            });
-        });
+    /// Gives up the place of a ticket on the masters where it stands, by their place.
+    pub(super) fn leave(&self, kind: &'static dyn Kind, keys: &Keys, ticket: &Arc<str>, on: u16) {
+        let (owner, ttl, round) = (ticket, Duration::ZERO, self.next_round());
+        let operation = Operation { keys, owner, count: 0, ttl, round, place: None, before: None };
+        let errand = kind.release(&operation);
+        for master in (0..self.masters.len()).filter(|master| on & (1 << master) != 0) {
+            let (effort, until) = (Some(Effort::UntilDone), self.clock.now() + QUEUE_LIFE);
+            drop(self.tell(master, &errand, until, effort, CancellationToken::new()));
+        }
     }
 }
 
@@ -101,31 +103,47 @@ impl<'a> Wait<'a> {
         self.left().is_zero() || self.request.polling.is_some_and(|polling| self.attempts >= polling.tries)
     }
 
-    /// Waits to be the first of this process that waits for this lock.
+    /// Waits to be the first of this process that waits for this lock, or for the lock to be entered by its own owner.
     async fn line_up(&mut self) -> Result<(), Error> {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
-        let spot = self.spot.insert(self.engine.lines.join(name).map_err(full)?);
-        if tokio::time::timeout(self.request.wait, spot.is_first()).await.is_ok() {
-            return Ok(());
+        let mut spot = self.engine.lines.join(name).map_err(full)?;
+        let own = self.request.owner.map(|_| self.engine.hold_for(self.request));
+        let entered = async {
+            match &own {
+                Some(hold) => hold.until_it_stands(&*self.engine.clock).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = spot.is_first() => {}
+            // Those ahead may be waiting for this very owner.
+            () = entered => return Ok(()),
+            () = tokio::time::sleep(self.request.wait) => {
+                if let Some(Denial { holder, votes }) = spot.last() {
+                    return Err(self.timed_out(holder, votes));
+                } // otherwise nobody knows yet who has it: this one asks once
+            }
         }
-        match spot.last() {
-            Some(Denial { holder, votes }) => Err(self.timed_out(holder, votes)),
-            None => Ok(()), // nobody knows yet who has it: this one asks once
-        }
+        self.spot = Some(spot);
+        Ok(())
     }
 
     async fn attempt(&mut self, timeout: Duration) -> Result<Grant, Error> {
         self.attempts += 1;
         let engine = self.engine;
         let hold = engine.hold_for(self.request);
-        let place = self.place();
-        let bell = &*self.bell.insert(engine.wakes.bell(hold.owner.number()));
+        // A named owner may wait more than once, for several locks and several times for one.
+        let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
+        let place = self.place(ticket);
+        let settles = place.is_some();
+        let bell = &*self.bell.insert(engine.wakes.bell(ticket.number()));
         let turn = hold.turn.lock().await;
         let ask = Ask { ttl: self.request.ttl, timeout, renewal: self.request.renewal, place };
         let mut attempt = Attempt::begin(engine, &hold, turn, ask, self.standing.take());
         let mut decision = attempt.decision().await;
-        if decision != Decision::Granted && place.is_some() {
+        if decision != Decision::Granted && settles {
             decision = attempt.settle(bell).await;
         }
         if decision == Decision::Granted {
@@ -137,9 +155,9 @@ impl<'a> Wait<'a> {
     }
 
     /// The place to take in the queues: none for whoever cannot be woken, or comes for the last time.
-    fn place(&self) -> Option<Place> {
+    fn place(&self, ticket: Owner) -> Option<Place> {
         let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.wakes.hears();
-        queues.then(|| Place { since: self.since, waited: self.waited() })
+        queues.then(|| Place { ticket: ticket.to_string().into(), since: self.since, waited: self.waited() })
     }
 
     /// Waits until it is time for the next attempt.

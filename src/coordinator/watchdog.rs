@@ -16,16 +16,21 @@ use crate::renewal::{Course, Renewal, Schedule, Step};
 /// serves nobody else.
 const TOGETHER: usize = 32;
 
+/// How many such calls are under way at once, at most.
+pub(super) const AT_ONCE: usize = 8;
+
 /// When to look again at a lease whose hold is busy: something else is under way that will not take long.
 const BUSY: Duration = Duration::from_millis(2);
 
 impl Coordinator {
     /// A lease begins.
     pub(super) fn begin_lease(&self, hold: &Arc<Hold>, course: Course) -> u64 {
-        self.change(hold, |lease| {
+        let generation = self.change(hold, |lease| {
             let before = lease.begin(course);
             (lease.generation, before)
-        })
+        });
+        hold.begun.notify_waiters();
+        generation
     }
 
     /// The lease goes on for `ttl` after `sent`, or as long as it did if that is later. One that was not to be renewed
@@ -40,8 +45,8 @@ impl Coordinator {
         self.change(hold, |lease| {
             lease.course.prolong(sent, ttl);
             if let (None, Some(renewal)) = (lease.course.renewal, renewal) {
-                lease.course.renewal = Some(renewal);
-                lease.course.due = sent + renewal.interval;
+                let Course { deadline, ttl, .. } = lease.course;
+                lease.course = Course { deadline, ttl, ..Course::new(sent, ttl, Some(renewal)) };
             }
             (lease.generation, None)
         })
@@ -118,7 +123,12 @@ impl Coordinator {
         for (timeout, batch) in batches {
             let engine = self.clone();
             // A shutdown does not wait for it: there is always a next one while guards live.
-            self.runtime.spawn(async move { engine.renew(batch, timeout).await });
+            self.runtime.spawn(async move {
+                // It is never closed. After the machine stood still all leases are due at once, in the order in which
+                // they end; sent at once, the last of them would time out in our own queues.
+                let _turn = engine.renewing.acquire().await;
+                engine.renew(batch, timeout).await;
+            });
         }
     }
 

@@ -37,8 +37,9 @@ impl Kind for Reentrant {
     fn acquire(&self, operation: &Operation<'_>) -> Errand {
         let Operation { keys, owner, count, ttl, round, before, place } = *operation;
         let before = before.cloned().unwrap_or_else(nothing);
-        let [since, waited] = standing(place);
-        let args = [owner.clone(), text(count), milliseconds(ttl), text(round), before, since, waited];
+        let [ticket, since, waited] = standing(place, nothing());
+        let args =
+            [owner.clone(), text(count), milliseconds(ttl), text(round), before, ticket, since, waited];
         Errand { script: &ACQUIRE, keys: lock_and_queue(keys), args: args.into() }
     }
 
@@ -50,8 +51,8 @@ impl Kind for Reentrant {
 
     fn release(&self, operation: &Operation<'_>) -> Errand {
         let Operation { keys, owner, count, round, place, .. } = *operation;
-        let [since, waited] = standing(place);
-        let args = [owner.clone(), text(count), text(round), keys.wakes.clone(), since, waited];
+        let [ticket, since, waited] = standing(place, owner.clone());
+        let args = [owner.clone(), text(count), text(round), keys.wakes.clone(), ticket, since, waited];
         Errand { script: &RELEASE, keys: lock_and_queue(keys), args: args.into() }
     }
 
@@ -70,11 +71,13 @@ fn lock_and_queue(keys: &Keys) -> Arc<[Arc<str>]> {
     [keys.lock.clone(), keys.queue.clone()].into()
 }
 
-/// Since when a waiter waits, and for how long, in microseconds.
-fn standing(place: Option<Place>) -> [Arc<str>; 2] {
+/// A waiter's ticket, since when it waits, and for how long, in microseconds.
+fn standing(place: Option<&Place>, otherwise: Arc<str>) -> [Arc<str>; 3] {
     match place {
-        Some(Place { since, waited }) => [text(since.as_micros()), text(waited.as_micros())],
-        None => [nothing(), nothing()],
+        Some(Place { ticket, since, waited }) => {
+            [ticket.clone(), text(since.as_micros()), text(waited.as_micros())]
+        }
+        None => [otherwise, nothing(), nothing()],
     }
 }
 

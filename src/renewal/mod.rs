@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::config::MIN_TTL;
+use crate::config::{MIN_INTERVAL, MIN_TTL};
 use crate::error::{Invalid, Loss};
 use crate::lease;
 
@@ -41,8 +41,8 @@ impl Renewal {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         let Self { ttl, interval, at_most, heartbeat, .. } = *self;
         let longest = ttl * 2 / 3;
-        if interval.is_zero() || interval > longest {
-            return Err(Invalid::RenewalInterval { interval, max: longest, ttl });
+        if interval < MIN_INTERVAL || interval > longest {
+            return Err(Invalid::RenewalInterval { interval, min: MIN_INTERVAL, max: longest, ttl });
         }
         if let Some(cap) = at_most.filter(|cap| *cap < ttl) {
             return Err(Invalid::HoldCap { cap, ttl });
@@ -60,7 +60,7 @@ impl Renewal {
 
     /// How long after a renewal that failed to try again.
     fn retry(&self) -> Duration {
-        self.interval / 6
+        (self.interval / 6).max(MIN_INTERVAL)
     }
 }
 

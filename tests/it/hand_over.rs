@@ -191,3 +191,26 @@ async fn a_token_that_nobody_adopts_is_void_after_the_ttl() {
     let error = redlock.lock("l").adopt(&token).await.unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
 }
+
+/// What was not sent yet when the adoption was given up must not be sent after it was taken back.
+#[tokio::test]
+async fn an_adoption_that_is_cancelled_while_its_client_connects_leaves_the_lock_to_its_token() {
+    let masters = Masters::start(3);
+    let here = patient(&masters);
+    for round in 0..40 {
+        let guard = here.lock("l").acquire().await.unwrap();
+        on_all(&masters).await;
+        let token = token_of(&guard).await;
+        let there = patient(&masters);
+        {
+            let lock = there.lock("l");
+            let mut adopting = Box::pin(lock.adopt(&token));
+            assert!(futures::poll!(&mut adopting).is_pending());
+            std::thread::sleep(std::time::Duration::from_micros(20 * round));
+        }
+        there.shutdown(SOON).await.unwrap();
+        let adopted = here.lock("l").adopt(&token).await.unwrap();
+        adopted.release().await.unwrap();
+        eventually(SOON, || masters.empty()).await;
+    }
+}

@@ -18,6 +18,7 @@ mod listening;
 mod loss;
 mod lost_replies;
 mod masters;
+mod named_waiters;
 mod readme;
 mod reentrancy;
 mod release;

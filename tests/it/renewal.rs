@@ -393,7 +393,7 @@ async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
     let lock = || redlock.lock("l").ttl(ms(9_000));
     for interval in [Duration::ZERO, ms(6_001), ms(9_000), Duration::MAX] {
         let (error, text) = refused(lock().renew_every(interval)).await;
-        assert_eq!(error, Invalid::RenewalInterval { interval, max: ms(6_000), ttl: ms(9_000) });
+        assert_eq!(error, Invalid::RenewalInterval { interval, min: ms(1), max: ms(6_000), ttl: ms(9_000) });
         assert!(text.contains(&format!("{interval:?}")) && text.contains("6s"), "{text}");
     }
     for cap in [Duration::ZERO, ms(8_999)] {

@@ -32,11 +32,11 @@ fn extend(server: &RedisServer, args: &[&str]) -> Vec<String> {
 }
 
 fn acquire(server: &RedisServer, owner: &str, count: &str, ttl: &str, round: &str) -> Vec<String> {
-    run(server, "acquire", &["k", "q"], &[owner, count, ttl, round, "", "", ""]).remove(0)
+    run(server, "acquire", &["k", "q"], &[owner, count, ttl, round, "", "", "", ""]).remove(0)
 }
 
 fn release(server: &RedisServer, owner: &str, count: &str, round: &str) -> Vec<String> {
-    run(server, "release", &["k", "q"], &[owner, count, round, "wake:", "", ""]).remove(0)
+    run(server, "release", &["k", "q"], &[owner, count, round, "wake:", owner, "", ""]).remove(0)
 }
 
 fn ttl(server: &RedisServer) -> i64 {
@@ -117,7 +117,7 @@ fn a_release_leaves_the_holds_that_remain_and_deletes_with_the_last() {
 fn stand(server: &RedisServer, owner: &str, before: &str, waited: &str) -> Vec<String> {
     let time: Vec<u64> = server.command(&["TIME"]);
     let since = time[0] * 1_000_000 + time[1] - waited.parse::<u64>().unwrap();
-    let args = [owner, "1", "5000", "1", before, &since.to_string(), waited];
+    let args = [owner, "1", "5000", "1", before, owner, &since.to_string(), waited];
     run(server, "acquire", &["k", "q"], &args).remove(0)
 }
 
@@ -166,7 +166,7 @@ fn a_place_is_taken_over_and_given_up() {
     assert!(queue(&server).is_empty(), "whoever leaves");
     stand(&server, B, "", "2000");
     acquire(&server, A, "1", "5000", "3");
-    run(&server, "acquire", &["k", "q"], &[A, "1", "5000", "3", B, "", ""]);
+    run(&server, "acquire", &["k", "q"], &[A, "1", "5000", "3", B, "", "", ""]);
     assert!(queue(&server).is_empty(), "the last attempt takes no place");
 }
 
@@ -175,7 +175,7 @@ fn a_withdrawal_takes_a_place_and_wakes_nobody() {
     let server = RedisServer::start();
     acquire(&server, A, "1", "5000", "1");
     stand(&server, B, "", "2000");
-    let args = [A, "0", "2", "wake:", "0", "1000"];
+    let args = [A, "0", "2", "wake:", A, "0", "1000"];
     assert_eq!(run(&server, "release", &["k", "q"], &args).remove(0), ["granted"]);
     assert_eq!(queue(&server), [B, A]);
 }
@@ -188,7 +188,7 @@ fn the_order_is_by_the_waiters_own_time_within_a_band() {
     let time: Vec<u64> = server.command(&["TIME"]);
     let now = time[0] * 1_000_000 + time[1];
     for (owner, since) in [(B, now - 3_600_000_000), (C, now - 300_000)] {
-        let args = [owner, "1", "5000", "1", "", &since.to_string(), "0"];
+        let args = [owner, "1", "5000", "1", "", owner, &since.to_string(), "0"];
         run(&server, "acquire", &["k", "q"], &args);
     }
     assert_eq!(queue(&server), [C, B]);
@@ -211,14 +211,14 @@ fn a_full_queue_gives_no_place() {
 fn one_call_carries_many_operations_and_each_has_its_own_reply() {
     let server = RedisServer::start();
     let _: () = server.command(&["SET", "string", "x"]);
-    run(&server, "acquire", &["theirs", "q"], &[B, "1", "5000", "1", "", "", ""]);
+    run(&server, "acquire", &["theirs", "q"], &[B, "1", "5000", "1", "", "", "", ""]);
     let keys = ["one", "q1", "string", "q2", "theirs", "q3", "two", "q4"];
-    let replies = run(&server, "acquire", &keys, &[A, "1", "5000", "1", "", "", ""].repeat(4));
+    let replies = run(&server, "acquire", &keys, &[A, "1", "5000", "1", "", "", "", ""].repeat(4));
     let words: Vec<&str> = replies.iter().map(|reply| reply[0].as_str()).collect();
     assert_eq!(words, ["granted", "refused", "held", "granted"]);
     assert!(replies[1][1].starts_with("WRONGTYPE"), "{:?}", replies[1]);
 
-    let replies = run(&server, "release", &keys, &[A, "0", "2", "wake:", "", ""].repeat(4));
+    let replies = run(&server, "release", &keys, &[A, "0", "2", "wake:", A, "", ""].repeat(4));
     let words: Vec<&str> = replies.iter().map(|reply| reply[0].as_str()).collect();
     assert_eq!(words, ["granted", "refused", "held", "granted"]);
 

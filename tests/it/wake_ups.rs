@@ -314,3 +314,14 @@ async fn a_waiter_that_ends_while_masters_are_silent_leaves_no_place_when_they_g
         eventually(SOON, || masters.empty()).await;
     }
 }
+
+/// What is left of a client that died in the middle: it has one master, never withdraws, and comes first in the order of
+/// text, so that the rule for split votes favours it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_owner_with_a_minority_does_not_keep_the_others_from_the_lock() {
+    let masters = Masters::start(3);
+    let dead = "00000000-0000-0000-0000-000000000001:1";
+    let _: i64 = masters[2].command(&["HSET", "quorate:{l}", dead, "1", "round", "1"]);
+    let _: i64 = masters[2].command(&["PEXPIRE", "quorate:{l}", "600000"]);
+    take_turns(&clients(&masters, 6), 20, ms(2), SOON * 2).await;
+}

@@ -14,9 +14,10 @@
 --   {'stale', round}                   a later round of the same owner was here first; nothing was written
 --   {'refused', error}                 Redis's own words; nothing was written
 
--- The queue is a ZSET beside the lock: the owners that wait for it, by the moment since when, in microseconds. Each is
--- `{client uuid}:{number}`, and is woken by its number on its client's own channel. A place is taken by a refused acquire
--- and given up by the next one of the same waiter, by a grant, by a release, or by being woken.
+-- The queue is a ZSET beside the lock: the tickets of those that wait for it, by the moment since when, in microseconds. A
+-- ticket is `{client uuid}:{number}`, used for one acquire only, and is called by its number on its client's own channel. A
+-- place is taken by a refused acquire and given up by the next one of the same waiter, by a grant, by a release, or by
+-- being called.
 
 -- A hash with more fields than this is not a lock: its fields are not listed.
 local MOST_FIELDS = 8
@@ -76,17 +77,18 @@ local function write(found, key, owner, count, ttl, round)
   return failed(redis.pcall('PEXPIRE', key, ttl))
 end
 
--- Gives `owner` a place in the queue, since `since` (its own wall clock, us), after it has waited for `waited` us. Answers
+-- Gives `ticket` a place in the queue, since `since` (its own wall clock, us), after it has waited for `waited` us. Answers
 -- how many are ahead of it, or -1 when it got none.
-local function stand(queue, owner, since, waited)
+local function stand(queue, ticket, since, waited)
   local time = redis.pcall('TIME')
+  if failed(time) then return -1 end
   local began = tonumber(time[1]) * 1000000 + tonumber(time[2]) - waited
   if math.abs(since - began) > BAND then since = began end
   local waiting = redis.pcall('ZCARD', queue)
   if failed(waiting) or waiting >= MOST_WAITING then return -1 end
-  if failed(redis.pcall('ZADD', queue, string.format('%.0f', since), owner)) then return -1 end
+  if failed(redis.pcall('ZADD', queue, string.format('%.0f', since), ticket)) then return -1 end
   redis.pcall('PEXPIRE', queue, QUEUE_LIFE)
-  return redis.pcall('ZRANK', queue, owner)
+  return redis.pcall('ZRANK', queue, ticket)
 end
 
 -- Wakes the first in the queue whose client hears it, and takes it and those before it, which are gone, off. A hint: its
@@ -97,6 +99,7 @@ local function wake(queue, wakes)
     if failed(first) or #first == 0 then return end
     local client, number = string.match(first[1], '^(.*):(%d+)$')
     local heard = client and redis.pcall('PUBLISH', wakes .. client, number) or 0
+    if failed(heard) then redis.pcall('ZADD', queue, first[2], first[1]) end -- this user may call nobody
     if failed(heard) or heard > 0 then return end
   end
 end

@@ -1,0 +1,65 @@
+//! Waiting by name: one owner may wait more than once, and for a lock that it is about to have.
+
+use quorate::Error;
+use quorate_testkit::{Masters, eventually};
+use tokio_util::sync::CancellationToken;
+
+use crate::waiting::{hold, queue, standing, waiter};
+use crate::wake_ups::{LONG, handed};
+use crate::{SOON, TTL, ms, patient, until};
+
+/// Both wait under one name: what the first gives up is not the place of the second.
+#[tokio::test]
+async fn a_cancelled_waiter_leaves_its_owners_next_one_its_place() {
+    let masters = Masters::start(3);
+    let (holder, redlock) = (patient(&masters), patient(&masters));
+    let held = hold(&masters, &holder).await;
+    let mine = redlock.lock("l").owned_by(&redlock.owner()).wait(LONG);
+    let token = CancellationToken::new();
+    let first = waiter(mine.clone().cancelled_by(token.clone())).await;
+    standing(masters.iter(), 1).await;
+    let before = queue(&masters[0]);
+    let second = waiter(mine).await;
+    token.cancel();
+    assert!(matches!(first.await.unwrap(), Err(Error::Cancelled { .. })));
+    let moved_up = async || masters.iter().all(|server| queue(server).len() == 1 && queue(server) != before);
+    until("the second to stand", moved_up).await;
+    held.release().await.unwrap();
+    handed(second).await.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_named_waiter_that_gives_up_leaves_no_place() {
+    for count in [1, 3] {
+        let masters = Masters::start(count);
+        let (holder, redlock) = (patient(&masters), patient(&masters));
+        let held = hold(&masters, &holder).await;
+        let owner = redlock.owner();
+        let waiting = waiter(redlock.lock("l").owned_by(&owner).wait(ms(1_500))).await;
+        standing(masters.iter(), 1).await;
+        assert!(matches!(waiting.await.unwrap(), Err(Error::WaitTimedOut { .. })));
+        until("no place", async || masters.iter().all(|server| queue(server).is_empty())).await;
+        held.release().await.unwrap();
+    }
+}
+
+/// The stranger waits for the owner, so the owner must not wait for the stranger.
+#[tokio::test]
+async fn an_owner_that_enters_does_not_stay_in_line_behind_a_stranger() {
+    let masters = Masters::start(3);
+    let (holder, redlock) = (patient(&masters), patient(&masters));
+    let held = hold(&masters, &holder).await;
+    let mine = redlock.lock("l").owned_by(&redlock.owner()).wait(SOON);
+    let first = waiter(mine.clone()).await;
+    standing(masters.iter(), 1).await;
+    let stranger = waiter(redlock.lock("l").wait(LONG)).await;
+    let second = waiter(mine).await;
+    held.release().await.unwrap();
+    let (outer, inner) = (handed(first).await, handed(second).await);
+    assert_eq!(outer.owner(), inner.owner());
+    assert!(outer.remaining() > TTL / 2);
+    drop((outer, inner));
+    handed(stranger).await.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
