@@ -66,8 +66,8 @@ impl Lock {
         self
     }
 
-    /// How often the lease is renewed: at most every two thirds of the TTL, so that a renewal that fails can be tried
-    /// again. The default is a third, as Redisson's watchdog has it.
+    /// How often the lease is renewed: every millisecond to every two thirds of the TTL, so that a renewal that fails can
+    /// be tried again. The default is a third, as Redisson's watchdog has it.
     pub fn renew_every(mut self, interval: Duration) -> Self {
         self.renewal.interval = Some(interval);
         self
@@ -100,7 +100,7 @@ impl Lock {
         self
     }
 
-    /// Makes [`acquire`](Lock::acquire) ask every `interval`, `tries` times at most and within the
+    /// Makes [`acquire`](Lock::acquire) ask every `interval`, which is 1 ms at least, `tries` times at most and within the
     /// [`wait`](Lock::wait), instead of standing in the queue until it is woken. It puts load on the masters for as long
     /// as it waits, and whoever polls may go without while those in the queue are served.
     pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
