@@ -57,9 +57,10 @@ impl Address {
         if login.db() < 0 {
             return Err(invalid("its database number is negative"));
         }
-        let name = match login.db() {
-            0 => endpoint.to_string(),
-            db => format!("{endpoint}/{db}"),
+        let name = match (login.db(), &endpoint) {
+            (0, _) => endpoint.to_string(),
+            (db, Endpoint::Tcp { .. }) => format!("{endpoint}/{db}"),
+            (db, Endpoint::Unix(_)) => format!("{endpoint}?db={db}"),
         };
         Ok(Self { name: name.into(), endpoint, login })
     }
@@ -154,9 +155,9 @@ mod tests {
     #[test]
     fn every_scheme_is_read() {
         assert_eq!(name("redis://h"), "redis://h:6379");
-        assert_eq!(name("valkey://H:7/3"), "redis://h:7");
+        assert_eq!(name("valkey://H:7/3"), "redis://h:7/3");
         assert_eq!(name("redis://[::1]:7"), "redis://[::1]:7");
-        assert_eq!(name("unix:///run/redis.sock?db=2"), "unix:///run/redis.sock");
+        assert_eq!(name("unix:///run/redis.sock?db=2"), "unix:///run/redis.sock?db=2");
         if cfg!(feature = "tls") {
             assert_eq!(name("rediss://h"), "rediss://h:6379");
             assert_eq!(name("valkeys://h"), "rediss://h:6379");
