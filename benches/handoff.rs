@@ -11,7 +11,7 @@ use quorate_testkit::{DelayProxy, Masters, RedisServer};
 use tokio::time::{Instant, timeout_at};
 
 use crate::handoff_child::{Contender, Job, Order};
-use crate::handoff_crew::{Crew, Referee};
+use crate::handoff_crew::{Crew, Referee, Trip};
 use crate::handoff_report::{Report, Seen, check_scripts, commands};
 
 const MASTERS: usize = 5;
@@ -65,10 +65,10 @@ pub(crate) fn run() {
         }
     });
     println!(
-        "Times in us; x is a trip, the contender's median uncontended acquire just before: hot, one straight after"
+        "Times in us; x is a trip, the contender's median uncontended acquire just before: hot, by one client straight"
     );
     println!(
-        "the other, and paced, with the holds of the row. Goals: held 0.85, with a fault 0.75; gap p50 3x, p99 15x;"
+        "one after the other, and paced, by the row's clients in turn with its holds. Goals: held 0.85, with a fault 0.75; gap p50 3x, p99 15x;"
     );
     println!("most:least 2 at 32 clients; 25 commands a grant in every row.");
 }
@@ -112,10 +112,11 @@ impl Stage {
             masters: self.urls.clone(),
         };
         let mut alone = Crew::start(&job, 1).await;
-        let trip = alone.round_trip().await;
+        let hot = alone.round_trip().await;
         alone.end().await;
 
         let mut crew = Crew::start(&job, row.clients).await;
+        let trip = Trip { hot, paced: crew.paced_trip().await };
         let mut referee = Referee::new(row.clients);
         let before = self.commands(contender);
         let began = BootClock.now();

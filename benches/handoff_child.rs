@@ -39,6 +39,8 @@ pub(crate) struct Job {
 pub(crate) enum Order {
     /// Measure the round trip, on a lock that nobody else wants.
     Measure,
+    /// Acquire it once.
+    MeasureOnce,
     /// Take one turn: acquire, hold, release.
     Go,
 }
@@ -50,7 +52,7 @@ pub(crate) enum Word {
     Ready,
     /// The median of its uncontended acquires, one straight after the other.
     RoundTrip(Duration),
-    /// The same at the pace of the run: it holds the lock for as long as there.
+    /// One such acquire, at the pace of the run: the lock is held for as long as there.
     PacedTrip(Duration),
     Granted(Moment),
     /// It began to release at this moment.
@@ -70,6 +72,7 @@ impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Measure => "measure",
+            Self::MeasureOnce => "measure-once",
             Self::Go => "go",
         })
     }
@@ -132,10 +135,8 @@ pub(crate) fn run(contender: &str) {
         println!("{}", Word::Ready);
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Measure => {
-                    println!("{}", Word::RoundTrip(client.round_trip(Duration::ZERO).await));
-                    println!("{}", Word::PacedTrip(client.round_trip(job.hold).await));
-                }
+                Order::Measure => println!("{}", Word::RoundTrip(client.round_trip().await)),
+                Order::MeasureOnce => println!("{}", Word::PacedTrip(client.paced_trip(job.hold).await)),
                 Order::Go => client.take_a_turn(&job).await,
             }
         }
@@ -147,7 +148,11 @@ fn orders() -> UnboundedReceiver<Order> {
     let (sender, orders) = unbounded_channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lines() {
-            let order = if line.unwrap() == "measure" { Order::Measure } else { Order::Go };
+            let order = match &*line.unwrap() {
+                "measure" => Order::Measure,
+                "measure-once" => Order::MeasureOnce,
+                _ => Order::Go,
+            };
             sender.send(order).unwrap();
         }
         std::process::exit(0);
@@ -204,7 +209,16 @@ impl Client {
         println!("{}", Word::Released(released));
     }
 
-    async fn round_trip(&self, hold: Duration) -> Duration {
+    async fn paced_trip(&self, hold: Duration) -> Duration {
+        let before = Instant::now();
+        let held = self.acquire(&private_lock()).await;
+        let took = before.elapsed();
+        work(hold).await;
+        held.release().await;
+        took
+    }
+
+    async fn round_trip(&self) -> Duration {
         let lock = private_lock();
         let began = Instant::now();
         let mut times = Vec::new();
@@ -212,9 +226,6 @@ impl Client {
             let before = Instant::now();
             let held = self.acquire(&lock).await;
             times.push(before.elapsed());
-            if !hold.is_zero() {
-                work(hold).await;
-            }
             held.release().await;
             tokio::task::yield_now().await; // what was left to the background does not run on the next one's time
         }

@@ -1,7 +1,7 @@
 //! The processes of one run of the hand-off bench, and the rule by which they take turns.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quorate::Moment;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -13,6 +13,9 @@ use crate::handoff_child::{CHILD, Job, Order, Word};
 
 /// How long children may take to connect, or to measure the round trip.
 const BOUND: Duration = Duration::from_secs(60);
+
+/// For how long the round trip is measured at the pace of the run.
+const PACED: Duration = Duration::from_secs(2);
 
 /// Children that are connected. Dropping it kills them.
 pub(crate) struct Crew {
@@ -63,16 +66,30 @@ impl Crew {
     }
 
     /// The round trip as the first child measures it.
-    pub(crate) async fn round_trip(&mut self) -> Trip {
+    pub(crate) async fn round_trip(&mut self) -> Duration {
         self.order(0, Order::Measure).await;
+        self.measured().await
+    }
+
+    /// The same at the pace of the run: all children in turn, each after the others had theirs.
+    pub(crate) async fn paced_trip(&mut self) -> Duration {
         let mut times = Vec::new();
-        for _ in 0..2 {
-            match timeout(BOUND, self.hear()).await.expect("a child measures in time") {
-                (_, Word::RoundTrip(time) | Word::PacedTrip(time)) => times.push(time),
-                word => panic!("{word:?}"),
+        let began = Instant::now();
+        while began.elapsed() < PACED {
+            for child in 0..self.inputs.len() {
+                self.order(child, Order::MeasureOnce).await;
+                times.push(self.measured().await);
             }
         }
-        Trip { hot: times[0], paced: times[1] }
+        times.sort_unstable();
+        times[times.len() / 2]
+    }
+
+    async fn measured(&mut self) -> Duration {
+        match timeout(BOUND, self.hear()).await.expect("a child measures in time") {
+            (_, Word::RoundTrip(time) | Word::PacedTrip(time)) => time,
+            word => panic!("{word:?}"),
+        }
     }
 
     /// Kills the children, and returns when they are gone.
@@ -88,7 +105,7 @@ impl Crew {
 pub(crate) struct Trip {
     /// One straight after the other, with every cache warm.
     pub(crate) hot: Duration,
-    /// At the pace of the run.
+    /// At the pace of the run, by the same processes in turn.
     pub(crate) paced: Duration,
 }
 
