@@ -8,25 +8,31 @@ use std::time::Duration;
 ///
 /// Moments of one clock compare with each other; they mean nothing on another machine or after a reboot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Moment(Duration);
+pub struct Moment(u64);
 
 impl Moment {
-    /// The moment that lies `elapsed` after the clock's origin.
+    /// The moment that lies `elapsed` after the clock's origin: to the nanosecond, and within 584 years of it.
     pub const fn from_origin(elapsed: Duration) -> Self {
-        Self(elapsed)
+        Self(nanos(elapsed))
     }
 
     /// How long after `earlier` this moment is; zero when it is not after it.
     pub fn since(self, earlier: Moment) -> Duration {
-        self.0.saturating_sub(earlier.0)
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
+}
+
+/// As many as there is room for: what is longer than 584 years is no longer than that.
+const fn nanos(time: Duration) -> u64 {
+    let nanos = time.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
 }
 
 impl Add<Duration> for Moment {
     type Output = Moment;
 
     fn add(self, time: Duration) -> Moment {
-        Moment(self.0.saturating_add(time))
+        Moment(self.0.saturating_add(nanos(time)))
     }
 }
 
@@ -34,7 +40,7 @@ impl Sub<Duration> for Moment {
     type Output = Moment;
 
     fn sub(self, time: Duration) -> Moment {
-        Moment(self.0.saturating_sub(time))
+        Moment(self.0.saturating_sub(nanos(time)))
     }
 }
 
@@ -69,7 +75,7 @@ impl Clock for BootClock {
         let time = rustix::time::clock_gettime(CLOCK);
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
-        Moment(Duration::new(seconds, nanos))
+        Moment::from_origin(Duration::new(seconds, nanos))
     }
 
     #[cfg(not(unix))]
@@ -81,7 +87,7 @@ impl Clock for BootClock {
         use std::sync::OnceLock;
         use std::time::Instant;
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        Moment(ORIGIN.get_or_init(Instant::now).elapsed())
+        Moment::from_origin(ORIGIN.get_or_init(Instant::now).elapsed())
     }
 
     #[allow(clippy::disallowed_methods, reason = "this is the seam")]
@@ -102,6 +108,7 @@ mod tests {
         assert_eq!(late.since(early), Duration::from_secs(2));
         assert_eq!(early.since(late), Duration::ZERO);
         assert_eq!(early - Duration::from_secs(5), Moment::default());
+        assert_eq!(late + Duration::MAX, late + Duration::MAX + Duration::from_secs(1));
     }
 
     #[test]

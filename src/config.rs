@@ -1,5 +1,6 @@
 //! Settings: plain values with limits, and a reason beside every default.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,6 +87,12 @@ impl Settings {
         self.timeout.unwrap_or(DEFAULT_TIMEOUT)
     }
 
+    /// The same for a lease whose TTL was checked, or trimmed to an end that is near: it may be too short for the time-out
+    /// that was set.
+    pub(crate) fn timeout_within(&self, ttl: Duration) -> Duration {
+        self.timeout_for(ttl).unwrap_or(ttl / 2)
+    }
+
     /// The per-master time-out for a round that asks for `ttl`, both checked.
     pub(crate) fn timeout_for(&self, ttl: Duration) -> Result<Duration, Invalid> {
         check_ttl(ttl)?;
@@ -95,20 +102,35 @@ impl Settings {
         }
         Ok(timeout)
     }
+}
 
-    /// The lock's key on every master. The name is in braces, so that all keys of one lock share a cluster slot.
-    pub(crate) fn key(&self, name: &str) -> Arc<str> {
-        format!("{}{{{name}}}", self.prefix).into()
+/// The lock's key on every master: `{prefix}{{name}}`. The name is in braces, so that all keys of one lock share a cluster
+/// slot.
+pub(crate) struct Key<'a>(pub(crate) &'a str, pub(crate) &'a str);
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(prefix, name) = self;
+        write!(f, "{prefix}{{{name}}}")
     }
+}
 
-    /// The key of the lock's queue on every master.
-    pub(crate) fn queue(&self, name: &str) -> Arc<str> {
-        format!("{}waiting:{{{name}}}", self.prefix).into()
+/// The key of the lock's queue on every master.
+pub(crate) struct Queue<'a>(pub(crate) &'a str, pub(crate) &'a str);
+
+impl fmt::Display for Queue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(prefix, name) = self;
+        write!(f, "{prefix}waiting:{{{name}}}")
     }
+}
 
-    /// What the channels begin with that clients are woken on; a client's UUID follows.
-    pub(crate) fn wakes(&self) -> String {
-        format!("{}wake:", self.prefix)
+/// What the channels begin with that clients are woken on; a client's UUID follows.
+pub(crate) struct Wakes<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Wakes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}wake:", self.0)
     }
 }
 
@@ -187,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_name_is_the_hash_tag_of_its_keys() {
-        assert_eq!(&*Settings::default().key("a"), "quorate:{a}");
-        assert_eq!(&*Settings::default().queue("a"), "quorate:waiting:{a}");
+        assert_eq!(Key(DEFAULT_PREFIX, "a").to_string(), "quorate:{a}");
+        assert_eq!(Queue(DEFAULT_PREFIX, "a").to_string(), "quorate:waiting:{a}");
     }
 }

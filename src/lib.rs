@@ -65,6 +65,8 @@ pub use vote::{Outcome, Refusal, Silence, Vote};
 /// What a simulator or a test replaces: time, randomness and the masters.
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
-    pub use crate::master::{Call, Ear, Failure, Heard, Master, Script, Terms, Value};
+    pub use crate::master::{
+        Call, Ear, Failure, Heard, Hears, Master, Overdue, Reply, Script, Terms, Value, Words,
+    };
     pub use crate::random::{Random, SystemRandom};
 }

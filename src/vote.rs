@@ -140,6 +140,48 @@ impl fmt::Display for Vote {
     }
 }
 
+/// The votes of a granted round in little room, for guards are many: a latency in whole microseconds for each master, and
+/// what is out of the ordinary by itself.
+#[derive(Debug)]
+pub(crate) struct Record {
+    micros: Box<[u32]>,
+    /// The masters that granted, a bit each. The others are pending, but for those of `rest`.
+    granted: u16,
+    rest: Box<[(u8, Outcome)]>,
+}
+
+impl Record {
+    /// Keeps votes, in the masters' order.
+    pub(crate) fn new<'a>(votes: impl Iterator<Item = (&'a Outcome, Duration)>) -> Self {
+        let (mut granted, mut rest) = (0, Vec::new());
+        let micros = votes.enumerate().map(|(place, (outcome, latency))| {
+            match outcome {
+                Outcome::Granted => granted |= 1 << place,
+                Outcome::Pending => {}
+                other => rest.push((place as u8, other.clone())),
+            }
+            latency.as_micros().try_into().unwrap_or(u32::MAX)
+        });
+        let micros = micros.collect();
+        Self { micros, granted, rest: rest.into() }
+    }
+
+    /// The votes, of these masters.
+    pub(crate) fn read(&self, masters: &[Arc<str>]) -> Vec<Vote> {
+        let outcome = |place: usize| match self.rest.iter().find(|(other, _)| usize::from(*other) == place) {
+            Some((_, outcome)) => outcome.clone(),
+            None if self.granted & (1 << place) != 0 => Outcome::Granted,
+            None => Outcome::Pending,
+        };
+        let vote = |(place, (master, micros)): (usize, (&Arc<str>, &u32))| Vote {
+            master: master.clone(),
+            outcome: outcome(place),
+            latency: Duration::from_micros((*micros).into()),
+        };
+        masters.iter().zip(&self.micros).enumerate().map(vote).collect()
+    }
+}
+
 /// Votes as one line of text.
 pub(crate) struct Listed<'a>(pub(crate) &'a [Vote]);
 
@@ -149,5 +191,30 @@ impl fmt::Display for Listed<'_> {
             write!(f, "{}{vote}", if i == 0 { "" } else { "; " })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_what_it_kept() {
+        let outcomes = [
+            Outcome::Granted,
+            Outcome::Pending,
+            Outcome::Unknown(Silence::TimedOut),
+            Outcome::Granted,
+            Outcome::Refused { reason: Refusal::OutOfMemory, detail: "OOM".into() },
+        ];
+        let latency = |place: usize| Duration::from_micros(100 + place as u64);
+        let record = Record::new(outcomes.iter().enumerate().map(|(i, outcome)| (outcome, latency(i))));
+        let masters: Vec<Arc<str>> = (0..5).map(|i| format!("master {i}").into()).collect();
+        for (i, vote) in record.read(&masters).into_iter().enumerate() {
+            assert_eq!(
+                (vote.master, vote.outcome, vote.latency),
+                (masters[i].clone(), outcomes[i].clone(), latency(i))
+            );
+        }
     }
 }

@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::Coordinator;
 use super::attempt::{Ask, Attempt};
+use super::first::First;
 use super::grant::Grant;
 use super::hold::Hold;
 use super::kind::Kind;
-use super::quorum::Decision;
-use super::verdict;
+use super::wait::Wait;
 use crate::config::{MIN_INTERVAL, check_name, check_wait};
 use crate::error::{Error, Invalid};
 use crate::owner::Owner;
@@ -25,7 +25,7 @@ pub(crate) struct Request {
     pub(crate) kind: &'static dyn Kind,
     pub(crate) ttl: Duration,
     pub(crate) wait: Duration,
-    pub(crate) renewal: Option<Renewal>,
+    pub(crate) renewal: Option<Arc<Renewal>>,
     /// Whoever names an owner may re-enter; otherwise each attempt has an owner of its own.
     pub(crate) owner: Option<Owner>,
     /// Polls instead of standing in the queue.
@@ -44,35 +44,64 @@ pub(crate) struct Polling {
 impl Coordinator {
     /// Takes the lock, or re-enters it. A caller that goes away, before or after the decision, leaves nothing behind:
     /// the attempt, the place in the queue, and the grant on its way, undo themselves when they are dropped.
+    ///
+    /// The first attempt of an owner that nobody else knows is the caller's own, and costs no task: where it is granted,
+    /// there is nothing else to do. What has to go on by itself, whether or not the caller is run, goes on as a task.
     pub(crate) async fn acquire(self: &Arc<Self>, request: Request) -> Result<Grant, Error> {
         let timeout = self.check(&request)?;
-        if self.is_closed() {
+        if self.is_closed() || self.outbox.is_closed() {
             return Err(Error::Closed);
         }
-        let (mut reply, answer) = oneshot::channel();
-        let engine = self.clone();
-        self.spawn(async move {
-            let cancelled = async {
-                match &request.cancelled {
-                    Some(token) => token.cancelled().await,
-                    None => std::future::pending().await,
-                }
+        let began = self.clock.now();
+        let mut denied = None;
+        if let Some(first) = self.attempt_at_once(&request, timeout) {
+            let granted = match first.decision().await {
+                Ok(attempt) => attempt.grant().and_then(unless_lost),
+                Err(error) => Err(error),
             };
+            match granted {
+                Err(error) if !request.wait.is_zero() && !self.is_closed() => denied = Some(error),
+                decided => return decided,
+            }
+        }
+        let waiting = Wait::begin(self.clone(), request, timeout, began).go_on(denied);
+        unless_lost(self.run_while_wanted(waiting).await?)
+    }
+
+    /// An attempt that the caller may wait for by itself. Whoever is not run any more keeps nobody waiting with it: its owner
+    /// is known to nobody, it stands in no line and no queue, and no line is passed by.
+    fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<First> {
+        let Request { owner, wait, cancelled, name, .. } = request;
+        let is_alone = wait.is_zero() || (!self.wakes.hears() && !self.lines.has(name));
+        if owner.is_some() || cancelled.is_some() || !is_alone {
+            return None;
+        }
+        let hold = self.hold_for(request);
+        let turn = hold.turn.clone().try_lock_owned().ok()?;
+        let ask = Ask { ttl: request.ttl, timeout, renewal: request.renewal.clone(), place: None };
+        Some(First::begin(
+            Attempt::begin(self, hold, turn, ask, None),
+            self.tasks.token(),
+            self.relay.clone(),
+        ))
+    }
+
+    /// Runs `operation` as a task for as long as somebody waits for it.
+    pub(super) async fn run_while_wanted<T, F>(self: &Arc<Self>, operation: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (mut reply, answer) = oneshot::channel();
+        self.spawn(async move {
             let outcome = tokio::select! {
                 biased;
                 () = reply.closed() => return,
-                () = engine.closing.cancelled() => Err(Error::Closed),
-                () = cancelled => Err(Error::Cancelled { name: request.name.clone() }),
-                outcome = engine.acquire_within(&request, timeout) => outcome,
+                outcome = operation => outcome,
             };
             let _ = reply.send(outcome);
         });
-        let grant = answer.await.unwrap_or(Err(Error::Closed))?;
-        // The last await is behind us, and it may have taken any time.
-        match grant.loss() {
-            Some(loss) => Err(loss),
-            None => Ok(grant),
-        }
+        answer.await.unwrap_or(Err(Error::Closed))
     }
 
     /// Checks what was asked for, and tells the per-master time-out.
@@ -94,36 +123,20 @@ impl Coordinator {
         Ok(timeout)
     }
 
-    async fn acquire_within(self: &Arc<Self>, request: &Request, timeout: Duration) -> Result<Grant, Error> {
-        if request.wait.is_zero() {
-            self.acquire_once(request, timeout).await
-        } else {
-            self.acquire_in_time(request, timeout).await
-        }
-    }
-
-    /// One round.
-    pub(super) async fn acquire_once(
-        self: &Arc<Self>,
-        request: &Request,
-        timeout: Duration,
-    ) -> Result<Grant, Error> {
-        let hold = self.hold_for(request);
-        let turn = hold.turn.lock().await;
-        let ask = Ask { ttl: request.ttl, timeout, renewal: request.renewal, place: None };
-        let mut attempt = Attempt::begin(self, &hold, turn, ask, None);
-        match attempt.decision().await {
-            Decision::Granted => attempt.grant(),
-            _ => Err(verdict::denied(&hold.name, attempt.votes())),
-        }
-    }
-
     /// The hold that an attempt is for: a named owner's own, or one of an owner that was never there before.
     pub(super) fn hold_for(&self, request: &Request) -> Arc<Hold> {
-        let new = |owner| Hold::new(request.name.clone(), self.keys(&request.name), owner, request.kind);
-        match request.owner {
-            Some(owner) => self.holds.find_or(&request.name, owner, || new(owner)),
-            None => new(self.fresh_owner()),
+        let Request { name, kind, owner, .. } = request;
+        match *owner {
+            Some(owner) => self.holds.find_or(name, owner, || Hold::of_named(name.clone(), owner, *kind)),
+            None => Hold::new(name.clone(), self.fresh_owner(), *kind),
         }
+    }
+}
+
+/// The last await is behind us, and it may have taken any time.
+pub(super) fn unless_lost(grant: Grant) -> Result<Grant, Error> {
+    match grant.loss() {
+        Some(loss) => Err(loss),
+        None => Ok(grant),
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::quorum::quorum;
-use super::verdict::holder;
+use super::verdict::is_held;
 use crate::vote::{Outcome, Vote};
 
 /// The longest time between two looks of a waiter that nobody wakes.
@@ -69,11 +69,6 @@ pub(crate) fn next_look(votes: &[Vote]) -> Option<Duration> {
     let turns = ahead.into_iter().min()?.saturating_add(4);
     let free_in = *free_in.get(needed - 1)?;
     Some((free_in / 4).saturating_mul(turns).min(LONGEST_LOOK))
-}
-
-/// Whether one owner has a quorum.
-fn is_held(votes: &[Vote]) -> bool {
-    holder(votes).is_some_and(|holder| holder.masters >= quorum(votes.len()))
 }
 
 #[cfg(test)]

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::MutexGuard;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::OwnedMutexGuard;
 
 use super::arbitration::{Ruling, rule};
 use super::clean_up::{Effort, Withdrawal};
+use super::era::Era;
 use super::grant::Grant;
 use super::hold::{Count, Hold};
-use super::kind::{Keys, Kind, Place};
+use super::kind::{Kind, Operation, Place};
+use super::places::Places;
 use super::quorum::Decision;
-use super::round::Round;
+use super::round::{BallotBox, Round};
 use super::{Coordinator, verdict};
 use crate::error::Error;
 use crate::lease;
 use crate::master::Terms;
+use crate::owner::Owner;
 use crate::renewal::{Course, Renewal};
 use crate::vote::{Outcome, Vote};
 use crate::wake::Bell;
@@ -32,87 +34,97 @@ pub(super) struct Ask {
     /// The per-master time-out.
     pub(super) timeout: Duration,
     /// How the lease is renewed, if it is.
-    pub(super) renewal: Option<Renewal>,
+    pub(super) renewal: Option<Arc<Renewal>>,
     /// The place to take in the queue where it is refused.
     pub(super) place: Option<Place>,
 }
 
-/// One attempt, from before anything is sent until a grant exists. Dropped before that, at any moment, it undoes on the
-/// masters whatever it did or may yet have done.
-pub(super) struct Attempt<'a> {
-    engine: &'a Arc<Coordinator>,
-    hold: &'a Arc<Hold>,
-    count: MutexGuard<'a, Count>,
+/// One attempt, from before anything is sent until a grant exists. Dropped before that, at any moment and on any thread, it
+/// undoes on the masters whatever it did or may yet have done.
+pub(super) struct Attempt {
+    engine: Arc<Coordinator>,
+    hold: Arc<Hold>,
+    count: OwnedMutexGuard<Count>,
     ask: Ask,
-    withdrawn: CancellationToken,
     /// The place to take over, until it is known where that came through.
     before: Option<Standing>,
     /// `None` when its votes have been dealt with.
     round: Option<Round>,
 }
 
-impl<'a> Attempt<'a> {
+impl Attempt {
     /// Begins an attempt for the owner of `hold`. Where it is refused it takes over the place of `before`.
     pub(super) fn begin(
-        engine: &'a Arc<Coordinator>,
-        hold: &'a Arc<Hold>,
-        mut count: MutexGuard<'a, Count>,
+        engine: &Arc<Coordinator>,
+        hold: Arc<Hold>,
+        mut count: OwnedMutexGuard<Count>,
         ask: Ask,
         before: Option<Standing>,
     ) -> Self {
-        give_up_if_lapsed(engine, hold, &mut count);
-        let withdrawn = count.standing.child_token();
-        let ticket = before.as_ref().map(|before| before.ticket.clone());
-        let mut attempt = Self { engine, hold, count, ask, withdrawn, before, round: None };
-        attempt.ask_masters(ticket.as_ref());
+        give_up_if_lapsed(engine, &hold, &mut count);
+        let ticket = before.as_ref().map(|before| before.ticket);
+        let mut attempt = Self { engine: engine.clone(), hold, count, ask, before, round: None };
+        attempt.ask_masters(ticket);
         attempt
     }
 
-    fn ask_masters(&mut self, before: Option<&Arc<str>>) {
-        let mut operation = self.hold.operation(self.count.holds + 1, self.ask.ttl, self.engine.next_round());
-        (operation.place, operation.before) = (self.ask.place.as_ref(), before);
-        let terms = Terms::Vote { timeout: self.ask.timeout, withdrawn: self.withdrawn.clone() };
-        self.round = Some(self.engine.ask(&self.hold.kind.acquire(&operation), terms));
+    fn ask_masters(&mut self, before: Option<Owner>) {
+        let operation = self.engine.operation(&self.hold, self.count.holds + 1, self.ask.ttl);
+        let words = self.hold.kind.acquire(&Operation { place: self.ask.place, before, ..operation });
+        let (script, terms) = (self.hold.kind.script(), Terms::Vote { timeout: self.ask.timeout });
+        self.round = Some(self.engine.ask(script, words, terms, Some(Era::of(&self.hold))));
     }
 
-    fn round(&mut self) -> &mut Round {
-        self.round.as_mut().expect("it is taken at the end")
+    fn round(&self) -> &Round {
+        self.round.as_ref().expect("it is taken at the end")
     }
 
-    pub(super) async fn decision(&mut self) -> Decision {
+    pub(super) async fn decision(&self) -> Decision {
         self.round().decision().await
     }
 
-    pub(super) fn votes(&mut self) -> Arc<[Vote]> {
+    /// Where its votes come in.
+    pub(super) fn ballots(&self) -> &Arc<BallotBox> {
+        self.round().ballots()
+    }
+
+    /// Whether the client was shut down meanwhile.
+    pub(super) fn is_closed(&self) -> bool {
+        self.engine.is_closed()
+    }
+
+    pub(super) fn votes(&self) -> Arc<[Vote]> {
         self.round().votes()
+    }
+
+    /// The error of an attempt that was not granted.
+    pub(super) fn denied(&self) -> Error {
+        verdict::denied(&self.hold.name, self.votes())
     }
 
     /// Makes a grant of a round that was granted.
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
-        let round = self.round.as_ref().expect("it is taken at the end");
-        let votes = round.votes();
-        let deadline = lease::deadline(round.sent, self.ask.ttl);
-        if self.engine.clock.now() >= deadline {
-            return Err(verdict::no_quorum(&self.hold.name, votes, true));
+        let sent = self.round().sent;
+        if self.engine.clock.now() >= lease::deadline(sent, self.ask.ttl) {
+            return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
         }
         // The lease that was to be re-entered may have lapsed meanwhile, and another owner come and gone.
-        give_up_if_lapsed(self.engine, self.hold, &mut self.count);
+        give_up_if_lapsed(&self.engine, &self.hold, &mut self.count);
         let round = self.round.take().expect("it was there");
         self.note_keys(&round);
         drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome)));
-        let Ask { ttl, renewal, .. } = self.ask;
+        let (ttl, renewal) = (self.ask.ttl, self.ask.renewal.take());
         let generation = match self.count.holds {
             0 => {
                 self.count.begin();
-                self.engine.begin_lease(self.hold, Course::new(round.sent, ttl, renewal))
+                self.engine.begin_lease(&self.hold, Course::new(sent, ttl, renewal))
             }
             _ => {
                 self.count.holds += 1;
-                self.engine.prolong(self.hold, round.sent, ttl, renewal)
+                self.engine.prolong(&self.hold, sent, ttl, renewal)
             }
         };
-        self.engine.let_finish([round]);
-        Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, votes))
+        Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, round.record()))
     }
 
     /// A waiter was refused: it hears the other masters out, unless it is rung before, and where the vote was split it
@@ -121,15 +133,14 @@ impl<'a> Attempt<'a> {
         self.hear_out(bell).await;
         for _ in 0..PERSISTENCE {
             let votes = self.votes();
-            if rule(&votes, &self.hold.field) == Ruling::Withdraw {
+            if rule(&votes, &self.hold.owner.to_string()) == Ruling::Withdraw {
                 break;
             }
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
             let round = self.round.take().expect("it is taken at the end");
+            round.withdraw();
             self.note_keys(&round);
-            self.engine.let_finish([round]);
-            let ticket = self.ask.place.as_ref().map(|place| place.ticket.clone());
-            self.ask_masters(ticket.as_ref()); // it may stand in some queues already
+            self.ask_masters(self.ask.place.map(|place| place.ticket)); // it may stand in some queues already
             if self.decision().await == Decision::Granted {
                 return Decision::Granted;
             }
@@ -139,7 +150,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Waits for the votes that are missing. What is granted must not be kept from others for long.
-    async fn hear_out(&mut self, bell: &Bell) {
+    async fn hear_out(&self, bell: &Bell) {
         let votes = self.votes();
         let patience = match votes.iter().any(|vote| vote.outcome == Outcome::Granted) {
             true => slowest(&votes) * 2,
@@ -156,34 +167,35 @@ impl<'a> Attempt<'a> {
 
     /// Takes back what was granted without being a lock, and keeps the place in the queue.
     pub(super) fn withdraw(mut self) -> Option<Standing> {
-        let place = self.ask.place.clone()?; // otherwise its drop takes everything back
+        let place = self.ask.place?; // otherwise its drop takes everything back
         let round = self.round.take()?;
-        self.withdrawn.cancel();
+        round.withdraw();
         self.note_keys(&round);
-        let efforts: Vec<_> = round.outcomes().map(Effort::to_undo).collect();
-        if efforts.iter().any(Option::is_some) || self.count.touched != 0 {
-            let from = masters_where(&round, |outcome| *outcome == Outcome::Granted);
-            let withdrawal = Some(Withdrawal { place, from });
-            self.engine.mirror(self.hold, &mut self.count, withdrawal, |master| efforts[master]);
-        }
+        let from = round.places(|outcome| *outcome == Outcome::Granted);
+        self.undo(&round, Some(Withdrawal { place, from }));
         drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome) && !has_place(outcome)));
-        let standing =
-            self.standing_where(&round, |outcome| has_place(outcome) || *outcome == Outcome::Granted);
-        self.engine.let_finish([round]);
-        standing
+        self.standing_where(&round, |outcome| has_place(outcome) || *outcome == Outcome::Granted)
+    }
+
+    /// Tells the masters what the owner has without this round.
+    fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
+        let once = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::Once));
+        if !once.is_empty() || !self.count.touched.is_empty() {
+            drop(self.engine.mirror(&self.hold, &mut self.count, withdrawal, once));
+        }
     }
 
     /// Its place on the masters with such an outcome.
     fn standing_where(&self, round: &Round, wanted: impl Fn(&Outcome) -> bool) -> Option<Standing> {
-        let ticket = self.ask.place.as_ref()?.ticket.clone();
-        let (kind, keys) = (self.hold.kind, self.hold.keys.clone());
-        Some(Standing { engine: self.engine.clone(), kind, keys, ticket, on: masters_where(round, wanted) })
+        let (ticket, on) = (self.ask.place?.ticket, round.places(wanted));
+        let (kind, name) = (self.hold.kind, self.hold.name.clone());
+        Some(Standing { engine: self.engine.clone(), kind, name, ticket, on })
     }
 
     /// Whether there may be a place that nothing else gives up: a release gives up that of an owner which is its own
     /// ticket.
     fn is_stray_place(&self, outcome: &Outcome) -> bool {
-        let own = self.ask.place.as_ref().is_some_and(|place| place.ticket == self.hold.field);
+        let own = self.ask.place.is_some_and(|place| place.ticket == self.hold.owner);
         !own && (has_place(outcome) || matches!(outcome, Outcome::Pending | Outcome::Unknown(_)))
     }
 
@@ -191,32 +203,21 @@ impl<'a> Attempt<'a> {
     /// over.
     fn note_keys(&mut self, round: &Round) {
         if let Some(before) = self.before.take() {
-            before.leave_where(round, is_not_taken_over);
+            // What is pending may not have been sent, and is not any more.
+            let unsent = |outcome: &Outcome| round.is_withdrawn() && *outcome == Outcome::Pending;
+            before.leave_where(round, |outcome| is_not_taken_over(outcome) || unsent(outcome));
         }
-        for (place, outcome) in round.outcomes().enumerate() {
-            if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
-                self.count.touch(place);
-            }
-        }
-        let keys_end = lease::keys_end(round.sent, self.ask.ttl, self.ask.timeout);
-        self.count.keys_end = self.count.keys_end.max(keys_end);
+        self.count.note_keys(round, self.ask.ttl, self.ask.timeout);
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for Attempt {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
-        self.withdrawn.cancel();
-        if let Some(before) = self.before.take() {
-            // What is pending may not have been sent.
-            before.leave_where(&round, |outcome| is_not_taken_over(outcome) || *outcome == Outcome::Pending);
-        }
+        round.withdraw();
         self.note_keys(&round);
-        let efforts: Vec<_> = round.outcomes().map(Effort::to_undo).collect();
-        self.engine.mirror(self.hold, &mut self.count, None, |place| efforts[place]);
+        self.undo(&round, None);
         drop(self.standing_where(&round, |outcome| has_place(outcome) || self.is_stray_place(outcome)));
-        // Stragglers are listened to, so that a silent master is noticed; what they grant is undone already.
-        self.engine.let_finish([round]);
     }
 }
 
@@ -224,30 +225,23 @@ impl Drop for Attempt<'_> {
 pub(super) struct Standing {
     engine: Arc<Coordinator>,
     kind: &'static dyn Kind,
-    keys: Keys,
-    ticket: Arc<str>,
-    /// The masters where it may have a place, by theirs among the masters.
-    on: u16,
+    name: Arc<str>,
+    ticket: Owner,
+    /// The masters where it may have a place.
+    on: Places,
 }
 
 impl Standing {
     /// An attempt took it over, but not on the masters with such an outcome.
     fn leave_where(mut self, round: &Round, not_taken_over: impl Fn(&Outcome) -> bool) {
-        self.on &= masters_where(round, not_taken_over);
+        self.on = self.on.and(round.places(not_taken_over));
     }
 }
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        if self.on != 0 {
-            self.engine.leave(self.kind, &self.keys, &self.ticket, self.on);
-        }
+        self.engine.leave(self.kind, &self.name, self.ticket, self.on);
     }
-}
-
-/// The masters with such an outcome, by their place.
-fn masters_where(round: &Round, wanted: impl Fn(&Outcome) -> bool) -> u16 {
-    round.outcomes().enumerate().fold(0, |on, (i, outcome)| on | u16::from(wanted(outcome)) << i)
 }
 
 fn has_place(outcome: &Outcome) -> bool {
@@ -263,7 +257,7 @@ fn is_not_taken_over(outcome: &Outcome) -> bool {
 /// Where the lease is over or given up, its guards have lost their holds, and what follows is a new lease.
 fn give_up_if_lapsed(engine: &Coordinator, hold: &Arc<Hold>, count: &mut Count) {
     if count.holds > 0 && !hold.stands(engine.clock.now()) {
-        count.give_up();
+        hold.give_up(count);
         engine.supersede(hold);
     }
 }

@@ -1,20 +1,21 @@
 //! Clean-up: telling the masters what an owner holds now, until they have heard it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::era::Era;
 use super::hold::{Count, Hold};
-use super::kind::{Errand, Place};
-use super::round::Answer;
+use super::kind::Place;
+use super::outbox::Parcel;
+use super::places::Places;
+use super::round::{BallotBox, Round};
 use super::{Coordinator, reply};
 use crate::backoff::Backoff;
-use crate::clock::{Clock, Moment};
-use crate::master::{Call, Master, Terms};
-use crate::random::Random;
+use crate::clock::Moment;
+use crate::master::{Failure, Hears, Script, Terms, Value, Words};
 use crate::vote::{Outcome, Refusal, Silence};
 
 /// Delays between tries on one master.
@@ -26,7 +27,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(60);
 
 /// How hard to try on one master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(super) enum Effort {
     /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
     Once,
     /// It may have our key: across reconnects, until it has answered, or the key has expired.
@@ -35,15 +36,15 @@ pub(crate) enum Effort {
 
 /// A waiter takes back what some masters granted, and goes on waiting.
 #[derive(Debug)]
-pub(crate) struct Withdrawal {
-    pub(crate) place: Place,
-    /// The masters that granted, by their place among the masters.
-    pub(crate) from: u16,
+pub(super) struct Withdrawal {
+    pub(super) place: Place,
+    /// The masters that granted.
+    pub(super) from: Places,
 }
 
 impl Effort {
     /// What it takes to undo an acquire or an extend on a master with this outcome.
-    pub(crate) fn to_undo(outcome: &Outcome) -> Option<Self> {
+    pub(super) fn to_undo(outcome: &Outcome) -> Option<Self> {
         match outcome {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Self::UntilDone),
             // It says that it did nothing; asked once more, it may mend what a failing script left.
@@ -53,128 +54,186 @@ impl Effort {
     }
 }
 
+/// What the masters are to be told.
+#[derive(Clone)]
+pub(super) struct Notice {
+    pub(super) script: &'static Script,
+    pub(super) words: Arc<Words>,
+    /// When there is nothing to tell any more.
+    pub(super) keys_end: Moment,
+    /// When that is over it is not to be repeated: something later says otherwise.
+    pub(super) era: Option<Era>,
+}
+
 impl Coordinator {
     /// Tells the masters how many holds the owner has left, none being a full release. What is to be told is in order
     /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated after the
-    /// last key has expired by itself. Every master that may have the key is told until it has heard it, and the others
-    /// with the effort that `otherwise` gives. Those that `withdrawal` names are left with a place in the queue.
+    /// last key has expired by itself. Every master that may have the key is told until it has heard it, and those of
+    /// `once` once. Those that `withdrawal` names are left with a place in the queue.
     ///
-    /// Each answer is the first that its master gives, within the per-master time-out.
-    pub(crate) fn mirror(
-        &self,
+    /// The votes of the round are the first answers, each within the per-master time-out.
+    pub(super) fn mirror(
+        self: &Arc<Self>,
         hold: &Hold,
         count: &mut Count,
         withdrawal: Option<Withdrawal>,
-        otherwise: impl Fn(usize) -> Option<Effort>,
-    ) -> Vec<Answer> {
-        let mut operation = hold.operation(count.holds, Duration::ZERO, self.next_round());
-        let errand = hold.kind.release(&operation);
-        operation.place = withdrawal.as_ref().map(|withdrawal| &withdrawal.place);
-        let withdrawing =
-            withdrawal.as_ref().map(|Withdrawal { from, .. }| (hold.kind.release(&operation), from));
-        let tell = |place| {
-            let effort = if count.touched(place) { Some(Effort::UntilDone) } else { otherwise(place) };
-            let errand = match &withdrawing {
-                Some((withdrawing, from)) if **from & (1 << place) != 0 => withdrawing,
-                _ => &errand,
-            };
-            self.tell(place, errand, count.keys_end, effort, CancellationToken::new())
+        once: Places,
+    ) -> Round {
+        let operation = self.operation(hold, count.holds, Duration::ZERO);
+        let notice = |place| Notice {
+            script: hold.kind.script(),
+            words: Arc::new(hold.kind.release(&super::kind::Operation { place, ..operation })),
+            keys_end: count.keys_end,
+            era: None,
         };
-        let answers = (0..self.masters.len()).map(tell).collect();
-        if count.holds == 0 {
-            count.touched = 0;
+        let round = self.round(None);
+        let votes = || Some(round.ballots().clone());
+        let mut until_done = count.touched;
+        let release = notice(None);
+        if let Some(Withdrawal { place, from }) = withdrawal {
+            // A place is taken once: what has to be repeated may come when the waiter has left.
+            let withdraw = notice(Some(place)).words;
+            let from = from.and(until_done);
+            self.tell_first(from, withdraw, release.clone(), Effort::UntilDone, votes());
+            until_done = until_done.without(from);
         }
-        answers
+        let once = once.without(count.touched);
+        self.tell(once, release.clone(), Effort::Once, votes());
+        self.tell(until_done, release, Effort::UntilDone, votes());
+        let all = Places::all(self.masters.len());
+        for place in all.without(count.touched.or(once)).iter() {
+            round.ballots().vote(place, Outcome::Unreachable("there is nothing to undo".into()));
+        }
+        if count.holds == 0 {
+            count.touched = Places::default();
+        }
+        round
     }
 
-    /// Tells one master, with this effort, again and again until `void` is cancelled. The answer is the first that it
-    /// gives.
+    /// Tells some masters, with this effort. The first answers are `votes`.
     pub(super) fn tell(
-        &self,
-        place: usize,
-        errand: &Errand,
-        keys_end: Moment,
-        effort: Option<Effort>,
-        void: CancellationToken,
-    ) -> Answer {
-        let Some(effort) = effort else {
-            return async { Outcome::Unreachable("there is nothing to undo".into()) }.boxed();
-        };
+        self: &Arc<Self>,
+        places: Places,
+        notice: Notice,
+        effort: Effort,
+        votes: Option<Arc<BallotBox>>,
+    ) {
+        self.tell_first(places, notice.words.clone(), notice, effort, votes);
+    }
+
+    /// The same, in other words for the first time.
+    fn tell_first(
+        self: &Arc<Self>,
+        places: Places,
+        words: Arc<Words>,
+        notice: Notice,
+        effort: Effort,
+        votes: Option<Arc<BallotBox>>,
+    ) {
+        if places.is_empty() {
+            return;
+        }
         let timeout = self.settings.timeout();
         let terms = match effort {
-            Effort::Once => self.unconditional(),
-            Effort::UntilDone => Terms::CleanUp,
+            Effort::Once => Terms::Vote { timeout },
+            Effort::UntilDone => Terms::CleanUp { timeout },
         };
-        let (first, answer) = oneshot::channel();
-        let clean_up = CleanUp {
-            master: self.masters[place].clone(),
-            call: errand.call(terms),
-            effort,
-            keys_end,
-            void,
-            clock: self.clock.clone(),
-            random: self.random.clone(),
-        };
-        let mut telling = clean_up.run(first).boxed();
-        // The first poll sends a clean-up, here and now, before anything that comes later.
-        let done = effort == Effort::UntilDone && (&mut telling).now_or_never().is_some();
-        if !done {
-            self.spawn(telling);
-        }
-        async move {
-            match tokio::time::timeout(timeout, answer).await {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => Outcome::Unreachable("the client was shut down".into()),
-                Err(_) => Outcome::Unknown(Silence::TimedOut),
-            }
-        }
-        .boxed()
+        let script = notice.script;
+        let under_way = self.tasks.token();
+        let clean_up = CleanUp { engine: self.clone(), notice, effort, votes, _under_way: under_way };
+        self.outbox.send(Parcel::new(script, words, terms, Arc::new(clean_up), places));
     }
-}
 
-/// One master that is to be told.
-struct CleanUp {
-    master: Arc<dyn Master>,
-    call: Call,
-    effort: Effort,
-    keys_end: Moment,
-    /// Cancelled when it is not to be repeated: something later says otherwise.
-    void: CancellationToken,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
-}
-
-impl CleanUp {
-    async fn run(self, first: oneshot::Sender<Outcome>) {
-        let mut first = Some(first);
+    /// Tells one master again and again, until it has heard it.
+    async fn repeat(self: Arc<Self>, place: usize, notice: Notice) {
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
         let patience_ends = self.clock.now() + REFUSED_FOR;
         loop {
-            let outcome = reply::outcome(self.master.call(self.call.clone()).await);
-            let again = self.effort == Effort::UntilDone && self.is_worth_repeating(&outcome, patience_ends);
-            if let Some(first) = first.take() {
-                let _ = first.send(outcome); // there may be nobody who waits for it
-            }
-            if !again {
+            tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
+            let left = notice.keys_end.since(self.clock.now());
+            let ready = tokio::time::timeout(left, self.masters[place].ready()).await;
+            if ready.is_err() || notice.era.as_ref().is_some_and(Era::is_over) {
                 return;
             }
-            // The first poll may be where the runtime ends, and has no timers any more.
-            tokio::task::yield_now().await;
-            tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
-            let left = self.keys_end.since(self.clock.now());
-            if tokio::time::timeout(left, self.master.ready()).await.is_err() || self.void.is_cancelled() {
+            let outcome = self.tell_one(place, &notice).await;
+            if !self.is_worth_repeating(&outcome, notice.keys_end, patience_ends) {
                 return;
             }
         }
     }
 
-    fn is_worth_repeating(&self, outcome: &Outcome, patience_ends: Moment) -> bool {
+    /// Tells one master once, and waits for what it says, however long that takes.
+    async fn tell_one(&self, place: usize, notice: &Notice) -> Outcome {
+        let (to, answer) = oneshot::channel();
+        let terms = Terms::CleanUp { timeout: self.settings.timeout() };
+        let (script, words) = (notice.script, notice.words.clone());
+        let places = [place].into_iter().collect();
+        let ear = Arc::new(LastWord(Mutex::new(Some(to))));
+        self.outbox.send(Parcel::new(script, words, terms, ear, places));
+        answer.await.unwrap_or(Outcome::Pending)
+    }
+
+    fn is_worth_repeating(&self, outcome: &Outcome, keys_end: Moment, patience_ends: Moment) -> bool {
         let until = match outcome {
             Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => return false,
             Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => return false,
-            Outcome::Refused { .. } => self.keys_end.min(patience_ends),
-            Outcome::Unreachable(_) | Outcome::Unknown(_) => self.keys_end,
+            Outcome::Refused { .. } => keys_end.min(patience_ends),
+            Outcome::Unreachable(_) | Outcome::Unknown(_) => keys_end,
         };
         self.clock.now() < until
     }
+}
+
+/// Some masters that are being told.
+struct CleanUp {
+    engine: Arc<Coordinator>,
+    notice: Notice,
+    effort: Effort,
+    votes: Option<Arc<BallotBox>>,
+    /// A shutdown waits while this lives.
+    _under_way: TaskTrackerToken,
+}
+
+impl Hears for CleanUp {
+    fn wants(&self) -> bool {
+        true
+    }
+
+    fn hear(&self, place: usize, answer: Result<Value, Failure>) {
+        let is_last = self.effort == Effort::Once || !is_overdue(&answer);
+        let outcome = reply::outcome(answer);
+        if is_last && self.effort == Effort::UntilDone {
+            let (engine, notice) = (&self.engine, &self.notice);
+            let patience_ends = engine.clock.now() + REFUSED_FOR;
+            if engine.is_worth_repeating(&outcome, notice.keys_end, patience_ends) {
+                engine.spawn(engine.clone().repeat(place, notice.clone()));
+            }
+        }
+        if let Some(votes) = &self.votes {
+            votes.vote(place, outcome);
+        }
+    }
+}
+
+/// Hears the last that a master says to a clean-up.
+struct LastWord(Mutex<Option<oneshot::Sender<Outcome>>>);
+
+impl Hears for LastWord {
+    fn wants(&self) -> bool {
+        true
+    }
+
+    fn hear(&self, _place: usize, answer: Result<Value, Failure>) {
+        if is_overdue(&answer) {
+            return;
+        }
+        if let Some(to) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = to.send(reply::outcome(answer)); // the client may be gone
+        }
+    }
+}
+
+/// Whether the answer to a clean-up is still to come.
+fn is_overdue(answer: &Result<Value, Failure>) -> bool {
+    matches!(answer, Err(Failure::Unknown(Silence::TimedOut)))
 }

@@ -3,13 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
 use tokio::sync::OwnedMutexGuard;
-use tokio_util::sync::CancellationToken;
 
-use super::clean_up::Effort;
 use super::hold::{Count, Hold};
-use super::kind::Errand;
 use super::quorum::Decision;
 use super::round::Round;
 use super::{Coordinator, verdict};
@@ -52,64 +48,31 @@ impl Coordinator {
                 return Err(loss);
             }
             let extension = Extension { hold, generation, ttl, count };
-            let end = |_: &Arc<Hold>, _, end| end;
-            let mut ends = engine.extend_together(vec![extension], timeout, Hearing::Short, end).await;
-            ends.remove(0).map(|_| ())
+            engine.extend_one(extension, timeout, Hearing::Short).await.map(|_| ())
         })
         .await
     }
 
-    /// Extends many leases with one call to each master. `after` hears of each, at once and whatever the others still
-    /// wait for, when its round was sent, or what is wrong.
-    pub(super) async fn extend_together<T>(
-        &self,
-        extensions: Vec<Extension>,
-        timeout: Duration,
-        hearing: Hearing,
-        after: impl Fn(&Arc<Hold>, u64, Result<Moment, Error>) -> T,
-    ) -> Vec<T> {
-        let errand = |extension: &Extension| -> Errand {
-            let Extension { hold, ttl, count, .. } = extension;
-            hold.kind.extend(&hold.operation(count.holds, *ttl, self.next_round()))
-        };
-        let errands: Vec<_> = extensions.iter().map(errand).collect();
-        // Nothing withdraws it: an extend that comes late finds the lock gone, and makes none.
-        let terms = Terms::Vote { timeout, withdrawn: CancellationToken::new() };
-        let rounds = self.ask_together(&errands, &terms);
-        let after = &after;
-        let concluding = extensions.into_iter().zip(rounds).map(|(extension, round)| async move {
-            let (hold, generation) = (extension.hold.clone(), extension.generation);
-            let (end, round) = self.conclude(extension, round, timeout, hearing).await;
-            (after(&hold, generation, end), round)
-        });
-        let (ends, rounds): (Vec<_>, Vec<_>) = join_all(concluding).await.into_iter().unzip();
-        self.let_finish(rounds);
-        ends
-    }
-
-    async fn conclude(
-        &self,
+    /// Extends one lease, and tells when its round was sent, or what is wrong.
+    pub(super) async fn extend_one(
+        self: &Arc<Self>,
         extension: Extension,
-        mut round: Round,
         timeout: Duration,
         hearing: Hearing,
-    ) -> (Result<Moment, Error>, Round) {
+    ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut count } = extension;
-        count.keys_end = count.keys_end.max(lease::keys_end(round.sent, ttl, timeout));
+        let words = hold.kind.extend(&self.operation(&hold, count.holds, ttl));
+        // Nothing withdraws it: an extend that comes late finds the lock gone, and makes none.
+        let round = self.ask(hold.kind.script(), words, Terms::Vote { timeout }, None);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;
         }
-        for (place, outcome) in round.outcomes().enumerate() {
-            if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
-                count.touch(place); // its key lives longer now, or may
-            }
-        }
-        let end = match decision {
+        count.note_keys(&round, ttl, timeout); // they live longer now, or may
+        match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),
             _ => Err(self.not_extended(&hold, &round)),
-        };
-        (end, round)
+        }
     }
 
     fn extended(

@@ -11,24 +11,19 @@ use crate::clock::Moment;
 use crate::error::Error;
 use crate::owner::Owner;
 use crate::token::Token;
-use crate::vote::Vote;
+use crate::vote::{Record, Vote};
 
 /// One hold of one lease.
 pub(crate) struct Grant {
     engine: Arc<Coordinator>,
     hold: Arc<Hold>,
     generation: u64,
-    votes: Arc<[Vote]>,
+    votes: Record,
     given_back: bool,
 }
 
 impl Grant {
-    pub(super) fn new(
-        engine: Arc<Coordinator>,
-        hold: Arc<Hold>,
-        generation: u64,
-        votes: Arc<[Vote]>,
-    ) -> Self {
+    pub(super) fn new(engine: Arc<Coordinator>, hold: Arc<Hold>, generation: u64, votes: Record) -> Self {
         Self { engine, hold, generation, votes, given_back: false }
     }
 
@@ -48,8 +43,8 @@ impl Grant {
         self.hold.owner
     }
 
-    pub(crate) fn votes(&self) -> &[Vote] {
-        &self.votes
+    pub(crate) fn votes(&self) -> Vec<Vote> {
+        self.votes.read(&self.engine.names)
     }
 
     /// When the lease ends; the origin of time if it is over.
@@ -75,7 +70,7 @@ impl Grant {
     /// Why the last renewal failed, if it did.
     pub(crate) fn trouble(&self) -> Option<Error> {
         let lease = self.hold.lease();
-        lease.trouble.clone().filter(|_| lease.generation == self.generation)
+        lease.trouble.as_deref().filter(|_| lease.generation == self.generation).cloned()
     }
 
     /// A sign of life of the work.

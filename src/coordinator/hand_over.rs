@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
-
-use super::clean_up::Effort;
+use super::acquire::unless_lost;
+use super::clean_up::{Effort, Notice};
+use super::era::Era;
 use super::grant::Grant;
-use super::hold::{Count, Hold};
+use super::hold::Hold;
 use super::kind::Kind;
-use super::quorum::{Decision, quorum};
+use super::places::Places;
+use super::quorum::Decision;
 use super::round::Round;
 use super::{Coordinator, fresh_uuid, verdict};
 use crate::config::check_name;
@@ -28,7 +28,7 @@ pub(crate) struct Adoption {
     pub(crate) token: Token,
     pub(crate) kind: &'static dyn Kind,
     pub(crate) ttl: Duration,
-    pub(crate) renewal: Option<Renewal>,
+    pub(crate) renewal: Option<Arc<Renewal>>,
 }
 
 impl Coordinator {
@@ -59,10 +59,10 @@ impl Coordinator {
             return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: count.holds }.into());
         }
         let ttl = hold.lease().course.ttl;
-        let timeout = self.settings.timeout_for(ttl).unwrap_or(ttl / 2);
-        let transit = Hold::new(hold.name.clone(), hold.keys.clone(), nobody, hold.kind);
-        count.withdraw_stragglers();
-        let mut transfer = Transfer::begin(self, hold, &transit, ttl, timeout, &count);
+        let timeout = self.settings.timeout_within(ttl);
+        let transit = Hold::new(hold.name.clone(), nobody, hold.kind);
+        hold.eras.end();
+        let transfer = Transfer::begin(self, hold, &transit, ttl, timeout, Era::of(hold));
         count.keys_end = count.keys_end.max(lease::keys_end(transfer.round().sent, ttl, timeout));
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
@@ -72,11 +72,10 @@ impl Coordinator {
             return Err(error);
         }
         // Whoever adopts it comes on other connections, and must not be there first.
-        let mut round = transfer.done();
-        round.finish().await;
+        transfer.done().finish().await;
         self.lose(hold, Loss::HandedOver, None);
-        count.give_up();
-        count.touched = 0;
+        hold.give_up(&mut count);
+        count.touched = Places::default();
         Ok(Token::new(hold.name.clone(), nobody, self.fingerprint()))
     }
 
@@ -91,38 +90,25 @@ impl Coordinator {
         if self.is_closed() {
             return Err(Error::Closed);
         }
-        let (mut reply, answer) = oneshot::channel();
         let engine = self.clone();
-        self.spawn(async move {
-            let outcome = tokio::select! {
-                biased;
-                () = reply.closed() => return,
-                outcome = engine.adopt_now(&adoption, timeout) => outcome,
-            };
-            let _ = reply.send(outcome);
-        });
-        let grant = answer.await.unwrap_or(Err(Error::Closed))?.kept();
-        match grant.loss() {
-            Some(loss) => Err(loss),
-            None => Ok(grant),
-        }
+        let adopting = async move { engine.adopt_now(&adoption, timeout).await };
+        unless_lost(self.run_while_wanted(adopting).await?.kept())
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
         let Adoption { token, kind, ttl, renewal } = adoption;
-        let hold = |owner| Hold::new(token.name().clone(), self.keys(token.name()), owner, *kind);
+        let hold = |owner| Hold::new(token.name().clone(), owner, *kind);
         let (transit, hold) = (hold(token.owner()), hold(self.fresh_owner()));
         let mut count = hold.turn.lock().await;
-        let mut transfer = Transfer::begin(self, &transit, &hold, *ttl, timeout, &count);
+        let mut transfer = Transfer::begin(self, &transit, &hold, *ttl, timeout, Era::of(&hold));
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
             transfer.round().finish().await; // whose it is takes more votes than that it is not ours
         }
-        let (sent, votes) = (transfer.round().sent, transfer.round().votes());
+        let sent = transfer.round().sent;
         if decision != Decision::Granted {
-            let has_it =
-                verdict::holder(&votes).is_some_and(|holder| holder.masters >= quorum(self.masters.len()));
-            let error = match has_it {
+            let votes = transfer.round().votes();
+            let error = match verdict::is_held(&votes) {
                 true => verdict::denied(&hold.name, votes),
                 false => verdict::not_ours(&hold.name, votes),
             };
@@ -130,20 +116,14 @@ impl Coordinator {
             return Err(error);
         }
         if self.clock.now() >= lease::deadline(sent, *ttl) {
-            return Err(verdict::no_quorum(&hold.name, votes, true));
+            return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
         let round = transfer.done();
-        for (place, outcome) in round.outcomes().enumerate() {
-            if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
-                count.touch(place);
-            }
-        }
-        count.keys_end = lease::keys_end(sent, *ttl, timeout);
+        count.note_keys(&round, *ttl, timeout);
         count.begin();
-        self.let_finish([round]);
-        let generation = self.begin_lease(&hold, Course::new(sent, *ttl, *renewal));
+        let generation = self.begin_lease(&hold, Course::new(sent, *ttl, renewal.clone()));
         drop(count);
-        let grant = Grant::new(self.clone(), hold, generation, votes);
+        let grant = Grant::new(self.clone(), hold, generation, round.record());
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: token.owner() })
     }
 }
@@ -182,9 +162,8 @@ struct Transfer<'a> {
     timeout: Duration,
     /// There is nothing to go back to.
     is_void: bool,
-    withdrawn: CancellationToken,
-    /// Cancelled when the owner that began it has given the lock up: then the way back leads nowhere.
-    standing: CancellationToken,
+    /// When the owner that began it has given the lock up, the way back leads nowhere.
+    era: Era,
     round: Option<Round>,
 }
 
@@ -195,27 +174,15 @@ impl<'a> Transfer<'a> {
         to: &'a Arc<Hold>,
         ttl: Duration,
         timeout: Duration,
-        count: &Count,
+        era: Era,
     ) -> Self {
-        let withdrawn = count.standing.child_token();
-        let terms = Terms::Vote { timeout, withdrawn: withdrawn.clone() };
-        let operation = to.operation(1, ttl, engine.next_round());
-        let round = engine.ask(&to.kind.transfer(&operation, &from.field), terms);
-        Self {
-            engine,
-            from,
-            to,
-            ttl,
-            timeout,
-            is_void: false,
-            withdrawn,
-            standing: count.standing.clone(),
-            round: Some(round),
-        }
+        let words = to.kind.transfer(&engine.operation(to, 1, ttl), from.owner);
+        let round = engine.ask(to.kind.script(), words, Terms::Vote { timeout }, Some(era.clone()));
+        Self { engine, from, to, ttl, timeout, is_void: false, era, round: Some(round) }
     }
 
-    fn round(&mut self) -> &mut Round {
-        self.round.as_mut().expect("it is taken at the end")
+    fn round(&self) -> &Round {
+        self.round.as_ref().expect("it is taken at the end")
     }
 
     fn done(mut self) -> Round {
@@ -226,19 +193,16 @@ impl<'a> Transfer<'a> {
 impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
-        self.withdrawn.cancel(); // what was not sent yet needs no way back
-        let number = self.engine.next_round();
+        round.withdraw(); // what was not sent yet needs no way back
+        let (engine, kind, ttl) = (self.engine, self.to.kind, self.ttl);
         let back = match self.is_void {
-            true => self.to.kind.release(&self.to.operation(0, self.ttl, number)),
-            false => self.to.kind.transfer(&self.from.operation(1, self.ttl, number), &self.to.field),
+            true => kind.release(&engine.operation(self.to, 0, ttl)),
+            false => kind.transfer(&engine.operation(self.from, 1, ttl), self.to.owner),
         };
-        let keys_end = lease::keys_end(round.sent, self.ttl, self.timeout);
-        for (place, outcome) in round.outcomes().enumerate() {
-            if Effort::to_undo(outcome) == Some(Effort::UntilDone) {
-                let (effort, void) = (Some(Effort::UntilDone), self.standing.clone());
-                drop(self.engine.tell(place, &back, keys_end, effort, void));
-            }
-        }
-        self.engine.let_finish([round]);
+        let keys_end = lease::keys_end(round.sent, ttl, self.timeout);
+        let era = Some(self.era.clone());
+        let notice = Notice { script: kind.script(), words: Arc::new(back), keys_end, era };
+        let done = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone));
+        engine.tell(done, notice, Effort::UntilDone, None);
     }
 }

@@ -2,30 +2,34 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::kind::{Keys, Kind, Operation};
+use super::clean_up::Effort;
+use super::era::Eras;
+use super::kind::Kind;
+use super::places::Places;
+use super::round::Round;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
+use crate::lease;
 use crate::owner::Owner;
 use crate::renewal::{Course, Entry};
-use crate::vote::Vote;
+use crate::vote::{Outcome, Vote};
 
 /// One owner's hold of one lock. Rounds about it run one at a time, in `turn`; guards read its lease at any moment.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
-    pub(crate) keys: Keys,
     pub(crate) owner: Owner,
-    /// The owner as it stands on the masters.
-    pub(crate) field: Arc<str>,
     pub(crate) kind: &'static dyn Kind,
     pub(crate) turn: Arc<tokio::sync::Mutex<Count>>,
     lease: Mutex<Lease>,
-    /// Told when a lease begins.
-    pub(super) begun: Notify,
+    pub(super) eras: Eras,
+    /// Told when a lease begins. Only a named owner has somebody to tell.
+    begun: Option<Box<Notify>>,
 }
 
 /// The count, and what a release has to reach. Whoever has the turn may change it.
@@ -35,12 +39,10 @@ pub(crate) struct Count {
     pub(crate) holds: u32,
     /// How many of its guards have nothing left to give back, because their holds were given back in another way.
     pub(crate) owed: u32,
-    /// The masters that may have the key, by their place.
-    pub(crate) touched: u16,
+    /// The masters that may have the key.
+    pub(super) touched: Places,
     /// When the last key that was asked for is surely gone.
     pub(crate) keys_end: Moment,
-    /// Cancelled when the last hold is given up: from then on no straggler of this lease may reach a master.
-    pub(crate) standing: CancellationToken,
 }
 
 /// What guards go by.
@@ -52,7 +54,7 @@ pub(crate) struct Lease {
     /// Why it is lost, once it is: then it is not renewed any more.
     pub(crate) lost: Option<Loss>,
     /// Why the last renewal failed, if it did.
-    pub(crate) trouble: Option<Error>,
+    pub(crate) trouble: Option<Box<Error>>,
     /// Where it is on the schedule.
     pub(super) entry: Option<Entry>,
     /// Cancelled when the lease is lost or over. Made for whoever asks first.
@@ -60,22 +62,18 @@ pub(crate) struct Lease {
 }
 
 impl Hold {
-    pub(crate) fn new(name: Arc<str>, keys: Keys, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
-        Arc::new(Self {
-            name,
-            keys,
-            owner,
-            field: owner.to_string().into(),
-            kind,
-            turn: Default::default(),
-            lease: Default::default(),
-            begun: Notify::new(),
-        })
+    pub(crate) fn new(name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
+        Self::with(name, owner, kind, None)
     }
 
-    pub(crate) fn operation(&self, count: u32, ttl: std::time::Duration, round: u64) -> Operation<'_> {
-        let (keys, owner) = (&self.keys, &self.field);
-        Operation { keys, owner, count, ttl, round, place: None, before: None }
+    /// The hold of an owner that was named, and may wait in several places for what it gets in one.
+    pub(crate) fn of_named(name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
+        Self::with(name, owner, kind, Some(Box::default()))
+    }
+
+    fn with(name: Arc<str>, owner: Owner, kind: &'static dyn Kind, begun: Option<Box<Notify>>) -> Arc<Self> {
+        let (turn, lease, eras) = Default::default();
+        Arc::new(Self { name, owner, kind, turn, lease, eras, begun })
     }
 
     pub(crate) fn lease(&self) -> MutexGuard<'_, Lease> {
@@ -97,12 +95,28 @@ impl Hold {
     /// Waits until there is such a lease.
     pub(crate) async fn until_it_stands(&self, clock: &dyn Clock) {
         loop {
-            let begun = self.begun.notified();
+            let begun = self.begun.as_ref().map(|begun| begun.notified());
             if self.stands(clock.now()) {
                 return;
             }
-            begun.await;
+            match begun {
+                Some(begun) => begun.await,
+                None => std::future::pending().await,
+            }
         }
+    }
+
+    /// Tells that a lease has begun.
+    pub(super) fn tell_begun(&self) {
+        if let Some(begun) = &self.begun {
+            begun.notify_waiters();
+        }
+    }
+
+    /// The last hold is gone: no straggler of this lease may reach a master any more.
+    pub(super) fn give_up(&self, count: &mut Count) {
+        count.holds = 0;
+        self.eras.end();
     }
 
     /// A sign of life of the work under the lease of `generation`.
@@ -130,7 +144,7 @@ impl Hold {
         let same = lease.generation == generation;
         let over = !same || now >= lease.course.deadline;
         let cause = lease.lost.filter(|_| same).or(over.then_some(Loss::Expired))?;
-        Some(self.lost(cause, lease.trouble.as_ref().filter(|_| same).map_or(&[], Error::votes)))
+        Some(self.lost(cause, lease.trouble.as_ref().filter(|_| same).map_or(&[], |error| error.votes())))
     }
 
     /// The error for a lease that was lost so.
@@ -141,12 +155,17 @@ impl Hold {
 
 impl Lease {
     fn token(&mut self) -> CancellationToken {
-        let over = self.lost.is_some() || self.course.deadline == Moment::default();
+        let over = self.is_over();
         let token = self.token.get_or_insert_with(CancellationToken::new);
         if over {
             token.cancel();
         }
         token.clone()
+    }
+
+    /// Whether there is none, or none that would be kept: it was released, lost, or never began.
+    pub(super) fn is_over(&self) -> bool {
+        self.lost.is_some() || self.course.deadline == Moment::default()
     }
 
     /// A lease begins. The guards of the one before have lost theirs, and hear it by the token that is returned.
@@ -173,26 +192,11 @@ impl Lease {
 }
 
 impl Count {
-    /// Whether the master at this place may have the key.
-    pub(crate) fn touched(&self, place: usize) -> bool {
-        self.touched & (1 << place) != 0
-    }
-
-    /// Notes that the master at this place may have the key.
-    pub(crate) fn touch(&mut self, place: usize) {
-        self.touched |= 1 << place;
-    }
-
-    /// The last hold is gone: no straggler of this lease may reach a master any more.
-    pub(crate) fn give_up(&mut self) {
-        self.holds = 0;
-        self.withdraw_stragglers();
-    }
-
-    /// What was not sent yet is not sent any more.
-    pub(crate) fn withdraw_stragglers(&mut self) {
-        self.standing.cancel();
-        self.standing = CancellationToken::new();
+    /// Notes which masters may have the key after this round, and until when.
+    pub(super) fn note_keys(&mut self, round: &Round, ttl: Duration, timeout: Duration) {
+        let may_have_it = |outcome: &Outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone);
+        self.touched = self.touched.or(round.places(may_have_it));
+        self.keys_end = self.keys_end.max(lease::keys_end(round.sent, ttl, timeout));
     }
 
     /// A lease begins with its first hold.

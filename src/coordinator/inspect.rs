@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::Coordinator;
-use super::kind::{Errand, Kind};
-use super::round::Round;
+use super::kind::Kind;
 use crate::config::check_name;
 use crate::error::Error;
 use crate::master::Terms;
@@ -21,20 +18,16 @@ impl Coordinator {
     ) -> Result<Arc<[Vote]>, Error> {
         check_name(&name)?;
         self.run(|engine| async move {
-            let mut round = engine.ask_all(&kind.inspect(&engine.keys(&name)));
+            let words = kind.inspect(&engine.settings.prefix, &name);
+            let round = engine.ask(kind.script(), words, engine.unconditional(), None);
             round.finish().await;
             Ok(round.votes())
         })
         .await
     }
 
-    /// A round that nothing withdraws.
-    pub(super) fn ask_all(&self, errand: &Errand) -> Round {
-        self.ask(errand, self.unconditional())
-    }
-
-    /// A vote that nothing withdraws.
+    /// A vote within the time-out that has nothing to do with a lease.
     pub(super) fn unconditional(&self) -> Terms {
-        Terms::Vote { timeout: self.settings.timeout(), withdrawn: CancellationToken::new() }
+        Terms::Vote { timeout: self.settings.timeout() }
     }
 }

@@ -2,42 +2,46 @@
 //! kind; it knows neither Redis nor Lua.
 //!
 //! A round is `round.rs`; whether it is decided is `quorum.rs`; what its votes mean is `verdict.rs`, and to a waiter
-//! `arbitration.rs`. The operations,
-//! a file each, are [`acquire`](Coordinator::acquire), [`extend`](Coordinator::extend),
-//! [`release`](Coordinator::release) and [`inspect`](Coordinator::inspect). They run as tasks on the client's own
-//! runtime, so that a caller that goes away leaves nothing half done.
+//! `arbitration.rs`. The operations, a file each, are [`acquire`](Coordinator::acquire), [`extend`](Coordinator::extend),
+//! [`release`](Coordinator::release) and [`inspect`](Coordinator::inspect). Their rounds are counted on the client's own
+//! thread, and what has to go on by itself is a task there, so that a caller that goes away leaves nothing half done.
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use futures::future::join_all;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{Settings, Wakes};
 use crate::error::Error;
 use crate::master::Master;
 use crate::owner::Owner;
 use crate::random::Random;
-use crate::renewal::Schedule;
+use crate::renewal::{Renewal, Schedule};
 use crate::wake::{Lines, Switchboard};
 
 mod acquire;
 mod arbitration;
 mod attempt;
 mod clean_up;
+mod era;
 mod extend;
+mod first;
 mod grant;
 mod hand_over;
 mod hold;
 mod inspect;
 mod kind;
+mod outbox;
+mod places;
 mod quorum;
+mod relay;
 mod release;
 mod reply;
 mod round;
@@ -48,13 +52,21 @@ mod watchdog;
 pub(crate) use acquire::{Polling, Request};
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
-pub(crate) use kind::{Errand, Keys, Kind, Operation, Place};
+pub(crate) use kind::{Kind, Operation, Place};
+use outbox::Outbox;
 pub(crate) use quorum::quorum;
+use relay::Relay;
 pub(crate) use verdict::holder;
 
 /// One client's engine.
 pub(crate) struct Coordinator {
     masters: Vec<Arc<dyn Master>>,
+    /// Their names.
+    names: Box<[Arc<str>]>,
+    /// The way to them.
+    outbox: Outbox,
+    /// The way back to whoever waits.
+    relay: Arc<Relay>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     settings: Settings,
@@ -72,10 +84,10 @@ pub(crate) struct Coordinator {
     lines: Arc<Lines>,
     /// Where they are woken.
     wakes: Arc<Switchboard>,
-    /// What wake channels begin with.
-    wake_prefix: Arc<str>,
     /// When to look at each lease.
     schedule: Arc<Schedule<Arc<hold::Hold>>>,
+    /// How leases of the client's own TTL are renewed where nothing else is said.
+    usual_renewal: Arc<Renewal>,
     /// Permits for renewals.
     renewing: Semaphore,
 }
@@ -89,17 +101,24 @@ impl Coordinator {
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
         let client = fresh_uuid(&*random);
-        let wake_prefix = settings.wakes();
-        let channel = format!("{wake_prefix}{}", client.hyphenated()).into();
+        let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
+        let names = masters.iter().map(|master| master.name().clone()).collect();
+        let (outbox, delivering) = Outbox::new(masters.clone());
+        runtime.spawn(delivering);
+        let (relay, relaying) = Relay::new();
+        runtime.spawn(relaying);
         let wakes = Switchboard::new(masters.clone(), channel, quorum(masters.len()), runtime.clone());
         let schedule = Schedule::new(clock.clone());
         let engine = Arc::new(Self {
             schedule: schedule.clone(),
+            usual_renewal: Arc::new(Renewal::every_third_of(settings.ttl)),
             renewing: Semaphore::new(watchdog::AT_ONCE),
             lines: Lines::new(settings.max_waiters),
             wakes,
-            wake_prefix: wake_prefix.into(),
             masters,
+            names,
+            outbox,
+            relay,
             clock,
             random,
             settings,
@@ -119,19 +138,23 @@ impl Coordinator {
         &self.settings
     }
 
+    pub(crate) fn usual_renewal(&self) -> &Arc<Renewal> {
+        &self.usual_renewal
+    }
+
     pub(crate) fn client(&self) -> Uuid {
         self.client
     }
 
-    /// What a lock is called on every master.
-    fn keys(&self, name: &str) -> Keys {
-        let (lock, queue) = (self.settings.key(name), self.settings.queue(name));
-        Keys { lock, queue, wakes: self.wake_prefix.clone() }
+    /// An operation of the owner of `hold`, in a round above all before.
+    fn operation<'a>(&'a self, hold: &'a hold::Hold, count: u32, ttl: Duration) -> Operation<'a> {
+        let (prefix, name, round) = (&*self.settings.prefix, &*hold.name, self.next_round());
+        Operation { prefix, name, owner: hold.owner, count, ttl, round, place: None, before: None }
     }
 
     /// What tells these masters, and this key prefix, from others.
     fn fingerprint(&self) -> String {
-        let mut words: Vec<&str> = self.masters.iter().map(|master| &**master.name()).collect();
+        let mut words: Vec<&str> = self.names.iter().map(|name| &**name).collect();
         words.sort_unstable();
         words.push(&self.settings.prefix);
         let digest = sha1_smol::Sha1::from(words.join("\n")).digest().to_string();
@@ -166,12 +189,6 @@ impl Coordinator {
         self.tasks.spawn_on(task, &self.runtime);
     }
 
-    /// Lets the votes of decided rounds come in behind the caller's back. Nothing waits for these.
-    fn let_finish(&self, rounds: impl IntoIterator<Item = round::Round, IntoIter: Send> + Send + 'static) {
-        let finish = |mut round: round::Round| async move { round.finish().await };
-        self.runtime.spawn(join_all(rounds.into_iter().map(finish)));
-    }
-
     /// Refuses every acquire, ends those that wait, and resolves when everything else that is under way and every
     /// clean-up is done.
     pub(crate) async fn close(&self) {
@@ -204,6 +221,7 @@ fn fresh_uuid(random: &dyn Random) -> Uuid {
 impl Drop for Coordinator {
     fn drop(&mut self) {
         self.schedule.close();
+        self.relay.end();
     }
 }
 

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::clean_up::Effort;
+use tokio::sync::MutexGuard;
+
 use super::hold::{Count, Hold};
 use super::kind::Kind;
+use super::places::Places;
 use super::quorum::{Decision, surely_lost};
-use super::round::{Answer, Round};
+use super::round::Round;
 use super::{Coordinator, verdict};
+use crate::clock::Moment;
 use crate::config::check_name;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
@@ -17,21 +20,47 @@ use crate::vote::Outcome;
 /// A round number that no round of a client reaches, and that Lua's numbers hold exactly: 2^53 - 1.
 const LAST_ROUND: u64 = (1 << 53) - 1;
 
+/// A release that the masters are being told of.
+struct Release {
+    round: Round,
+    /// When the lease would have ended.
+    deadline: Moment,
+    /// How it was lost already.
+    loss: Option<Error>,
+}
+
 impl Coordinator {
     /// Gives back one hold of the lease of `generation`. Once it has begun it runs to its end: what it has to tell the
     /// masters it tells them, whether or not the caller waits.
     pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
-        let hold = hold.clone();
-        self.run(|engine| async move { engine.release_now(&hold, Some(generation)).await }).await
+        let begun = match hold.turn.try_lock() {
+            Ok(count) => self.give_back(hold, count, Some(generation))?,
+            Err(_) => {
+                let hold = hold.clone();
+                self.run(|engine| async move {
+                    let count = hold.turn.lock().await;
+                    engine.give_back(&hold, count, Some(generation))
+                })
+                .await?
+            }
+        };
+        self.released(hold, begun).await
     }
 
     /// The same, for a guard that is dropped: from any thread, at once, with nobody to tell how it went.
     pub(crate) fn release_in_background(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) {
+        let told = |hold: &Hold, outcome: Result<Release, Error>| {
+            if let Err(error) = outcome {
+                tracing::debug!(name = &*hold.name, %error, "a dropped guard had nothing to release");
+            }
+        };
+        if let Ok(count) = hold.turn.try_lock() {
+            return told(hold, self.give_back(hold, count, Some(generation)));
+        }
         let (engine, hold) = (self.clone(), hold.clone());
         self.spawn(async move {
-            if let Err(error) = engine.release_now(&hold, Some(generation)).await {
-                tracing::debug!(name = &*hold.name, %error, "a dropped guard was not released on a quorum");
-            }
+            let count = hold.turn.lock().await;
+            told(&hold, engine.give_back(&hold, count, Some(generation)));
         });
     }
 
@@ -45,11 +74,22 @@ impl Coordinator {
         let Some(hold) = self.holds.find(&name, owner) else {
             return Err(Error::NotHeld { name, owner, votes: Arc::new([]) });
         };
-        self.run(|engine| async move { engine.release_now(&hold, None).await }).await
+        let its = hold.clone();
+        let begun = self.run(|engine| async move {
+            let count = its.turn.lock().await;
+            engine.give_back(&its, count, None)
+        });
+        let begun = begun.await?;
+        self.released(&hold, begun).await
     }
 
-    async fn release_now(&self, hold: &Arc<Hold>, generation: Option<u64>) -> Result<(), Error> {
-        let mut count = hold.turn.lock().await;
+    /// Counts one hold less, and tells the masters.
+    fn give_back(
+        self: &Arc<Self>,
+        hold: &Arc<Hold>,
+        mut count: MutexGuard<'_, Count>,
+        generation: Option<u64>,
+    ) -> Result<Release, Error> {
         let (current, deadline) = {
             let lease = hold.lease();
             (lease.generation, lease.course.deadline)
@@ -65,9 +105,12 @@ impl Coordinator {
         let loss = hold.loss(current, self.clock.now());
         count.holds -= 1;
         count.owed += u32::from(!is_guard);
-        let answers = self.tell_of(hold, &mut count);
-        drop(count);
-        let mut round = Round::new(&self.clock, &self.masters, answers.into_iter());
+        let round = self.tell_of(hold, &mut count);
+        Ok(Release { round, deadline, loss })
+    }
+
+    /// How it went.
+    async fn released(&self, hold: &Hold, Release { round, deadline, loss }: Release) -> Result<(), Error> {
         if round.sent >= deadline {
             return Err(loss.unwrap_or_else(|| hold.lost(Loss::Expired, &[])));
         }
@@ -78,12 +121,12 @@ impl Coordinator {
     }
 
     /// Tells the masters of the holds that are left, and ends the lease with the last.
-    fn tell_of(&self, hold: &Arc<Hold>, count: &mut Count) -> Vec<Answer> {
+    fn tell_of(self: &Arc<Self>, hold: &Arc<Hold>, count: &mut Count) -> Round {
         if count.holds == 0 {
-            count.give_up();
+            hold.give_up(count);
             self.end_lease(hold);
         }
-        self.mirror(hold, count, None, |_| Some(Effort::Once))
+        self.mirror(hold, count, None, Places::all(self.masters.len()))
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
@@ -97,7 +140,7 @@ impl Coordinator {
         check_name(&name)?;
         self.run(|engine| async move {
             let own = engine.holds.find(&name, owner);
-            let (hold, mut round) = match own {
+            let (hold, round) = match own {
                 Some(hold) => {
                     let round = engine.give_all_back(&hold).await;
                     (hold, round)
@@ -111,28 +154,34 @@ impl Coordinator {
     }
 
     /// Releases an owner of our own, whose guards come to nothing.
-    async fn give_all_back(&self, hold: &Arc<Hold>) -> Round {
+    async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Round {
         let mut count = hold.turn.lock().await;
         count.owed += count.holds;
         count.holds = 0;
-        let answers = self.tell_of(hold, &mut count);
-        Round::new(&self.clock, &self.masters, answers.into_iter())
+        self.tell_of(hold, &mut count)
     }
 
     /// Releases an owner of another client, whatever its rounds are.
-    fn take_away(&self, name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> (Arc<Hold>, Round) {
-        let hold = Hold::new(name.clone(), self.keys(&name), owner, kind);
-        let round = if owner.client() == self.client { self.next_round() } else { LAST_ROUND };
-        let round = self.ask_all(&kind.release(&hold.operation(0, Duration::ZERO, round)));
+    fn take_away(
+        self: &Arc<Self>,
+        name: Arc<str>,
+        owner: Owner,
+        kind: &'static dyn Kind,
+    ) -> (Arc<Hold>, Round) {
+        let hold = Hold::new(name, owner, kind);
+        let mut operation = self.operation(&hold, 0, Duration::ZERO);
+        if owner.client() != self.client {
+            operation.round = LAST_ROUND;
+        }
+        let round = self.ask(kind.script(), kind.release(&operation), self.unconditional(), None);
         (hold, round)
     }
 }
 
 fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
-    let count = |wanted: fn(&Outcome) -> bool| round.outcomes().filter(|outcome| wanted(outcome)).count();
-    let masters = round.outcomes().count();
-    let released = count(|outcome| *outcome == Outcome::Granted);
-    let not_theirs = count(Outcome::is_definite_no);
+    let masters = round.count(|_| true);
+    let released = round.count(|outcome| *outcome == Outcome::Granted);
+    let not_theirs = round.count(Outcome::is_definite_no);
     let name = &hold.name;
     if surely_lost(masters, released + not_theirs) && released > 0 {
         Ok(()) // a quorum can no longer be this owner's

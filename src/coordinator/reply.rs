@@ -6,32 +6,28 @@ use std::time::Duration;
 use crate::master::{Failure, Value};
 use crate::vote::{Outcome, Refusal};
 
-/// The outcome of the only operation of a call.
+/// The outcome of one operation.
 pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
-    outcomes(answer, 1).remove(0)
-}
-
-/// The outcomes of a call's operations, of which there are `count`.
-pub(crate) fn outcomes(answer: Result<Value, Failure>, count: usize) -> Vec<Outcome> {
-    let same = |outcome: Outcome| vec![outcome; count];
     match answer {
-        Ok(value) => {
-            let replies = value.list().unwrap_or(&[]);
-            let strange = || refused(Refusal::Other, format!("a reply of an unknown form: {value:?}"));
-            let one = |i: usize| replies.get(i).and_then(Value::list).and_then(read).unwrap_or_else(strange);
-            (0..count).map(one).collect()
-        }
-        Err(Failure::Refused { reason, detail }) => same(Outcome::Refused { reason, detail }),
-        Err(Failure::Unreachable(why)) => same(Outcome::Unreachable(why)),
-        Err(Failure::Unknown(silence)) => same(Outcome::Unknown(silence)),
+        Ok(Value::Int(GRANTED)) => Outcome::Granted,
+        Ok(Value::Int(ABSENT)) => Outcome::Absent,
+        Ok(value) => value
+            .list()
+            .and_then(read)
+            .unwrap_or_else(|| refused(Refusal::Other, format!("a reply of an unknown form: {value:?}"))),
+        Err(Failure::Refused { reason, detail }) => Outcome::Refused { reason, detail },
+        Err(Failure::Unreachable(why)) => Outcome::Unreachable(why),
+        Err(Failure::Unknown(silence)) => Outcome::Unknown(silence),
     }
 }
+
+/// The two replies without words, as `lock.lua` has them.
+const GRANTED: i64 = 1;
+const ABSENT: i64 = 0;
 
 fn read(reply: &[Value]) -> Option<Outcome> {
     let text = |i: usize| reply.get(i).and_then(Value::text);
     match &**text(0)? {
-        "granted" => Some(Outcome::Granted),
-        "absent" => Some(Outcome::Absent),
         "held" => {
             let left = reply.get(3).and_then(Value::int)?;
             Some(Outcome::Held {
@@ -63,13 +59,13 @@ mod tests {
             Ok(number) => Value::Int(number),
             Err(_) => Value::Text((*word).into()),
         });
-        outcome(Ok(Value::List(vec![Value::List(words.collect())])))
+        outcome(Ok(Value::List(words.collect())))
     }
 
     #[test]
     fn every_word_of_the_scripts_is_read() {
-        assert_eq!(reply(&["granted"]), Outcome::Granted);
-        assert_eq!(reply(&["absent"]), Outcome::Absent);
+        assert_eq!(outcome(Ok(Value::Int(1))), Outcome::Granted);
+        assert_eq!(outcome(Ok(Value::Int(0))), Outcome::Absent);
         let held = |remaining| Outcome::Held { owner: "x:1".into(), count: 2, remaining, ahead: None };
         assert_eq!(reply(&["held", "x:1", "2", "1500"]), held(Some(Duration::from_millis(1500))));
         assert_eq!(reply(&["held", "x:1", "2", "-1"]), held(None));
@@ -89,7 +85,8 @@ mod tests {
         for words in [&["maybe"][..], &[], &["held"], &["held", "x", "y", "z"]] {
             assert!(matches!(reply(words), Outcome::Refused { reason: Refusal::Other, .. }), "{words:?}");
         }
-        assert!(matches!(outcome(Ok(Value::Nil)), Outcome::Refused { .. }));
-        assert!(matches!(outcome(Ok(Value::List(vec![]))), Outcome::Refused { .. }));
+        for value in [Value::Nil, Value::Int(2), Value::List(vec![]), Value::Text("granted".into())] {
+            assert!(matches!(outcome(Ok(value)), Outcome::Refused { .. }));
+        }
     }
 }

@@ -1,153 +1,256 @@
 //! One round: the same question to all masters at once, and the first decision wins.
 
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
 
-use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
-
-use super::kind::Errand;
+use super::era::Era;
+use super::first::Slot;
+use super::outbox::Parcel;
+use super::places::Places;
 use super::quorum::{Decision, decide, surely_lost};
 use super::{Coordinator, reply};
-use crate::clock::{Clock, Moment};
-use crate::master::{Master, Terms};
-use crate::vote::{Outcome, Vote};
-
-/// One master's answer, to come.
-pub(crate) type Answer = BoxFuture<'static, Outcome>;
+use crate::clock::Moment;
+use crate::master::{Failure, Hears, Script, Terms, Value, Words};
+use crate::vote::{Outcome, Record, Vote};
 
 impl Coordinator {
-    /// The same question to all masters. Nothing is sent until the round is polled.
-    pub(super) fn ask(&self, errand: &Errand, terms: Terms) -> Round {
-        let call = errand.call(terms);
-        let ask =
-            |master: &Arc<dyn Master>| -> Answer { Box::pin(master.call(call.clone()).map(reply::outcome)) };
-        Round::new(&self.clock, &self.masters, self.masters.iter().map(ask))
+    /// The same question to all masters. What was not sent yet when the round is withdrawn, or when `era` is over, is not
+    /// sent any more.
+    pub(super) fn ask(
+        self: &Arc<Self>,
+        script: &'static Script,
+        words: Words,
+        terms: Terms,
+        era: Option<Era>,
+    ) -> Round {
+        let round = self.round(era);
+        let places = Places::all(self.masters.len());
+        self.outbox.send(Parcel::new(script, Arc::new(words), terms, round.ballots.clone(), places));
+        round
     }
 
-    /// A round for each of many questions, which go to each master in one call. All have the same script.
-    pub(super) fn ask_together(&self, errands: &[Errand], terms: &Terms) -> Vec<Round> {
-        let errand = Errand::join(errands);
-        let count = errands.len();
-        let answers: Vec<_> = self
-            .masters
-            .iter()
-            .map(|master| {
-                let answer = master.call(errand.call(terms.clone()));
-                answer
-                    .map(move |answer| Arc::<[Outcome]>::from(reply::outcomes(answer, count)))
-                    .boxed()
-                    .shared()
-            })
-            .collect();
-        let of = |i: usize| {
-            let own = answers.iter().map(move |answer| -> Answer {
-                Box::pin(answer.clone().map(move |outcomes| outcomes[i].clone()))
-            });
-            Round::new(&self.clock, &self.masters, own)
-        };
-        (0..count).map(of).collect()
+    /// A round in which nobody was asked yet.
+    pub(super) fn round(self: &Arc<Self>, era: Option<Era>) -> Round {
+        let masters = self.names.len();
+        let pending = || Ballot { outcome: Outcome::Pending, latency: Duration::ZERO };
+        let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
+        let counted = Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None };
+        let (sent, engine) = (self.clock.now(), self.clone());
+        let (withdrawn, counted) = (AtomicBool::new(false), Mutex::new(counted));
+        Round { ballots: Arc::new(BallotBox { engine, sent, withdrawn, era, counted }), sent }
     }
 }
 
-/// A round under way. It can be asked for its decision, dropped, or left to finish, at any moment.
+/// A round under way. It can be asked for its decision, or dropped, at any moment.
 pub(crate) struct Round {
-    clock: Arc<dyn Clock>,
     /// Before anything was sent. Leases count from here.
     pub(crate) sent: Moment,
-    votes: Vec<Vote>,
-    waiting: FuturesUnordered<Ballot>,
+    ballots: Arc<BallotBox>,
 }
 
-/// One master's answer, with its place among the masters.
+/// Where the votes of one round come in, whether or not somebody still waits for them.
+pub(super) struct BallotBox {
+    engine: Arc<Coordinator>,
+    sent: Moment,
+    withdrawn: AtomicBool,
+    era: Option<Era>,
+    counted: Mutex<Counted>,
+}
+
+struct Counted {
+    ballots: Box<[Ballot]>,
+    granted: usize,
+    not_yours: usize,
+    pending: usize,
+    /// Who waits, and for what.
+    waiter: Option<(Until, Waiter)>,
+}
+
+/// Who is told that what it waits for is reached.
+enum Waiter {
+    Task(Waker),
+    /// A first attempt, which has to know at once.
+    First(Arc<Slot>),
+}
+
+/// One master's part.
+#[derive(Clone)]
 struct Ballot {
-    place: usize,
-    answer: Answer,
+    outcome: Outcome,
+    latency: Duration,
 }
 
-impl Future for Ballot {
-    type Output = (usize, Outcome);
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let place = self.place;
-        self.answer.poll_unpin(context).map(|outcome| (place, outcome))
-    }
+/// What to wait for.
+#[derive(Clone, Copy)]
+enum Until {
+    /// A quorum has granted or can no longer be reached.
+    Decision,
+    /// So many masters say "not yours" that the rest are no quorum, or every vote is in.
+    Certainty,
+    /// Every vote is in.
+    End,
 }
 
 impl Round {
-    /// A round of one answer from each master. Nothing is sent until it is polled.
-    pub(crate) fn new(
-        clock: &Arc<dyn Clock>,
-        masters: &[Arc<dyn Master>],
-        answers: impl Iterator<Item = Answer>,
-    ) -> Self {
-        let pending = |master: &Arc<dyn Master>| Vote {
-            master: master.name().clone(),
-            outcome: Outcome::Pending,
-            latency: std::time::Duration::ZERO,
-        };
-        let ballot = |(place, answer)| Ballot { place, answer };
-        Self {
-            sent: clock.now(),
-            votes: masters.iter().map(pending).collect(),
-            waiting: answers.enumerate().map(ballot).collect(),
-            clock: clock.clone(),
-        }
-    }
-
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no vote.
-    pub(crate) async fn decision(&mut self) -> Decision {
-        loop {
-            let decision = self.so_far();
-            if decision != Decision::Open || !self.next_vote().await {
-                return decision;
-            }
-        }
+    pub(crate) async fn decision(&self) -> Decision {
+        self.reach(Until::Decision).await;
+        self.ballots.counted().decision()
     }
 
     /// Waits for every vote.
-    pub(crate) async fn finish(&mut self) {
-        while self.next_vote().await {}
+    pub(crate) async fn finish(&self) {
+        self.reach(Until::End).await;
     }
 
     /// Waits until so many masters say "not yours" that the rest are no quorum, or for every vote.
-    pub(super) async fn certainty(&mut self) {
-        let lost = |round: &Self| {
-            let not_yours = round.outcomes().filter(|outcome| outcome.is_definite_no()).count();
-            surely_lost(round.votes.len(), not_yours)
-        };
-        while !lost(self) && self.next_vote().await {}
+    pub(super) async fn certainty(&self) {
+        self.reach(Until::Certainty).await;
+    }
+
+    async fn reach(&self, until: Until) {
+        poll_fn(|context| {
+            self.ballots.engine.relay.pass_on();
+            let mut counted = self.ballots.counted();
+            if counted.has_reached(until) {
+                return Poll::Ready(());
+            }
+            counted.waiter = Some((until, Waiter::Task(context.waker().clone())));
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Nothing of it that was not sent yet may be sent any more.
+    pub(super) fn withdraw(&self) {
+        self.ballots.withdrawn.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.ballots.withdrawn.load(Ordering::Relaxed)
+    }
+
+    /// Where its votes come in.
+    pub(super) fn ballots(&self) -> &Arc<BallotBox> {
+        &self.ballots
     }
 
     /// The votes as they stand; those that have not come in are pending since the round began.
     pub(crate) fn votes(&self) -> Arc<[Vote]> {
-        let waited = self.clock.now().since(self.sent);
-        let stamped = self.votes.iter().cloned().map(|vote| match vote.outcome {
-            Outcome::Pending => Vote { latency: waited, ..vote },
-            _ => vote,
-        });
-        stamped.collect()
+        let waited = self.ballots.engine.clock.now().since(self.sent);
+        let counted = self.ballots.counted();
+        let vote = |(master, ballot): (&Arc<str>, &Ballot)| Vote {
+            master: master.clone(),
+            outcome: ballot.outcome.clone(),
+            latency: if ballot.outcome == Outcome::Pending { waited } else { ballot.latency },
+        };
+        self.ballots.engine.names.iter().zip(&counted.ballots).map(vote).collect()
     }
 
-    /// The outcomes as they stand, in the masters' order.
-    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
-        self.votes.iter().map(|vote| &vote.outcome)
+    /// The same, to be kept for long.
+    pub(super) fn record(&self) -> Record {
+        let waited = self.ballots.engine.clock.now().since(self.sent);
+        let counted = self.ballots.counted();
+        Record::new(counted.ballots.iter().map(|Ballot { outcome, latency }| match outcome {
+            Outcome::Pending => (outcome, waited),
+            _ => (outcome, *latency),
+        }))
     }
 
-    fn so_far(&self) -> Decision {
-        let count = |wanted: fn(&Outcome) -> bool| self.outcomes().filter(|outcome| wanted(outcome)).count();
-        let granted = count(|outcome| *outcome == Outcome::Granted);
-        let pending = count(|outcome| *outcome == Outcome::Pending);
-        decide(self.votes.len(), granted, self.votes.len() - granted - pending)
+    /// How many masters have such an outcome.
+    pub(super) fn count(&self, wanted: impl Fn(&Outcome) -> bool) -> usize {
+        self.places(wanted).len()
     }
 
-    async fn next_vote(&mut self) -> bool {
-        let Some((i, outcome)) = self.waiting.next().await else { return false };
-        let vote = &mut self.votes[i];
-        vote.latency = self.clock.now().since(self.sent);
-        vote.outcome = outcome;
-        true
+    /// The masters with such an outcome.
+    pub(super) fn places(&self, wanted: impl Fn(&Outcome) -> bool) -> Places {
+        let counted = self.ballots.counted();
+        let places = counted.ballots.iter().enumerate().filter(|(_, ballot)| wanted(&ballot.outcome));
+        places.map(|(place, _)| place).collect()
+    }
+}
+
+impl BallotBox {
+    /// Counts a master's vote, its first one.
+    pub(super) fn vote(&self, place: usize, outcome: Outcome) {
+        let latency = self.engine.clock.now().since(self.sent);
+        let waiter = self.counted().vote(place, Ballot { outcome, latency });
+        self.tell(waiter); // unlocked
+    }
+
+    /// Tells the decision to `slot` when it is there.
+    pub(super) fn tell_decision(&self, slot: Arc<Slot>) {
+        let waiter = {
+            let mut counted = self.counted();
+            counted.waiter = Some((Until::Decision, Waiter::First(slot)));
+            counted.reached()
+        };
+        self.tell(waiter);
+    }
+
+    fn tell(&self, waiter: Option<Waiter>) {
+        match waiter {
+            Some(Waiter::Task(waker)) => self.engine.relay.wake(waker),
+            Some(Waiter::First(slot)) => {
+                let decision = self.counted().decision();
+                slot.decide(decision, &self.engine.relay);
+            }
+            None => {}
+        }
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hears for BallotBox {
+    fn wants(&self) -> bool {
+        !self.withdrawn.load(Ordering::Relaxed) && !self.era.as_ref().is_some_and(Era::is_over)
+    }
+
+    fn hear(&self, place: usize, answer: Result<Value, Failure>) {
+        self.vote(place, reply::outcome(answer));
+    }
+}
+
+impl Counted {
+    /// Answers whom to tell.
+    fn vote(&mut self, place: usize, ballot: Ballot) -> Option<Waiter> {
+        let known = &mut self.ballots[place];
+        if known.outcome != Outcome::Pending {
+            return None;
+        }
+        self.granted += usize::from(ballot.outcome == Outcome::Granted);
+        self.not_yours += usize::from(ballot.outcome.is_definite_no());
+        self.pending -= 1;
+        *known = ballot;
+        self.reached()
+    }
+
+    /// Whoever waits, if what it waits for is reached.
+    fn reached(&mut self) -> Option<Waiter> {
+        let (until, _) = self.waiter.as_ref()?;
+        match self.has_reached(*until) {
+            true => self.waiter.take().map(|(_, waiter)| waiter),
+            false => None,
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        let masters = self.ballots.len();
+        decide(masters, self.granted, masters - self.granted - self.pending)
+    }
+
+    fn has_reached(&self, until: Until) -> bool {
+        let enough = match until {
+            Until::Decision => self.decision() != Decision::Open,
+            Until::Certainty => surely_lost(self.ballots.len(), self.not_yours),
+            Until::End => false,
+        };
+        enough || self.pending == 0
     }
 }

@@ -32,6 +32,11 @@ pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Erro
     Error::NoQuorum { name: name.clone(), granted, needed: quorum(votes.len()), late, votes }
 }
 
+/// Whether a quorum names one owner.
+pub(crate) fn is_held(votes: &[Vote]) -> bool {
+    holder(votes).is_some_and(|holder| holder.masters >= quorum(votes.len()))
+}
+
 /// The owner that most masters name.
 pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
     let mut holders: Vec<Holder> = Vec::new();

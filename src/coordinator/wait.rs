@@ -3,19 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Coordinator;
 use super::acquire::Request;
 use super::arbitration::{QUEUE_LIFE, next_look};
 use super::attempt::{Ask, Attempt, Standing};
-use super::clean_up::Effort;
+use super::clean_up::{Effort, Notice};
 use super::grant::Grant;
-use super::kind::{Keys, Kind, Operation, Place};
+use super::kind::{Kind, Operation, Place};
+use super::places::Places;
 use super::quorum::Decision;
-use super::{Coordinator, verdict};
-use tokio_util::sync::CancellationToken;
-
 use crate::backoff::Backoff;
 use crate::clock::Moment;
-use crate::error::Error;
+use crate::error::{Error, Holder};
 use crate::owner::Owner;
 use crate::vote::Vote;
 use crate::wake::{Bell, Denial, Presence, Spot};
@@ -28,47 +27,25 @@ const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mil
 const JITTER: Duration = Duration::from_millis(100);
 
 impl Coordinator {
-    /// Attempts until one is granted, or the wait is over.
-    pub(super) async fn acquire_in_time(
-        self: &Arc<Self>,
-        request: &Request,
-        timeout: Duration,
-    ) -> Result<Grant, Error> {
-        let mut wait = Wait::begin(self, request);
-        if request.polling.is_none() && !self.is_held_by(request) {
-            wait.line_up().await?;
+    /// Gives up the place of a ticket on the masters where it stands.
+    pub(super) fn leave(self: &Arc<Self>, kind: &'static dyn Kind, name: &str, ticket: Owner, on: Places) {
+        if on.is_empty() {
+            return;
         }
-        loop {
-            match wait.attempt(timeout).await {
-                Ok(grant) => return Ok(grant),
-                Err(error) if wait.is_over() => return Err(wait.out_of_time(error)),
-                Err(error) => wait.pause(error).await,
-            }
-        }
-    }
-
-    /// Whether it is a re-entry. An owner that has the lock does not line up behind those who wait for it.
-    fn is_held_by(&self, request: &Request) -> bool {
-        let hold = request.owner.and_then(|owner| self.holds.find(&request.name, owner));
-        hold.is_some_and(|hold| hold.stands(self.clock.now()))
-    }
-
-    /// Gives up the place of a ticket on the masters where it stands, by their place.
-    pub(super) fn leave(&self, kind: &'static dyn Kind, keys: &Keys, ticket: &Arc<str>, on: u16) {
-        let (owner, ttl, round) = (ticket, Duration::ZERO, self.next_round());
-        let operation = Operation { keys, owner, count: 0, ttl, round, place: None, before: None };
-        let errand = kind.release(&operation);
-        for master in (0..self.masters.len()).filter(|master| on & (1 << master) != 0) {
-            let (effort, until) = (Some(Effort::UntilDone), self.clock.now() + QUEUE_LIFE);
-            drop(self.tell(master, &errand, until, effort, CancellationToken::new()));
-        }
+        let (prefix, round, ttl) = (&*self.settings.prefix, self.next_round(), Duration::ZERO);
+        let (place, before) = (None, None);
+        let operation = Operation { prefix, name, owner: ticket, count: 0, ttl, round, place, before };
+        let (script, words) = (kind.script(), Arc::new(kind.release(&operation)));
+        let keys_end = self.clock.now() + QUEUE_LIFE;
+        self.tell(on, Notice { script, words, keys_end, era: None }, Effort::UntilDone, None);
     }
 }
 
 /// One waiter.
-struct Wait<'a> {
-    engine: &'a Arc<Coordinator>,
-    request: &'a Request,
+pub(super) struct Wait {
+    engine: Arc<Coordinator>,
+    request: Request,
+    timeout: Duration,
     began: Moment,
     /// The same moment by the wall clock.
     since: Duration,
@@ -83,12 +60,72 @@ struct Wait<'a> {
     bell: Option<Bell>,
 }
 
-impl<'a> Wait<'a> {
-    fn begin(engine: &'a Arc<Coordinator>, request: &'a Request) -> Self {
-        let (began, since) = (engine.clock.now(), engine.clock.wall());
+impl Wait {
+    /// Waits since then, each round with this time-out.
+    pub(super) fn begin(
+        engine: Arc<Coordinator>,
+        request: Request,
+        timeout: Duration,
+        began: Moment,
+    ) -> Self {
+        let since = engine.clock.wall().saturating_sub(engine.clock.now().since(began));
         let backoff = Backoff::new(POLL.0, POLL.1);
         let (spot, standing, presence, bell) = (None, None, None, None);
-        Self { engine, request, began, since, attempts: 0, backoff, spot, standing, presence, bell }
+        let attempts = 0;
+        Self { engine, request, timeout, began, since, attempts, backoff, spot, standing, presence, bell }
+    }
+
+    /// Attempts until one is granted, or the wait is over. There may have been one at once, which was denied.
+    pub(super) async fn go_on(mut self, denied: Option<Error>) -> Result<Grant, Error> {
+        self.attempts = u32::from(denied.is_some());
+        let (engine, request) = (self.engine.clone(), self.request.clone());
+        let cancelled = async {
+            match &request.cancelled {
+                Some(token) => token.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = engine.closing.cancelled() => Err(Error::Closed),
+            () = cancelled => Err(Error::Cancelled { name: request.name.clone() }),
+            outcome = self.until_granted(denied) => outcome,
+        }
+    }
+
+    async fn until_granted(&mut self, denied: Option<Error>) -> Result<Grant, Error> {
+        if let Some(error) = denied.clone().filter(|_| self.is_over()) {
+            return Err(self.out_of_time(error));
+        }
+        if self.queues() && !self.is_held_by_own_owner() {
+            self.line_up().await?;
+        }
+        match denied {
+            Some(error) if !self.queues() || !self.engine.wakes.hears() => {
+                self.bell = Some(self.engine.wakes.bell(self.engine.fresh_owner().number()));
+                self.pause(error).await;
+            }
+            _ => {}
+        }
+        loop {
+            match self.attempt().await {
+                Ok(grant) => return Ok(grant),
+                Err(error) if self.is_over() => return Err(self.out_of_time(error)),
+                Err(error) => self.pause(error).await,
+            }
+        }
+    }
+
+    /// Whether it stands in the queues rather than polling, or asking once.
+    fn queues(&self) -> bool {
+        self.request.polling.is_none() && !self.request.wait.is_zero()
+    }
+
+    /// Whether it is a re-entry. An owner that has the lock does not line up behind those who wait for it.
+    fn is_held_by_own_owner(&self) -> bool {
+        let Request { owner, name, .. } = &self.request;
+        let hold = owner.and_then(|owner| self.engine.holds.find(name, owner));
+        hold.is_some_and(|hold| hold.stands(self.engine.clock.now()))
     }
 
     fn waited(&self) -> Duration {
@@ -108,7 +145,7 @@ impl<'a> Wait<'a> {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
         let mut spot = self.engine.lines.join(name).map_err(full)?;
-        let own = self.request.owner.map(|_| self.engine.hold_for(self.request));
+        let own = self.request.owner.map(|_| self.engine.hold_for(&self.request));
         let entered = async {
             match &own {
                 Some(hold) => hold.until_it_stands(&*self.engine.clock).await,
@@ -120,7 +157,7 @@ impl<'a> Wait<'a> {
             () = spot.is_first() => {}
             // Those ahead may be waiting for this very owner.
             () = entered => return Ok(()),
-            () = tokio::time::sleep(self.request.wait) => {
+            () = tokio::time::sleep(self.left()) => {
                 if let Some(Denial { holder, votes }) = spot.last() {
                     return Err(self.timed_out(holder, votes));
                 } // otherwise nobody knows yet who has it: this one asks once
@@ -130,34 +167,38 @@ impl<'a> Wait<'a> {
         Ok(())
     }
 
-    async fn attempt(&mut self, timeout: Duration) -> Result<Grant, Error> {
+    async fn attempt(&mut self) -> Result<Grant, Error> {
         self.attempts += 1;
-        let engine = self.engine;
-        let hold = engine.hold_for(self.request);
+        let engine = self.engine.clone();
+        let hold = engine.hold_for(&self.request);
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let place = self.place(ticket);
-        let settles = place.is_some();
         let bell = &*self.bell.insert(engine.wakes.bell(ticket.number()));
-        let turn = hold.turn.lock().await;
-        let ask = Ask { ttl: self.request.ttl, timeout, renewal: self.request.renewal, place };
-        let mut attempt = Attempt::begin(engine, &hold, turn, ask, self.standing.take());
+        let turn = hold.turn.clone().lock_owned().await;
+        let ask = Ask {
+            ttl: self.request.ttl,
+            timeout: self.timeout,
+            renewal: self.request.renewal.clone(),
+            place,
+        };
+        let mut attempt = Attempt::begin(&engine, hold, turn, ask, self.standing.take());
         let mut decision = attempt.decision().await;
-        if decision != Decision::Granted && settles {
+        if decision != Decision::Granted && place.is_some() {
             decision = attempt.settle(bell).await;
         }
         if decision == Decision::Granted {
             return attempt.grant();
         }
-        let votes = attempt.votes();
+        let error = attempt.denied();
         self.standing = attempt.withdraw();
-        Err(verdict::denied(&self.request.name, votes))
+        Err(error)
     }
 
     /// The place to take in the queues: none for whoever cannot be woken, or comes for the last time.
     fn place(&self, ticket: Owner) -> Option<Place> {
         let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.wakes.hears();
-        queues.then(|| Place { ticket: ticket.to_string().into(), since: self.since, waited: self.waited() })
+        queues.then(|| Place { ticket, since: self.since, waited: self.waited() })
     }
 
     /// Waits until it is time for the next attempt.
@@ -197,12 +238,14 @@ impl<'a> Wait<'a> {
     fn out_of_time(&self, error: Error) -> Error {
         self.note(&error);
         match error {
-            Error::Held { holder, votes, .. } => self.timed_out(holder, votes),
+            Error::Held { holder, votes, .. } if !self.request.wait.is_zero() => {
+                self.timed_out(holder, votes)
+            }
             other => other,
         }
     }
 
-    fn timed_out(&self, holder: crate::error::Holder, votes: Arc<[Vote]>) -> Error {
+    fn timed_out(&self, holder: Holder, votes: Arc<[Vote]>) -> Error {
         let (name, waited, attempts) = (self.request.name.clone(), self.waited(), self.attempts);
         Error::WaitTimedOut { name, waited, attempts, holder, votes }
     }

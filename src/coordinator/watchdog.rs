@@ -1,9 +1,11 @@
 //! The watchdog: looks after every lease of a client on one schedule, renews those that are due together, and tells the
 //! guards of those that are lost before they are over.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use futures::future::join_all;
+use tokio_util::sync::CancellationToken;
 
 use super::Coordinator;
 use super::extend::{Extension, Hearing};
@@ -12,11 +14,10 @@ use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::renewal::{Course, Renewal, Schedule, Step};
 
-/// How many leases one call to a master renews, at most. Each costs the master some five microseconds, in which it
-/// serves nobody else.
+/// How many leases are renewed together, at most.
 const TOGETHER: usize = 32;
 
-/// How many such calls are under way at once, at most.
+/// How many times so many are under way at once, at most.
 pub(super) const AT_ONCE: usize = 8;
 
 /// When to look again at a lease whose hold is busy: something else is under way that will not take long.
@@ -29,7 +30,7 @@ impl Coordinator {
             let before = lease.begin(course);
             (lease.generation, before)
         });
-        hold.begun.notify_waiters();
+        hold.tell_begun();
         generation
     }
 
@@ -40,11 +41,11 @@ impl Coordinator {
         hold: &Arc<Hold>,
         sent: Moment,
         ttl: Duration,
-        renewal: Option<Renewal>,
+        renewal: Option<Arc<Renewal>>,
     ) -> u64 {
         self.change(hold, |lease| {
             lease.course.prolong(sent, ttl);
-            if let (None, Some(renewal)) = (lease.course.renewal, renewal) {
+            if let (None, Some(renewal)) = (&lease.course.renewal, renewal) {
                 let Course { deadline, ttl, .. } = lease.course;
                 lease.course = Course { deadline, ttl, ..Course::new(sent, ttl, Some(renewal)) };
             }
@@ -66,7 +67,7 @@ impl Coordinator {
     pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Option<Error>) {
         self.change(hold, |lease| {
             let _ = lease.lose(cause); // its token is also that of the end
-            lease.trouble = error;
+            lease.trouble = error.map(Box::new);
             ((), lease.end())
         });
     }
@@ -75,7 +76,7 @@ impl Coordinator {
     fn change<T>(
         &self,
         hold: &Arc<Hold>,
-        change: impl FnOnce(&mut Lease) -> (T, Option<tokio_util::sync::CancellationToken>),
+        change: impl FnOnce(&mut Lease) -> (T, Option<CancellationToken>),
     ) -> T {
         let mut lease = hold.lease();
         if let Some(entry) = lease.entry.take() {
@@ -91,7 +92,7 @@ impl Coordinator {
     }
 
     fn put_on_schedule(&self, hold: &Arc<Hold>, lease: &mut Lease) {
-        if lease.lost.is_some() || lease.course.deadline == Moment::default() {
+        if lease.is_over() {
             return;
         }
         let now = self.clock.now();
@@ -111,25 +112,20 @@ impl Coordinator {
     }
 
     fn look_after(self: &Arc<Self>, due: Vec<Arc<Hold>>) {
-        let mut batches: BTreeMap<Duration, Vec<Extension>> = BTreeMap::new();
+        let mut batch = Vec::with_capacity(due.len());
         for hold in due {
             if let Some(extension) = self.look_at(hold) {
-                // A trimmed TTL may be too short for the time-out that was set.
-                let ttl = extension.ttl;
-                let timeout = self.settings.timeout_for(ttl).unwrap_or(ttl / 2);
-                batches.entry(timeout).or_default().push(extension);
+                batch.push(extension);
             }
         }
-        for (timeout, batch) in batches {
-            let engine = self.clone();
-            // A shutdown does not wait for it: there is always a next one while guards live.
-            self.runtime.spawn(async move {
-                // It is never closed. After the machine stood still all leases are due at once, in the order in which
-                // they end; sent at once, the last of them would time out in our own queues.
-                let _turn = engine.renewing.acquire().await;
-                engine.renew(batch, timeout).await;
-            });
-        }
+        let engine = self.clone();
+        // A shutdown does not wait for it: there is always a next one while guards live.
+        self.runtime.spawn(async move {
+            // It is never closed. After the machine stood still all leases are due at once, in the order in which they
+            // end; sent at once, the last of them would time out in our own queues.
+            let _turn = engine.renewing.acquire().await;
+            join_all(batch.into_iter().map(|extension| engine.renew(extension))).await;
+        });
     }
 
     /// Does what is due about one lease, but for its renewal, which it answers.
@@ -140,7 +136,7 @@ impl Coordinator {
         if let Some(entry) = lease.entry.take() {
             self.schedule.remove(entry);
         }
-        if lease.lost.is_some() || lease.course.deadline == Moment::default() {
+        if lease.is_over() {
             return None;
         }
         let generation = lease.generation;
@@ -162,9 +158,11 @@ impl Coordinator {
         Some(Extension { hold, generation, ttl, count })
     }
 
-    async fn renew(&self, batch: Vec<Extension>, timeout: Duration) {
-        let after = |hold: &Arc<Hold>, generation, end| self.renewed(hold, generation, end);
-        self.extend_together(batch, timeout, Hearing::Full, after).await;
+    async fn renew(self: &Arc<Self>, extension: Extension) {
+        let (hold, generation) = (extension.hold.clone(), extension.generation);
+        let timeout = self.settings.timeout_within(extension.ttl);
+        let end = self.extend_one(extension, timeout, Hearing::Full).await;
+        self.renewed(&hold, generation, end);
     }
 
     fn renewed(&self, hold: &Arc<Hold>, generation: u64, end: Result<Moment, Error>) {
@@ -179,7 +177,7 @@ impl Coordinator {
                     Err(error) => {
                         tracing::debug!(name, %error, "a lease was not renewed");
                         lease.course.failed(self.clock.now());
-                        lease.trouble = Some(error);
+                        lease.trouble = Some(Box::new(error));
                     }
                 }
             }

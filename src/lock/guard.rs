@@ -61,7 +61,7 @@ impl Guard {
 
     /// What each master had said when the acquire was decided. Those that were not waited for are
     /// [pending](crate::Outcome::Pending).
-    pub fn votes(&self) -> &[Vote] {
+    pub fn votes(&self) -> Vec<Vote> {
         self.grant.votes()
     }
 

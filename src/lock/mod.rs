@@ -157,7 +157,7 @@ impl Lock {
 
     /// Waits for the lock, for the [`wait`](Lock::wait) at most.
     ///
-    /// Waiters of one client stand in line, in the order in which their acquires were first polled, and the first of
+    /// Waiters of one client stand in line, in the order in which they found the lock taken, and the first of
     /// them has a place in a queue on every master. A release wakes the first in the queue; where wake-ups are lost, a
     /// waiter asks again when the TTLs of the holder have run out. The order is a courtesy and not a promise:
     /// a newcomer may get the lock while the first in the queue wakes up. The last try is made when the wait ends, so it
@@ -190,7 +190,7 @@ impl Lock {
     }
 
     async fn acquire_within(&self, wait: Duration) -> Result<Guard, Error> {
-        let renewal = self.renewal.for_ttl(self.ttl)?;
+        let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
         let request = Request {
             name: self.name.clone(),
             kind: &Reentrant,
@@ -227,8 +227,8 @@ impl Lock {
                 .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
                 .into());
         }
-        let (kind, renewal) = (&Reentrant, self.renewal.for_ttl(self.ttl)?);
-        let adoption = Adoption { token: token.clone(), kind, ttl: self.ttl, renewal };
+        let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
+        let adoption = Adoption { token: token.clone(), kind: &Reentrant, ttl: self.ttl, renewal };
         let grant = self.redlock.engine().adopt(adoption).await?;
         Ok(Guard::new(grant, self.redlock.clone()))
     }

@@ -2,95 +2,97 @@
 //!
 //! On a master it is a HASH, owner -> hold count, with the lease as its PEXPIRE; see `scripts/lua/reentrant/`.
 
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use crate::coordinator::{Errand, Keys, Kind, Operation, Place};
-use crate::master::Script;
+use crate::config;
+use crate::coordinator::{Kind, Operation, Place};
+use crate::master::{Script, Words};
+use crate::owner::Owner;
 
-macro_rules! script {
-    ($name:literal) => {
-        Script::new(
-            concat!("reentrant/", $name),
-            concat!(
-                include_str!("../../scripts/lua/reentrant/lock.lua"),
-                include_str!(concat!("../../scripts/lua/reentrant/", $name, ".lua")),
-            ),
-        )
+macro_rules! verbs {
+    ($($name:literal),*) => {
+        concat!($(include_str!(concat!("../../scripts/lua/reentrant/", $name, ".lua"))),*)
     };
 }
 
-static ACQUIRE: Script = script!("acquire");
-static EXTEND: Script = script!("extend");
-static RELEASE: Script = script!("release");
-static TRANSFER: Script = script!("transfer");
-static INSPECT: Script = script!("inspect");
+static SCRIPT: Script = Script::new(
+    "reentrant",
+    verbs!("lock", "acquire", "queue", "extend", "release", "withdraw", "transfer", "inspect", "run"),
+);
 
 /// The scripts that a connection loads when it is opened.
-pub(crate) static SCRIPTS: &[&Script] = &[&ACQUIRE, &EXTEND, &RELEASE, &TRANSFER, &INSPECT];
+pub(crate) static SCRIPTS: &[&Script] = &[&SCRIPT];
 
 /// The kind.
 #[derive(Debug)]
 pub(crate) struct Reentrant;
 
 impl Kind for Reentrant {
-    fn acquire(&self, operation: &Operation<'_>) -> Errand {
-        let Operation { keys, owner, count, ttl, round, before, place } = *operation;
-        let before = before.cloned().unwrap_or_else(nothing);
-        let [ticket, since, waited] = standing(place, nothing());
-        let args =
-            [owner.clone(), text(count), milliseconds(ttl), text(round), before, ticket, since, waited];
-        Errand { script: &ACQUIRE, keys: lock_and_queue(keys), args: args.into() }
+    fn script(&self) -> &'static Script {
+        &SCRIPT
     }
 
-    fn extend(&self, operation: &Operation<'_>) -> Errand {
-        let Operation { keys, owner, count, ttl, round, .. } = *operation;
-        let args = [owner.clone(), text(count), milliseconds(ttl), text(round)];
-        Errand { script: &EXTEND, keys: [keys.lock.clone()].into(), args: args.into() }
+    fn acquire(&self, operation: &Operation<'_>) -> Words {
+        let Operation { owner, count, ttl, round, before, place, .. } = *operation;
+        if before.is_none() && place.is_none() {
+            return on_lock(operation, "acquire").with(owner).with(count).with(millis(ttl)).with(round);
+        }
+        let words = on_queue(operation, "queue").with(owner).with(count).with(millis(ttl)).with(round);
+        let words = match before {
+            Some(before) => words.with(before),
+            None => words.with(""),
+        };
+        match place {
+            Some(place) => standing(words, place),
+            None => words.with("").with("").with(""),
+        }
     }
 
-    fn release(&self, operation: &Operation<'_>) -> Errand {
-        let Operation { keys, owner, count, round, place, .. } = *operation;
-        let [ticket, since, waited] = standing(place, owner.clone());
-        let args = [owner.clone(), text(count), text(round), keys.wakes.clone(), ticket, since, waited];
-        Errand { script: &RELEASE, keys: lock_and_queue(keys), args: args.into() }
+    fn extend(&self, operation: &Operation<'_>) -> Words {
+        let Operation { owner, count, ttl, round, .. } = *operation;
+        on_lock(operation, "extend").with(owner).with(count).with(millis(ttl)).with(round)
     }
 
-    fn transfer(&self, operation: &Operation<'_>, from: &Arc<str>) -> Errand {
-        let Operation { keys, owner, count, ttl, round, .. } = *operation;
-        let args = [owner.clone(), text(count), milliseconds(ttl), text(round), from.clone()];
-        Errand { script: &TRANSFER, keys: [keys.lock.clone()].into(), args: args.into() }
+    fn release(&self, operation: &Operation<'_>) -> Words {
+        let Operation { prefix, owner, count, round, place, .. } = *operation;
+        match place {
+            None => {
+                let words = on_queue(operation, "release").with(owner).with(count).with(round);
+                words.with(config::Wakes(prefix))
+            }
+            Some(place) => {
+                standing(on_queue(operation, "withdraw").with(owner).with(count).with(round), place)
+            }
+        }
     }
 
-    fn inspect(&self, keys: &Keys) -> Errand {
-        Errand { script: &INSPECT, keys: [keys.lock.clone()].into(), args: [].into() }
+    fn transfer(&self, operation: &Operation<'_>, from: Owner) -> Words {
+        let Operation { owner, count, ttl, round, .. } = *operation;
+        on_lock(operation, "transfer").with(owner).with(count).with(millis(ttl)).with(round).with(from)
+    }
+
+    fn inspect(&self, prefix: &str, name: &str) -> Words {
+        Words::new(1).with(config::Key(prefix, name)).with("inspect")
     }
 }
 
-fn lock_and_queue(keys: &Keys) -> Arc<[Arc<str>]> {
-    [keys.lock.clone(), keys.queue.clone()].into()
+/// An operation that has to do with the lock alone.
+fn on_lock(operation: &Operation<'_>, verb: &str) -> Words {
+    Words::new(1).with(config::Key(operation.prefix, operation.name)).with(verb)
+}
+
+/// An operation that has to do with the lock and its queue.
+fn on_queue(operation: &Operation<'_>, verb: &str) -> Words {
+    let Operation { prefix, name, .. } = *operation;
+    Words::new(2).with(config::Key(prefix, name)).with(config::Queue(prefix, name)).with(verb)
 }
 
 /// A waiter's ticket, since when it waits, and for how long, in microseconds.
-fn standing(place: Option<&Place>, otherwise: Arc<str>) -> [Arc<str>; 3] {
-    match place {
-        Some(Place { ticket, since, waited }) => {
-            [ticket.clone(), text(since.as_micros()), text(waited.as_micros())]
-        }
-        None => [otherwise, nothing(), nothing()],
-    }
+fn standing(words: Words, Place { ticket, since, waited }: Place) -> Words {
+    words.with(ticket).with(since.as_micros()).with(waited.as_micros())
 }
 
 /// A part of a millisecond counts as a whole one: the key outlives the lease, never the reverse.
-fn milliseconds(ttl: Duration) -> Arc<str> {
-    text(ttl.as_nanos().div_ceil(1_000_000))
-}
-
-fn text(number: impl ToString) -> Arc<str> {
-    number.to_string().into()
-}
-
-fn nothing() -> Arc<str> {
-    static NOTHING: LazyLock<Arc<str>> = LazyLock::new(|| "".into());
-    NOTHING.clone()
+fn millis(ttl: Duration) -> u128 {
+    ttl.as_nanos().div_ceil(1_000_000)
 }

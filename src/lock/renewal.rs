@@ -1,5 +1,6 @@
 //! What a user says about renewal.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Invalid;
@@ -17,8 +18,12 @@ pub(super) struct RenewalOptions {
 }
 
 impl RenewalOptions {
-    /// How a lease of `ttl` is renewed, if it is.
-    pub(super) fn for_ttl(&self, ttl: Duration) -> Result<Option<Renewal>, Invalid> {
+    /// How a lease of `ttl` is renewed, if it is; where nothing was said, and that is what `usual` is for, as usual.
+    pub(super) fn for_ttl(
+        &self,
+        ttl: Duration,
+        usual: &Arc<Renewal>,
+    ) -> Result<Option<Arc<Renewal>>, Invalid> {
         let Self { fixed, interval, at_most, times, heartbeat } = *self;
         let given = [
             ("renew_every", interval.is_some()),
@@ -29,10 +34,10 @@ impl RenewalOptions {
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) if fixed => Err(Invalid::FixedLease { option }),
             _ if fixed => Ok(None),
+            None if ttl == usual.ttl => Ok(Some(usual.clone())),
             _ => {
-                let usual = Renewal::every_third_of(ttl);
-                let interval = interval.unwrap_or(usual.interval);
-                Ok(Some(Renewal { ttl, interval, at_most, times, heartbeat }))
+                let interval = interval.unwrap_or(Renewal::every_third_of(ttl).interval);
+                Ok(Some(Arc::new(Renewal { ttl, interval, at_most, times, heartbeat })))
             }
         }
     }

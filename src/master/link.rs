@@ -11,19 +11,28 @@
 //! Silent      --for too long-->               Down
 //! Down        --opened, in the background-->  Up
 //! ```
-//! Callers wait in Idle and Connecting only, each within its own time-out. In Silent and Down they hear at once.
+//! What is posted waits in Idle and Connecting only, each call within its own time-out. In Silent and Down callers hear at
+//! once.
 
+use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures::task::AtomicWaker;
 use tokio::sync::{Notify, watch};
 
+use super::call::{Call, Overdue, Reply, Terms};
+use super::carry::Carrier;
+use super::muffle::Muffle;
+use super::post::{Expired, Letter, Post, now};
 use super::session::{self, Driver, Identity, Roster, Session};
 use super::{Address, Dialler, Failure, Script};
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::random::Random;
+use crate::vote::Silence;
 
 /// How long one attempt to connect and log in may take: three times the second after which a lost SYN is sent again.
 pub(super) const OPEN_LIMIT: Duration = Duration::from_secs(3);
@@ -38,17 +47,19 @@ const SOUND: Duration = Duration::from_secs(1);
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
+const DOES_NOT_ANSWER: &str = "it does not answer";
+
 /// What is known of the connection.
-#[derive(Clone)]
+#[derive(Debug)]
 enum State {
     /// Nobody has called yet.
     Idle,
     /// It is being opened, and nothing is known against it.
     Connecting,
     /// It is open, and answers.
-    Up(Session),
+    Up,
     /// It is open, and a call on it was not answered in time.
-    Silent(Session),
+    Silent,
     /// It cannot be opened, and why.
     Down(Arc<str>),
 }
@@ -63,14 +74,26 @@ enum Next {
 
 /// The connection to one master, shared by its callers and its supervisor.
 pub(crate) struct Link {
-    state: watch::Sender<State>,
+    desk: Mutex<Desk>,
+    /// Whether it is up.
+    up: watch::Sender<bool>,
+    /// Wakes whoever carries what is posted.
+    carrier: AtomicWaker,
+    /// Told when the connection is first wanted.
     wanted: Notify,
+    /// Told when a call was not answered in time.
     overdue: Notify,
-    /// Held by the first of those that wait for the connection; the others queue for it, first in, first out.
-    order: tokio::sync::Mutex<()>,
+    /// Told when the alarm is to ring sooner.
+    sooner: Notify,
     /// How long a master may be silent before it counts as out of reach, for every caller. A caller with less time only
     /// speaks for itself.
     patience: Duration,
+}
+
+#[derive(Debug)]
+struct Desk {
+    state: State,
+    post: Post,
 }
 
 /// What the supervisor needs to open a session.
@@ -88,99 +111,157 @@ pub(crate) struct Parts {
 
 impl Link {
     pub(crate) fn new(patience: Duration) -> Self {
-        let state = watch::Sender::new(State::Idle);
-        Self { state, wanted: Notify::new(), overdue: Notify::new(), order: Default::default(), patience }
+        Self {
+            desk: Mutex::new(Desk { state: State::Idle, post: Post::default() }),
+            up: watch::Sender::new(false),
+            carrier: AtomicWaker::new(),
+            wanted: Notify::new(),
+            overdue: Notify::new(),
+            sooner: Notify::new(),
+            patience,
+        }
     }
 
-    /// The session to send a vote on. Waits while the connection is being opened; a master that is known to be out of
-    /// reach answers at once.
-    pub(crate) async fn for_vote(&self) -> Result<Session, Failure> {
-        self.settled(|state| match state {
-            State::Silent(_) => Some(Err(Failure::Unreachable("it does not answer".into()))),
-            state => decided(state),
-        })
-        .await
-    }
-
-    /// The session to send a clean-up on: the same, but a silent one will do, for what it undoes was sent on it.
-    pub(crate) async fn for_clean_up(&self) -> Result<Session, Failure> {
-        self.settled(decided).await
+    /// Takes a call, to be sent in the order of these calls; or answers at once where the master is out of reach. A silent
+    /// one still takes clean-ups, for what they undo was sent to it.
+    pub(crate) fn call(&self, call: Call, reply: Reply) {
+        let mut desk = self.desk();
+        let out_of_reach = match (&desk.state, call.terms) {
+            (State::Down(why), _) => Some(why.clone()),
+            (State::Silent, Terms::Vote { .. }) => Some(DOES_NOT_ANSWER.into()),
+            _ => None,
+        };
+        if let Some(why) = out_of_reach {
+            drop(desk);
+            return reply.tell(Err(Failure::Unreachable(why)));
+        }
+        if desk.post.push(Letter::new(call, reply)) {
+            self.sooner.notify_one();
+        }
+        match desk.state {
+            State::Idle => self.want(&mut desk),
+            _ => self.carrier.wake(),
+        }
     }
 
     /// Resolves when the master is connected and answers.
     pub(crate) async fn ready(&self) {
-        self.want();
+        {
+            let mut desk = self.desk();
+            if matches!(desk.state, State::Idle) {
+                self.want(&mut desk);
+            }
+        }
         // The sender lives in `self`, so this cannot fail while `self` is borrowed.
-        let _ = self.state.subscribe().wait_for(|state| matches!(state, State::Up(_))).await;
+        let _ = self.up.subscribe().wait_for(|up| *up).await;
     }
 
-    /// A caller's time was up before the connection was there. If it was long enough, the next callers do not wait.
-    pub(crate) fn not_opened_in(&self, timeout: Duration) -> Failure {
-        let why: Arc<str> = format!("no connection within {timeout:?}").into();
-        if timeout >= self.patience {
-            self.state.send_if_modified(|state| {
-                let waited = matches!(state, State::Connecting);
-                if waited {
-                    *state = State::Down(why.clone());
-                }
-                waited
-            });
-        }
-        Failure::Unreachable(why)
+    fn want(&self, desk: &mut Desk) {
+        desk.state = State::Connecting;
+        self.wanted.notify_one();
     }
 
-    /// A call was not answered in time. If that was long enough, the next callers do not wait until the master has
-    /// caught up; otherwise the supervisor finds out.
-    pub(crate) fn unanswered_in(&self, timeout: Duration) {
-        if timeout >= self.patience {
-            self.fall_silent();
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is posted, for its carrier.
+    pub(super) fn with_post<T>(&self, look: impl FnOnce(&mut Post) -> T) -> T {
+        look(&mut self.desk().post)
+    }
+
+    /// Goes over to another state, if `from` allows. What can be sent no more is answered.
+    fn go(&self, to: State, from: impl FnOnce(&State) -> bool) {
+        let unsent = {
+            let mut desk = self.desk();
+            if !from(&desk.state) {
+                return;
+            }
+            self.up.send_replace(matches!(to, State::Up));
+            let unsent = match &to {
+                State::Down(why) => Some((desk.post.take_waiting(|_| true), why.clone())),
+                State::Silent => Some((desk.post.take_waiting(Letter::is_vote), DOES_NOT_ANSWER.into())),
+                _ => None,
+            };
+            desk.state = to;
+            unsent
+        };
+        if let Some((letters, why)) = unsent {
+            letters.into_iter().for_each(|letter| letter.tell(Err(Failure::Unreachable(why.clone()))));
         }
-        self.overdue.notify_one();
     }
 
     fn fall_silent(&self) {
-        self.state.send_if_modified(|state| {
-            let State::Up(session) = state else { return false };
-            *state = State::Silent(session.clone());
-            true
-        });
+        self.go(State::Silent, |state| matches!(state, State::Up));
     }
 
-    /// Callers that wait go on in the order in which they came, and nobody overtakes them: what they send is in the order
-    /// in which it was first polled.
-    async fn settled<T>(&self, decide: impl Fn(&State) -> Option<T>) -> T {
-        let _turn = match self.order.try_lock() {
-            Ok(turn) => turn,
-            Err(_) => self.order.lock().await,
-        };
-        if let Some(decision) = decide(&self.state.borrow()) {
-            return decision;
-        }
-        self.want();
-        let mut states = self.state.subscribe();
+    /// It took so long to open the connection: those that come next do not wait for it.
+    fn not_opened_in(&self, time: Duration) {
+        let why = format!("no connection within {time:?}").into();
+        self.go(State::Down(why), |state| matches!(state, State::Connecting));
+    }
+
+    /// The connection is gone, and with it the answers to what was sent.
+    fn lose_sent(&self, why: &str) {
+        let lost = Failure::Unknown(Silence::ConnectionLost(why.into()));
+        let sent = self.with_post(Post::take_sent);
+        sent.into_iter().for_each(|letter| letter.tell(Err(lost.clone())));
+    }
+
+    /// Tells those whose time is up, for ever.
+    async fn watch_the_clock(&self) {
         loop {
-            if let Some(decision) = decide(&states.borrow_and_update()) {
-                return decision;
+            match self.with_post(|post| post.alarm()) {
+                Some(alarm) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(alarm) => {
+                            tokio::task::yield_now().await; // whatever is there is read before
+                            self.ring();
+                        }
+                        () = self.sooner.notified() => {}
+                    }
+                }
+                None => self.sooner.notified().await,
             }
-            let _ = states.changed().await; // as in `ready`
         }
     }
 
-    fn want(&self) {
-        let woken = self.state.send_if_modified(|state| {
-            let idle = matches!(state, State::Idle);
-            if idle {
-                *state = State::Connecting;
-            }
-            idle
-        });
-        if woken {
-            self.wanted.notify_one();
+    /// Where a call had as much time as the master is given by everybody, the next callers do not wait until it has caught
+    /// up; otherwise the supervisor finds out.
+    fn ring(&self) {
+        let Expired { unsent, unanswered, overdue } = self.with_post(|post| post.expire(now()));
+        let longest = unsent.iter().map(Letter::timeout).max();
+        for letter in unsent {
+            let why = format!("it could be sent nothing within {:?}", letter.timeout()).into();
+            letter.tell(Err(Failure::Unreachable(why)));
         }
+        if let Some(time) = longest.filter(|time| *time >= self.patience) {
+            self.not_opened_in(time);
+        }
+        if !unanswered.is_empty() || !overdue.is_empty() {
+            self.overdue.notify_one();
+        }
+        if unanswered.iter().any(|(_, time)| *time >= self.patience) {
+            self.fall_silent();
+        }
+        overdue.into_iter().for_each(Overdue::tell);
+        unanswered.into_iter().for_each(|(reply, _)| reply.tell(Err(Failure::Unknown(Silence::TimedOut))));
     }
 
-    /// Keeps the connection, for ever.
+    /// Keeps the connection, until `self` is dropped.
     pub(crate) async fn supervise(&self, parts: &Parts) {
+        // In this order: an answer that is there counts, even if this process stood still until its time was up.
+        tokio::join!(biased; self.keep(parts), self.watch_the_clock());
+    }
+
+    /// Nobody supervises it any more.
+    pub(crate) fn close(&self) {
+        let why = "the client was shut down";
+        self.go(State::Down(why.into()), |_| true);
+        self.lose_sent(why);
+    }
+
+    async fn keep(&self, parts: &Parts) {
         self.wanted.notified().await;
         let master = &**parts.address.name();
         let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
@@ -190,9 +271,10 @@ impl Link {
                 Ok((session, driver)) => {
                     tracing::debug!(master, "connected");
                     predecessor = session.identity().cloned().or(predecessor);
-                    self.state.send_replace(State::Up(session.clone()));
+                    self.go(State::Up, |_| true);
                     let began = parts.clock.now();
-                    let (next, why) = self.serve(session.clone(), driver).await;
+                    let (next, why) = self.serve(&session, driver).await;
+                    self.lose_sent(&why);
                     let sound = session.has_served() || parts.clock.now().since(began) > SOUND;
                     if sound {
                         backoff.reset();
@@ -203,11 +285,9 @@ impl Link {
             };
             tracing::debug!(master, why, "unreachable");
             match next {
-                Next::MayBeWell => {
-                    self.state.send_replace(State::Connecting);
-                }
+                Next::MayBeWell => self.go(State::Connecting, |_| true),
                 Next::KnownDead => {
-                    self.state.send_replace(State::Down(why.into()));
+                    self.go(State::Down(why.into()), |_| true);
                     tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
                 }
             }
@@ -229,12 +309,13 @@ impl Link {
         opened.unwrap_or_else(|_| Err(format!("no connection within {OPEN_LIMIT:?}")))
     }
 
-    /// Drives an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
-    async fn serve(&self, session: Session, mut driver: Driver) -> (Next, String) {
+    /// Carries calls on an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
+    async fn serve(&self, session: &Session, driver: Driver) -> (Next, String) {
         let broke = || (Next::MayBeWell, "the connection broke".to_owned());
+        let mut carried = pin!(self.carry(session, driver));
         loop {
             tokio::select! {
-                () = &mut driver => return broke(),
+                () = &mut carried => return broke(),
                 () = self.overdue.notified() => {}
             }
             let probe = async {
@@ -246,22 +327,34 @@ impl Link {
                 ping.await
             };
             tokio::select! {
-                () = &mut driver => return broke(),
+                () = &mut carried => return broke(),
                 answered = probe => if !answered { return broke() },
                 () = tokio::time::sleep(SILENCE_LIMIT) => {
                     return (Next::KnownDead, format!("it has not answered for {SILENCE_LIMIT:?}"));
                 }
             }
-            self.state.send_replace(State::Up(session.clone()));
+            self.go(State::Up, |_| true);
         }
     }
-}
 
-/// The session of a connection that stands, answering or not.
-fn decided(state: &State) -> Option<Result<Session, Failure>> {
-    match state {
-        State::Idle | State::Connecting => None,
-        State::Up(session) | State::Silent(session) => Some(Ok(session.clone())),
-        State::Down(why) => Some(Err(Failure::Unreachable(why.clone()))),
+    /// Moves bytes, calls and answers until the connection is lost.
+    async fn carry(&self, session: &Session, mut driver: Driver) {
+        let mut carrier = Carrier::new(self, session);
+        let muffle = Arc::new(Muffle::default());
+        let waker = Waker::from(muffle.clone());
+        poll_fn(|context| {
+            self.carrier.register(context.waker());
+            muffle.register(context.waker());
+            loop {
+                if driver.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                    return Poll::Ready(());
+                }
+                // What was sent wakes the driver, which writes it.
+                if !muffle.while_muffled(|| carrier.step()) {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await;
     }
 }

@@ -2,23 +2,26 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
 use crate::vote::{Refusal, Silence};
 
 mod address;
+mod call;
+mod carry;
 mod dial;
 mod link;
 mod listen;
+mod muffle;
+mod post;
 mod redis;
 mod script;
 mod session;
 mod value;
 
 pub(crate) use address::Address;
+pub use call::{Call, Hears, Overdue, Reply, Terms, Words};
 pub(crate) use dial::Dialler;
 pub(crate) use link::Parts;
 pub(crate) use redis::{RedisMaster, Roster};
@@ -27,16 +30,20 @@ pub use value::Value;
 
 /// One independent master.
 ///
-/// The order of calls is the contract that clean-up rests on: **calls run on the master in the order in which their
-/// futures were first polled, and once a call was sent on a new connection, no call from an earlier connection can
-/// run any more.** A clean-up that is polled after the call it undoes therefore always undoes it.
+/// The order of calls is the contract that clean-up rests on: **calls run on the master in the order in which they were
+/// made, and once a call was sent on a new connection, no call from an earlier connection can run any more.** A clean-up
+/// that is made after the call it undoes therefore always undoes it.
+///
+/// What the master refused before it ran anything, and is sent again, comes behind calls that were sent meanwhile. So it is
+/// sent again only while it is [wanted](Hears::wants), which a call that is being undone is not.
 pub trait Master: fmt::Debug + Send + Sync + 'static {
     /// What to call it in votes and logs: its URL without user and password.
     fn name(&self) -> &Arc<str>;
 
-    /// Runs a prepared script, once. Nothing is ever sent again, but for the full text of a script that the master
-    /// did not know and therefore did not run.
-    fn call(&self, call: Call) -> BoxFuture<'static, Result<Value, Failure>>;
+    /// Has one operation of a prepared script run, once, and tells `reply` how it went, within the time-out: see [`Terms`].
+    /// It never blocks, and can be called on any thread. Nothing is ever sent again but what the master refused before it
+    /// ran anything: a script that it did not know, or a call of many operations, one of which this user may not do.
+    fn call(&self, call: Call, reply: Reply);
 
     /// Resolves when the master is connected and answering; at once if it is. It may never be.
     fn ready(&self) -> BoxFuture<'static, ()>;
@@ -58,41 +65,6 @@ pub enum Heard {
     Message(Arc<str>),
     /// The connection is gone: what is published from here on is missed.
     Deaf,
-}
-
-/// One script call. Clones share their keys and arguments.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// The script to run.
-    pub script: &'static Script,
-    /// Its `KEYS`.
-    pub keys: Arc<[Arc<str>]>,
-    /// Its `ARGV`.
-    pub args: Arc<[Arc<str>]>,
-    /// How long it may take, and when it must not be sent any more.
-    pub terms: Terms,
-}
-
-/// The two ways of calling a master.
-#[derive(Clone, Debug)]
-pub enum Terms {
-    /// A vote: answered within the time-out or not counted, at once if the master is known to be out of reach, and
-    /// not sent at all after it was withdrawn.
-    Vote {
-        /// How long to wait for the answer, and for a connection that is being made.
-        timeout: Duration,
-        /// Cancelled when the operation was given up: from then on nothing of it may reach the master.
-        withdrawn: CancellationToken,
-    },
-    /// A clean-up: sent even to a silent master, so that it stands behind what it undoes, and waited for until it is
-    /// answered or the connection is lost.
-    CleanUp,
-}
-
-impl Terms {
-    pub(crate) fn withdrawn(&self) -> bool {
-        matches!(self, Self::Vote { withdrawn, .. } if withdrawn.is_cancelled())
-    }
 }
 
 /// How a call failed.

@@ -1,17 +1,14 @@
 //! A master that is a Redis or Valkey server.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::link::{Link, Parts};
-use super::{Call, Ear, Failure, Master, Terms, Value, listen};
-use crate::vote::Silence;
+use super::{Call, Ear, Master, Reply, listen};
 
 pub(crate) use super::session::Roster;
 
@@ -28,8 +25,8 @@ impl RedisMaster {
         let name = parts.address.name().clone();
         let link = Arc::new(Link::new(parts.patience));
         let parts = Arc::new(parts);
-        let (supervised, its) = (link.clone(), parts.clone());
-        runtime.spawn(async move { closing.run_until_cancelled(supervised.supervise(&its)).await });
+        let (keeper, its) = (Keeper(link.clone()), parts.clone());
+        runtime.spawn(async move { closing.run_until_cancelled(keeper.0.supervise(&its)).await });
         Self { name, parts, link }
     }
 }
@@ -45,15 +42,8 @@ impl Master for RedisMaster {
         &self.name
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'static, Result<Value, Failure>> {
-        let link = self.link.clone();
-        async move {
-            match &call.terms {
-                Terms::Vote { timeout, .. } => vote(&link, &call, *timeout).await,
-                Terms::CleanUp => link.for_clean_up().await?.run(&call).await,
-            }
-        }
-        .boxed()
+    fn call(&self, call: Call, reply: Reply) {
+        self.link.call(call, reply);
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {
@@ -66,22 +56,11 @@ impl Master for RedisMaster {
     }
 }
 
-async fn vote(link: &Link, call: &Call, timeout: Duration) -> Result<Value, Failure> {
-    let mut patience = pin!(tokio::time::sleep(timeout));
-    let session = tokio::select! {
-        biased;
-        session = link.for_vote() => session?,
-        () = &mut patience => return Err(link.not_opened_in(timeout)),
-    };
-    if call.terms.withdrawn() {
-        return Err(Failure::Unreachable("it was given up before it could be sent".into()));
-    }
-    tokio::select! {
-        biased;
-        answer = session.run(call) => answer,
-        () = &mut patience => {
-            link.unanswered_in(timeout);
-            Err(Failure::Unknown(Silence::TimedOut))
-        }
+/// Ends what is under way when the runtime does.
+struct Keeper(Arc<Link>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }

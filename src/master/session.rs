@@ -1,6 +1,5 @@
 //! One physical connection to a master: its set-up, and calls on it.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,23 +7,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
+use tokio::task::coop::unconstrained;
 
-use super::{Address, Call, Dialler, Failure, Script, Value};
-use crate::vote::Silence;
+use super::{Address, Dialler, Script, Value};
 
-/// How many calls may wait for a socket that takes no more. Further callers queue in order behind these.
-const WAITING_CALLS: usize = 1024;
+/// How many calls may wait for a socket that takes no more.
+pub(super) const WAITING_CALLS: usize = 1024;
 
 /// Moves the bytes of a session. When it ends, or is dropped, the connection is gone and every call in flight fails.
 pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// A server's reply, or its error reply, or how the connection failed.
+pub(super) type Answered = Result<Result<redis::Value, ServerError>, String>;
+
+/// The same, to come.
+pub(super) type Answer = Pin<Box<dyn Future<Output = Answered> + Send>>;
+
 /// One connection, set up and ready for calls.
-#[derive(Clone)]
 pub(crate) struct Session {
     connection: MultiplexedConnection,
     identity: Option<Identity>,
     /// Whether a call was ever answered on it.
-    served: Arc<AtomicBool>,
+    served: AtomicBool,
 }
 
 /// What the server knows a connection by.
@@ -78,7 +82,7 @@ pub(crate) async fn open(
         .await
         .map_err(|error| without_secrets(describe(&error), address.login()))?;
     let mut driver: Driver = Box::pin(driver);
-    let mut session = Session { connection, identity: None, served: Arc::default() };
+    let mut session = Session { connection, identity: None, served: AtomicBool::new(false) };
     let set_up = async {
         session.identity = session.identify().await?;
         if let Some(Identity { run_id, .. }) = &session.identity {
@@ -86,9 +90,7 @@ pub(crate) async fn open(
         }
         session.silence(address.name(), predecessor).await?;
         // All at once: a server that is loading its data answers several times a second only.
-        let loads = scripts
-            .iter()
-            .map(|script| async { session.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script.source())).await });
+        let loads = scripts.iter().map(|script| session.ask(command(&["SCRIPT", "LOAD", script.source()])));
         try_join_all(loads).await?;
         Ok::<(), String>(())
     };
@@ -111,8 +113,8 @@ impl Session {
 
     /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
     async fn identify(&self) -> Result<Option<Identity>, String> {
-        let (mut id, mut server) = (redis::cmd("CLIENT"), redis::cmd("INFO"));
-        let (connection, info) = futures::try_join!(self.ask(id.arg("ID")), self.ask(server.arg("server")))?;
+        let (id, server) = (command(&["CLIENT", "ID"]), command(&["INFO", "server"]));
+        let (connection, info) = futures::try_join!(self.ask(id), self.ask(server))?;
         let (Ok(redis::Value::Int(connection)), Ok(info)) = (connection, info) else { return Ok(None) };
         let text = redis::from_redis_value::<String>(info).map_err(|error| error.to_string())?;
         let run_id = text.lines().find_map(|line| line.strip_prefix("run_id:")).map(str::to_owned);
@@ -127,7 +129,7 @@ impl Session {
         if old.run_id != new.run_id {
             return Ok(());
         }
-        let kill = self.ask(redis::cmd("CLIENT").arg("KILL").arg("ID").arg(old.connection)).await?;
+        let kill = self.ask(command(&["CLIENT", "KILL", "ID", &old.connection.to_string()])).await?;
         if let Err(error) = kill {
             tracing::warn!(
                 master,
@@ -140,41 +142,38 @@ impl Session {
 
     /// Whether the server answers, sooner or later. The answer comes after those to all earlier calls.
     pub(crate) async fn ping(&self) -> bool {
-        self.ask(&redis::cmd("PING")).await.is_ok()
+        self.ask(command(&["PING"])).await.is_ok()
     }
 
-    /// Runs a script by its digest, or by its text where the server does not know it and the call still stands.
-    pub(crate) async fn run(&self, call: &Call) -> Result<Value, Failure> {
-        let lost = |why: String| Failure::Unknown(Silence::ConnectionLost(why.into()));
-        let mut reply = self.ask(&evaluate("EVALSHA", call.script.sha1(), call)).await.map_err(lost)?;
-        if matches!(&reply, Err(error) if error.code() == "NOSCRIPT") && !call.terms.withdrawn() {
-            reply = self.ask(&evaluate("EVAL", call.script.source(), call)).await.map_err(lost)?;
-        }
+    /// One command and its reply: the server's answer or error reply, or how the connection failed. It is sent with the
+    /// first poll, and is there once the driver has read it, whatever else the task has done meanwhile.
+    pub(super) fn ask(&self, command: Cmd) -> Answer {
+        let mut connection = self.connection.clone();
+        Box::pin(unconstrained(async move {
+            match connection.send_packed_command(&command).await {
+                Ok(redis::Value::ServerError(error)) => Ok(Err(error)),
+                Ok(value) => Ok(Ok(value)),
+                Err(error) => Err(describe(&error)),
+            }
+        }))
+    }
+
+    /// Notes that a call was answered.
+    pub(super) fn note_service(&self) {
         self.served.store(true, Ordering::Relaxed);
-        reply.map(value).map_err(|error| Failure::from_error_reply(&reply_text(&error)))
-    }
-
-    /// One command and its reply: the server's answer or error reply, or how the connection failed.
-    async fn ask(&self, command: &Cmd) -> Result<Result<redis::Value, ServerError>, String> {
-        match self.connection.clone().send_packed_command(command).await {
-            Ok(redis::Value::ServerError(error)) => Ok(Err(error)),
-            Ok(value) => Ok(Ok(value)),
-            Err(error) => Err(describe(&error)),
-        }
     }
 }
 
-fn evaluate(verb: &str, script: &str, call: &Call) -> Cmd {
-    let mut command = redis::cmd(verb);
-    command.arg(script).arg(call.keys.len());
-    for word in call.keys.iter().chain(call.args.iter()) {
-        command.arg(word.as_bytes());
-    }
+fn command(words: &[&str]) -> Cmd {
+    let mut command = Cmd::with_capacity(words.len(), 64);
+    words.iter().for_each(|word| {
+        command.arg(word);
+    });
     command
 }
 
 /// The error reply as the server sent it.
-fn reply_text(error: &ServerError) -> String {
+pub(super) fn reply_text(error: &ServerError) -> String {
     match error.details() {
         Some(details) => format!("{} {details}", error.code()),
         None => error.code().to_owned(),
@@ -200,7 +199,7 @@ pub(super) fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> 
     }
 }
 
-fn value(value: redis::Value) -> Value {
+pub(super) fn value(value: redis::Value) -> Value {
     match value {
         redis::Value::Nil => Value::Nil,
         redis::Value::Int(number) => Value::Int(number),

@@ -2,6 +2,7 @@
 //!
 //! The rules are pure; `coordinator/watchdog.rs` carries them out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
@@ -17,7 +18,7 @@ pub(crate) use schedule::{Entry, Schedule};
 /// protects, on a machine that is busy.
 const LONGEST_NOTICE: Duration = Duration::from_secs(1);
 
-/// How a lease is renewed.
+/// How a lease is renewed. Leases that are renewed in the same way share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Renewal {
     /// What each renewal asks for.
@@ -65,14 +66,14 @@ impl Renewal {
 }
 
 /// How far a lease has come.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
     /// When its first round was sent.
     pub(crate) began: Moment,
     /// When it ends, and the TTL of the round that says so.
     pub(crate) deadline: Moment,
     pub(crate) ttl: Duration,
-    pub(crate) renewal: Option<Renewal>,
+    pub(crate) renewal: Option<Arc<Renewal>>,
     /// How often it was renewed.
     pub(crate) renewed: u32,
     /// When the next renewal is due.
@@ -94,8 +95,8 @@ pub(crate) enum Step {
 
 impl Course {
     /// A lease begins, with a round that was sent then.
-    pub(crate) fn new(sent: Moment, ttl: Duration, renewal: Option<Renewal>) -> Self {
-        let due = sent + renewal.map_or(ttl, |renewal| renewal.interval);
+    pub(crate) fn new(sent: Moment, ttl: Duration, renewal: Option<Arc<Renewal>>) -> Self {
+        let due = sent + renewal.as_ref().map_or(ttl, |renewal| renewal.interval);
         Self {
             began: sent,
             deadline: lease::deadline(sent, ttl),
@@ -136,17 +137,17 @@ impl Course {
     /// A renewal that was sent then has succeeded.
     pub(crate) fn succeeded(&mut self, sent: Moment) {
         self.renewed += 1;
-        self.due = sent + self.renewal.map_or(self.ttl, |renewal| renewal.interval);
+        self.due = sent + self.renewal.as_ref().map_or(self.ttl, |renewal| renewal.interval);
     }
 
     /// A renewal failed: the next try is due soon.
     pub(crate) fn failed(&mut self, now: Moment) {
-        self.due = now + self.renewal.map_or(self.ttl, |renewal| renewal.retry());
+        self.due = now + self.renewal.as_ref().map_or(self.ttl, |renewal| renewal.retry());
     }
 
     /// When to renew it next and for how long; never where a cap is reached.
     fn next_renewal(&self, now: Moment) -> Option<(Moment, Duration)> {
-        let renewal = self.renewal?;
+        let renewal = self.renewal.as_ref()?;
         if renewal.times.is_some_and(|times| self.renewed >= times) {
             return None;
         }
@@ -154,7 +155,7 @@ impl Course {
             Some(heartbeat) if self.is_silent(now, heartbeat) => now.max(self.due) + renewal.retry(),
             _ => self.due,
         };
-        self.room(&renewal, now.max(at)).map(|ttl| (at, ttl))
+        self.room(renewal, now.max(at)).map(|ttl| (at, ttl))
     }
 
     /// What a renewal that is sent then may ask for, if the cap leaves room for one that makes a difference.
@@ -171,7 +172,7 @@ impl Course {
 
     /// Why nothing renewed it.
     fn cause(&self, now: Moment) -> Loss {
-        let Some(renewal) = self.renewal else { return Loss::Expired };
+        let Some(renewal) = &self.renewal else { return Loss::Expired };
         let capped = renewal.times.is_some_and(|times| self.renewed >= times)
             || renewal.at_most.is_some_and(|cap| {
                 self.began + cap <= self.deadline + renewal.least_gain() + lease::drift(renewal.ttl)

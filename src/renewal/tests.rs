@@ -11,7 +11,7 @@ fn at(ms: u64) -> Moment {
 }
 
 fn course(renewal: Option<Renewal>) -> Course {
-    Course::new(at(1_000), TTL, renewal)
+    Course::new(at(1_000), TTL, renewal.map(Arc::new))
 }
 
 /// Carries the steps out with renewals that are granted at once, until the lease is given up.
@@ -96,7 +96,7 @@ proptest! {
         let interval = (ttl * share / 100).max(Duration::from_millis(1)).min(ttl * 2 / 3);
         let renewal = Renewal { ttl, interval, at_most: Some(cap), times: None, heartbeat: None };
         prop_assert_eq!(renewal.check(), Ok(()));
-        let (ended, now, cause) = carry_out(Course::new(at(1_000), ttl, Some(renewal)), |_| true);
+        let (ended, now, cause) = carry_out(Course::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);
         prop_assert!(ended.deadline <= ended.began + cap);
         prop_assert!(ended.deadline + ttl / 2 + ttl / 50 + Duration::from_millis(15) > ended.began + cap, "{ended:?}");
         prop_assert!(now < ended.deadline, "told before the end");

@@ -52,6 +52,11 @@ impl Lines {
         Ok(Spot { lines: self.clone(), name: name.clone(), first, permit: None })
     }
 
+    /// Whether anybody stands in line for `name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.lock().contains_key(name)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Line>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
--- extend: make each lock live for at least another TTL, where it is still its owner's.
--- KEYS     one lock an operation
--- ARGV     four an operation: owner, hold count it has, TTL in ms, round
--- Replies  granted, held, absent, stale or refused (see lock.lua), in the order of KEYS
+-- extend: make the lock live for at least another TTL, where it is still its owner's.
+-- KEYS     the lock
+-- ARGV     owner, hold count it has, TTL in ms, round
+-- Replies  granted, held, absent, stale or refused (see lock.lua)
 -- Again    a repeated run sets the TTL again from the moment it runs, and never shortens it. It never makes a lock that
 --          is not there. It always writes, so that a replica cannot answer in its master's place.
 local function extend(key, owner, count, ttl, round)
@@ -9,12 +9,5 @@ local function extend(key, owner, count, ttl, round)
   if found ~= 'mine' then return reply end
   local err = write(found, key, owner, count, ttl, round)
   if err then return {'refused', err} end
-  return {'granted'}
+  return GRANTED
 end
-
-local replies = {}
-for i, key in ipairs(KEYS) do
-  local a = (i - 1) * 4
-  replies[i] = extend(key, ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]))
-end
-return replies

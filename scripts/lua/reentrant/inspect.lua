@@ -1,15 +1,11 @@
--- inspect: say who holds each lock.
--- KEYS     one lock an operation
+-- inspect: say who holds the lock.
+-- KEYS     the lock
 -- ARGV     none
--- Replies  held (by anybody), absent or refused (see lock.lua), in the order of KEYS
+-- Replies  held (by anybody), absent or refused (see lock.lua)
 -- Again    writes nothing, so a repeated run changes nothing.
 local function inspect(key)
   local fields = redis.pcall('HLEN', key)
-  if failed(fields) then return {'refused', fields['err']} end
-  if fields == 0 then return {'absent'} end
+  if failed(fields) then return refused(fields) end
+  if fields == 0 then return ABSENT end
   return held(key, fields)
 end
-
-local replies = {}
-for i, key in ipairs(KEYS) do replies[i] = inspect(key) end
-return replies

@@ -1,18 +1,20 @@
--- The reentrant hash lock on one master, as every script of this folder sees it. Put in front of each script when the
--- crate is built; it defines functions and runs nothing.
+-- The reentrant hash lock on one master, as every verb of this folder sees it. The files of this folder are one script: this
+-- one, the verbs, and run.lua, which carries out a call's operations. All but the last define functions and run nothing.
 --
 -- The lock is a HASH: the owner's field holds the hold count, `round` holds the number of the last round that wrote
 -- (a number that only rises within one owner's client), and the key's PEXPIRE is the lease. Lua does not roll back, so
--- every script reads and refuses first and writes last, and an error of one operation stays in that operation's reply.
+-- every verb reads and refuses first and writes last, and an error of one operation stays in that operation's reply.
+-- Arguments stay the strings they came as, but where they are compared: Redis takes numbers of Lua slowly.
 --
--- Replies, one array an operation:
---   {'granted'}                        done, and written
+-- Replies, one an operation; the two that carry nothing are numbers, which cost least
+--   1                                  granted: done, and written
+--   0                                  absent: there is no such lock here
 --   {'held', owner, count, ttl}        another owner holds it; ttl in ms, -1 when the key never expires. Where the asker
 --                                      was to have a place in the queue, a fifth says how many are ahead of it, or -1
 --                                      where it got none
---   {'absent'}                         there is no such lock here
 --   {'stale', round}                   a later round of the same owner was here first; nothing was written
 --   {'refused', error}                 Redis's own words; nothing was written
+local GRANTED, ABSENT = 1, 0
 
 -- The queue is a ZSET beside the lock: the tickets of those that wait for it, by the moment since when, in microseconds. A
 -- ticket is `{client uuid}:{number}`, used for one acquire only, and is called by its number on its client's own channel. A
@@ -36,13 +38,17 @@ local function failed(reply)
   return type(reply) == 'table' and reply['err']
 end
 
+local function refused(reply)
+  return {'refused', reply['err']}
+end
+
 -- Who holds the lock at `key`, which is known to be a hash that exists and not the asker's.
 local function held(key, fields)
   if fields > MOST_FIELDS then return {'refused', 'WRONGTYPE the hash at this key is not a lock'} end
   local hash = redis.pcall('HGETALL', key)
-  if failed(hash) then return {'refused', hash['err']} end
+  if failed(hash) then return refused(hash) end
   local ttl = redis.pcall('PTTL', key)
-  if failed(ttl) then return {'refused', ttl['err']} end
+  if failed(ttl) then return refused(ttl) end
   for i = 1, #hash, 2 do
     if hash[i] ~= 'round' and tonumber(hash[i + 1]) then return {'held', hash[i], hash[i + 1], ttl} end
   end
@@ -50,17 +56,17 @@ local function held(key, fields)
 end
 
 -- What is at `key` for `owner`, before anything is written: 'mine', 'absent', or nil; and the reply to give when the
--- operation cannot go on.
-local function look(key, owner, round)
+-- operation cannot go on. `fields` is how many the hash has, where that is known.
+local function look(key, owner, round, fields)
   local mine = redis.pcall('HMGET', key, owner, 'round')
-  if failed(mine) then return nil, {'refused', mine['err']} end
+  if failed(mine) then return nil, refused(mine) end
   if mine[1] then
-    if tonumber(mine[2] or 0) > round then return nil, {'stale', mine[2]} end
+    if (tonumber(mine[2]) or 0) > tonumber(round) then return nil, {'stale', mine[2]} end
     return 'mine'
   end
-  local fields = redis.pcall('HLEN', key)
-  if failed(fields) then return nil, {'refused', fields['err']} end
-  if fields == 0 then return 'absent', {'absent'} end
+  fields = fields or redis.pcall('HLEN', key)
+  if failed(fields) then return nil, refused(fields) end
+  if fields == 0 then return 'absent', ABSENT end
   return nil, held(key, fields)
 end
 
@@ -72,9 +78,21 @@ local function write(found, key, owner, count, ttl, round)
   if found == 'mine' then
     local left = redis.pcall('PTTL', key)
     if failed(left) then return left['err'] end
-    if left >= ttl then return nil end
+    if left >= tonumber(ttl) then return nil end
   end
   return failed(redis.pcall('PEXPIRE', key, ttl))
+end
+
+-- Leaves the lock, which is `owner`'s, with `count` holds; with none, deletes it. Answers granted or refused.
+local function leave(key, owner, count, round)
+  local done
+  if count ~= '0' then
+    done = redis.pcall('HSET', key, owner, count, 'round', round)
+  else
+    done = redis.pcall('DEL', key)
+  end
+  if failed(done) then return refused(done) end
+  return GRANTED
 end
 
 -- Gives `ticket` a place in the queue, since `since` (its own wall clock, us), after it has waited for `waited` us. Answers
@@ -88,7 +106,8 @@ local function stand(queue, ticket, since, waited)
   if failed(waiting) or waiting >= MOST_WAITING then return -1 end
   if failed(redis.pcall('ZADD', queue, string.format('%.0f', since), ticket)) then return -1 end
   redis.pcall('PEXPIRE', queue, QUEUE_LIFE)
-  return redis.pcall('ZRANK', queue, ticket)
+  local ahead = redis.pcall('ZRANK', queue, ticket)
+  return tonumber(ahead) or -1
 end
 
 -- Wakes the first in the queue whose client hears it, and takes it and those before it, which are gone, off. A hint: its

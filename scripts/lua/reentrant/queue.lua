@@ -1,0 +1,12 @@
+-- queue: acquire; refused, take a place in the lock's queue.
+-- KEYS     the lock, and its queue
+-- ARGV     as for acquire; then the ticket of the same waiter's acquire before, whose place is given up, or nothing; a ticket,
+--          since when it waits (us, wall clock) and for how long (us), or nothing three times when it takes no place
+-- Replies  as for acquire
+-- Again    as for acquire. A place is taken once.
+local function acquire_or_queue(key, queue, owner, count, ttl, round, before, ticket, since, waited)
+  local reply = acquire(key, owner, count, ttl, round)
+  if before ~= '' then redis.pcall('ZREM', queue, before) end
+  if since and reply ~= GRANTED and reply[1] == 'held' then reply[5] = stand(queue, ticket, since, waited) end
+  return reply
+end

@@ -1,0 +1,56 @@
+//! Some of the masters, by their place among them.
+
+use crate::config::MAX_MASTERS;
+
+/// A set of masters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places(u16);
+
+const _: () = assert!(MAX_MASTERS <= u16::BITS as usize, "each master has a bit");
+
+impl Places {
+    /// All of so many masters.
+    pub(super) fn all(masters: usize) -> Self {
+        (0..masters).collect()
+    }
+
+    pub(super) fn insert(&mut self, place: usize) {
+        self.0 |= 1 << place;
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Those that are in one of the two.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that are in both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Those that are not in the other.
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// In the masters' order.
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        (0..u16::BITS as usize).filter(move |place| self.0 & (1 << place) != 0)
+    }
+}
+
+impl FromIterator<usize> for Places {
+    fn from_iter<I: IntoIterator<Item = usize>>(places: I) -> Self {
+        let mut set = Self::default();
+        places.into_iter().for_each(|place| set.insert(place));
+        set
+    }
+}

@@ -1,0 +1,187 @@
+//! Wakes callers whose rounds are decided. Waking a task of another thread costs a system call, and most answers come many
+//! at a time: so one caller is woken, and wakes the others when it is run, on its own thread, where that costs next to
+//! nothing. Nobody depends on it: where no caller is run, the engine's thread goes on waking them, one a turn.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use tokio::sync::Notify;
+
+/// Who is still to be woken.
+#[derive(Debug, Default)]
+pub(super) struct Relay {
+    state: Mutex<State>,
+    /// Whether somebody is, to be looked at without locking.
+    is_waiting: AtomicBool,
+    begun: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Waker>,
+    mode: Mode,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// Whoever is next is woken at once.
+    #[default]
+    Direct,
+    /// Whoever is next waits for its turn: one was woken just now.
+    Relaying,
+    /// Nobody goes on: everybody is woken at once.
+    Ended,
+}
+
+impl Relay {
+    /// A relay, and the task that goes on waking.
+    pub(super) fn new() -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
+        let relay = Arc::new(Self::default());
+        let running = Running(relay.clone());
+        (relay, async move { running.0.go_on().await })
+    }
+
+    /// Wakes one, now or soon.
+    pub(super) fn wake(&self, waker: Waker) {
+        {
+            let mut state = self.state();
+            match state.mode {
+                Mode::Direct => state.mode = Mode::Relaying,
+                Mode::Relaying => {
+                    state.waiting.push_back(waker);
+                    return self.is_waiting.store(true, Ordering::Release);
+                }
+                Mode::Ended => {}
+            }
+        }
+        self.begun.notify_one();
+        waker.wake();
+    }
+
+    /// Wakes those that wait for it: whoever was woken calls it first.
+    pub(super) fn pass_on(&self) {
+        if self.is_waiting.load(Ordering::Acquire) {
+            let waiting = self.take();
+            waiting.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    fn take(&self) -> VecDeque<Waker> {
+        let mut state = self.state();
+        self.is_waiting.store(false, Ordering::Release);
+        std::mem::take(&mut state.waiting)
+    }
+
+    /// Wakes everybody, and whoever comes later at once.
+    pub(super) fn end(&self) {
+        self.state().mode = Mode::Ended;
+        self.begun.notify_one();
+        self.take().into_iter().for_each(Waker::wake);
+    }
+
+    async fn go_on(&self) {
+        while self.state().mode != Mode::Ended {
+            self.begun.notified().await;
+            while let Some(next) = self.next() {
+                next.wake();
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Waker> {
+        let mut state = self.state();
+        let next = state.waiting.pop_front();
+        if next.is_none() && state.mode == Mode::Relaying {
+            state.mode = Mode::Direct;
+        }
+        next
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The task, whose end leaves nobody waiting.
+struct Running(Arc<Relay>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    impl Count {
+        fn woken(&self) -> usize {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    fn wake(relay: &Relay, count: &Arc<Count>, times: usize) {
+        (0..times).for_each(|_| relay.wake(count.clone().into()));
+    }
+
+    #[test]
+    fn the_first_is_woken_at_once_and_wakes_the_others() {
+        let (relay, _task) = Relay::new();
+        let count = Arc::new(Count::default());
+        wake(&relay, &count, 10);
+        assert_eq!(count.woken(), 1);
+        relay.pass_on();
+        assert_eq!(count.woken(), 10);
+        relay.pass_on();
+        assert_eq!(count.woken(), 10);
+    }
+
+    #[tokio::test]
+    async fn all_are_woken_though_none_is_run() {
+        let (relay, task) = Relay::new();
+        tokio::spawn(task);
+        let count = Arc::new(Count::default());
+        for round in 1..=3 {
+            wake(&relay, &count, 10);
+            while count.woken() < 10 * round {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_is_left_when_the_task_ends() {
+        let (relay, task) = Relay::new();
+        let count = Arc::new(Count::default());
+        wake(&relay, &count, 10);
+        drop(task);
+        assert_eq!(count.woken(), 10);
+        wake(&relay, &count, 2);
+        assert_eq!(count.woken(), 12);
+    }
+
+    #[tokio::test]
+    async fn the_task_ends_when_the_relay_does() {
+        let (relay, task) = Relay::new();
+        let task = tokio::spawn(task);
+        wake(&relay, &Arc::default(), 10);
+        relay.end();
+        task.await.unwrap();
+    }
+}

@@ -1,0 +1,176 @@
+//! What a master is asked to do, and who hears how it went.
+
+use std::fmt::{self, Display, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Failure, Script, Value};
+use crate::vote::Silence;
+
+/// One operation of a script, for one master. Clones share its words.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The script to run. One call of it carries out any number of operations, and replies with a list of as many items.
+    pub script: &'static Script,
+    /// The operation's part of `KEYS` and of `ARGV`.
+    pub words: Arc<Words>,
+    /// How long it may take, and what it is for.
+    pub terms: Terms,
+}
+
+/// The two ways of calling a master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terms {
+    /// A vote: answered within the time-out or not counted, at once if the master is known to be out of reach, and
+    /// not sent at all when it is not [wanted](Hears::wants) any more.
+    Vote {
+        /// How long to wait for the answer, and for a connection that is being made.
+        timeout: Duration,
+    },
+    /// A clean-up: sent even to a silent master, so that it stands behind what it undoes. Where there is no answer within
+    /// the time-out that is told, and then the answer when it comes, or that the connection was lost.
+    CleanUp {
+        /// How long whoever asked waits.
+        timeout: Duration,
+    },
+}
+
+impl Terms {
+    pub(crate) fn timeout(self) -> Duration {
+        let (Self::Vote { timeout } | Self::CleanUp { timeout }) = self;
+        timeout
+    }
+}
+
+/// The words of one operation: its keys first, then its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    text: String,
+    /// Where each word ends.
+    ends: Vec<u32>,
+    keys: usize,
+}
+
+impl Words {
+    /// No words yet; the first `keys` of them are keys.
+    pub fn new(keys: usize) -> Self {
+        Self { text: String::with_capacity(256), ends: Vec::with_capacity(12), keys }
+    }
+
+    /// These words, and one more.
+    ///
+    /// # Panics
+    ///
+    /// When all words together have more than 4 GiB.
+    pub fn with(mut self, word: impl Display) -> Self {
+        write!(self.text, "{word}").expect("a string takes any text");
+        self.ends.push(self.text.len().try_into().expect("names and prefixes have limits"));
+        self
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.keys).map(|i| self.word(i))
+    }
+
+    /// The arguments.
+    pub fn args(&self) -> impl ExactSizeIterator<Item = &str> {
+        (self.keys..self.ends.len()).map(|i| self.word(i))
+    }
+
+    /// How many bytes all words have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    fn word(&self, i: usize) -> &str {
+        let start = i.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.text[start..self.ends[i] as usize]
+    }
+}
+
+/// Who hears the answers of masters. It is called where they arrive, and must not block.
+pub trait Hears: Send + Sync {
+    /// Whether the call still has to be sent.
+    fn wants(&self) -> bool;
+
+    /// Hears the answer of the master at this place among the masters.
+    fn hear(&self, place: usize, answer: Result<Value, Failure>);
+}
+
+/// Where the answer to one call goes. If it is dropped without one, the connection counts as lost.
+pub struct Reply {
+    /// `None` when it was answered.
+    to: Option<Arc<dyn Hears>>,
+    place: usize,
+}
+
+impl Reply {
+    /// The answer of the master at this place goes to `to`.
+    pub fn new(to: Arc<dyn Hears>, place: usize) -> Self {
+        Self { to: Some(to), place }
+    }
+
+    /// Whether the call still has to be sent.
+    pub fn is_wanted(&self) -> bool {
+        self.to.as_ref().is_some_and(|to| to.wants())
+    }
+
+    /// Tells how the call went.
+    pub fn tell(mut self, answer: Result<Value, Failure>) {
+        if let Some(to) = self.to.take() {
+            to.hear(self.place, answer);
+        }
+    }
+
+    /// To tell that a clean-up was not answered in time. The answer is still to come.
+    pub fn overdue(&self) -> Overdue {
+        Overdue(self.to.clone(), self.place)
+    }
+}
+
+/// A clean-up that was not answered in time.
+#[must_use = "whoever waits is to be told"]
+pub struct Overdue(Option<Arc<dyn Hears>>, usize);
+
+impl Overdue {
+    /// Tells so.
+    pub fn tell(self) {
+        if let Self(Some(to), place) = self {
+            to.hear(place, Err(Failure::Unknown(Silence::TimedOut)));
+        }
+    }
+}
+
+impl fmt::Debug for Overdue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Overdue").field(&self.1).finish()
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(to) = self.to.take() {
+            to.hear(self.place, Err(Failure::Unknown(Silence::ConnectionLost("it was dropped".into()))));
+        }
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_their_ends() {
+        let words = Words::new(2).with("{a}").with("").with("release").with(17).with("");
+        assert_eq!(words.keys().collect::<Vec<_>>(), ["{a}", ""]);
+        assert_eq!(words.args().collect::<Vec<_>>(), ["release", "17", ""]);
+        assert_eq!(Words::new(0).args().len(), 0);
+    }
+}
