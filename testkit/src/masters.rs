@@ -17,7 +17,17 @@ impl Masters {
     ///
     /// When one does not start, with its log.
     pub fn start(count: usize) -> Self {
-        let starting: Vec<_> = (0..count).map(|_| std::thread::spawn(RedisServer::start)).collect();
+        Self::start_with(count, &[])
+    }
+
+    /// The same, with options of redis-server's command line for each.
+    ///
+    /// # Panics
+    ///
+    /// When one does not start, with its log.
+    pub fn start_with(count: usize, options: &'static [&'static str]) -> Self {
+        let start = move || RedisServer::start_with(options);
+        let starting: Vec<_> = (0..count).map(|_| std::thread::spawn(start)).collect();
         let servers = starting.into_iter().map(|server| match server.join() {
             Ok(server) => server,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -77,7 +77,7 @@ async fn drop_acquires_early(redlock: &quorate::Redlock, count: usize) {
 const MANY: usize = 100_000;
 
 /// With the engine on this test's own runtime: it gets one step between two polls.
-fn same_runtime(masters: &Masters) -> quorate::Redlock {
+pub(crate) fn same_runtime(masters: &Masters) -> quorate::Redlock {
     builder(masters).runtime(tokio::runtime::Handle::current()).build().unwrap()
 }
 

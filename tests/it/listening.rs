@@ -152,8 +152,7 @@ async fn whoever_comes_when_its_client_stops_to_listen_misses_nothing() {
     gone.await.unwrap().unwrap_err();
     tokio::time::sleep(ms(1_900)).await; // two seconds after the last has left; an attempt takes 300 ms
     let waiting = waiter(client.lock("l").ttl(LONG)).await;
-    standing(masters.iter(), 1).await;
-    until("nobody to listen", async || listeners(&masters) == 0).await;
+    tokio::join!(standing(masters.iter(), 1), until("nobody to listen", async || listeners(&masters) == 0));
     held.release().await.unwrap();
     tokio::time::timeout(SOON, waiting).await.unwrap().unwrap().unwrap().release().await.unwrap();
 }

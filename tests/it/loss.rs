@@ -3,14 +3,12 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures::FutureExt;
-use quorate::seam::{BootClock, Clock};
 use quorate::{Error, Guard, Loss, Moment, Redlock};
 use quorate_testkit::{DelayProxy, Masters, RedisServer};
 
+use crate::clock::Jumping;
 use crate::renewal::{renewed, scripts_run};
 use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
 
@@ -258,35 +256,15 @@ async fn work_that_ends_after_the_lease_is_lost() {
     };
 }
 
-/// The machine's clock, with jumps, as after a suspend.
-#[derive(Debug, Default)]
-pub(crate) struct Suspending(AtomicU64);
-
-impl Suspending {
-    pub(crate) fn suspend(&self, time: Duration) {
-        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
-    }
-}
-
-impl Clock for Suspending {
-    fn now(&self) -> Moment {
-        BootClock.now() + ms(self.0.load(Ordering::SeqCst))
-    }
-
-    fn wall(&self) -> Duration {
-        BootClock.wall()
-    }
-}
-
 #[tokio::test]
 async fn a_suspend_past_the_lease_is_noticed_without_a_call() {
     let masters = Masters::start(3);
-    let clock = Arc::new(Suspending::default());
+    let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     let renewing = redlock.lock("renewing").acquire().await.unwrap();
     let fixed = redlock.lock("fixed").lease(TTL).acquire().await.unwrap();
     let tokens = [renewing.lost_token(), fixed.lost_token()];
-    clock.suspend(TTL);
+    clock.jump(TTL);
     let began = std::time::Instant::now();
     for token in tokens {
         tokio::time::timeout(SOON, token.cancelled()).await.expect("it is told");
@@ -299,11 +277,11 @@ async fn a_suspend_past_the_lease_is_noticed_without_a_call() {
 #[tokio::test]
 async fn a_lease_that_is_told_to_be_lost_stands_to_its_deadline_and_is_not_extended() {
     let masters = Masters::start(3);
-    let clock = Arc::new(Suspending::default());
+    let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     let guard = redlock.lock("l").lease(TTL * 10).acquire().await.unwrap();
     on_all(&masters).await;
-    clock.suspend(guard.remaining() - ms(950)); // notice of a second is given
+    clock.jump(guard.remaining() - ms(950)); // notice of a second is given
     assert_eq!(lost(&guard).await, Loss::Expired);
     let deadline = guard.deadline();
     let before = scripts_run(&masters[0]);
@@ -318,7 +296,7 @@ async fn a_lease_that_is_told_to_be_lost_stands_to_its_deadline_and_is_not_exten
 #[tokio::test]
 async fn a_renewal_that_is_granted_after_the_loss_was_told_brings_nothing_back() {
     let masters = Masters::start(5);
-    let clock = Arc::new(Suspending::default());
+    let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).timeout(ms(9_000)).clock(clock.clone()).build().unwrap();
     let guard = redlock.lock("l").renew_every(ms(300)).acquire().await.unwrap();
     renewed(&guard).await;
@@ -326,7 +304,7 @@ async fn a_renewal_that_is_granted_after_the_loss_was_told_brings_nothing_back()
     (0..3).for_each(|i| masters[i].freeze());
     let asked = scripts_run(&masters[4]);
     until("a renewal on its way", async || scripts_run(&masters[4]) > asked).await;
-    clock.suspend(guard.remaining() - ms(900));
+    clock.jump(guard.remaining() - ms(900));
     let deadline = guard.deadline();
     assert_eq!(lost(&guard).await, Loss::Expired);
     (0..3).for_each(|i| masters[i].thaw());

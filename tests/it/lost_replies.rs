@@ -1,12 +1,13 @@
 //! A connection that breaks between a command and its reply: never a vote, never a leak.
 
 use quorate::{Error, Outcome, Redlock, Silence};
-use quorate_testkit::{Cut, CutProxy, Masters, eventually};
+use quorate_testkit::{Cut, CutProxy, Masters, RedisServer, eventually};
 
-use crate::{PATIENT, SOON, TTL, answering, until};
+use crate::waiting::{hold, queue, standing, waiter};
+use crate::{PATIENT, SOON, TTL, answering, patient, until};
 
 /// A client that reaches every master through a proxy of its own.
-async fn through_proxies(masters: &Masters) -> (Vec<CutProxy>, Redlock) {
+pub(crate) async fn through_proxies(masters: &Masters) -> (Vec<CutProxy>, Redlock) {
     let mut proxies = Vec::new();
     for server in masters.iter() {
         proxies.push(CutProxy::start(server.address()).await);
@@ -130,4 +131,43 @@ async fn an_acquire_whose_script_was_forgotten_is_not_sent_again_once_it_was_giv
         redlock.lock("l").inspect().await.unwrap();
         assert_eq!(masters.empty(), Ok(()));
     }
+}
+
+/// Calls a waiter on some masters, by its ticket, as a release would.
+fn call(servers: &[&RedisServer], ticket: &str) {
+    let (client, number) = ticket.rsplit_once(':').unwrap();
+    for server in servers {
+        let _: i64 = server.command(&["PUBLISH", &format!("quorate:wake:{client}"), number]);
+    }
+}
+
+/// The waiter asks again while one master's connection is being opened, and is called once more before that could be sent:
+/// its place on that master is still the one it had.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_on_a_master_that_could_not_be_asked_is_given_up() {
+    let masters = Masters::start(3);
+    let holder = patient(&masters);
+    let (proxies, redlock) = through_proxies(&masters).await;
+    until("the lock to be free", async || masters.empty().is_ok()).await;
+    let held = hold(&masters, &holder).await;
+    let waiting = waiter(redlock.lock("l")).await;
+    standing(masters.iter(), 1).await;
+    let first = queue(&masters[2]);
+    masters[2].freeze();
+    proxies[2].cut_next(Cut::InFlight);
+    let _ = redlock.lock("x").inspect().await;
+    until("the cut", async || proxies[2].cuts() == 1).await;
+    for _ in 0..2 {
+        let before = queue(&masters[0]);
+        call(&[&masters[0], &masters[1]], &before[0]);
+        let moved = async || (0..2).all(|i| queue(&masters[i]).len() == 1 && queue(&masters[i]) != before);
+        until("its next place", moved).await;
+    }
+    masters[2].thaw();
+    until("the first place to be given up", async || queue(&masters[2]) != first).await;
+    until("one place at most", async || !queue(&masters[2]).contains(&first[0])).await;
+    waiting.abort();
+    standing(masters.iter(), 0).await;
+    held.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
 }

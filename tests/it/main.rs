@@ -5,12 +5,16 @@
 
 mod bad_input;
 mod cancel;
+mod clock;
 mod compose;
 mod drops;
 mod errors;
 mod exclusion;
 mod extend;
 mod faults;
+mod first_attempt;
+mod group_commit;
+mod group_faults;
 mod hand_over;
 mod house;
 mod inspect;

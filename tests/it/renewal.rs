@@ -6,7 +6,7 @@ use std::time::Duration;
 use quorate::{Error, Guard, Invalid, Lock, Loss, Moment, Redlock};
 use quorate_testkit::{Masters, RedisServer};
 
-use crate::loss::Suspending;
+use crate::clock::Jumping;
 use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
 
 /// Short enough for a test to see several renewals, long enough to outlast a stall of the machine.
@@ -22,7 +22,7 @@ pub(crate) fn scripts_run(server: &RedisServer) -> u64 {
     calls(server, "evalsha")
 }
 
-fn calls(server: &RedisServer, command: &str) -> u64 {
+pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
     let stats: String = server.command(&["INFO", "commandstats"]);
     let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
     line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
@@ -135,7 +135,7 @@ async fn a_cap_on_the_number_of_renewals_is_used_and_kept() {
 async fn leases_that_are_due_together_are_renewed_in_few_calls() {
     const LEASES: usize = 64;
     let masters = Masters::start(5);
-    let clock = Arc::new(Suspending::default());
+    let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     answering(&redlock, 5).await;
     let locks: Vec<_> = (0..LEASES).map(|i| redlock.lock(format!("l{i}"))).collect();
@@ -144,7 +144,7 @@ async fn leases_that_are_due_together_are_renewed_in_few_calls() {
     for _ in 0..3 {
         let before: Vec<_> = masters.iter().map(scripts_run).collect();
         let deadlines: Vec<_> = guards.iter().map(Guard::deadline).collect();
-        clock.suspend(TTL / 3);
+        clock.jump(TTL / 3);
         for (guard, deadline) in guards.iter().zip(deadlines) {
             until("a renewal", async || guard.deadline() > deadline).await;
         }

@@ -8,35 +8,50 @@ use redis::Value;
 const A: &str = "00000000-0000-0000-0000-00000000000a:1";
 const B: &str = "00000000-0000-0000-0000-00000000000b:1";
 
-/// Runs a script as the library does: the shared part in front.
-fn run(server: &RedisServer, script: &str, keys: &[&str], args: &[&str]) -> Vec<Vec<String>> {
+/// The verbs' files, in the order in which the library puts them together.
+const FILES: [&str; 9] =
+    ["lock", "acquire", "queue", "extend", "release", "withdraw", "transfer", "inspect", "run"];
+
+/// Runs a script as the library does.
+fn call(server: &RedisServer, keys: &[&str], args: &[&str]) -> Vec<Vec<String>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lua/reentrant");
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
-    let source = read("lock.lua") + &read(&format!("{script}.lua"));
+    let read = |name: &&str| std::fs::read_to_string(folder.join(format!("{name}.lua"))).unwrap();
+    let source: String = FILES.iter().map(read).collect();
     let count = keys.len().to_string();
     let words: Vec<&str> = ["EVAL", &source, &count]
         .into_iter()
         .chain(keys.iter().copied())
         .chain(args.iter().copied())
         .collect();
-    let replies: Vec<Vec<Value>> = server.command(&words);
+    let replies: Vec<Value> = server.command(&words);
     let text = |value: Value| match value {
         Value::Int(number) => number.to_string(),
         other => redis::from_redis_value(other).unwrap(),
     };
-    replies.into_iter().map(|reply| reply.into_iter().map(text).collect()).collect()
+    let reply = |value: Value| match value {
+        Value::Int(1) => vec!["granted".to_owned()],
+        Value::Int(0) => vec!["absent".to_owned()],
+        Value::Array(words) => words.into_iter().map(text).collect(),
+        other => panic!("{other:?}"),
+    };
+    replies.into_iter().map(reply).collect()
+}
+
+/// Runs one operation.
+fn run(server: &RedisServer, verb: &str, keys: &[&str], args: &[&str]) -> Vec<String> {
+    call(server, keys, &[&[verb], args].concat()).remove(0)
 }
 
 fn extend(server: &RedisServer, args: &[&str]) -> Vec<String> {
-    run(server, "extend", &["k"], args).remove(0)
+    run(server, "extend", &["k"], args)
 }
 
 fn acquire(server: &RedisServer, owner: &str, count: &str, ttl: &str, round: &str) -> Vec<String> {
-    run(server, "acquire", &["k", "q"], &[owner, count, ttl, round, "", "", "", ""]).remove(0)
+    run(server, "acquire", &["k"], &[owner, count, ttl, round])
 }
 
 fn release(server: &RedisServer, owner: &str, count: &str, round: &str) -> Vec<String> {
-    run(server, "release", &["k", "q"], &[owner, count, round, "wake:", owner, "", ""]).remove(0)
+    run(server, "release", &["k", "q"], &[owner, count, round, "wake:"])
 }
 
 fn ttl(server: &RedisServer) -> i64 {
@@ -118,7 +133,7 @@ fn stand(server: &RedisServer, owner: &str, before: &str, waited: &str) -> Vec<S
     let time: Vec<u64> = server.command(&["TIME"]);
     let since = time[0] * 1_000_000 + time[1] - waited.parse::<u64>().unwrap();
     let args = [owner, "1", "5000", "1", before, owner, &since.to_string(), waited];
-    run(server, "acquire", &["k", "q"], &args).remove(0)
+    run(server, "queue", &["k", "q"], &args)
 }
 
 fn queue(server: &RedisServer) -> Vec<String> {
@@ -137,9 +152,9 @@ fn only_a_full_release_wakes_and_only_the_first_whose_client_listens() {
     subscriber.set_read_timeout(Some(crate::SOON)).unwrap();
     let dead = "00000000-0000-0000-0000-00000000000d:5";
     acquire(&server, A, "2", "5000", "1");
-    stand(&server, C, "", "2000");
-    assert_eq!(stand(&server, dead, "", "3000")[4], "0", "it has waited for longer");
-    assert_eq!(stand(&server, B, "", "1000")[4], "2");
+    stand(&server, C, "", "200000");
+    assert_eq!(stand(&server, dead, "", "300000")[4], "0", "it has waited for longer");
+    assert_eq!(stand(&server, B, "", "100000")[4], "2");
     assert_eq!(queue(&server), [dead, C, B]);
     release(&server, A, "1", "2");
     assert_eq!(queue(&server).len(), 3);
@@ -153,20 +168,20 @@ fn only_a_full_release_wakes_and_only_the_first_whose_client_listens() {
 fn a_place_is_taken_over_and_given_up() {
     let server = RedisServer::start();
     acquire(&server, A, "1", "5000", "1");
-    stand(&server, B, "", "2000");
-    stand(&server, C, B, "2000");
+    stand(&server, B, "", "200000");
+    stand(&server, C, B, "200000");
     assert_eq!(queue(&server), [C], "the next attempt of one waiter takes over its place");
     let life: i64 = server.command(&["PTTL", "q"]);
     assert!((100_000..=120_000).contains(&life), "a queue expires: {life}");
     release(&server, A, "0", "2"); // C's client is not there
-    stand(&server, C, "", "2000");
+    stand(&server, C, "", "200000");
     assert_eq!(server.keys(), ["k"], "a grant leaves no place");
-    stand(&server, B, "", "2000");
+    stand(&server, B, "", "200000");
     assert_eq!(release(&server, B, "0", "2")[0], "held");
     assert!(queue(&server).is_empty(), "whoever leaves");
-    stand(&server, B, "", "2000");
+    stand(&server, B, "", "200000");
     acquire(&server, A, "1", "5000", "3");
-    run(&server, "acquire", &["k", "q"], &[A, "1", "5000", "3", B, "", "", ""]);
+    run(&server, "queue", &["k", "q"], &[A, "1", "5000", "3", B, "", "", ""]);
     assert!(queue(&server).is_empty(), "the last attempt takes no place");
 }
 
@@ -174,9 +189,8 @@ fn a_place_is_taken_over_and_given_up() {
 fn a_withdrawal_takes_a_place_and_wakes_nobody() {
     let server = RedisServer::start();
     acquire(&server, A, "1", "5000", "1");
-    stand(&server, B, "", "2000");
-    let args = [A, "0", "2", "wake:", A, "0", "1000"];
-    assert_eq!(run(&server, "release", &["k", "q"], &args).remove(0), ["granted"]);
+    stand(&server, B, "", "200000");
+    assert_eq!(run(&server, "withdraw", &["k", "q"], &[A, "0", "2", A, "0", "1000"]), ["granted"]);
     assert_eq!(queue(&server), [B, A]);
 }
 
@@ -189,7 +203,7 @@ fn the_order_is_by_the_waiters_own_time_within_a_band() {
     let now = time[0] * 1_000_000 + time[1];
     for (owner, since) in [(B, now - 3_600_000_000), (C, now - 300_000)] {
         let args = [owner, "1", "5000", "1", "", owner, &since.to_string(), "0"];
-        run(&server, "acquire", &["k", "q"], &args);
+        run(&server, "queue", &["k", "q"], &args);
     }
     assert_eq!(queue(&server), [C, B]);
     let score: String = server.command(&["ZSCORE", "q", C]);
@@ -211,20 +225,26 @@ fn a_full_queue_gives_no_place() {
 fn one_call_carries_many_operations_and_each_has_its_own_reply() {
     let server = RedisServer::start();
     let _: () = server.command(&["SET", "string", "x"]);
-    run(&server, "acquire", &["theirs", "q"], &[B, "1", "5000", "1", "", "", "", ""]);
-    let keys = ["one", "q1", "string", "q2", "theirs", "q3", "two", "q4"];
-    let replies = run(&server, "acquire", &keys, &[A, "1", "5000", "1", "", "", "", ""].repeat(4));
+    run(&server, "acquire", &["theirs"], &[B, "1", "5000", "1"]);
+    let acquire = ["acquire", A, "1", "5000", "1"];
+    let release = ["release", A, "0", "2", "wake:"];
+    let queue = ["queue", A, "1", "5000", "1", "", "", "", ""];
+    let keys = ["one", "string", "theirs", "two", "q", "one", "q", "theirs", "absent", "one"];
+    let args = [
+        &acquire[..],
+        &acquire,
+        &acquire,
+        &queue,
+        &release,
+        &["inspect"],
+        &["extend", A, "1", "5000", "3"],
+        &["inspect"],
+    ];
+    let replies = call(&server, &keys, &args.concat());
     let words: Vec<&str> = replies.iter().map(|reply| reply[0].as_str()).collect();
-    assert_eq!(words, ["granted", "refused", "held", "granted"]);
+    let wanted = ["granted", "refused", "held", "granted", "granted", "held", "absent", "absent"];
+    assert_eq!(words, wanted);
     assert!(replies[1][1].starts_with("WRONGTYPE"), "{:?}", replies[1]);
-
-    let replies = run(&server, "release", &keys, &[A, "0", "2", "wake:", A, "", ""].repeat(4));
-    let words: Vec<&str> = replies.iter().map(|reply| reply[0].as_str()).collect();
-    assert_eq!(words, ["granted", "refused", "held", "granted"]);
-
-    let replies = run(&server, "inspect", &["one", "string", "theirs"], &[]);
-    let words: Vec<&str> = replies.iter().map(|reply| reply[0].as_str()).collect();
-    assert_eq!(words, ["absent", "refused", "held"]);
     assert_eq!(server.command::<String>(&["GET", "string"]), "x");
 }
 
@@ -282,7 +302,7 @@ fn a_replica_gives_no_vote_even_to_the_holder() {
 fn a_transfer_renames_the_owner_once_and_never_shortens() {
     let server = RedisServer::start();
     let transfer = |to: &str, ttl: &str, round: &str, from: &str| {
-        run(&server, "transfer", &["k"], &[to, "1", ttl, round, from]).remove(0)
+        run(&server, "transfer", &["k"], &[to, "1", ttl, round, from])
     };
     assert_eq!(transfer(B, "5000", "1", A), ["absent"]);
     assert!(server.keys().is_empty(), "it makes no lock");

@@ -8,27 +8,8 @@ use quorate::seam::{BootClock, Clock, Random};
 use quorate::{Error, Moment, Redlock};
 use quorate_testkit::{Masters, eventually};
 
+use crate::clock::Jumping;
 use crate::{PATIENT, SOON, TTL, builder, ms};
-
-/// The machine's clock, with jumps: what a process sees that was suspended.
-#[derive(Debug, Default)]
-struct Jumping(AtomicU64);
-
-impl Jumping {
-    fn jump(&self, time: Duration) {
-        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
-    }
-}
-
-impl Clock for Jumping {
-    fn now(&self) -> Moment {
-        BootClock.now() + ms(self.0.load(Ordering::SeqCst))
-    }
-
-    fn wall(&self) -> Duration {
-        BootClock.wall()
-    }
-}
 
 #[tokio::test]
 async fn a_process_that_stood_still_for_longer_than_its_lease_finds_it_over() {

@@ -122,7 +122,9 @@ async fn a_full_line_is_an_error_at_once_and_others_lines_are_not() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).max_waiters(2).build().unwrap();
     let held = hold(&masters, &redlock).await;
-    let waiters = [waiter(redlock.lock("l")).await, waiter(redlock.lock("l")).await];
+    let first = waiter(redlock.lock("l")).await;
+    standing(masters.iter(), 1).await;
+    let waiters = [first, waiter(redlock.lock("l")).await];
     let error = redlock.lock("l").acquire().await.unwrap_err();
     assert!(matches!(&error, Error::QueueFull { name, limit: 2 } if &**name == "l"), "{error}");
     assert!(

@@ -1,0 +1,95 @@
+//! The first attempt of an acquire is its caller's own: whatever becomes of the caller, nothing is left of it.
+
+use futures::{FutureExt, poll};
+use quorate::Error;
+use quorate_testkit::{Masters, RedisServer, eventually};
+
+use crate::cancel::same_runtime;
+use crate::renewal::scripts_run;
+use crate::{SOON, answering, until};
+
+/// The lock `l` is another's on these masters.
+fn held_by_another(servers: &[&RedisServer]) {
+    for server in servers {
+        let _: () = server.command(&["HSET", "quorate:{l}", "other:1", "1", "round", "1"]);
+        let _: () = server.command(&["PEXPIRE", "quorate:{l}", "60000"]);
+    }
+}
+
+/// One of three has granted it, so it is denied, and nobody hears that.
+#[tokio::test]
+async fn a_denied_acquire_that_is_held_and_not_run_any_more_gives_back_what_it_has() {
+    let masters = Masters::start(3);
+    let redlock = same_runtime(&masters);
+    answering(&redlock, 3).await;
+    held_by_another(&[&masters[0], &masters[1]]);
+    for waits in [false, true] {
+        let lock = redlock.lock("l");
+        let before = scripts_run(&masters[2]);
+        let mut acquire = match waits {
+            true => lock.acquire().boxed(),
+            false => lock.try_acquire().boxed(),
+        };
+        assert!(poll!(&mut acquire).is_pending());
+        let undone = async || scripts_run(&masters[2]) >= before + 2 && masters[2].keys().is_empty();
+        until("the grant to be given back", undone).await;
+        if !waits {
+            assert!(matches!(acquire.await, Err(Error::Held { .. })));
+        }
+    }
+}
+
+/// With all masters free, and with one of them: what was granted, and was not handed out, is given back.
+#[tokio::test]
+async fn an_acquire_dropped_after_any_number_of_steps_leaves_nothing() {
+    let masters = Masters::start(3);
+    let redlock = same_runtime(&masters);
+    answering(&redlock, 3).await;
+    for split in [false, true] {
+        if split {
+            held_by_another(&[&masters[0], &masters[1]]);
+        }
+        let others = masters.keys().len();
+        for steps in 0..20 {
+            let lock = redlock.lock("l");
+            let mut acquire = Box::pin(lock.acquire());
+            assert!(poll!(&mut acquire).is_pending());
+            for _ in 0..steps {
+                tokio::task::yield_now().await;
+            }
+            drop(acquire);
+            until("nothing to be left", async || masters.keys().len() == others).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_after_any_number_of_steps_ends_an_acquire_or_leaves_a_guard() {
+    let masters = Masters::start(3);
+    for steps in 0..20 {
+        let redlock = same_runtime(&masters);
+        answering(&redlock, 3).await;
+        let lock = redlock.lock("l");
+        let mut acquire = Box::pin(lock.acquire());
+        assert!(poll!(&mut acquire).is_pending());
+        for _ in 0..steps {
+            tokio::task::yield_now().await;
+        }
+        redlock.shutdown(SOON).await.unwrap();
+        if steps == 0 {
+            assert_eq!(
+                masters.empty(),
+                Ok(()),
+                "it was undecided, and the shutdown waits for what is left of it"
+            );
+        }
+        match steps % 2 {
+            1 => drop(acquire),
+            _ => match acquire.await {
+                Ok(guard) => assert!(steps > 0 && guard.is_valid()),
+                Err(error) => assert!(matches!(error, Error::Closed), "{error}"),
+            },
+        }
+        eventually(SOON, || masters.empty()).await;
+    }
+}
