@@ -13,6 +13,7 @@ const MASTERS: usize = 5;
 const TTL: Duration = Duration::from_secs(30);
 /// How many acquires, or releases, are under way at a time.
 const TOGETHER: usize = 256;
+const WARMING: usize = 2_000;
 
 pub(crate) fn run() {
     let number = |name, usual: f64| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
@@ -23,15 +24,29 @@ pub(crate) fn run() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let redlock = Redlock::builder().masters(masters.urls()).ttl(TTL).build().unwrap();
-        redlock.lock("warm").try_acquire().await.unwrap().release().await.unwrap();
+        warm(&redlock).await;
+        let before = memory();
         let guards = acquire(&redlock, count).await;
+        let memory =
+            |when| println!("memory {when}: {:.0} bytes a lease", (memory() - before) / guards.len() as f64);
+        memory("when all are acquired");
         hold(&masters, &guards, time).await;
+        memory("after they were held");
         release(&masters, guards).await;
     });
 }
 
+/// Has as much under way at a time as there ever will be, so that its memory is there already.
+async fn warm(redlock: &Redlock) {
+    let warming = (0..WARMING).map(|i| {
+        let lock = redlock.lock(format!("warm-{i}"));
+        async move { lock.acquire().await.unwrap().release().await.unwrap() }
+    });
+    stream::iter(warming).buffer_unordered(TOGETHER).collect::<()>().await;
+}
+
 async fn acquire(redlock: &Redlock, count: usize) -> Vec<Guard> {
-    let (before, began) = (memory(), Instant::now());
+    let began = Instant::now();
     let acquiring = (0..count).map(|i| {
         let lock = redlock.lock(format!("bench-{i}"));
         async move { lock.acquire().await }
@@ -52,7 +67,6 @@ async fn acquire(redlock: &Redlock, count: usize) -> Vec<Guard> {
     if let Some(error) = example {
         println!("NOT acquired: {failed}, as in: {error}");
     }
-    println!("memory: {:.0} bytes a lease", (memory() - before) as f64 / guards.len() as f64);
     guards
 }
 
@@ -122,11 +136,11 @@ fn rate(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// What this process has in memory, in bytes.
-fn memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() * 1024
+/// What this process has written to and keeps in memory, in bytes.
+fn memory() -> f64 {
+    let pages = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
+    let line = pages.lines().find_map(|line| line.strip_prefix("Private_Dirty:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().trim().parse::<f64>().unwrap() * 1024.0
 }
 
 /// The seconds of CPU that this process has used, which /proc counts in hundredths.

@@ -1,0 +1,203 @@
+//! What a client can do at best with one command a master for each acquire and each release: one thread, one connection
+//! a master, no time-outs, no reconnects, and nothing that a library needs.
+//!
+//! Workers are state machines. What they send to a master that owes nothing leaves at once; everything else leaves in
+//! one write a master, at the end of a turn of the loop.
+
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+
+use super::link::{Link, Vote};
+use super::{Contender, Load, Shift, lock};
+use crate::measure::{Block, Cycle};
+use crate::script::{self, Name};
+
+pub(crate) struct Floor {
+    epoll: OwnedFd,
+    links: Vec<Link>,
+    events: Vec<Event>,
+    /// How many operations there have been; the number of one is its round.
+    operations: u64,
+}
+
+/// One load under way.
+struct Run<'a> {
+    floor: &'a mut Floor,
+    workers: Vec<Worker>,
+    /// How many of the workers are not done.
+    busy: usize,
+    block: Block,
+    command: Vec<u8>,
+}
+
+struct Worker {
+    name: Name,
+    shift: Shift,
+    phase: Phase,
+    owner: String,
+    /// The operation under way, and how many have granted it.
+    operation: u64,
+    grants: usize,
+    began: Instant,
+    granted: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Acquiring,
+    Releasing,
+    /// Between two cycles.
+    Idle,
+    Done,
+}
+
+impl Floor {
+    pub(crate) const NAME: &'static str = "floor";
+
+    pub(crate) fn connect(masters: &[String]) -> Self {
+        script::load(masters);
+        let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
+        let links: Vec<Link> = masters.iter().map(|master| Link::connect(master)).collect();
+        for (i, link) in links.iter().enumerate() {
+            let interest = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
+            epoll::add(&epoll, link.descriptor(), EventData::new_u64(i as u64), interest).unwrap();
+        }
+        Self { epoll, events: Vec::with_capacity(links.len()), links, operations: 0 }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.links.iter().all(Link::is_idle)
+    }
+
+    /// Waits for the masters, and collects what they grant.
+    fn receive(&mut self, votes: &mut Vec<Vote>) {
+        self.events.clear();
+        epoll::wait(&self.epoll, spare_capacity(&mut self.events), None).unwrap();
+        for event in &self.events {
+            if { event.flags }.contains(EventFlags::IN) {
+                self.links[{ event.data }.u64() as usize].receive(votes);
+            }
+        }
+    }
+}
+
+impl Contender for Floor {
+    fn work(&mut self, load: Load) -> Block {
+        let mut run = Run::new(self, load);
+        for place in 0..load.workers {
+            run.begin(place);
+        }
+        let mut votes = Vec::new();
+        while run.busy > 0 || !run.floor.is_idle() {
+            run.floor.links.iter_mut().for_each(Link::flush);
+            run.floor.receive(&mut votes);
+            for vote in votes.drain(..) {
+                run.count(vote);
+            }
+        }
+        run.block
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(floor: &'a mut Floor, load: Load) -> Self {
+        let now = Instant::now();
+        let shift = load.shift();
+        let worker = |place| Worker {
+            name: Name::new(Floor::NAME, &lock(place)),
+            shift,
+            phase: Phase::Idle,
+            owner: String::new(),
+            operation: 0,
+            grants: 0,
+            began: now,
+            granted: now,
+        };
+        Self {
+            floor,
+            workers: (0..load.workers).map(worker).collect(),
+            busy: load.workers,
+            block: Block::new(),
+            command: Vec::new(),
+        }
+    }
+
+    /// Begins a worker's next cycle, if there is one.
+    fn begin(&mut self, place: usize) {
+        let worker = &mut self.workers[place];
+        if !worker.shift.goes_on() {
+            worker.phase = Phase::Done;
+            self.busy -= 1;
+            return;
+        }
+        worker.began = Instant::now();
+        worker.owner = script::owner(self.floor.operations);
+        self.send(place, Phase::Acquiring);
+    }
+
+    fn send(&mut self, place: usize, phase: Phase) {
+        self.floor.operations += 1;
+        let worker = &mut self.workers[place];
+        (worker.phase, worker.operation, worker.grants) = (phase, self.floor.operations, 0);
+        let round = worker.operation.to_string();
+        let words = if phase == Phase::Acquiring { script::acquire } else { script::release };
+        encode(&mut self.command, &words(&worker.name, &worker.owner, &round));
+        let vote = Vote { place, operation: worker.operation };
+        for link in &mut self.floor.links {
+            link.send(&self.command, vote);
+        }
+    }
+
+    /// Counts a grant. The one that makes the majority decides; those after it change nothing.
+    fn count(&mut self, vote: Vote) {
+        let worker = &mut self.workers[vote.place];
+        if worker.operation != vote.operation {
+            return;
+        }
+        worker.grants += 1;
+        if worker.grants != self.floor.links.len() / 2 + 1 {
+            return;
+        }
+        match worker.phase {
+            Phase::Acquiring => {
+                worker.granted = Instant::now();
+                self.send(vote.place, Phase::Releasing);
+            }
+            Phase::Releasing => {
+                let cycle =
+                    Cycle { acquire: worker.granted - worker.began, release: worker.granted.elapsed() };
+                worker.phase = Phase::Idle;
+                self.block.note(Some(cycle));
+                self.begin(vote.place);
+            }
+            Phase::Idle | Phase::Done => {}
+        }
+    }
+}
+
+/// A command in RESP.
+fn encode(command: &mut Vec<u8>, words: &[&str]) {
+    command.clear();
+    put_count(command, b'*', words.len());
+    for word in words {
+        put_count(command, b'$', word.len());
+        command.extend_from_slice(word.as_bytes());
+        command.extend_from_slice(b"\r\n");
+    }
+}
+
+fn put_count(command: &mut Vec<u8>, kind: u8, count: usize) {
+    command.push(kind);
+    put_digits(command, count);
+    command.extend_from_slice(b"\r\n");
+}
+
+fn put_digits(command: &mut Vec<u8>, number: usize) {
+    if number >= 10 {
+        put_digits(command, number / 10);
+    }
+    command.push(b'0' + (number % 10) as u8);
+}

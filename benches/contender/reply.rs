@@ -1,0 +1,33 @@
+//! As much of RESP as a floor needs: where a reply ends, and its first word.
+
+/// The first reply in `bytes` when all of it is there: its length, and its first word.
+pub(super) fn first(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let (mut at, mut missing, mut word) = (0, 1, None);
+    while missing > 0 {
+        let line = line(bytes.get(at..)?)?;
+        at += line.len() + 2;
+        missing -= 1;
+        let (kind, rest) = line.split_first()?;
+        match kind {
+            b'*' => missing += count(rest),
+            b'$' => {
+                let text = bytes.get(at..at + count(rest))?;
+                at += text.len() + 2;
+                word = word.or(Some(text));
+            }
+            b'-' => word = word.or(Some(line)),
+            _ => word = word.or(Some(rest)),
+        }
+    }
+    (at <= bytes.len()).then_some((at, word.unwrap_or_default()))
+}
+
+/// The bytes before the first end of a line.
+fn line(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.iter().position(|&byte| byte == b'\r')?;
+    (end + 1 < bytes.len()).then_some(&bytes[..end])
+}
+
+fn count(digits: &[u8]) -> usize {
+    std::str::from_utf8(digits).unwrap().parse().expect("no reply of these scripts lacks a part")
+}
