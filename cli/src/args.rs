@@ -21,6 +21,7 @@ pub(crate) enum Verb {
     Run(RunArgs),
     Status(StatusArgs),
     Release(ReleaseArgs),
+    Bench(BenchArgs),
     Demo(DemoArgs),
 }
 
@@ -52,6 +53,7 @@ pub(crate) struct MasterArgs {
 impl MasterArgs {
     /// The client for these masters.
     pub(crate) fn client(self) -> Result<Redlock, Failure> {
+        let prefix = self.prefix();
         let urls = match variable("QUORATE_MASTERS") {
             Some(urls) if self.masters.is_empty() => urls.split(',').map(str::to_owned).collect(),
             _ => self.masters,
@@ -60,7 +62,6 @@ impl MasterArgs {
         if urls.is_empty() {
             return Err(Failure::new(exit::USAGE, "no masters: give --master, or set QUORATE_MASTERS"));
         }
-        let prefix = self.prefix.or_else(|| variable("QUORATE_PREFIX"));
         let mut builder = Redlock::builder().masters(urls);
         if let Some(prefix) = prefix {
             builder = builder.prefix(prefix);
@@ -76,6 +77,23 @@ impl MasterArgs {
             builder = builder.tls_root(pem);
         }
         Ok(builder.build()?)
+    }
+
+    fn prefix(&self) -> Option<String> {
+        self.prefix.clone().or_else(|| variable("QUORATE_PREFIX"))
+    }
+
+    /// What else was asked for than the masters, as a command line has it. There is no secret in it.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let mut options = Vec::new();
+        let mut add = |option: &str, value: Option<String>| {
+            options.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
+        };
+        add("--timeout", self.timeout.map(|timeout| humantime::format_duration(timeout).to_string()));
+        add("--prefix", self.prefix());
+        #[cfg(feature = "tls")]
+        add("--tls-root", self.tls_root.as_ref().map(|file| file.display().to_string()));
+        options
     }
 }
 
@@ -150,6 +168,41 @@ pub(crate) struct ReleaseArgs {
     /// Whom to take it from
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Owner,
+}
+
+/// Measure what a lock costs on your masters
+///
+/// First one lock after the other: each master's round trip, how long an acquire and a release take, and what a quorum
+/// would cost with fewer of the masters. Then how many locks a second this machine gets with so many at a time. It uses
+/// locks of its own, which nobody else waits for, and leaves nothing behind. Ctrl-C ends it, and shows what was
+/// measured. It is load on the masters: each holds a few short-lived keys and is asked as fast as it answers.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    /// How long to measure, from 100ms to 10m. The single locks and each concurrency get an equal part of it: ten
+    /// seconds are thousands of locks in one data centre, and some hundred across a continent
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) duration: Duration,
+
+    /// How many locks at a time, from 1 to 4096, each in turn: one is a lone job, 16 a service, and with 64 the limit
+    /// is this machine or the masters, not the network
+    #[arg(long, value_name = "NUMBER", default_value = "1,16,64", value_delimiter = ',')]
+    pub(crate) concurrency: Vec<usize>,
+
+    /// How long the leases last; each is released at once. It is how long a key stays where a release is not heard
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) ttl: Duration,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write a report with charts to this file as well: one HTML page that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<std::path::PathBuf>,
 }
 
 /// Start five redis-servers, and show what the lock does while they die

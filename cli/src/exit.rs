@@ -66,8 +66,8 @@ impl From<Error> for Failure {
 /// The codes, for the help.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  the job's own (run); 128 + N when signal N ended it, or ended the wait for the lock
-    0  status: a majority answered, whoever holds the lock; release: it was taken away
+  the job's own (run); 128 + N when signal N ended it, or ended the wait for the lock, or a bench
+    0  status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured
    64  wrong usage, or a value outside of its limits
    69  no quorum: too few masters can vote
    70  another failure

@@ -33,10 +33,18 @@ const HANDLED: [Signal; 8] = [
 /// What is said to whoever wants to suspend us.
 const NO_SUSPENSION: &str = "a job that holds a lock cannot be suspended; it goes on";
 
-/// Every signal of these that arrives.
+/// Every signal that a job may have to hear of, when it arrives.
 pub(crate) fn signals() -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin>> {
-    HANDLED
-        .into_iter()
+    arrivals(&HANDLED)
+}
+
+/// Each of these signals, when it arrives.
+pub(crate) fn arrivals(
+    signals: &[Signal],
+) -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin + use<>>> {
+    signals
+        .iter()
+        .copied()
         .map(|number| {
             let mut arrivals = signal(SignalKind::from_raw(number as i32))?;
             Ok(futures::stream::poll_fn(move |context| {

@@ -1,6 +1,8 @@
-//! The `quorate` command: run jobs under a lock, see who holds it, break it, and watch a demonstration.
+//! The `quorate` command: run jobs under a lock, see who holds it, break it, measure it, and watch a
+//! demonstration.
 
 mod args;
+mod bench;
 mod demo;
 mod exit;
 mod job;
@@ -43,6 +45,7 @@ async fn quorate() -> Code {
         Verb::Run(args) => run::run(args).await,
         Verb::Status(args) => status::status(args).await,
         Verb::Release(args) => release::release(args).await,
+        Verb::Bench(args) => bench::bench(args).await,
         Verb::Demo(args) => demo::demo(args).await,
     };
     match ended {

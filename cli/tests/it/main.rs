@@ -6,6 +6,7 @@
     reason = "these tests watch processes by the wall clock, on plain threads"
 )]
 
+mod bench;
 mod run;
 mod show;
 

@@ -1,0 +1,258 @@
+//! Does the measuring: locks of its own, acquired and released, and every master asked for its round trip.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future::join_all;
+use hdrhistogram::Histogram;
+use quorate::{Error, Lock, Moment, Outcome, Redlock, Vote};
+
+use super::plan::Plan;
+use super::progress::Progress;
+use super::rounds::Rounds;
+use super::statistics::NEVER;
+
+/// Rounds before the measuring: they connect, and load the scripts.
+const WARM_UP: usize = 3;
+
+/// After a cycle that failed: masters that are out of reach fail at once, and must not be asked as fast as that.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A round trip beside which the time that a master takes for a script does not show.
+const FAR: Duration = Duration::from_millis(2);
+
+/// What was seen so far. It outlives a measurement that is ended early.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) masters: Vec<Seen>,
+    pub(crate) rounds: Rounds,
+    pub(crate) single: Tally,
+    /// One for each concurrency, as far as it came.
+    pub(crate) levels: Vec<(usize, Tally)>,
+}
+
+/// How often one master answered.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) master: String,
+    pub(crate) answered: u64,
+    pub(crate) unanswered: u64,
+    /// Why it did not, the last time.
+    pub(crate) detail: Option<String>,
+}
+
+/// Cycles of an acquire and a release, in nanoseconds.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(crate) acquire: Histogram<u64>,
+    pub(crate) release: Histogram<u64>,
+    pub(crate) failed_acquires: BTreeMap<&'static str, u64>,
+    pub(crate) failed_releases: BTreeMap<&'static str, u64>,
+    began: Moment,
+    ended: Moment,
+    /// The last failure of an acquire.
+    error: Option<Error>,
+}
+
+impl Measured {
+    pub(crate) fn new() -> Self {
+        let (rounds, single) = (Rounds::new(), Tally::new(Moment::default()));
+        Self { masters: Vec::new(), rounds, single, levels: Vec::new() }
+    }
+
+    /// Whether there is anything to show.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.single.acquire.is_empty()
+    }
+
+    fn note_round(&mut self, votes: &[Vote]) {
+        if self.masters.is_empty() {
+            let seen = |vote: &Vote| Seen {
+                master: vote.master.to_string(),
+                answered: 0,
+                unanswered: 0,
+                detail: None,
+            };
+            self.masters = votes.iter().map(seen).collect();
+        }
+        for (seen, vote) in self.masters.iter_mut().zip(votes) {
+            match has_answered(vote) {
+                true => seen.answered += 1,
+                false => {
+                    seen.unanswered += 1;
+                    seen.detail = Some(vote.outcome.to_string());
+                }
+            }
+        }
+        let time = |vote: &Vote| if has_answered(vote) { vote.latency.as_secs_f64() * 1e3 } else { NEVER };
+        self.rounds.push(votes.iter().map(time).collect::<Box<[f64]>>());
+    }
+}
+
+/// Whether the master could have voted.
+fn has_answered(vote: &Vote) -> bool {
+    matches!(vote.outcome, Outcome::Absent | Outcome::Held { .. })
+}
+
+impl Tally {
+    pub(crate) fn new(began: Moment) -> Self {
+        let times = || Histogram::new(3).expect("three digits are allowed");
+        let (failed_acquires, failed_releases) = (BTreeMap::new(), BTreeMap::new());
+        let (acquire, release, ended, error) = (times(), times(), began, None);
+        Self { acquire, release, failed_acquires, failed_releases, began, ended, error }
+    }
+
+    /// From the start to the end of the last cycle.
+    pub(crate) fn took(&self) -> Duration {
+        self.ended.since(self.began)
+    }
+
+    /// The error of a step in which nothing was acquired.
+    fn check(&self) -> Result<(), Error> {
+        match &self.error {
+            Some(error) if self.acquire.is_empty() => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// In a word, for a table of failures.
+fn kind(error: &Error) -> &'static str {
+    match error {
+        Error::Held { .. } => "held",
+        Error::NoQuorum { late: true, .. } => "late",
+        Error::NoQuorum { .. } => "no quorum",
+        Error::Lost { .. } => "lost",
+        _ => "other",
+    }
+}
+
+/// One client, to measure with.
+#[derive(Debug)]
+pub(crate) struct Bench<'a> {
+    redlock: &'a Redlock,
+    plan: &'a Plan,
+    progress: &'a Progress,
+    /// The client's UUID makes the locks' names unlike any other.
+    names: String,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(redlock: &'a Redlock, plan: &'a Plan, progress: &'a Progress) -> Self {
+        let owner = redlock.owner().to_string();
+        let client = owner.split(':').next().unwrap_or(&owner);
+        Self { redlock, plan, progress, names: format!("quorate-bench:{client}") }
+    }
+
+    /// Measures all that is planned. May be dropped at any moment: the library undoes what is under way.
+    ///
+    /// # Errors
+    ///
+    /// Those of the first acquire, and of a step in which no acquire succeeds.
+    pub(crate) async fn measure(&self, measured: &mut Measured) -> Result<(), Error> {
+        self.progress.step("connecting");
+        self.warm_up().await?;
+        self.progress.step("round trips, and one lock after the other");
+        self.single(measured).await?;
+        for locks in self.plan.concurrency.iter().copied() {
+            self.progress.step(&format!("locks at a time: {locks}"));
+            self.settle().await?;
+            measured.levels.push((locks, Tally::new(self.redlock.now())));
+            if let Some((_, tally)) = measured.levels.last_mut() {
+                self.level(locks, tally).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn warm_up(&self) -> Result<(), Error> {
+        for _ in 0..WARM_UP {
+            self.settle().await?;
+            let guard = self.lock(0).try_acquire().await?;
+            let _ = guard.release().await; // it goes on in the background, and is said again if it lasts
+        }
+        Ok(())
+    }
+
+    /// Waits for what masters that were not waited for still have to do.
+    async fn settle(&self) -> Result<(), Error> {
+        self.lock(0).inspect().await.map(drop)
+    }
+
+    /// Each master's round trip and a cycle, in turn, so that both see the same network.
+    async fn single(&self, measured: &mut Measured) -> Result<(), Error> {
+        let (lock, mut far) = (self.lock(0), false);
+        let end = self.redlock.now() + self.plan.step();
+        measured.single = Tally::new(self.redlock.now());
+        while measured.single.took().is_zero() || self.redlock.now() < end {
+            if !far {
+                self.settle().await?;
+            }
+            let seen = lock.inspect().await?;
+            measured.note_round(seen.votes());
+            far = seen.votes().iter().any(|vote| vote.latency > FAR);
+            self.cycle(&lock, &RefCell::new(&mut measured.single)).await;
+        }
+        measured.single.check()
+    }
+
+    /// So many cycles at a time, each with a lock of its own.
+    async fn level(&self, locks: usize, tally: &mut Tally) -> Result<(), Error> {
+        let end = self.redlock.now() + self.plan.step();
+        let tally = RefCell::new(tally);
+        join_all((0..locks).map(|number| {
+            let (lock, tally) = (self.lock(number), &tally);
+            async move {
+                loop {
+                    self.cycle(&lock, tally).await;
+                    if self.redlock.now() >= end {
+                        break;
+                    }
+                }
+            }
+        }))
+        .await;
+        let tally = tally.borrow();
+        tally.check()
+    }
+
+    async fn cycle(&self, lock: &Lock, tally: &RefCell<&mut Tally>) {
+        let began = self.redlock.now();
+        let acquired = lock.try_acquire().await;
+        let granted = self.redlock.now();
+        let guard = match acquired {
+            Ok(guard) => guard,
+            Err(error) => {
+                tally.borrow_mut().failed(error, granted);
+                return tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let released = guard.release().await;
+        tally.borrow_mut().note([began, granted, self.redlock.now()], released);
+    }
+
+    fn lock(&self, number: usize) -> Lock {
+        self.redlock.lock(format!("{}:{number}", self.names)).ttl(self.plan.ttl)
+    }
+}
+
+impl Tally {
+    fn note(&mut self, [began, granted, ended]: [Moment; 3], released: Result<(), Error>) {
+        self.ended = self.ended.max(ended);
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let _ = self.acquire.record(nanos(granted.since(began))); // the histogram grows as it has to
+        match released {
+            Ok(()) => {
+                let _ = self.release.record(nanos(ended.since(granted)));
+            }
+            Err(error) => *self.failed_releases.entry(kind(&error)).or_default() += 1,
+        }
+    }
+
+    fn failed(&mut self, error: Error, ended: Moment) {
+        self.ended = self.ended.max(ended);
+        *self.failed_acquires.entry(kind(&error)).or_default() += 1;
+        self.error = Some(error);
+    }
+}
