@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quorate::seam::{BootClock, Clock, Random};
 use quorate::{Error, Moment, Redlock};
-use quorate_testkit::{Masters, eventually};
+use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::clock::Jumping;
 use crate::{PATIENT, SOON, TTL, builder, ms};
@@ -34,7 +34,9 @@ async fn a_grant_that_its_caller_hears_of_too_late_is_no_guard() {
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     let lock = redlock.lock("l");
     let mut acquire = Box::pin(lock.try_acquire());
+    masters.iter().for_each(RedisServer::freeze);
     assert!(futures::poll!(&mut acquire).is_pending());
+    masters.iter().for_each(RedisServer::thaw);
     crate::on_all(&masters).await;
     tokio::time::sleep(ms(50)).await; // the decision is made, and waits for the caller
     clock.jump(TTL);
