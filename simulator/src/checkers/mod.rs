@@ -1,0 +1,1 @@
+//! The properties that every run must have, one a file.

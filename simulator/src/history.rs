@@ -1,0 +1,135 @@
+//! What happened in a run, as the checkers see it. Every time is true time, which no client and no master knows.
+
+use std::time::Duration;
+
+/// True time: how long after the beginning of the run.
+pub type Time = Duration;
+
+/// A client's number. One that was killed never comes back.
+pub type ClientNumber = usize;
+
+/// Everything that the checkers look at.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// Every guard that was handed out, in that order.
+    pub holds: Vec<Hold>,
+    /// Every acquire.
+    pub attempts: Vec<Attempt>,
+    /// When clients stood still.
+    pub pauses: Vec<Pause>,
+    /// What lay on the masters whenever somebody looked.
+    pub keys: Vec<Key>,
+    /// Since when nothing has disturbed the run any more; never, if something still does at its end.
+    pub calm: Option<Time>,
+    /// When the run ended.
+    pub end: Time,
+    /// What reached the resource that the lock protects.
+    pub writes: Vec<Write>,
+}
+
+/// One guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The lock's name.
+    pub lock: String,
+    /// Who holds it: guards of one owner may overlap.
+    pub owner: String,
+    /// Whose it is.
+    pub client: ClientNumber,
+    /// When the acquire began, and when its caller was handed the guard.
+    pub asked: Time,
+    /// See `asked`.
+    pub granted: Time,
+    /// The end of the lease, as the guard said when it was last asked.
+    pub deadline: Time,
+    /// When its holder began to give it back, or dropped it.
+    pub given_back: Option<Time>,
+    /// When its holder was told that it is lost.
+    pub lost: Option<Time>,
+    /// Its fencing token, where the lock has one.
+    pub fence: Option<u64>,
+}
+
+/// One acquire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The lock's name.
+    pub lock: String,
+    /// Who asked.
+    pub client: ClientNumber,
+    /// When.
+    pub began: Time,
+    /// When its caller heard, or gave it up; `None` if neither had happened at the end, or its client was killed.
+    pub ended: Option<Time>,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// How long it was ready to wait.
+    pub wait: Duration,
+}
+
+/// How an acquire ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptOutcome {
+    /// With a guard.
+    Granted,
+    /// With an error.
+    Failed,
+    /// Its caller dropped it.
+    Cancelled,
+    /// Its client was killed.
+    Killed,
+    /// Not yet.
+    Pending,
+}
+
+/// A client stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Which one.
+    pub client: ClientNumber,
+    /// From when.
+    pub from: Time,
+    /// Until when. A client that was killed stands still for ever: `Time::MAX`.
+    pub to: Time,
+}
+
+/// A lock's key that was found on a master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Which master.
+    pub master: usize,
+    /// The lock's name.
+    pub lock: String,
+    /// The owner that the key names.
+    pub owner: String,
+    /// When it was last written.
+    pub written: Time,
+    /// The longest TTL that was asked for since the key came to be; `None` for a key that never expires.
+    pub ttl: Option<Duration>,
+    /// Whether what last wrote it was executed late: after its sender had lost the connection, or twice.
+    pub late: bool,
+    /// When it was found.
+    pub found: Time,
+}
+
+/// A write to the resource that the lock protects, with the token of its writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// When it reached the resource.
+    pub at: Time,
+    /// The writer's token.
+    pub fence: u64,
+    /// Whether the resource took it.
+    pub accepted: bool,
+}
+
+/// Something that must never happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The property's name, which is that of its checker's file.
+    pub property: &'static str,
+    /// What happened, for a person: who, when, and by how much.
+    pub what: String,
+    /// When it was certain.
+    pub at: Time,
+}

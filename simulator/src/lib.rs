@@ -1,0 +1,4 @@
+//! Deterministic simulation of Quorate.
+
+pub mod checkers;
+pub mod history;

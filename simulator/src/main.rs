@@ -1,0 +1,3 @@
+//! Runs seeds.
+
+fn main() {}
