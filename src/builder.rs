@@ -10,6 +10,7 @@ use crate::clock::{BootClock, Clock};
 use crate::config::{MAX_MASTERS, Settings};
 use crate::coordinator::Coordinator;
 use crate::error::{Error, Invalid};
+use crate::executor::{Executor, Spawn};
 use crate::host::Host;
 use crate::lock::SCRIPTS;
 use crate::master::{Address, Dialler, Master, Parts, RedisMaster, Roster};
@@ -38,7 +39,7 @@ pub struct Builder {
     roots: Vec<Vec<u8>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-    runtime: Option<Handle>,
+    executor: Option<Executor>,
 }
 
 /// A URL that may hold a password.
@@ -60,7 +61,7 @@ impl Builder {
             roots: Vec::new(),
             clock: Arc::new(BootClock),
             random: Arc::new(SystemRandom),
-            runtime: None,
+            executor: None,
         }
     }
 
@@ -153,7 +154,13 @@ impl Builder {
     /// runtime: on several threads a clean-up could overtake what it undoes. A runtime that stands still, or ends, takes
     /// the client's clean-up with it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
-        self.runtime = Some(runtime);
+        self.executor = Some(Executor::Runtime(runtime));
+        self
+    }
+
+    /// Has the engine's tasks run by `executor` instead; for simulations, which can have a client stand still that way.
+    pub fn executor(mut self, executor: Arc<dyn Spawn>) -> Self {
+        self.executor = Some(Executor::Custom(executor));
         self
     }
 
@@ -170,8 +177,8 @@ impl Builder {
         let dialler = Dialler::new(&self.roots)?;
         #[cfg(not(feature = "tls"))]
         let dialler = Dialler::new()?;
-        let host = match self.runtime {
-            Some(runtime) => Host::on(runtime),
+        let host = match self.executor {
+            Some(executor) => Host::on(executor),
             None => Host::start().map_err(|error| Error::Start(Arc::new(error)))?,
         };
         let roster = Arc::new(Roster::default());
@@ -186,10 +193,10 @@ impl Builder {
                 random: self.random.clone(),
                 patience: self.settings.timeout(),
             };
-            masters.push(Arc::new(RedisMaster::new(parts, host.runtime(), host.stop().clone())));
+            masters.push(Arc::new(RedisMaster::new(parts, host.executor(), host.stop().clone())));
         }
-        let runtime = host.runtime().clone();
-        let engine = Coordinator::new(masters, self.clock, self.random, self.settings, runtime);
+        let executor = host.executor().clone();
+        let engine = Coordinator::new(masters, self.clock, self.random, self.settings, executor);
         Ok(Redlock::new(engine, host))
     }
 

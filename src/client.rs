@@ -100,7 +100,7 @@ impl Redlock {
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), Error> {
         let (reply, flushed) = oneshot::channel();
         let engine = self.engine().clone();
-        self.client.host.runtime().spawn(async move {
+        self.client.host.executor().spawn(async move {
             let in_time = tokio::time::timeout(deadline, engine.close()).await.is_ok();
             let _ = reply.send(in_time); // the caller may have gone
         });

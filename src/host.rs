@@ -5,10 +5,11 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use crate::coordinator::Coordinator;
+use crate::executor::Executor;
 
 /// How long the engine goes on after the last handle was dropped, to tell the masters what they have to hear.
 const LINGER: Duration = Duration::from_secs(5);
@@ -19,7 +20,7 @@ const LAST_WORD: Duration = Duration::from_millis(250);
 
 /// A runtime for the engine, on a thread of its own or lent by the user.
 pub(crate) struct Host {
-    runtime: Handle,
+    executor: Executor,
     stop: CancellationToken,
     /// Hears, by being hung up, that the thread is done.
     ended: Option<Mutex<mpsc::Receiver<()>>>,
@@ -29,7 +30,7 @@ impl Host {
     /// A thread of its own: the engine runs whatever the user's runtimes do, or whether there are any.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
+        let executor = Executor::Runtime(runtime.handle().clone());
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let (alive, ended) = mpsc::channel();
@@ -38,16 +39,16 @@ impl Host {
             runtime.shutdown_background();
             drop(alive);
         })?;
-        Ok(Self { runtime: handle, stop, ended: Some(Mutex::new(ended)) })
+        Ok(Self { executor, stop, ended: Some(Mutex::new(ended)) })
     }
 
-    /// A runtime that somebody else drives, in a simulation say.
-    pub(crate) fn on(runtime: Handle) -> Self {
-        Self { runtime, stop: CancellationToken::new(), ended: None }
+    /// Where somebody else runs the tasks, in a simulation say.
+    pub(crate) fn on(executor: Executor) -> Self {
+        Self { executor, stop: CancellationToken::new(), ended: None }
     }
 
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
     }
 
     /// Cancelled when everything on this host has to end.
@@ -60,7 +61,7 @@ impl Host {
         // A shutdown has waited for them already.
         let wait = engine.under_way() > 0 && !engine.is_closed();
         let stop = self.stop.clone();
-        self.runtime.spawn(async move {
+        self.executor.spawn(async move {
             let _ = tokio::time::timeout(LINGER, engine.close()).await; // what is left dies with its TTL
             stop.cancel();
         });

@@ -42,6 +42,7 @@ mod clock;
 pub mod config;
 mod coordinator;
 mod error;
+mod executor;
 mod host;
 mod lease;
 mod lock;
@@ -62,9 +63,10 @@ pub use owner::Owner;
 pub use token::Token;
 pub use vote::{Outcome, Refusal, Silence, Vote};
 
-/// What a simulator or a test replaces: time, randomness and the masters.
+/// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's tasks.
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
+    pub use crate::executor::Spawn;
     pub use crate::master::{
         Call, Ear, Failure, Heard, Hears, Master, Overdue, Reply, Script, Terms, Value, Words,
     };

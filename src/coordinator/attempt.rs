@@ -158,6 +158,7 @@ impl Attempt {
         };
         let hearing = async {
             tokio::select! {
+                biased;
                 () = bell.rung_by_quorum() => {}
                 () = self.round().finish() => {}
             }

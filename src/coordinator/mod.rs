@@ -20,6 +20,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::config::{Settings, Wakes};
 use crate::error::Error;
+use crate::executor::Executor;
 use crate::master::Master;
 use crate::owner::Owner;
 use crate::random::Random;
@@ -70,7 +71,7 @@ pub(crate) struct Coordinator {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     settings: Settings,
-    runtime: tokio::runtime::Handle,
+    executor: Executor,
     tasks: TaskTracker,
     /// Cancelled when the client is shut down.
     closing: CancellationToken,
@@ -98,16 +99,16 @@ impl Coordinator {
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         settings: Settings,
-        runtime: tokio::runtime::Handle,
+        executor: Executor,
     ) -> Arc<Self> {
         let client = fresh_uuid(&*random);
         let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
         let names = masters.iter().map(|master| master.name().clone()).collect();
         let (outbox, delivering) = Outbox::new(masters.clone());
-        runtime.spawn(delivering);
+        executor.spawn(delivering);
         let (relay, relaying) = Relay::new();
-        runtime.spawn(relaying);
-        let wakes = Switchboard::new(masters.clone(), channel, quorum(masters.len()), runtime.clone());
+        executor.spawn(relaying);
+        let wakes = Switchboard::new(masters.clone(), channel, quorum(masters.len()), executor.clone());
         let schedule = Schedule::new(clock.clone());
         let engine = Arc::new(Self {
             schedule: schedule.clone(),
@@ -122,7 +123,7 @@ impl Coordinator {
             clock,
             random,
             settings,
-            runtime,
+            executor,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             client,
@@ -130,7 +131,7 @@ impl Coordinator {
             rounds: AtomicU64::new(0),
             holds: hold::Registry::default(),
         });
-        engine.runtime.spawn(Self::watch(Arc::downgrade(&engine), schedule));
+        engine.executor.spawn(Self::watch(Arc::downgrade(&engine), schedule));
         engine
     }
 
@@ -186,7 +187,7 @@ impl Coordinator {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn_on(task, &self.runtime);
+        self.executor.spawn(self.tasks.track_future(task));
     }
 
     /// Refuses every acquire, ends those that wait, and resolves when everything else that is under way and every

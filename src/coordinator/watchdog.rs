@@ -120,7 +120,7 @@ impl Coordinator {
         }
         let engine = self.clone();
         // A shutdown does not wait for it: there is always a next one while guards live.
-        self.runtime.spawn(async move {
+        self.executor.spawn(async move {
             // It is never closed. After the machine stood still all leases are due at once, in the order in which they
             // end; sent at once, the last of them would time out in our own queues.
             let _turn = engine.renewing.acquire().await;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::link::{Link, Parts};
 use super::{Call, Ear, Master, Reply, listen};
+use crate::executor::Executor;
 
 pub(crate) use super::session::Roster;
 
@@ -20,13 +21,15 @@ pub(crate) struct RedisMaster {
 }
 
 impl RedisMaster {
-    /// A master whose connection is opened by the first call, and kept on `runtime` until `closing` is cancelled.
-    pub(crate) fn new(parts: Parts, runtime: &tokio::runtime::Handle, closing: CancellationToken) -> Self {
+    /// A master whose connection is opened by the first call, and kept by `executor` until `closing` is cancelled.
+    pub(crate) fn new(parts: Parts, executor: &Executor, closing: CancellationToken) -> Self {
         let name = parts.address.name().clone();
         let link = Arc::new(Link::new(parts.patience));
         let parts = Arc::new(parts);
         let (keeper, its) = (Keeper(link.clone()), parts.clone());
-        runtime.spawn(async move { closing.run_until_cancelled(keeper.0.supervise(&its)).await });
+        executor.spawn(async move {
+            closing.run_until_cancelled(keeper.0.supervise(&its)).await;
+        });
         Self { name, parts, link }
     }
 }

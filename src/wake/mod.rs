@@ -3,15 +3,15 @@
 //! What is heard is a hint. A waiter asks the masters whatever it has heard, and comes back after a while if it hears
 //! nothing; what was missed is made good by asking again once a quorum can be heard again, and by polling until then.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::executor::Executor;
 use crate::master::{Ear, Heard, Master};
 
 mod line;
@@ -30,7 +30,7 @@ pub(crate) struct Switchboard {
     masters: Vec<Arc<dyn Master>>,
     channel: Arc<str>,
     quorum: u32,
-    runtime: Handle,
+    executor: Executor,
     /// Told when the last waiter has left.
     idle: Notify,
     state: Mutex<State>,
@@ -41,7 +41,7 @@ struct State {
     /// The masters that are heard, by their place.
     heard: u16,
     /// By the number that a master calls. A named owner may wait for several locks, under one number.
-    bells: HashMap<u64, Vec<Arc<watch::Sender<Signals>>>>,
+    bells: BTreeMap<u64, Vec<Arc<watch::Sender<Signals>>>>,
     waiters: usize,
     /// Ends the listening that is under way.
     stop: Option<CancellationToken>,
@@ -64,10 +64,10 @@ impl Switchboard {
         masters: Vec<Arc<dyn Master>>,
         channel: Arc<str>,
         quorum: usize,
-        runtime: Handle,
+        executor: Executor,
     ) -> Arc<Self> {
         let quorum = u32::try_from(quorum).expect("there are few masters");
-        Arc::new(Self { masters, channel, quorum, runtime, idle: Notify::new(), state: Default::default() })
+        Arc::new(Self { masters, channel, quorum, executor, idle: Notify::new(), state: Default::default() })
     }
 
     /// Whether a quorum of the masters is heard.
@@ -84,12 +84,19 @@ impl Switchboard {
             state.stop = Some(stop.clone());
             for place in 0..self.masters.len() {
                 let listening = self.masters[place].listen(self.channel.clone(), self.ear(place));
-                self.runtime.spawn(stop.clone().run_until_cancelled_owned(listening));
+                self.listen_until(&stop, listening);
             }
             let board = self.clone();
-            self.runtime.spawn(stop.run_until_cancelled_owned(async move { board.end_when_idle().await }));
+            self.listen_until(&stop, async move { board.end_when_idle().await });
         }
         Presence { board: self.clone() }
+    }
+
+    fn listen_until(&self, stop: &CancellationToken, task: impl Future<Output = ()> + Send + 'static) {
+        let task = stop.clone().run_until_cancelled_owned(task);
+        self.executor.spawn(async move {
+            let _ = task.await; // to its end, or to that of the listening
+        });
     }
 
     /// A bell for whoever waits under `number`, hung before the masters are asked.

@@ -92,6 +92,22 @@ fn pure_rules_are_pure() {
     }
 }
 
+/// What the simulator runs must not draw lots: `select!` does unless it is told not to, and maps that hash have an order of
+/// their own, which a lint keeps from being seen.
+#[test]
+fn the_engine_has_no_order_of_its_own() {
+    let engine =
+        ["src/coordinator", "src/lock", "src/renewal", "src/wake"].map(|folder| files(folder, ".rs"));
+    let mut seen = 0;
+    for (name, text) in engine.into_iter().flatten() {
+        for select in code(&text).split("select!").skip(1) {
+            assert!(select.trim_start_matches([' ', '{', '\n']).starts_with("biased;"), "{name} draws lots");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "the check above would not notice");
+}
+
 #[test]
 fn every_script_says_what_it_takes_answers_and_does_again() {
     for (name, text) in
