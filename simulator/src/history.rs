@@ -1,5 +1,6 @@
 //! What happened in a run, as the checkers see it. Every time is true time, which no client and no master knows.
 
+use std::fmt;
 use std::time::Duration;
 
 /// True time: how long after the beginning of the run.
@@ -25,6 +26,10 @@ pub struct History {
     pub end: Time,
     /// What reached the resource that the lock protects.
     pub writes: Vec<Write>,
+    /// The longest TTL that anybody asked for: for so long what was left from before the calm may still be in the way.
+    pub longest_ttl: Duration,
+    /// How long an acquire that began in the calm may take. It hangs on how many wait, and for how long locks are held.
+    pub bound: Duration,
 }
 
 /// One guard.
@@ -48,6 +53,19 @@ pub struct Hold {
     pub lost: Option<Time>,
     /// Its fencing token, where the lock has one.
     pub fence: Option<u64>,
+}
+
+impl Hold {
+    /// Until when its holder may believe that it has the lock: the first of `deadline`, `given_back` and `lost`.
+    pub fn window_end(&self) -> Time {
+        [self.given_back, self.lost].into_iter().flatten().fold(self.deadline, Time::min)
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "client {} ({} on lock {})", self.client, self.owner, self.lock)
+    }
 }
 
 /// One acquire.
@@ -102,6 +120,10 @@ pub struct Key {
     pub lock: String,
     /// The owner that the key names.
     pub owner: String,
+    /// Whose owner that is, where it is known: an acquire that came to nothing is no hold that would tell.
+    pub client: Option<ClientNumber>,
+    /// When it came to be, for this owner. One that is renewed for ever was written a moment ago all the time.
+    pub since: Time,
     /// When it was last written.
     pub written: Time,
     /// The longest TTL that was asked for since the key came to be; `None` for a key that never expires.
@@ -132,4 +154,10 @@ pub struct Violation {
     pub what: String,
     /// When it was certain.
     pub at: Time,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:?}: {}", self.property, self.at, self.what)
+    }
 }
