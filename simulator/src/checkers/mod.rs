@@ -1,1 +1,120 @@
-//! The properties that every run must have, one a file.
+//! The properties that every run must have, one a file, each a pure function of the history.
+//!
+//! | property | in short |
+//! |---|---|
+//! | [`windows`] | no two owners have one lock at the same time |
+//! | [`born_valid`] | a guard is valid when it is handed out |
+//! | [`loss_told`] | a lease that ends is told to be lost before |
+//! | [`ttl`] | no key outlives its TTL |
+//! | [`left_behind`] | in the calm, no key lies there that nobody wants |
+//! | [`liveness`] | in the calm, whoever waits gets the lock |
+//! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
+//! | [`fences`] | tokens rise, and the resource takes no old one |
+//!
+//! The first four, and the last, must hold whatever happens, as long as clocks run at nearly the same rate.
+
+use std::collections::BTreeMap;
+
+use crate::history::{History, Hold, Time, Violation};
+
+pub mod born_valid;
+pub mod fences;
+pub mod hand_off;
+pub mod left_behind;
+pub mod liveness;
+pub mod loss_told;
+#[cfg(test)]
+mod made_up;
+mod stillness;
+pub mod ttl;
+pub mod windows;
+
+/// One property.
+#[derive(Clone, Copy, Debug)]
+pub struct Checker {
+    /// Its name, which is that of its file.
+    pub name: &'static str,
+    /// Finds what violates it.
+    pub check: fn(&History) -> Vec<Violation>,
+}
+
+/// All of them.
+pub const ALL: [Checker; 8] = [
+    Checker { name: windows::NAME, check: windows::check },
+    Checker { name: born_valid::NAME, check: born_valid::check },
+    Checker { name: loss_told::NAME, check: loss_told::check },
+    Checker { name: ttl::NAME, check: ttl::check },
+    Checker { name: left_behind::NAME, check: left_behind::check },
+    Checker { name: liveness::NAME, check: liveness::check },
+    Checker { name: hand_off::NAME, check: hand_off::check },
+    Checker { name: fences::NAME, check: fences::check },
+];
+
+/// Everything that violates any property, in the order of time.
+pub fn check_all(history: &History) -> Vec<Violation> {
+    let mut violations: Vec<_> = ALL.iter().flat_map(|checker| (checker.check)(history)).collect();
+    violations.sort_by_key(|violation| violation.at);
+    violations
+}
+
+/// The guards of each lock, in the order in which they were handed out.
+fn holds_by_lock(history: &History) -> BTreeMap<&str, Vec<&Hold>> {
+    by_lock(&history.holds, |hold| (&hold.lock, hold.granted))
+}
+
+/// What belongs to each lock, in the order of time.
+fn by_lock<'a, T>(
+    things: &'a [T],
+    place: impl Fn(&'a T) -> (&'a str, Time),
+) -> BTreeMap<&'a str, Vec<&'a T>> {
+    let mut by_lock: BTreeMap<&str, Vec<&T>> = BTreeMap::new();
+    for thing in things {
+        by_lock.entry(place(thing).0).or_default().push(thing);
+    }
+    for things in by_lock.values_mut() {
+        things.sort_by_key(|thing| place(thing).1);
+    }
+    by_lock
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::made_up::{given_back, history, hold, ms};
+    use super::*;
+
+    /// What helps the checkers, and checks nothing.
+    const HELPERS: [&str; 3] = ["made_up", "mod", "stillness"];
+
+    #[test]
+    fn every_file_is_on_the_list_under_its_name() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/checkers");
+        let files = folder.read_dir().unwrap().map(|file| file.unwrap().path());
+        let names = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+        let files: BTreeSet<_> = names.filter(|name| !HELPERS.contains(&&**name)).collect();
+        assert_eq!(ALL.iter().map(|checker| checker.name.to_owned()).collect::<BTreeSet<_>>(), files);
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_happened() {
+        assert_eq!(check_all(&History::default()), []);
+    }
+
+    #[test]
+    fn all_are_asked_and_answer_in_the_order_of_time() {
+        let late = Hold { granted: ms(90), ..hold("d", 600, 80) };
+        let history = history([given_back("a", 100, 500, 450), hold("b", 400, 900), late]);
+        let found: Vec<_> = check_all(&history).iter().map(|found| (found.property, found.at)).collect();
+        assert_eq!(found, [("born_valid", ms(90)), ("windows", ms(400)), ("loss_told", ms(900))]);
+    }
+
+    #[test]
+    fn a_violation_is_told_in_one_line() {
+        let found = check_all(&history([hold("a", 100, 500)]));
+        let told =
+            "loss_told at 500ms: client 0 (a on lock l) was never told that its lease was over at 500ms";
+        assert_eq!(found.iter().map(Violation::to_string).collect::<Vec<_>>(), [told]);
+    }
+}

@@ -1,0 +1,237 @@
+//! Fencing tokens do what they are for: whoever has the lock now has a greater one than whoever had it before, and the
+//! resource that the lock protects can therefore tell a late write from a current one.
+//!
+//! - The tokens of one lock are unique, but for guards of one owner that re-entered: it asked while a guard with that
+//!   token was neither given back nor over.
+//! - They rise in real time: the token of a guard is greater than that of every guard that had been handed out before
+//!   this one was asked for. Those that were asked for meanwhile may have either order.
+//! - The resource accepted no write with a token below one that it had accepted before.
+//!
+//! This must hold outside of the lock's assumptions too: it is for clients that stand still, and for clocks that jump.
+//! Guards without a token are not looked at.
+
+use std::collections::BTreeMap;
+
+use super::holds_by_lock;
+use crate::history::{History, Hold, Time, Violation, Write};
+
+/// The property's name.
+pub const NAME: &str = "fences";
+
+/// Finds every token that was handed out again or fell, and every write with an old one that was accepted.
+pub fn check(history: &History) -> Vec<Violation> {
+    let locks = holds_by_lock(history);
+    let mut found = old_writes(&history.writes);
+    for holds in locks.values() {
+        let fenced: Vec<_> =
+            holds.iter().filter_map(|hold| Some(Fenced { hold, fence: hold.fence? })).collect();
+        found.extend(shared(&fenced));
+        found.extend(fallen(&fenced));
+    }
+    found
+}
+
+/// A guard with a token.
+#[derive(Clone, Copy)]
+struct Fenced<'a> {
+    hold: &'a Hold,
+    fence: u64,
+}
+
+impl Fenced<'_> {
+    /// Until when another guard of its owner shares its lease, and so its token.
+    fn shares_until(&self) -> Time {
+        self.hold.given_back.map_or(self.hold.deadline, |at| at.min(self.hold.deadline))
+    }
+}
+
+/// Finds the tokens that were handed out again. The guards are in the order in which they were handed out.
+fn shared(holds: &[Fenced<'_>]) -> Vec<Violation> {
+    let (mut last, mut found) = (BTreeMap::<u64, Fenced<'_>>::new(), Vec::new());
+    for &next in holds {
+        let before = last.get(&next.fence).copied();
+        found.extend(before.filter(|before| !re_enters(next, *before)).map(|before| again(next, before)));
+        if before.is_none_or(|before| before.shares_until() <= next.shares_until()) {
+            last.insert(next.fence, next);
+        }
+    }
+    found
+}
+
+fn re_enters(next: Fenced<'_>, before: Fenced<'_>) -> bool {
+    next.hold.owner == before.hold.owner && next.hold.asked <= before.shares_until()
+}
+
+fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
+    let (Fenced { hold, fence }, at) = (next, next.hold.granted);
+    let what = format!(
+        "{hold} was handed token {fence}, which {} had been handed at {:?}",
+        before.hold, before.hold.granted
+    );
+    Violation { property: NAME, what, at }
+}
+
+/// Finds the tokens that are less than one from before they were asked for. The guards are in the order in which they
+/// were handed out.
+fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
+    let mut earlier = holds.iter().peekable();
+    let (mut asked, mut highest, mut found) = (holds.to_vec(), None, Vec::new());
+    asked.sort_by_key(|next| next.hold.asked);
+    for next in asked {
+        while let Some(before) = earlier.next_if(|before| before.hold.granted < next.hold.asked) {
+            if highest.is_none_or(|highest: &Fenced<'_>| before.fence > highest.fence) {
+                highest = Some(before);
+            }
+        }
+        found.extend(highest.filter(|highest| next.fence < highest.fence).map(|highest| fell(next, highest)));
+    }
+    found
+}
+
+fn fell(next: Fenced<'_>, highest: &Fenced<'_>) -> Violation {
+    let (Fenced { hold, fence }, before) = (next, highest.hold);
+    let what = format!(
+        "{hold} asked at {:?} and was handed token {fence}, {} less than {before} had been handed at {:?}",
+        hold.asked,
+        highest.fence - fence,
+        before.granted
+    );
+    Violation { property: NAME, what, at: hold.granted }
+}
+
+/// Finds the writes that the resource should have refused.
+fn old_writes(writes: &[Write]) -> Vec<Violation> {
+    let mut accepted: Vec<_> = writes.iter().filter(|write| write.accepted).collect();
+    accepted.sort_by_key(|write| write.at);
+    let (mut highest, mut found) = (None, Vec::new());
+    for write in accepted {
+        match highest {
+            Some(before) if before > write.fence => found.push(old_write(write, before)),
+            _ => highest = Some(write.fence),
+        }
+    }
+    found
+}
+
+fn old_write(write: &Write, highest: u64) -> Violation {
+    let Write { at, fence, .. } = *write;
+    let less = highest - fence;
+    let what = format!(
+        "the resource accepted a write with token {fence}, {less} less than one that it accepted before"
+    );
+    Violation { property: NAME, what, at }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{given_back, history, hold, ms, words};
+    use super::*;
+
+    fn fenced(fence: u64, hold: Hold) -> Hold {
+        Hold { fence: Some(fence), ..hold }
+    }
+
+    fn found(holds: impl IntoIterator<Item = Hold>) -> Vec<Violation> {
+        check(&history(holds))
+    }
+
+    fn write(at: u64, fence: u64, accepted: bool) -> Write {
+        Write { at: ms(at), fence, accepted }
+    }
+
+    fn writes(writes: &[Write]) -> Vec<Violation> {
+        check(&History { writes: writes.to_vec(), ..history([]) })
+    }
+
+    #[test]
+    fn tokens_that_rise_are_well() {
+        let unfenced = hold("x", 150, 200);
+        assert_eq!(found([fenced(1, hold("a", 10, 100)), unfenced, fenced(9, hold("b", 200, 300))]), []);
+    }
+
+    #[test]
+    fn a_token_that_falls_is_found() {
+        let found = found([fenced(9, hold("a", 10, 100)), fenced(7, hold("b", 200, 300))]);
+        let what = "client 0 (b on lock l) asked at 199ms and was handed token 7, 2 less than client 0 (a on lock l) had \
+                    been handed at 10ms";
+        assert_eq!(words(&found), [what]);
+        assert_eq!(found[0].at, ms(200));
+    }
+
+    #[test]
+    fn it_is_held_against_the_highest_before() {
+        let holds =
+            [fenced(9, hold("a", 10, 20)), fenced(5, hold("b", 30, 40)), fenced(8, hold("c", 50, 60))];
+        assert_eq!(found(holds).len(), 2);
+    }
+
+    #[test]
+    fn those_that_asked_meanwhile_may_have_either_order() {
+        let asked = |asked, hold| Hold { asked: ms(asked), ..hold };
+        let first = || fenced(9, hold("a", 100, 150));
+        assert_eq!(found([first(), asked(100, fenced(7, hold("b", 200, 300)))]), []);
+        assert_eq!(found([first(), asked(101, fenced(7, hold("b", 200, 300)))]).len(), 1);
+        let latecomers = [asked(0, fenced(1, hold("c", 400, 500))), asked(0, fenced(2, hold("d", 300, 350)))];
+        assert_eq!(found(latecomers.into_iter().chain([first()])), []);
+    }
+
+    #[test]
+    fn a_token_of_two_owners_is_found() {
+        let found = found([fenced(9, hold("a", 10, 100)), fenced(9, hold("b", 50, 300))]);
+        let what =
+            "client 0 (b on lock l) was handed token 9, which client 0 (a on lock l) had been handed at 10ms";
+        assert_eq!(words(&found), [what]);
+    }
+
+    #[test]
+    fn guards_of_an_owner_that_re_enters_may_share_a_token() {
+        let nested = [fenced(9, hold("a", 10, 100)), fenced(9, given_back("a", 50, 300, 90))];
+        assert_eq!(found(nested.clone()), []);
+        assert_eq!(
+            found(nested.into_iter().chain([fenced(9, hold("a", 101, 300))])),
+            [],
+            "asked at the deadline"
+        );
+        let one_by_one = [10, 50, 90].map(|at| fenced(9, given_back("a", at, 300, at + 40)));
+        assert_eq!(found(one_by_one), [], "asked while the one before was there");
+    }
+
+    #[test]
+    fn an_owner_that_comes_back_needs_another_token() {
+        assert_eq!(found([fenced(9, hold("a", 10, 100)), fenced(9, hold("a", 102, 300))]).len(), 1, "over");
+        let given_back = given_back("a", 10, 300, 50);
+        assert_eq!(found([fenced(9, given_back), fenced(9, hold("a", 52, 300))]).len(), 1, "given back");
+    }
+
+    #[test]
+    fn an_owner_that_re_enters_gets_no_lower_token() {
+        assert_eq!(found([fenced(9, hold("a", 10, 100)), fenced(8, hold("a", 50, 100))]).len(), 1);
+    }
+
+    #[test]
+    fn each_lock_has_its_own_tokens() {
+        let elsewhere = Hold { lock: "m".into(), ..hold("b", 200, 300) };
+        assert_eq!(found([fenced(9, hold("a", 10, 100)), fenced(9, elsewhere.clone())]), []);
+        assert_eq!(found([fenced(9, hold("a", 10, 100)), fenced(7, elsewhere)]), []);
+    }
+
+    #[test]
+    fn the_resource_may_accept_what_is_as_new_and_refuse_what_is_old() {
+        assert_eq!(
+            writes(&[write(1, 5, true), write(2, 5, true), write(3, 4, false), write(4, 6, true)]),
+            []
+        );
+        assert_eq!(writes(&[write(1, 9, false), write(2, 5, true)]), [], "what was refused does not count");
+    }
+
+    #[test]
+    fn a_write_with_an_old_token_that_was_accepted_is_found() {
+        let found = writes(&[write(3, 4, true), write(1, 6, true), write(2, 5, true)]);
+        let whats = [
+            "the resource accepted a write with token 5, 1 less than one that it accepted before",
+            "the resource accepted a write with token 4, 2 less than one that it accepted before",
+        ];
+        assert_eq!(words(&found), whats);
+        assert_eq!(found[1].at, ms(3));
+    }
+}

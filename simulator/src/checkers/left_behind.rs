@@ -1,0 +1,184 @@
+//! In the calm, no key lies on a master that nobody wants there: whoever gives a lock back, gives up waiting, or is
+//! dropped half-way, cleans up behind itself rather than leave it to the TTL.
+//!
+//! A key may lie there while its owner has the lock, which is until the last of the guards that it had been handed by
+//! then was given back, told lost or over; and for [`UNDER_WAY`] from then on, and from when the key came to be, for
+//! what is being acquired and released. Nothing is looked at before [`SETTLING`] after the beginning of the calm. There
+//! are two excuses: its client was killed, or stood still until [`UNDER_WAY`] ago; and what wrote it was executed late,
+//! which no client can know of. Then it is left to its TTL, which [`ttl`](super::ttl) looks after.
+//!
+//! Each key is told once, when it is first found so. The client is the one that the key tells, or else the one that was
+//! handed a guard of the same owner.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::stillness::Stillness;
+use crate::history::{ClientNumber, History, Hold, Key, Time, Violation};
+
+/// The property's name.
+pub const NAME: &str = "left_behind";
+
+/// How long the calm must have lasted. A clean-up that found its master out of reach is repeated after a second at most
+/// (`RETRY` in `coordinator/clean_up.rs`) and answered within a time-out, 250 ms; the rest is for connections and
+/// subscriptions to come back.
+pub const SETTLING: Time = Time::from_secs(2);
+
+/// How long an acquire, or a release, may be under way on a master that answers: two time-outs, because an acquire may
+/// have to wait for the votes before it is taken back.
+pub const UNDER_WAY: Time = Time::from_millis(500);
+
+/// Finds every key that should have been cleaned up.
+pub fn check(history: &History) -> Vec<Violation> {
+    let Some(settled) = history.calm.map(|calm| calm + SETTLING) else { return Vec::new() };
+    let (owners, still) = (Owners::of(history), Stillness::of(history));
+    let mut keys: Vec<_> = history.keys.iter().filter(|key| key.found > settled && !key.late).collect();
+    keys.sort_by_key(|key| key.found);
+    let mut told = BTreeSet::new();
+    let found = keys.into_iter().filter_map(|key| {
+        let client = key.client.or_else(|| owners.client(key));
+        let goes_on = client.and_then(|client| still.last(client, key.found)).map(|span| span.to);
+        let wanted = [Some(key.since), owners.wanted(key), goes_on].into_iter().flatten().max()?;
+        let is_left = key.found > wanted.saturating_add(UNDER_WAY);
+        let is_new = is_left && told.insert((key.master, &key.lock, &key.owner));
+        is_new.then(|| violation(key, client, wanted))
+    });
+    found.collect()
+}
+
+fn violation(key: &Key, client: Option<ClientNumber>, wanted: Time) -> Violation {
+    let Key { master, lock, owner, found, .. } = key;
+    let whose = client.map_or("an unknown client".to_owned(), |client| format!("client {client}"));
+    let long = *found - wanted;
+    let what = format!(
+        "the key of {owner} on lock {lock}, of {whose}, still lay on master {master} {long:?} after it was last wanted"
+    );
+    Violation { property: NAME, what, at: *found }
+}
+
+/// What the owners of locks were handed.
+struct Owners<'a>(BTreeMap<(&'a str, &'a str), Vec<Wish<'a>>>);
+
+/// From a guard's grant on: until when it, or one before it, wants the key.
+struct Wish<'a> {
+    hold: &'a Hold,
+    until: Time,
+}
+
+impl<'a> Owners<'a> {
+    fn of(history: &'a History) -> Self {
+        let mut holds: Vec<_> = history.holds.iter().collect();
+        holds.sort_by_key(|hold| hold.granted);
+        let mut owners: BTreeMap<_, Vec<Wish<'_>>> = BTreeMap::new();
+        for hold in holds {
+            let wishes = owners.entry((&*hold.lock, &*hold.owner)).or_default();
+            let before = wishes.last().map_or(Time::ZERO, |wish| wish.until);
+            wishes.push(Wish { hold, until: before.max(hold.window_end()) });
+        }
+        Self(owners)
+    }
+
+    /// Until when a key was wanted, as far as was known when it was found.
+    fn wanted(&self, key: &'a Key) -> Option<Time> {
+        let wishes = self.wishes(key);
+        let made = wishes.partition_point(|wish| wish.hold.granted <= key.found);
+        wishes[..made].last().map(|wish| wish.until)
+    }
+
+    fn client(&self, key: &'a Key) -> Option<ClientNumber> {
+        self.wishes(key).first().map(|wish| wish.hold.client)
+    }
+
+    fn wishes(&self, key: &'a Key) -> &[Wish<'a>] {
+        self.0.get(&(&*key.lock, &*key.owner)).map_or(&[], |wishes| wishes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{given_back, history, hold, key, kill, lost, ms, pause, words};
+    use super::*;
+    use crate::history::Pause;
+
+    fn found(holds: &[Hold], pauses: &[Pause], keys: &[Key]) -> Vec<Violation> {
+        let (pauses, keys) = (pauses.to_vec(), keys.to_vec());
+        check(&History { pauses, keys, ..history(holds.to_vec()) })
+    }
+
+    #[test]
+    fn the_key_of_a_hold_may_lie_there_and_a_moment_longer() {
+        for ended in
+            [hold("a", 4_000, 9_000), given_back("a", 4_000, 20_000, 9_000), lost("a", 4_000, 20_000, 9_000)]
+        {
+            let still_there = [key("a", 4_000, 8_000), key("a", 8_500, 9_500)];
+            assert_eq!(found(std::slice::from_ref(&ended), &[], &still_there), []);
+            assert_eq!(found(&[ended], &[], &[key("a", 4_000, 9_501)]).len(), 1);
+        }
+    }
+
+    #[test]
+    fn the_key_of_an_acquire_may_lie_there_for_a_moment() {
+        assert_eq!(found(&[], &[], &[key("a", 4_000, 4_500)]), []);
+        let what = "the key of a on lock l, of an unknown client, still lay on master 0 501ms after it was last wanted";
+        assert_eq!(words(&found(&[], &[], &[key("a", 4_000, 4_501)])), [what]);
+    }
+
+    #[test]
+    fn a_key_that_is_renewed_for_ever_is_found() {
+        let renewed = Key { since: ms(4_000), ..key("a", 9_990, 10_000) };
+        let found = found(&[given_back("a", 4_000, 20_000, 5_000)], &[], &[renewed]);
+        let what = "the key of a on lock l, of client 0, still lay on master 0 5s after it was last wanted";
+        assert_eq!(words(&found), [what]);
+    }
+
+    #[test]
+    fn one_guard_that_is_left_wants_the_key() {
+        let holds = [hold("a", 4_000, 30_000), given_back("a", 5_000, 30_000, 6_000)];
+        assert_eq!(found(&holds, &[], &[key("a", 4_000, 20_000)]), []);
+    }
+
+    #[test]
+    fn a_guard_of_another_owner_or_lock_or_of_later_does_not_want_it() {
+        let elsewhere = Hold { lock: "m".into(), ..hold("a", 4_000, 30_000) };
+        for other in [hold("b", 4_000, 30_000), elsewhere, hold("a", 20_001, 30_000)] {
+            assert_eq!(found(&[other], &[], &[key("a", 4_000, 20_000)]).len(), 1);
+        }
+    }
+
+    #[test]
+    fn nothing_is_looked_at_before_it_has_settled() {
+        assert_eq!(found(&[], &[], &[key("a", 0, 3_000)]), []);
+        assert_eq!(found(&[], &[], &[key("a", 0, 3_001)]).len(), 1);
+        let restless = History { calm: None, keys: vec![key("a", 0, 90_000)], ..history([]) };
+        assert_eq!(check(&restless), []);
+    }
+
+    #[test]
+    fn what_was_executed_late_is_excused() {
+        assert_eq!(found(&[], &[], &[Key { late: true, ..key("a", 4_000, 9_000) }]), []);
+    }
+
+    #[test]
+    fn whoever_was_killed_or_stood_still_is_excused() {
+        let known = || Key { client: Some(0), ..key("a", 4_000, 9_000) };
+        let given_back = || given_back("a", 4_000, 9_000, 5_000);
+        for excuse in [kill(4_500), pause(4_500, 10_000), pause(4_500, 8_500)] {
+            assert_eq!(found(&[], &[excuse], &[known()]), []);
+            assert_eq!(found(&[given_back()], &[excuse], &[key("a", 4_000, 9_000)]), [], "known by its hold");
+        }
+        for excuse in [kill(9_001), pause(4_500, 8_499), Pause { client: 1, ..kill(4_500) }] {
+            assert_eq!(found(&[], &[excuse], &[known()]).len(), 1);
+        }
+        assert_eq!(
+            found(&[], &[kill(4_500)], &[key("a", 4_000, 9_000)]).len(),
+            1,
+            "nobody knows whose it is"
+        );
+    }
+
+    #[test]
+    fn a_key_is_told_once() {
+        let elsewhere = Key { master: 1, ..key("a", 4_000, 9_000) };
+        let found = found(&[], &[], &[key("a", 4_000, 9_000), key("a", 4_000, 8_000), elsewhere]);
+        assert_eq!(found.iter().map(|found| found.at).collect::<Vec<_>>(), [ms(8_000), ms(9_000)]);
+    }
+}

@@ -1,0 +1,136 @@
+//! A lease that ends without having been given back was told to be lost by then, so that what it protects could stop.
+//!
+//! For every guard whose deadline came within the run: it was given back before its deadline, or told to be lost at its
+//! deadline at the latest. A client that stood still could not tell: where a pause reaches into the deadline, or ends so
+//! shortly before it that there was no time to act, it must tell (or give back) by the end of the pause and [`SLACK`].
+//! One that stands still again before that is over has until the end of that pause, and so on. A client that was killed
+//! tells nobody any more.
+//!
+//! A guard that was handed out after its deadline is not looked at: that is [`born_valid`](super::born_valid)'s.
+
+use super::stillness::Stillness;
+use crate::history::{History, Hold, Time, Violation};
+
+/// The property's name.
+pub const NAME: &str = "loss_told";
+
+/// What a client needs that goes on, at most, until it has told: its threads are scheduled, its timers ring.
+pub const SLACK: Time = Time::from_millis(5);
+
+/// Finds every lease that ran out on a holder that did not know.
+pub fn check(history: &History) -> Vec<Violation> {
+    let still = Stillness::bridging(history, SLACK);
+    let over =
+        history.holds.iter().filter(|hold| hold.granted < hold.deadline && hold.deadline <= history.end);
+    over.filter_map(|hold| {
+        let limit = limit(hold, &still);
+        let is_certain = limit <= history.end;
+        (is_certain && !knew(hold, limit)).then(|| violation(hold, limit))
+    })
+    .collect()
+}
+
+/// When its holder must know, at the latest.
+fn limit(hold: &Hold, still: &Stillness) -> Time {
+    let goes_on = still.last(hold.client, hold.deadline).map(|span| span.to.saturating_add(SLACK));
+    goes_on.map_or(hold.deadline, |goes_on| goes_on.max(hold.deadline))
+}
+
+/// Whether it knew by then, or did not need to know.
+fn knew(hold: &Hold, limit: Time) -> bool {
+    let in_time = |at: Time| at < hold.deadline || (limit > hold.deadline && at <= limit);
+    hold.given_back.is_some_and(in_time) || hold.lost.is_some_and(|lost| lost <= limit)
+}
+
+fn violation(hold: &Hold, limit: Time) -> Violation {
+    let deadline = hold.deadline;
+    let told = match hold.lost {
+        Some(lost) => format!("told {:?} too late", lost - limit),
+        None => "never told".to_owned(),
+    };
+    let excuse = match limit > deadline {
+        true => format!(", counted from {limit:?} because it stood still"),
+        false => String::new(),
+    };
+    let what = format!("{hold} was {told} that its lease was over at {deadline:?}{excuse}");
+    Violation { property: NAME, what, at: limit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{given_back, history, hold, kill, lost, ms, pause, words};
+    use super::*;
+    use crate::history::Pause;
+
+    fn found(hold: Hold, pauses: &[Pause]) -> Vec<Violation> {
+        check(&History { pauses: pauses.to_vec(), ..history([hold]) })
+    }
+
+    #[test]
+    fn a_lease_may_be_given_back_until_just_before_its_deadline_or_told_lost_until_then() {
+        assert_eq!(found(given_back("a", 0, 5_000, 4_999), &[]), []);
+        assert_eq!(found(lost("a", 0, 5_000, 5_000), &[]), []);
+        assert_eq!(found(lost("a", 0, 5_000, 4_000), &[]), []);
+        let both = Hold { given_back: Some(ms(6_000)), ..lost("a", 0, 5_000, 4_900) };
+        assert_eq!(found(both, &[]), [], "told lost, and given back later");
+    }
+
+    #[test]
+    fn a_lease_that_runs_out_untold_is_found() {
+        let told_late = found(lost("a", 0, 5_000, 5_001), &[]);
+        let never_told = found(hold("a", 0, 5_000), &[]);
+        let (who, what) = ("client 0 (a on lock l) was", "that its lease was over at 5s");
+        assert_eq!(words(&told_late), [format!("{who} told 1ms too late {what}")]);
+        assert_eq!(words(&never_told), [format!("{who} never told {what}")]);
+        assert_eq!(found(given_back("a", 0, 5_000, 5_000), &[]).len(), 1, "given back when it was over");
+        let both = Hold { given_back: Some(ms(6_000)), ..lost("a", 0, 5_000, 5_001) };
+        assert_eq!(found(both, &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_lease_that_ends_with_the_run_counts_and_one_that_outlives_it_does_not() {
+        assert_eq!(found(hold("a", 0, 100_000), &[]).len(), 1);
+        assert_eq!(found(hold("a", 0, 100_001), &[]), []);
+    }
+
+    #[test]
+    fn a_client_that_stood_still_tells_when_it_goes_on() {
+        for told in [lost("a", 0, 5_000, 7_005), given_back("a", 0, 5_000, 7_005)] {
+            assert_eq!(found(told, &[pause(5_000, 7_000)]), []);
+        }
+        let late = found(lost("a", 0, 5_000, 7_006), &[pause(4_000, 7_000)]);
+        let what = "client 0 (a on lock l) was told 1ms too late that its lease was over at 5s, counted from 7.005s \
+                    because it stood still";
+        assert_eq!(words(&late), [what]);
+        assert_eq!(found(hold("a", 0, 5_000), &[pause(4_000, 7_000)]).len(), 1, "never");
+        assert_eq!(found(hold("a", 0, 5_000), &[pause(4_000, 99_996)]), [], "the run ends before it has to");
+    }
+
+    #[test]
+    fn a_pause_that_leaves_time_to_tell_is_no_excuse() {
+        let late = || lost("a", 0, 5_000, 5_001);
+        assert_eq!(found(late(), &[pause(4_000, 4_995)]).len(), 1, "over in time");
+        assert_eq!(found(late(), &[pause(4_000, 4_996)]), [], "over hardly in time");
+        assert_eq!(found(late(), &[pause(5_001, 6_000)]).len(), 1, "after the deadline");
+        assert_eq!(found(late(), &[Pause { client: 1, ..pause(4_000, 6_000) }]).len(), 1, "another client's");
+    }
+
+    #[test]
+    fn a_client_that_stands_still_again_has_time_until_it_goes_on_again() {
+        let again = [pause(4_000, 6_000), pause(6_005, 7_000)];
+        assert_eq!(found(lost("a", 0, 5_000, 7_005), &again), []);
+        let later = [pause(4_000, 6_000), pause(6_006, 7_000)];
+        assert_eq!(found(lost("a", 0, 5_000, 7_005), &later).len(), 1);
+    }
+
+    #[test]
+    fn a_client_that_was_killed_in_time_tells_nobody() {
+        assert_eq!(found(hold("a", 0, 5_000), &[kill(5_000)]), []);
+        assert_eq!(found(hold("a", 0, 5_000), &[kill(5_001)]).len(), 1);
+    }
+
+    #[test]
+    fn a_guard_that_was_handed_out_too_late_is_not_looked_at() {
+        assert_eq!(found(hold("a", 5_000, 5_000), &[]), []);
+    }
+}

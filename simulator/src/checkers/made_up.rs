@@ -1,0 +1,76 @@
+//! Made-up histories, for the tests of the checkers. Times are in milliseconds.
+
+use std::time::Duration;
+
+use crate::history::{Attempt, AttemptOutcome, History, Hold, Key, Pause, Time, Violation};
+
+pub(super) fn ms(time: u64) -> Time {
+    Duration::from_millis(time)
+}
+
+/// A history of these guards, which is calm from 1 s to 100 s.
+pub(super) fn history(holds: impl IntoIterator<Item = Hold>) -> History {
+    let (calm, end) = (Some(ms(1_000)), ms(100_000));
+    History { holds: holds.into_iter().collect(), calm, end, longest_ttl: ms(10_000), ..History::default() }
+}
+
+/// A guard of client 0 on lock `l`, which was asked for 1 ms before.
+pub(super) fn hold(owner: &str, granted: u64, deadline: u64) -> Hold {
+    Hold {
+        lock: "l".into(),
+        owner: owner.into(),
+        client: 0,
+        asked: ms(granted.saturating_sub(1)),
+        granted: ms(granted),
+        deadline: ms(deadline),
+        given_back: None,
+        lost: None,
+        fence: None,
+    }
+}
+
+/// The same, given back then.
+pub(super) fn given_back(owner: &str, granted: u64, deadline: u64, at: u64) -> Hold {
+    Hold { given_back: Some(ms(at)), ..hold(owner, granted, deadline) }
+}
+
+/// The same, told to be lost then.
+pub(super) fn lost(owner: &str, granted: u64, deadline: u64, at: u64) -> Hold {
+    Hold { lost: Some(ms(at)), ..hold(owner, granted, deadline) }
+}
+
+/// An acquire by client 0 of lock `l`, ready to wait for a minute.
+pub(super) fn attempt(began: u64, ended: Option<u64>, outcome: AttemptOutcome) -> Attempt {
+    let (lock, client, wait) = ("l".into(), 0, ms(60_000));
+    Attempt { lock, client, began: ms(began), ended: ended.map(ms), outcome, wait }
+}
+
+/// A key of lock `l` on master 0, with a TTL of 10 s, which came to be when it was last written.
+pub(super) fn key(owner: &str, written: u64, found: u64) -> Key {
+    Key {
+        master: 0,
+        lock: "l".into(),
+        owner: owner.into(),
+        client: None,
+        since: ms(written),
+        written: ms(written),
+        ttl: Some(ms(10_000)),
+        late: false,
+        found: ms(found),
+    }
+}
+
+/// Client 0 stood still.
+pub(super) fn pause(from: u64, to: u64) -> Pause {
+    Pause { client: 0, from: ms(from), to: ms(to) }
+}
+
+/// Client 0 was killed.
+pub(super) fn kill(at: u64) -> Pause {
+    Pause { client: 0, from: ms(at), to: Time::MAX }
+}
+
+/// What was found, in words.
+pub(super) fn words(found: &[Violation]) -> Vec<&str> {
+    found.iter().map(|violation| &*violation.what).collect()
+}

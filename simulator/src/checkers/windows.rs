@@ -1,0 +1,137 @@
+//! No two owners have one lock at the same time: the property that a lock is for.
+//!
+//! The window of a guard is `[granted, end)`, where the end is the first of its deadline, of being given back, and of
+//! being told lost: while it lasts, its holder has every reason to believe that the lock is its own. Windows of
+//! different owners on one lock must not overlap. They may touch, and a guard that was handed out too late has none
+//! (that is [`born_valid`](super::born_valid)'s). Guards of one owner may overlap: it re-entered.
+
+use super::holds_by_lock;
+use crate::history::{History, Hold, Violation};
+
+/// The property's name.
+pub const NAME: &str = "windows";
+
+/// Finds every guard that was handed out in the window of another owner. Of several such windows, it names one.
+pub fn check(history: &History) -> Vec<Violation> {
+    holds_by_lock(history).values().flat_map(|holds| intruders(holds)).collect()
+}
+
+fn intruders(holds: &[&Hold]) -> Vec<Violation> {
+    let (mut reach, mut found) = (Reach::default(), Vec::new());
+    for hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
+        found.extend(reach.rival_of(hold).map(|rival| violation(rival, hold)));
+        reach.add(hold);
+    }
+    found
+}
+
+fn violation(rival: &Hold, hold: &Hold) -> Violation {
+    let (at, from, to) = (hold.granted, rival.granted, rival.window_end());
+    let early = to - at;
+    let what = format!("{hold} got it {early:?} early, in the window of {rival}, {from:?} to {to:?}");
+    Violation { property: NAME, what, at }
+}
+
+/// How far the windows so far reach: the furthest, and the furthest of all owners but that one's.
+#[derive(Default)]
+struct Reach<'a> {
+    furthest: Option<&'a Hold>,
+    runner_up: Option<&'a Hold>,
+}
+
+impl<'a> Reach<'a> {
+    /// A window of another owner that this one begins in.
+    fn rival_of(&self, hold: &Hold) -> Option<&'a Hold> {
+        let mut rivals = [self.furthest, self.runner_up].into_iter().flatten();
+        rivals.find(|rival| rival.owner != hold.owner && rival.window_end() > hold.granted)
+    }
+
+    fn add(&mut self, hold: &'a Hold) {
+        let passes = |other: Option<&Hold>| other.is_none_or(|other| hold.window_end() > other.window_end());
+        let is_furthest_owners = self.furthest.is_some_and(|furthest| furthest.owner == hold.owner);
+        if passes(self.furthest) {
+            if !is_furthest_owners {
+                self.runner_up = self.furthest;
+            }
+            self.furthest = Some(hold);
+        } else if !is_furthest_owners && passes(self.runner_up) {
+            self.runner_up = Some(hold);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{given_back, history, hold, lost, words};
+    use super::*;
+
+    fn count(holds: impl IntoIterator<Item = Hold>) -> usize {
+        check(&history(holds)).len()
+    }
+
+    #[test]
+    fn windows_that_touch_are_well() {
+        assert_eq!(count([hold("a", 0, 100), hold("b", 100, 200)]), 0, "at the deadline");
+        assert_eq!(count([given_back("a", 0, 100, 50), hold("b", 50, 200)]), 0, "given back");
+        assert_eq!(count([lost("a", 0, 100, 50), hold("b", 50, 200)]), 0, "told lost");
+    }
+
+    #[test]
+    fn windows_that_overlap_by_a_moment_are_found() {
+        assert_eq!(count([hold("a", 0, 100), hold("b", 99, 200)]), 1, "at the deadline");
+        assert_eq!(count([given_back("a", 0, 100, 50), hold("b", 49, 200)]), 1, "given back");
+        assert_eq!(count([lost("a", 0, 100, 50), hold("b", 49, 200)]), 1, "told lost");
+        assert_eq!(count([hold("b", 99, 200), hold("a", 0, 100)]), 1, "in any order");
+        assert_eq!(count([hold("b", 0, 100), hold("a", 0, 100)]), 1, "at the same moment");
+    }
+
+    #[test]
+    fn what_comes_after_the_deadline_makes_no_window_longer() {
+        assert_eq!(count([given_back("a", 0, 100, 150), hold("b", 100, 200)]), 0);
+        assert_eq!(count([lost("a", 0, 100, 150), hold("b", 100, 200)]), 0);
+    }
+
+    #[test]
+    fn guards_of_one_owner_may_overlap() {
+        assert_eq!(count([hold("a", 0, 100), hold("a", 50, 200)]), 0);
+        assert_eq!(count([hold("a", 0, 100), hold("a", 50, 200), hold("b", 150, 300)]), 1);
+    }
+
+    #[test]
+    fn other_locks_and_empty_windows_are_nobodys_business() {
+        let elsewhere = Hold { lock: "m".into(), ..hold("b", 50, 200) };
+        assert_eq!(count([hold("a", 0, 100), elsewhere]), 0);
+        assert_eq!(count([hold("a", 0, 100), hold("b", 50, 50)]), 0, "handed out too late");
+        assert_eq!(count([given_back("b", 50, 200, 50), hold("a", 0, 100)]), 0, "given back at once");
+    }
+
+    #[test]
+    fn a_long_window_is_remembered_behind_short_ones() {
+        assert_eq!(count([hold("a", 0, 900), given_back("b", 10, 99, 20), hold("c", 30, 40)]), 2);
+        assert_eq!(
+            count([hold("a", 0, 900), hold("b", 10, 500), hold("a", 400, 950)]),
+            2,
+            "a re-enters in b's"
+        );
+        assert_eq!(
+            count([hold("b", 0, 500), hold("a", 10, 900), hold("a", 400, 950)]),
+            2,
+            "and the other way round"
+        );
+        assert_eq!(
+            count([hold("b", 0, 500), hold("a", 10, 400), hold("b", 450, 950)]),
+            1,
+            "b re-enters in its own"
+        );
+        assert_eq!(count([hold("a", 0, 900), hold("b", 10, 50), hold("c", 20, 500), hold("a", 400, 950)]), 3);
+    }
+
+    #[test]
+    fn it_says_who_when_and_by_how_much() {
+        let other = Hold { client: 7, ..hold("b", 97, 200) };
+        let found = check(&history([hold("a", 0, 100), other]));
+        let what =
+            "client 7 (b on lock l) got it 3ms early, in the window of client 0 (a on lock l), 0ns to 100ms";
+        assert_eq!(words(&found), [what]);
+    }
+}
