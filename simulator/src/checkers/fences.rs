@@ -171,6 +171,9 @@ mod tests {
         let first = || fenced(9, hold("a", 100, 150));
         assert_eq!(found([first(), asked(100, fenced(7, hold("b", 200, 300)))]), []);
         assert_eq!(found([first(), asked(101, fenced(7, hold("b", 200, 300)))]).len(), 1);
+        let overtaken =
+            [asked(300, fenced(10, hold("c", 350, 380))), asked(100, fenced(5, hold("d", 400, 500)))];
+        assert_eq!(found([first()].into_iter().chain(overtaken)), []);
         let latecomers = [asked(0, fenced(1, hold("c", 400, 500))), asked(0, fenced(2, hold("d", 300, 350)))];
         assert_eq!(found(latecomers.into_iter().chain([first()])), []);
     }

@@ -4,11 +4,13 @@
 //! [`HAND_OFF`] at a time, as long as an acquire waits that began before it was free and is ready to wait.
 //!
 //! When that time begins depends on what freed it:
-//! - It was given back by somebody who had it, when the calm had lasted for [`SETTLING`](super::left_behind::SETTLING)
-//!   and for a [longest TTL](History::longest_ttl), so that nothing from before was in the way any more: at that moment.
+//! - It was given back by somebody who had it, when the calm had lasted for [`SETTLING`] and a
+//!   [longest TTL](History::longest_ttl), so that nothing from before was in the way any more: at that moment.
 //! - Anything else (its lease ran out, or was lost; its holder was killed, or gave it back before; nobody ever had it):
 //!   one longest TTL later. Nobody is called then, a master may have been written to later than the rest, and those in
 //!   the queue look when the TTLs are over, and a quarter later for each dead one that is ahead of them.
+//!
+//! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives back.
 //!
 //! An acquire of a client that was killed, or that stood still in the calm, does not count.
 
@@ -22,8 +24,8 @@ use crate::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
 /// The property's name.
 pub const NAME: &str = "hand_off";
 
-/// How long a lock may be free though it is wanted: two time-outs of 250 ms, for a master that has stopped answering and
-/// for the round of whoever is called. Polling, at 100 ms, is quicker; it is a call that got lost that takes longer.
+/// How long a lock may be free though it is wanted: two time-outs of 250 ms, for a master that has stopped answering
+/// and for the round of whoever is called. Polling, at 100 ms, is quicker; only a call that got lost takes longer.
 pub const HAND_OFF: Time = Time::from_millis(500);
 
 /// Finds every time for which a lock was free too long.

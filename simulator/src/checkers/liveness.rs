@@ -132,7 +132,7 @@ mod tests {
     fn only_waiters_in_the_calm_count() {
         assert_eq!(found(attempt(999, None, Pending), &[]), []);
         assert_eq!(found(attempt(1_000, None, Pending), &[]).len(), 1);
-        assert_eq!(found(patient_for(0, attempt(2_000, Some(2_001), Failed)), &[]), []);
+        assert_eq!(found(patient_for(0, attempt(2_000, None, Pending)), &[]), []);
         assert_eq!(found(patient_for(1, attempt(2_000, None, Pending)), &[]).len(), 1);
         let attempts = vec![attempt(2_000, None, Pending)];
         assert_eq!(check(&History { attempts, calm: None, ..history([]) }), []);

@@ -1,10 +1,10 @@
 //! A lease that ends without having been given back was told to be lost by then, so that what it protects could stop.
 //!
 //! For every guard whose deadline came within the run: it was given back before its deadline, or told to be lost at its
-//! deadline at the latest. A client that stood still could not tell: where a pause reaches into the deadline, or ends so
-//! shortly before it that there was no time to act, it must tell (or give back) by the end of the pause and [`SLACK`].
-//! One that stands still again before that is over has until the end of that pause, and so on. A client that was killed
-//! tells nobody any more.
+//! deadline at the latest. A client that stood still could not tell: where a pause reaches into the deadline, or ends
+//! less than [`SLACK`] before it, it must tell (or give back) by the end of the pause and [`SLACK`]. One that stands
+//! still again before that is over has until the end of that pause, and so on. A client that was killed tells nobody
+//! any more.
 //!
 //! A guard that was handed out after its deadline is not looked at: that is [`born_valid`](super::born_valid)'s.
 
@@ -111,6 +111,11 @@ mod tests {
         let late = || lost("a", 0, 5_000, 5_001);
         assert_eq!(found(late(), &[pause(4_000, 4_995)]).len(), 1, "over in time");
         assert_eq!(found(late(), &[pause(4_000, 4_996)]), [], "over hardly in time");
+        assert_eq!(
+            found(lost("a", 0, 5_000, 5_000), &[pause(1_000, 2_000)]),
+            [],
+            "and does not shorten the time"
+        );
         assert_eq!(found(late(), &[pause(5_001, 6_000)]).len(), 1, "after the deadline");
         assert_eq!(found(late(), &[Pause { client: 1, ..pause(4_000, 6_000) }]).len(), 1, "another client's");
     }

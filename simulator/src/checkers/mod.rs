@@ -11,7 +11,8 @@
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //!
-//! The first four, and the last, must hold whatever happens, as long as clocks run at nearly the same rate.
+//! The first four must hold whatever happens, as long as clocks run at nearly the same rate; the last even where they
+//! do not.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! No key outlives its TTL: what a client that died has left is gone by itself.
 //!
 //! A key that is found must have been written no longer ago than its TTL, a hundredth of it for a master's slow clock,
-//! and 2 ms because Redis counts in whole milliseconds and expires a key up to one late. A key without a TTL is one that
-//! nobody ever removes, and a violation wherever it is found.
+//! and 2 ms because Redis counts in whole milliseconds and expires a key up to one late. A key without a TTL is one
+//! that nobody ever removes, and a violation wherever it is found.
 //!
 //! Each key is told once, when it is first found so.
 

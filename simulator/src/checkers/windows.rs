@@ -74,6 +74,7 @@ mod tests {
         assert_eq!(count([hold("a", 0, 100), hold("b", 100, 200)]), 0, "at the deadline");
         assert_eq!(count([given_back("a", 0, 100, 50), hold("b", 50, 200)]), 0, "given back");
         assert_eq!(count([lost("a", 0, 100, 50), hold("b", 50, 200)]), 0, "told lost");
+        assert_eq!(count([hold("b", 100, 200), hold("a", 0, 100)]), 0, "in any order");
     }
 
     #[test]
@@ -124,6 +125,14 @@ mod tests {
             "b re-enters in its own"
         );
         assert_eq!(count([hold("a", 0, 900), hold("b", 10, 50), hold("c", 20, 500), hold("a", 400, 950)]), 3);
+    }
+
+    #[test]
+    fn a_rival_is_remembered_whatever_the_furthest_owner_enters() {
+        let two = || [hold("b", 0, 500), hold("a", 10, 900)];
+        for again in [hold("a", 400, 950), hold("a", 400, 600)] {
+            assert_eq!(count(two().into_iter().chain([again, hold("a", 450, 990)])), 3);
+        }
     }
 
     #[test]
