@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::{Error, Guard, Invalid, Lock, Loss, Moment, Redlock};
-use quorate_testkit::{Masters, RedisServer};
+use quorate_testkit::{DelayProxy, Masters, RedisServer};
 
 use crate::clock::Jumping;
 use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
@@ -153,6 +153,31 @@ async fn leases_that_are_due_together_are_renewed_in_few_calls() {
             assert!(calls <= 4, "{calls} calls for {LEASES} renewals");
         }
     }
+}
+
+/// Renewals take a round trip each, and come due one by one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_leases_are_kept_though_the_masters_are_far_away() {
+    const LEASES: usize = 600;
+    let masters = Masters::start(3);
+    let mut far = Vec::new();
+    for server in masters.iter() {
+        far.push(DelayProxy::start(server.address(), ms(75)).await);
+    }
+    let urls = far.iter().map(DelayProxy::url);
+    let redlock = Redlock::builder().masters(urls).ttl(SHORT * 2).timeout(SHORT).build().unwrap();
+    answering(&redlock, 3).await;
+    let acquiring = (0..LEASES).map(|i| {
+        let lock = redlock.lock(format!("l{i}"));
+        async move {
+            tokio::time::sleep(SHORT * i as u32 / LEASES as u32).await; // not all at once
+            lock.acquire().await.unwrap()
+        }
+    });
+    let guards = futures::future::join_all(acquiring).await;
+    tokio::time::sleep(SHORT * 4).await;
+    let lost = guards.iter().filter(|guard| guard.lost_token().is_cancelled()).count();
+    assert_eq!(lost, 0, "of {LEASES} leases");
 }
 
 /// The one is heard out for as long as a master is silent; the other was renewed long before.
