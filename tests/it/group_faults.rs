@@ -166,13 +166,15 @@ async fn a_release_that_masters_do_not_answer_returns_in_time_and_has_them_probe
     let begun = Instant::now();
     for released in join_all(guards.into_iter().map(Guard::release)).await {
         let error = released.unwrap_err();
-        assert!(error.votes().iter().filter(timed_out).count() == 2, "{error}");
+        assert!(error.votes()[..2].iter().filter(timed_out).count() == 2, "{error}");
     }
-    assert!(begun.elapsed() < timeout * 3, "{:?}", begun.elapsed());
-    tokio::time::sleep(timeout * 2).await; // the probe has as much time as a call
-    let seen = redlock.lock("l").inspect().await.unwrap();
+    assert!(begun.elapsed() < timeout * 10, "{:?}", begun.elapsed());
+    // The probe has as much time as a call. Then nobody waits for them.
     let out_of_reach = |vote: &Vote| matches!(vote.outcome, Outcome::Unreachable(_));
-    assert!(seen.votes()[..2].iter().all(out_of_reach), "{:?}", seen.votes());
+    until("two masters to be known as silent", async || {
+        redlock.lock("l").inspect().await.unwrap().votes()[..2].iter().all(out_of_reach)
+    })
+    .await;
     (0..2).for_each(|i| masters[i].thaw());
     eventually(SOON, || masters.empty()).await;
 }

@@ -23,16 +23,24 @@ async fn a_client_listens_once_on_every_master_for_as_long_as_any_of_it_waits() 
     }
     assert_eq!(listeners(&masters), 0, "nobody has waited");
     let mut waiters = Vec::new();
+    let in_line = |name: &str| {
+        let places =
+            |server: &RedisServer| server.command(&["ZCARD", &format!("quorate:waiting:{{{name}}}")]);
+        masters.iter().map(places).all(|places: i64| places == 1)
+    };
     for name in ["l", "m", "n", "l", "m", "n"] {
         waiters.push(waiter(redlock.lock(name)).await);
+        until("the first to stand in line", async || in_line(name)).await;
     }
-    standing(masters.iter(), 1).await;
     until("every master to be listened to", async || listeners(&masters) == 3).await;
     drop(held);
+    let mut last = std::time::Instant::now();
     for waiter in waiters {
+        last = std::time::Instant::now();
         handed(waiter).await.release().await.unwrap();
     }
-    assert_eq!(listeners(&masters), 3, "it listens on for a moment");
+    let listening = listeners(&masters);
+    assert!(listening == 3 || last.elapsed() > ms(1_500), "it listens on for a moment");
     until("nobody to listen", async || listeners(&masters) == 0).await;
     eventually(SOON, || masters.empty()).await;
 }

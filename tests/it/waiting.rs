@@ -41,6 +41,21 @@ pub(crate) async fn waiter(lock: Lock) -> JoinHandle<Result<Guard, Error>> {
     tokio::spawn(acquire)
 }
 
+/// Begins so many acquires of the lock `l`, which is held: they are in line, in this order.
+pub(crate) async fn line_of(
+    masters: &Masters,
+    redlock: &Redlock,
+    count: usize,
+) -> Vec<JoinHandle<Result<Guard, Error>>> {
+    let mut line = Vec::new();
+    for _ in 0..count {
+        line.push(waiter(redlock.lock("l")).await);
+        // From the first on there is a line, which the others join when they are first polled.
+        standing(masters.iter(), 1).await;
+    }
+    line
+}
+
 /// Takes the lock, on every master.
 pub(crate) async fn hold(masters: &Masters, redlock: &Redlock) -> Guard {
     let held = redlock.lock("l").acquire().await.unwrap();
@@ -54,8 +69,8 @@ async fn waiters_of_one_client_are_served_in_the_order_in_which_they_came() {
     let redlock = patient(&masters);
     let held = hold(&masters, &redlock).await;
     let (turn, mut turns) = tokio::sync::mpsc::unbounded_channel();
-    for i in 0..20 {
-        let (waiting, turn) = (waiter(redlock.lock("l")).await, turn.clone());
+    for (i, waiting) in line_of(&masters, &redlock, 20).await.into_iter().enumerate() {
+        let turn = turn.clone();
         tokio::spawn(async move {
             let guard = waiting.await.unwrap().unwrap();
             turn.send(i).unwrap();
@@ -73,11 +88,7 @@ async fn of_many_waiters_of_one_client_only_the_first_asks_the_masters_and_it_as
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let held = hold(&masters, &redlock).await;
-    let mut waiters = Vec::new();
-    for _ in 0..50 {
-        waiters.push(waiter(redlock.lock("l")).await);
-    }
-    standing(masters.iter(), 1).await;
+    let waiters = line_of(&masters, &redlock, 50).await;
     let calls = || -> u32 { masters.iter().map(|server| crate::faults::calls(server, "evalsha")).sum() };
     let before = calls();
     tokio::time::sleep(ms(300)).await; // time to ask again, if anybody did
@@ -198,11 +209,7 @@ async fn whoever_re_enters_does_not_line_up_behind_those_who_wait() {
     let redlock = patient(&masters);
     let lock = redlock.lock("l").owned_by(&redlock.owner());
     let outer = lock.acquire().await.unwrap();
-    let mut waiters = Vec::new();
-    for _ in 0..3 {
-        waiters.push(waiter(redlock.lock("l")).await);
-    }
-    standing(masters.iter(), 1).await;
+    let waiters = line_of(&masters, &redlock, 3).await;
     let inner = tokio::time::timeout(PATIENT, lock.acquire()).await.unwrap().unwrap();
     outer.release().await.unwrap();
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
@@ -230,11 +237,7 @@ async fn a_shutdown_ends_those_who_wait_and_leaves_nothing_of_them() {
     let masters = Masters::start(3);
     let (redlock, holder) = (patient(&masters), patient(&masters));
     let held = hold(&masters, &holder).await;
-    let mut waiters = Vec::new();
-    for _ in 0..3 {
-        waiters.push(waiter(redlock.lock("l")).await);
-    }
-    standing(masters.iter(), 1).await;
+    let waiters = line_of(&masters, &redlock, 3).await;
     redlock.shutdown(SOON).await.unwrap();
     assert_eq!(masters.keys().len(), 3, "{:?}", masters.keys());
     for waiter in waiters {
