@@ -1,5 +1,6 @@
 //! Builds a client: settings, which are values with limits, and components, which are the seams.
 
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::host::Host;
 use crate::lock::SCRIPTS;
 use crate::master::{Address, Dialler, Master, Parts, RedisMaster, Roster};
 use crate::random::{Random, SystemRandom};
+use crate::source::{Origin, Source};
 
 /// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before anything is sent.
 ///
@@ -32,8 +34,7 @@ use crate::random::{Random, SystemRandom};
 #[derive(Debug)]
 #[must_use = "a builder does nothing before `build`"]
 pub struct Builder {
-    urls: Vec<Secret>,
-    custom: Vec<Arc<dyn Master>>,
+    sources: Vec<Source>,
     settings: Settings,
     #[cfg(feature = "tls")]
     roots: Vec<Vec<u8>>,
@@ -42,20 +43,10 @@ pub struct Builder {
     executor: Option<Executor>,
 }
 
-/// A URL that may hold a password.
-struct Secret(String);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
-}
-
 impl Builder {
     pub(crate) fn new() -> Self {
         Self {
-            urls: Vec::new(),
-            custom: Vec::new(),
+            sources: Vec::new(),
             settings: Settings::default(),
             #[cfg(feature = "tls")]
             roots: Vec::new(),
@@ -70,18 +61,21 @@ impl Builder {
     ///
     /// A client has 1 to [`MAX_MASTERS`] masters, and every client of the same locks must have the same ones. They
     /// must be independent servers: not replicas of each other, and none listed twice.
-    pub fn master(mut self, url: impl Into<String>) -> Self {
-        self.urls.push(Secret(url.into()));
+    ///
+    /// For tests it can be a master of [another kind](crate::seam::Master), such as the test kit's, which live in the
+    /// process.
+    pub fn master(mut self, master: impl Into<Source>) -> Self {
+        self.sources.push(master.into());
         self
     }
 
-    /// Adds masters by their URLs; see [`master`](Builder::master).
-    pub fn masters<I>(mut self, urls: I) -> Self
+    /// Adds masters; see [`master`](Builder::master).
+    pub fn masters<I>(mut self, masters: I) -> Self
     where
         I: IntoIterator,
-        I::Item: Into<String>,
+        I::Item: Into<Source>,
     {
-        self.urls.extend(urls.into_iter().map(|url| Secret(url.into())));
+        self.sources.extend(masters.into_iter().map(Into::into));
         self
     }
 
@@ -132,12 +126,6 @@ impl Builder {
         self
     }
 
-    /// Adds a master of another kind; for simulations.
-    pub fn custom_master(mut self, master: Arc<dyn Master>) -> Self {
-        self.custom.push(master);
-        self
-    }
-
     /// Measures leases with `clock`; for simulations.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -172,7 +160,7 @@ impl Builder {
     /// that cannot be used; [`Error::Start`] when the system gives no thread.
     pub fn build(self) -> Result<Redlock, Error> {
         self.settings.check()?;
-        let addresses = self.addresses()?;
+        let origins = origins(self.sources)?;
         #[cfg(feature = "tls")]
         let dialler = Dialler::new(&self.roots)?;
         #[cfg(not(feature = "tls"))]
@@ -182,8 +170,11 @@ impl Builder {
             None => Host::start().map_err(|error| Error::Start(Arc::new(error)))?,
         };
         let roster = Arc::new(Roster::default());
-        let mut masters = self.custom;
-        for address in addresses {
+        let master = |origin| -> Arc<dyn Master> {
+            let address = match origin {
+                Checked::Address(address) => address,
+                Checked::Custom(master) => return master,
+            };
             let parts = Parts {
                 address,
                 dialler: dialler.clone(),
@@ -193,29 +184,47 @@ impl Builder {
                 random: self.random.clone(),
                 patience: self.settings.timeout(),
             };
-            masters.push(Arc::new(RedisMaster::new(parts, host.executor(), host.stop().clone())));
-        }
+            Arc::new(RedisMaster::new(parts, host.executor(), host.stop().clone()))
+        };
+        let masters = origins.into_iter().map(master).collect();
         let executor = host.executor().clone();
         let engine = Coordinator::new(masters, self.clock, self.random, self.settings, executor);
         Ok(Redlock::new(engine, host))
     }
+}
 
-    fn addresses(&self) -> Result<Vec<Address>, Invalid> {
-        match self.urls.len() + self.custom.len() {
-            0 => return Err(Invalid::NoMasters { limit: MAX_MASTERS }),
-            count if count > MAX_MASTERS => {
-                return Err(Invalid::TooManyMasters { count, limit: MAX_MASTERS });
-            }
-            _ => {}
-        }
-        let mut addresses: Vec<Address> = Vec::new();
-        for Secret(url) in &self.urls {
-            let address = Address::parse(url)?;
-            if addresses.iter().any(|known| known.same_server(&address)) {
-                return Err(Invalid::DuplicateMaster { master: address.endpoint().to_string() });
-            }
-            addresses.push(address);
-        }
-        Ok(addresses)
+/// Where a master is, or itself.
+enum Checked {
+    Address(Address),
+    Custom(Arc<dyn Master>),
+}
+
+fn origins(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
+    match sources.len() {
+        0 => return Err(Invalid::NoMasters { limit: MAX_MASTERS }),
+        count if count > MAX_MASTERS => return Err(Invalid::TooManyMasters { count, limit: MAX_MASTERS }),
+        _ => {}
     }
+    let mut origins: Vec<Checked> = Vec::new();
+    for Source(origin) in sources {
+        let url = match origin {
+            Origin::Url(url) => url,
+            Origin::Custom(master) => {
+                let is_same = |known: &Checked| matches!(known, Checked::Custom(known) if ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&master)));
+                if origins.iter().any(is_same) {
+                    return Err(Invalid::DuplicateMaster { master: master.name().to_string() });
+                }
+                origins.push(Checked::Custom(master));
+                continue;
+            }
+        };
+        let address = Address::parse(&url)?;
+        let is_same =
+            |known: &Checked| matches!(known, Checked::Address(known) if known.same_server(&address));
+        if origins.iter().any(is_same) {
+            return Err(Invalid::DuplicateMaster { master: address.endpoint().to_string() });
+        }
+        origins.push(Checked::Address(address));
+    }
+    Ok(origins)
 }

@@ -50,6 +50,7 @@ mod master;
 mod owner;
 mod random;
 mod renewal;
+mod source;
 mod token;
 mod vote;
 mod wake;
@@ -68,7 +69,8 @@ pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, Ear, Failure, Heard, Hears, Master, Overdue, Reply, Script, Terms, Value, Words,
+        Call, Ear, Failure, Heard, Hears, Master, Overdue, Reply, Script, Terms, Value, Words, connect,
     };
     pub use crate::random::{Random, SystemRandom};
+    pub use crate::source::Source;
 }

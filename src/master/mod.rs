@@ -24,6 +24,7 @@ pub(crate) use address::Address;
 pub use call::{Call, Hears, Overdue, Reply, Terms, Words};
 pub(crate) use dial::Dialler;
 pub(crate) use link::Parts;
+pub use redis::connect;
 pub(crate) use redis::{RedisMaster, Roster};
 pub use script::Script;
 pub use value::Value;
@@ -86,7 +87,7 @@ pub enum Failure {
 impl Failure {
     /// What a server's error reply means. Its first word is its code, but for scripts, where Redis 7 puts its own
     /// words before an ACL's.
-    pub(crate) fn from_error_reply(reply: &str) -> Self {
+    pub fn from_error_reply(reply: &str) -> Self {
         let reason = match reply.split(' ').next().unwrap_or("") {
             "READONLY" => Refusal::ReadOnly,
             "LOADING" => Refusal::Loading,

@@ -2,14 +2,19 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::link::{Link, Parts};
-use super::{Call, Ear, Master, Reply, listen};
+use super::{Address, Call, Dialler, Ear, Master, Reply, Script, listen};
+use crate::clock::BootClock;
+use crate::error::Invalid;
 use crate::executor::Executor;
+use crate::random::SystemRandom;
 
 pub(crate) use super::session::Roster;
 
@@ -32,6 +37,34 @@ impl RedisMaster {
         });
         Self { name, parts, link }
     }
+}
+
+/// A server as a master by itself, which no client has: to hold masters of another kind to the same tests. It is kept on
+/// `runtime` until that ends, loads `scripts`, and counts as silent when it does not answer within `patience`.
+///
+/// # Errors
+///
+/// For a URL that cannot be used; see [`Builder::master`](crate::Builder::master).
+pub fn connect(
+    url: &str,
+    scripts: &'static [&'static Script],
+    patience: Duration,
+    runtime: &Handle,
+) -> Result<Arc<dyn Master>, Invalid> {
+    let parts = Parts {
+        address: Address::parse(url)?,
+        #[cfg(feature = "tls")]
+        dialler: Dialler::new(&[])?,
+        #[cfg(not(feature = "tls"))]
+        dialler: Dialler::new()?,
+        scripts,
+        roster: Arc::default(),
+        clock: Arc::new(BootClock),
+        random: Arc::new(SystemRandom),
+        patience,
+    };
+    let executor = Executor::Runtime(runtime.clone());
+    Ok(Arc::new(RedisMaster::new(parts, &executor, CancellationToken::new())))
 }
 
 impl fmt::Debug for RedisMaster {

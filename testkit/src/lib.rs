@@ -1,17 +1,39 @@
-//! Real Redis servers to test locks against, and the faults to put them through.
+//! Redis servers to test locks against, real and embedded ones, and the faults to put them through.
 //!
-//! It needs `redis-server` on the path, and Linux: it looks at `/proc` to know that a process has stopped. Nothing it
+//! Real ones need `redis-server` on the path, and Linux: it looks at `/proc` to know that a process has stopped. Nothing it
 //! starts outlives the process that started it, however that ends.
 //!
 //! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart empty. [`Masters`] is several.
 //! - [`CutProxy`] stands between a client and a server and cuts connections at chosen moments.
 //! - [`DelayProxy`] stands there as well and delays every byte, as a slow network does.
 //! - [`cancel_at_every_poll`] drops an operation after 0, 1, 2, … polls.
+//! - [`EmbeddedMasters`] is masters within the process, for tests that need no server: they run the same Lua. Each has an
+//!   [`EmbeddedServer`], whose keys, clock and restarts a test decides. (Feature `embedded`, on by default.)
 //! - [`eventually`] waits for a condition, with a bound.
+//!
+//! # Where entropy comes from
+//!
+//! A test with embedded masters is the same every time if nothing else decides:
+//!
+//! | source | how to decide it |
+//! |---|---|
+//! | time | `Builder::clock` and `EmbeddedMasters::with_clock`; tokio's paused clock for what waits, with all of these |
+//! | randomness | `Builder::random`: identities and jitter |
+//! | scheduling | `Builder::runtime` with a current-thread runtime, or `Builder::executor` |
+//! | hash order | nothing that is seen goes by it |
+//!
+//! Do not pause tokio's time without the others: the engine has a thread of its own, where time goes on, and a paused test runs
+//! ahead of it. Short TTLs (500 ms, say) are the simpler way.
+//!
+//! Lints ban new ones in the library: `clippy.toml` lists the functions, `iter_over_hash_type` keeps hash order out, and
+//! `tests/it/house.rs` looks for `select!` that draws lots and for threads. The simulator rests on that: see
+//! docs/SIMULATION.md.
 
 mod cancel;
 mod cut;
 mod delay;
+#[cfg(feature = "embedded")]
+mod embedded;
 mod masters;
 mod server;
 #[cfg(test)]
@@ -20,14 +42,29 @@ mod tests;
 pub use cancel::cancel_at_every_poll;
 pub use cut::{Cut, CutProxy};
 pub use delay::DelayProxy;
+#[cfg(feature = "embedded")]
+pub use embedded::{
+    EmbeddedMaster, EmbeddedMasters, EmbeddedServer, Resp, Restart, Snapshot, Store, Subscription, WallClock,
+};
 pub use masters::Masters;
 pub use server::{RedisServer, StartError};
 
 use std::fmt::Debug;
+#[cfg(feature = "embedded")]
 use std::future::Future;
 use std::time::Duration;
 
 /// Waits until `condition` answers `Ok`, and panics with its last `Err` when that does not happen within `bound`.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// use quorate_testkit::{EmbeddedMasters, eventually};
+///
+/// let masters = EmbeddedMasters::new(3);
+/// eventually(std::time::Duration::from_secs(1), || masters.empty()).await;
+/// # });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Panics
 ///
@@ -47,20 +84,21 @@ pub async fn eventually<T, E: Debug>(bound: Duration, mut condition: impl FnMut(
     }
 }
 
-/// Runs an example of the documentation against three servers of its own.
+/// Runs an example of the documentation on three embedded masters of its own.
 ///
 /// # Panics
 ///
 /// When the example fails.
-pub fn doc<F, E: Debug>(example: impl FnOnce(Vec<String>) -> F)
+#[cfg(feature = "embedded")]
+pub fn doc<F, E: Debug>(example: impl FnOnce(Vec<std::sync::Arc<dyn quorate::seam::Master>>) -> F)
 where
     F: Future<Output = Result<(), E>>,
 {
-    let masters = Masters::start(3);
+    let masters = EmbeddedMasters::new(3);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .expect("a runtime");
-    runtime.block_on(example(masters.urls())).expect("the example works");
+    runtime.block_on(example(masters.masters())).expect("the example works");
 }

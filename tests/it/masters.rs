@@ -9,7 +9,7 @@ use quorate_testkit::{Masters, RedisServer, eventually};
 use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient};
 
 fn only(url: impl Into<String>) -> Redlock {
-    Redlock::builder().master(url).ttl(TTL).timeout(PATIENT).build().unwrap()
+    Redlock::builder().master(url.into()).ttl(TTL).timeout(PATIENT).build().unwrap()
 }
 
 async fn works(redlock: &Redlock) {

@@ -1,0 +1,35 @@
+//! What a server replies.
+
+/// A reply, in the forms that Redis's protocol has (RESP2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resp {
+    /// Nothing.
+    Nil,
+    /// A number.
+    Int(i64),
+    /// A string.
+    Bulk(Vec<u8>),
+    /// A word that says how it went, as `OK` does.
+    Status(String),
+    /// The server's own words about why not.
+    Error(String),
+    /// An array.
+    List(Vec<Resp>),
+}
+
+impl Resp {
+    /// The reply of a command that has nothing else to say.
+    pub(super) fn ok() -> Self {
+        Self::Status("OK".to_owned())
+    }
+
+    /// A string, or nothing.
+    pub(super) fn text(bytes: Option<&Vec<u8>>) -> Self {
+        bytes.map_or(Self::Nil, |bytes| Self::Bulk(bytes.clone()))
+    }
+
+    /// How many.
+    pub(super) fn count(count: usize) -> Self {
+        Self::Int(i64::try_from(count).expect("there is no room for so many"))
+    }
+}

@@ -1,0 +1,186 @@
+//! A Redis server within the process.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use quorate::seam::{Ear, Failure, Script, Value, Words};
+
+use super::lua;
+use super::resp::Resp;
+use super::state::{Mail, State, Subscription, lock};
+use super::store::Keyspace;
+
+/// Tells a server's wall clock, in microseconds since 1970.
+pub type WallClock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// A server: its keys, its clock, and whoever listens to it. Clones are the same server.
+#[derive(Clone)]
+pub struct EmbeddedServer {
+    number: usize,
+    clock: WallClock,
+    state: Arc<Mutex<State>>,
+}
+
+/// All keys of a server at one moment, and until when they live.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot(Keyspace);
+
+/// What a server has when it is back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Restart {
+    /// Nothing: it persisted nothing.
+    Empty,
+    /// What it had.
+    Whole,
+    /// What it had when this was taken: it persists now and then, or it is a replica that lagged.
+    From(Snapshot),
+}
+
+impl EmbeddedServer {
+    /// An empty server, with the machine's wall clock. Its number is its name.
+    pub fn new(number: usize) -> Self {
+        Self::with_clock(number, Arc::new(system_time))
+    }
+
+    /// An empty server with a wall clock of its own, which may be wrong and may jump.
+    pub fn with_clock(number: usize, clock: WallClock) -> Self {
+        let state = Arc::new(Mutex::new(State::new(format!("{number:040x}"))));
+        Self { number, clock, state }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// What names the process; another one after every restart.
+    pub fn run_id(&self) -> String {
+        lock(&self.state).run_id.clone()
+    }
+
+    /// Carries out operations of one script in one call, as a connection does: the script gets the keys of all, and the
+    /// arguments of all, and replies with one item for each. An error of the call is that of each.
+    pub fn run(&self, script: &Script, calls: &[&Words]) -> Vec<Result<Value, Failure>> {
+        let keys = calls.iter().flat_map(|words| words.keys());
+        let args = calls.iter().flat_map(|words| words.args());
+        hand_out(self.evaluate(script, keys, args), calls.len())
+    }
+
+    /// Runs a script with these keys and arguments, and gives its reply as it is (`EVAL`).
+    pub fn eval(&self, script: &Script, keys: &[&str], args: &[&str]) -> Resp {
+        self.evaluate(script, keys.iter().copied(), args.iter().copied())
+    }
+
+    /// Carries out one command.
+    pub fn command(&self, words: &[&str]) -> Resp {
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        self.with(|state| state.store.execute((self.clock)(), &words))
+    }
+
+    /// All its keys.
+    pub fn keys(&self) -> Vec<String> {
+        let horizon = self.horizon();
+        let mut state = lock(&self.state);
+        state.store.keyspace.keys(horizon).map(|key| String::from_utf8_lossy(key).into_owned()).collect()
+    }
+
+    /// Deletes all keys (`FLUSHALL`).
+    pub fn wipe(&self) {
+        self.command(&["FLUSHALL"]);
+    }
+
+    /// Loses one key, as a server does that is short of memory. Whether it was there.
+    pub fn evict(&self, key: &str) -> bool {
+        self.command(&["DEL", key]) == Resp::Int(1)
+    }
+
+    /// All keys as they are now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(lock(&self.state).store.keyspace.clone())
+    }
+
+    /// Goes back to what it had, as a server does that persists now and then, or a replica that lagged and takes over.
+    /// Who listens goes on listening.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        lock(&self.state).store.keyspace = snapshot.0.clone();
+    }
+
+    /// Starts it again, under another run id. Whoever listened does no more, and is told.
+    pub fn restart(&self, run_id: impl Into<String>, with: Restart) {
+        let mut state = lock(&self.state);
+        state.run_id = run_id.into();
+        match with {
+            Restart::Empty => state.store.keyspace = Keyspace::default(),
+            Restart::Whole => {}
+            Restart::From(snapshot) => state.store.keyspace = snapshot.0,
+        }
+        let mail = state.hang_up();
+        drop(state);
+        mail.deliver();
+    }
+
+    /// Listens on a channel for as long as the subscription lives, or until the server restarts.
+    ///
+    /// `ear` is called on the thread that publishes, once its command is done; where several threads publish, messages may
+    /// overtake each other.
+    pub fn subscribe(&self, channel: &str, ear: Ear) -> Subscription {
+        lock(&self.state).subscribe(Arc::downgrade(&self.state), channel, ear)
+    }
+
+    /// The wall clock, in milliseconds.
+    fn horizon(&self) -> i64 {
+        i64::try_from((self.clock)() / 1000).expect("a clock does not show the end of time")
+    }
+
+    fn evaluate<'a>(
+        &self,
+        script: &Script,
+        keys: impl Iterator<Item = &'a str>,
+        args: impl Iterator<Item = &'a str>,
+    ) -> Resp {
+        self.with(|state| lua::run(script, keys, args, &mut state.store, &self.clock))
+    }
+
+    /// Does something to the server, and tells those who listen what was published, with the server's lock let go.
+    fn with(&self, change: impl FnOnce(&mut State) -> Resp) -> Resp {
+        let mut state = lock(&self.state);
+        let reply = change(&mut state);
+        let mail: Mail = state.mail();
+        drop(state);
+        mail.deliver();
+        reply
+    }
+}
+
+impl fmt::Debug for EmbeddedServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedServer").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// One answer for each operation of a call.
+fn hand_out(reply: Resp, operations: usize) -> Vec<Result<Value, Failure>> {
+    match reply {
+        Resp::Error(text) => vec![Err(Failure::from_error_reply(&text)); operations],
+        Resp::List(items) if items.len() == operations => {
+            items.into_iter().map(|item| Ok(value(item))).collect()
+        }
+        strange => vec![Ok(value(strange)); operations],
+    }
+}
+
+fn value(reply: Resp) -> Value {
+    match reply {
+        Resp::Nil => Value::Nil,
+        Resp::Int(number) => Value::Int(number),
+        Resp::Bulk(bytes) => Value::Text(String::from_utf8_lossy(&bytes).into()),
+        Resp::Status(text) | Resp::Error(text) => Value::Text(text.into()),
+        Resp::List(items) => Value::List(items.into_iter().map(value).collect()),
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a server outside of a simulation has the machine's own clock")]
+fn system_time() -> u64 {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("it is later than 1970");
+    u64::try_from(since.as_micros()).expect("a clock does not show the end of time")
+}

@@ -1,0 +1,122 @@
+//! What a server has: its keys, and who listens to it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+
+use futures::channel::oneshot;
+use quorate::seam::{Ear, Heard};
+
+use super::store::Store;
+
+/// A server's inside, behind its lock.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) store: Store,
+    pub(super) run_id: String,
+    ears: BTreeMap<Vec<u8>, Vec<Listener>>,
+    next: u64,
+}
+
+struct Listener {
+    number: u64,
+    ear: Ear,
+    /// Dropped when the server has lost the subscription.
+    _kept: oneshot::Sender<()>,
+}
+
+/// What is left to be told once the lock is let go: who hears may call the server again.
+#[must_use = "somebody waits to hear it"]
+pub(super) struct Mail(Vec<(Ear, Heard)>);
+
+impl Mail {
+    pub(super) fn deliver(self) {
+        self.0.into_iter().for_each(|(ear, heard)| ear(heard));
+    }
+}
+
+/// A place among those that listen to a channel; given up when it is dropped.
+#[must_use = "whoever drops it hears nothing"]
+pub struct Subscription {
+    state: Weak<Mutex<State>>,
+    channel: Vec<u8>,
+    number: u64,
+    lost: oneshot::Receiver<()>,
+}
+
+impl State {
+    /// An empty server, that nobody listens to.
+    pub(super) fn new(run_id: String) -> Self {
+        Self { run_id, ..Self::default() }
+    }
+
+    /// What was published and not handed out yet, to whoever listens now.
+    pub(super) fn mail(&mut self) -> Mail {
+        if self.store.published.is_empty() {
+            return Mail(Vec::new());
+        }
+        let published = std::mem::take(&mut self.store.published);
+        let letters = published.into_iter().flat_map(|(channel, message)| {
+            let heard = Heard::Message(String::from_utf8_lossy(&message).into());
+            let ears = self.ears.get(&channel).into_iter().flatten();
+            ears.map(move |listener| (listener.ear.clone(), heard.clone()))
+        });
+        Mail(letters.collect())
+    }
+
+    pub(super) fn subscribe(&mut self, state: Weak<Mutex<Self>>, channel: &str, ear: Ear) -> Subscription {
+        let (kept, lost) = oneshot::channel();
+        let (channel, number) = (channel.as_bytes().to_vec(), self.next);
+        self.next += 1;
+        self.ears.entry(channel.clone()).or_default().push(Listener { number, ear, _kept: kept });
+        *self.store.listeners.entry(channel.clone()).or_default() += 1;
+        Subscription { state, channel, number, lost }
+    }
+
+    fn unsubscribe(&mut self, channel: &[u8], number: u64) {
+        let Some(listeners) = self.ears.get_mut(channel) else { return };
+        listeners.retain(|listener| listener.number != number);
+        let left = listeners.len();
+        match left {
+            0 => {
+                self.ears.remove(channel);
+                self.store.listeners.remove(channel);
+            }
+            _ => drop(self.store.listeners.insert(channel.to_vec(), left)),
+        }
+    }
+
+    /// Loses all subscriptions, as a server that ends does, and what was not handed out.
+    pub(super) fn hang_up(&mut self) -> Mail {
+        self.store.listeners.clear();
+        self.store.published.clear();
+        let listeners = std::mem::take(&mut self.ears).into_values().flatten();
+        Mail(listeners.map(|listener| (listener.ear, Heard::Deaf)).collect())
+    }
+}
+
+impl Subscription {
+    /// Resolves when the server has lost it, as it does when it restarts.
+    pub async fn lost(&mut self) {
+        // Nothing is ever sent: it ends with its sender.
+        let _ = (&mut self.lost).await;
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.upgrade() {
+            lock(&state).unsubscribe(&self.channel, self.number);
+        }
+    }
+}
+
+impl std::fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let channel = String::from_utf8_lossy(&self.channel);
+        f.debug_struct("Subscription").field("channel", &channel).finish_non_exhaustive()
+    }
+}
+
+pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

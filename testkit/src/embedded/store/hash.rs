@@ -1,0 +1,114 @@
+//! Hashes. As in a small one of Redis, fields stay in the order in which they came.
+
+use super::keyspace::{Data, Entry};
+use super::text::{NOT_AN_INTEGER, WRONG_TYPE};
+use super::{Answer, Context, wrong_number};
+use crate::embedded::number;
+use crate::embedded::resp::Resp;
+
+/// Fields and their values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Hash(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Hash {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, field: &[u8]) -> Option<&Vec<u8>> {
+        self.0.iter().find(|(name, _)| name == field).map(|(_, value)| value)
+    }
+
+    /// Whether the field is new.
+    fn set(&mut self, field: &[u8], value: &[u8]) -> bool {
+        match self.0.iter_mut().find(|(name, _)| name == field) {
+            Some((_, old)) => {
+                old.clear();
+                old.extend_from_slice(value);
+                false
+            }
+            None => {
+                self.0.push((field.to_vec(), value.to_vec()));
+                true
+            }
+        }
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, field: &[u8]) -> bool {
+        let place = self.0.iter().position(|(name, _)| name == field);
+        place.map(|place| self.0.remove(place)).is_some()
+    }
+}
+
+/// The hash at a key, if there is one.
+fn at<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<Option<&'a mut Hash>, String> {
+    let horizon = context.horizon();
+    match context.store.keyspace.get(key, horizon).map(|entry| &mut entry.data) {
+        None => Ok(None),
+        Some(Data::Hash(hash)) => Ok(Some(hash)),
+        Some(_) => Err(WRONG_TYPE.to_owned()),
+    }
+}
+
+/// Changes the hash at a key, which is made if there is none.
+fn change<T>(
+    context: &mut Context<'_>,
+    key: &[u8],
+    change: impl FnOnce(&mut Hash) -> T,
+) -> Result<T, String> {
+    if let Some(hash) = at(context, key)? {
+        return Ok(change(hash));
+    }
+    let mut hash = Hash::default();
+    let changed = change(&mut hash);
+    context.store.keyspace.put(key, Entry::new(Data::Hash(hash)));
+    Ok(changed)
+}
+
+pub(super) fn hlen(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    Ok(Resp::count(at(context, words[1])?.map_or(0, |hash| hash.len())))
+}
+
+pub(super) fn hset(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    if words.len() % 2 == 1 {
+        return Err(wrong_number("hset"));
+    }
+    change(context, words[1], |hash| {
+        Resp::count(words[2..].chunks_exact(2).filter(|pair| hash.set(pair[0], pair[1])).count())
+    })
+}
+
+pub(super) fn hget(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    Ok(Resp::text(at(context, words[1])?.and_then(|hash| hash.get(words[2]))))
+}
+
+pub(super) fn hmget(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let hash = at(context, words[1])?;
+    let values = words[2..].iter().map(|field| Resp::text(hash.as_ref().and_then(|hash| hash.get(field))));
+    Ok(Resp::List(values.collect()))
+}
+
+pub(super) fn hgetall(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let Some(hash) = at(context, words[1])? else { return Ok(Resp::List(Vec::new())) };
+    let words = hash.0.iter().flat_map(|(field, value)| [field, value]);
+    Ok(Resp::List(words.map(|word| Resp::Bulk(word.clone())).collect()))
+}
+
+pub(super) fn hdel(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let Some(hash) = at(context, words[1])? else { return Ok(Resp::Int(0)) };
+    let removed = words[2..].iter().filter(|field| hash.remove(field)).count();
+    context.drop_if_empty(words[1]);
+    Ok(Resp::count(removed))
+}
+
+pub(super) fn hincrby(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let by = number::integer(words[3]).ok_or(NOT_AN_INTEGER)?;
+    let old = match at(context, words[1])?.and_then(|hash| hash.get(words[2])) {
+        Some(value) => number::integer(value).ok_or("ERR hash value is not an integer")?,
+        None => 0,
+    };
+    let new = old.checked_add(by).ok_or("ERR increment or decrement would overflow")?;
+    change(context, words[1], |hash| hash.set(words[2], new.to_string().as_bytes()))?;
+    Ok(Resp::Int(new))
+}

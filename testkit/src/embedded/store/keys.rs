@@ -1,0 +1,109 @@
+//! Commands about keys of any type, about the server, and PUBLISH.
+
+use super::keyspace::Data;
+use super::text::{NOT_AN_INTEGER, SYNTAX};
+use super::{Answer, Context};
+use crate::embedded::number;
+use crate::embedded::resp::Resp;
+
+impl Context<'_> {
+    /// Drops a key whose last item was taken: Redis has no empty hashes or sets.
+    pub(super) fn drop_if_empty(&mut self, key: &[u8]) {
+        let horizon = self.horizon();
+        if self.store.keyspace.get(key, horizon).is_some_and(|entry| entry.data.is_empty()) {
+            self.store.keyspace.remove(key);
+        }
+    }
+}
+
+pub(super) fn del(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let horizon = context.horizon();
+    let keyspace = &mut context.store.keyspace;
+    let gone = words[1..].iter().filter(|key| {
+        keyspace.get(key, horizon);
+        keyspace.remove(key).is_some()
+    });
+    Ok(Resp::count(gone.count()))
+}
+
+pub(super) fn exists(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let horizon = context.horizon();
+    let keyspace = &mut context.store.keyspace;
+    Ok(Resp::count(words[1..].iter().filter(|key| keyspace.get(key, horizon).is_some()).count()))
+}
+
+pub(super) fn kind(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let horizon = context.horizon();
+    let name = match context.store.keyspace.get(words[1], horizon).map(|entry| &entry.data) {
+        None => "none",
+        Some(Data::Text(_)) => "string",
+        Some(Data::Hash(_)) => "hash",
+        Some(Data::Zset(_)) => "zset",
+    };
+    Ok(Resp::Status(name.to_owned()))
+}
+
+/// Without the options of Redis 7.0 (NX, XX, GT, LT).
+pub(super) fn pexpire(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    if let Some(option) = words.get(3) {
+        return Err(format!("ERR Unsupported option {}", String::from_utf8_lossy(option)));
+    }
+    let life = number::integer(words[2]).ok_or(NOT_AN_INTEGER)?;
+    let now = context.millis();
+    let until = now.checked_add(life).ok_or("ERR invalid expire time in 'pexpire' command")?;
+    let horizon = context.horizon();
+    let Some(entry) = context.store.keyspace.get(words[1], horizon) else { return Ok(Resp::Int(0)) };
+    if until <= now {
+        context.store.keyspace.remove(words[1]);
+    } else {
+        entry.until = Some(until);
+    }
+    Ok(Resp::Int(1))
+}
+
+pub(super) fn pttl(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let (horizon, now) = (context.horizon(), context.millis());
+    Ok(Resp::Int(match context.store.keyspace.get(words[1], horizon).map(|entry| entry.until) {
+        None => -2,
+        Some(None) => -1,
+        Some(Some(until)) => (until - now).max(0),
+    }))
+}
+
+/// It goes on while a script runs, as in Redis 7.0.
+pub(super) fn time(context: &mut Context<'_>, _: &[&[u8]]) -> Answer {
+    let parts = [context.now / 1_000_000, context.now % 1_000_000];
+    Ok(Resp::List(parts.map(|part| Resp::Bulk(part.to_string().into_bytes())).into()))
+}
+
+/// All of them: no other pattern is known.
+pub(super) fn keys(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    if words[1] != b"*" {
+        return Err("ERR this server knows the pattern * only".to_owned());
+    }
+    let horizon = context.horizon();
+    Ok(Resp::List(context.store.keyspace.keys(horizon).map(|key| Resp::Bulk(key.clone())).collect()))
+}
+
+pub(super) fn dbsize(context: &mut Context<'_>, _: &[&[u8]]) -> Answer {
+    let horizon = context.horizon();
+    Ok(Resp::count(context.store.keyspace.keys(horizon).len()))
+}
+
+pub(super) fn flushall(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let known = |word: &[u8]| word.eq_ignore_ascii_case(b"ASYNC") || word.eq_ignore_ascii_case(b"SYNC");
+    if words.len() > 2 || !words[1..].iter().all(|word| known(word)) {
+        return Err(SYNTAX.to_owned());
+    }
+    context.store.keyspace.clear();
+    Ok(Resp::ok())
+}
+
+/// How many listen, and what they are to hear.
+pub(super) fn publish(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let heard = context.store.listeners.get(words[1]).copied().unwrap_or(0);
+    if heard > 0 {
+        context.store.published.push((words[1].to_vec(), words[2].to_vec()));
+    }
+    Ok(Resp::count(heard))
+}

@@ -1,0 +1,53 @@
+//! Listens to both servers of a pair, on the same channels.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use quorate::seam::Heard;
+use quorate_testkit::Subscription;
+
+use crate::pair::Pair;
+
+/// A channel and a message on it.
+type Message = (String, String);
+
+/// What was heard, and is not compared yet.
+pub(crate) struct Ears {
+    embedded: Arc<Mutex<Vec<Message>>>,
+    _subscriptions: Vec<Subscription>,
+    real: redis::Connection,
+}
+
+impl Ears {
+    pub(crate) fn subscribe(pair: &Pair, channels: &[&'static str]) -> Self {
+        let embedded: Arc<Mutex<Vec<Message>>> = Arc::default();
+        let subscriptions = channels.iter().map(|&channel| {
+            let heard = embedded.clone();
+            let ear = move |message| match message {
+                Heard::Message(text) => heard.lock().unwrap().push((channel.to_owned(), text.to_string())),
+                other => panic!("{other:?}"),
+            };
+            pair.embedded.subscribe(channel, Arc::new(ear))
+        });
+        let subscriptions = subscriptions.collect();
+        let mut real = redis::Client::open(pair.server.url()).unwrap().get_connection().unwrap();
+        real.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut subscribe = redis::cmd("SUBSCRIBE");
+        subscribe.arg(channels);
+        real.send_packed_command(&subscribe.get_packed_command()).unwrap();
+        channels.iter().for_each(|_| drop(real.recv_response().unwrap()));
+        Self { embedded, _subscriptions: subscriptions, real }
+    }
+
+    /// Panics where the real server did not say what the embedded one said, in the same order. Returns how many messages
+    /// there were.
+    pub(crate) fn compare(&mut self) -> u64 {
+        let heard = std::mem::take(&mut *self.embedded.lock().unwrap());
+        for message in &heard {
+            let push = self.real.recv_response().unwrap();
+            let (_, channel, text): (String, String, String) = redis::from_redis_value(push).unwrap();
+            assert_eq!(*message, (channel, text), "embedded, real");
+        }
+        heard.len().try_into().unwrap()
+    }
+}

@@ -1,0 +1,128 @@
+//! A real server and an embedded one that are asked the same.
+
+use quorate::seam::Script;
+use quorate_testkit::{EmbeddedServer, RedisServer, Resp};
+use redis::ConnectionLike;
+
+use crate::operations::Request;
+
+/// How far two times that the servers tell may lie apart (ms): one was asked after the other, on a busy machine.
+const APART: i64 = 5_000;
+
+/// Both servers.
+pub(crate) struct Pair {
+    pub(crate) embedded: EmbeddedServer,
+    real: redis::Connection,
+    pub(crate) server: RedisServer,
+}
+
+impl Pair {
+    pub(crate) fn start() -> Self {
+        let server = RedisServer::start();
+        let real = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+        Self { embedded: EmbeddedServer::new(0), real, server }
+    }
+
+    /// What both answer to these, the embedded one first.
+    pub(crate) fn ask(&mut self, script: &Script, requests: &[Request]) -> Vec<(Resp, Resp)> {
+        let embedded = requests.iter().map(|request| match request {
+            Request::Script(keys, args) => self.embedded.eval(script, &strs(keys), &strs(args)),
+            Request::Command(words) => self.embedded.command(&strs(words)),
+        });
+        let embedded: Vec<Resp> = embedded.collect();
+        let mut pipeline = redis::pipe();
+        for request in requests {
+            match request {
+                Request::Script(keys, args) => {
+                    pipeline.cmd("EVAL").arg(script.source()).arg(keys.len()).arg(keys).arg(args)
+                }
+                Request::Command(words) => pipeline.cmd(&words[0]).arg(&words[1..]),
+            };
+        }
+        embedded.into_iter().zip(self.ask_real(&pipeline)).collect()
+    }
+
+    fn ask_real(&mut self, pipeline: &redis::Pipeline) -> Vec<Resp> {
+        let packed = pipeline.get_packed_pipeline();
+        let replies = self.real.req_packed_commands(&packed, 0, pipeline.cmd_iter().count());
+        replies.unwrap().into_iter().map(resp).collect()
+    }
+
+    /// Panics where the two do not have the same keys, with the same contents and until the same time.
+    pub(crate) fn compare_keys(&mut self, script: &Script) {
+        let mut keys = self.embedded.keys();
+        let list = self.ask(script, &[command(&["KEYS", "*"])]).remove(0);
+        let Resp::List(real) = list.1 else { panic!("{list:?}") };
+        let mut real: Vec<String> = real.into_iter().map(text).collect();
+        keys.sort();
+        real.sort();
+        assert_eq!(keys, real, "keys: embedded, real");
+        for key in &keys {
+            for looks in [vec!["TYPE", key], vec!["PTTL", key], self.contents(key)] {
+                let (embedded, real) = self.ask(script, &[command(&looks)]).remove(0);
+                assert!(same(&embedded, &real), "{looks:?}\nembedded {embedded:?}\nreal     {real:?}");
+            }
+        }
+    }
+
+    /// The command that shows all of a key.
+    fn contents<'a>(&self, key: &'a str) -> Vec<&'a str> {
+        match self.embedded.command(&["TYPE", key]) {
+            Resp::Status(kind) if kind == "hash" => vec!["HGETALL", key],
+            Resp::Status(kind) if kind == "zset" => vec!["ZRANGE", key, "0", "-1", "WITHSCORES"],
+            _ => vec!["GET", key],
+        }
+    }
+}
+
+pub(crate) fn command(words: &[&str]) -> Request {
+    Request::Command(words.iter().map(|&word| word.to_owned()).collect())
+}
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn text(reply: Resp) -> String {
+    match reply {
+        Resp::Bulk(bytes) => String::from_utf8(bytes).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether two replies say the same. A number from a thousand up is a time to live, and one of 15 digits and more a moment.
+pub(crate) fn same(one: &Resp, other: &Resp) -> bool {
+    match (one, other) {
+        (Resp::List(one), Resp::List(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (&Resp::Int(one), &Resp::Int(other)) => {
+            one == other || (one.min(other) >= 1000 && one.abs_diff(other) < APART.unsigned_abs())
+        }
+        (Resp::Bulk(one), Resp::Bulk(other)) => one == other || is_same_moment(one, other),
+        _ => one == other,
+    }
+}
+
+fn is_same_moment(one: &[u8], other: &[u8]) -> bool {
+    let moment = |text: &[u8]| {
+        std::str::from_utf8(text).ok()?.parse().ok().filter(|&at: &i64| at > 100_000_000_000_000)
+    };
+    matches!((moment(one), moment(other)), (Some(one), Some(other)) if (one - other).abs() < APART * 1000)
+}
+
+fn resp(value: redis::Value) -> Resp {
+    match value {
+        redis::Value::Nil => Resp::Nil,
+        redis::Value::Int(number) => Resp::Int(number),
+        redis::Value::BulkString(bytes) => Resp::Bulk(bytes),
+        redis::Value::Okay => Resp::Status("OK".to_owned()),
+        redis::Value::SimpleString(text) => Resp::Status(text),
+        redis::Value::Array(items) => Resp::List(items.into_iter().map(resp).collect()),
+        redis::Value::ServerError(error) => match error.details() {
+            Some(details) => Resp::Error(format!("{} {details}", error.code())),
+            None => Resp::Error(error.code().to_owned()),
+        },
+        other => panic!("{other:?}"),
+    }
+}
