@@ -18,8 +18,12 @@ pub struct History {
     pub attempts: Vec<Attempt>,
     /// When clients stood still.
     pub pauses: Vec<Pause>,
+    /// Clients that were not done with what they did, long after they should have been.
+    pub stuck: Vec<Stuck>,
     /// What lay on the masters whenever somebody looked.
     pub keys: Vec<Key>,
+    /// What stood in the masters' queues when nobody waited any more.
+    pub places: Vec<Place>,
     /// Since when nothing has disturbed the run any more; never, if something still does at its end.
     pub calm: Option<Time>,
     /// When the run ended.
@@ -111,6 +115,15 @@ pub struct Pause {
     pub to: Time,
 }
 
+/// A client waited for something that did not come, though nothing holds it up for so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Which one.
+    pub client: ClientNumber,
+    /// When that was noticed.
+    pub at: Time,
+}
+
 /// A lock's key that was found on a master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -129,6 +142,23 @@ pub struct Key {
     /// The longest TTL that was asked for since the key came to be; `None` for a key that never expires.
     pub ttl: Option<Duration>,
     /// Whether what last wrote it was executed late: after its sender had lost the connection, or twice.
+    pub late: bool,
+    /// When it was found.
+    pub found: Time,
+}
+
+/// A place in a lock's queue on a master, where nobody waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which master.
+    pub master: usize,
+    /// The lock's name.
+    pub lock: String,
+    /// The ticket that stands there.
+    pub ticket: String,
+    /// Whose it is.
+    pub client: ClientNumber,
+    /// Whether it was ever asked for, or given up, by a call that was executed late.
     pub late: bool,
     /// When it was found.
     pub found: Time,

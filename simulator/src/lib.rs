@@ -1,4 +1,29 @@
-//! Deterministic simulation of Quorate.
+//! Deterministic simulation of Quorate: the real engine and the real Lua scripts, on simulated masters, clients, clocks and
+//! networks. One seed decides everything that happens.
 
+mod actor;
 pub mod checkers;
+mod clocks;
+mod dice;
+mod faults;
+mod hearing;
 pub mod history;
+mod link;
+mod lone;
+mod pipe;
+mod plan;
+mod process;
+mod recorder;
+mod run;
+mod server;
+mod shrink;
+mod stage;
+mod trace;
+mod world;
+
+pub use faults::Kind;
+pub use lone::Lone;
+pub use plan::{CLIENTS, MASTERS, OPERATIONS, Plan, Profile};
+pub use run::{Run, run};
+pub use shrink::{Shrunk, shrink};
+pub use world::{PANIC, words_of};

@@ -92,14 +92,18 @@ fn pure_rules_are_pure() {
     }
 }
 
-/// What the simulator runs must not draw lots: `select!` does unless it is told not to, and maps that hash have an order of
-/// their own, which a lint keeps from being seen.
+/// What the simulator runs must not draw lots: `select!` does unless it is told not to, threads and tasks of somebody else's
+/// do, and maps that hash have an order of their own, which a lint keeps from being seen.
 #[test]
 fn the_engine_has_no_order_of_its_own() {
     let engine =
         ["src/coordinator", "src/lock", "src/renewal", "src/wake"].map(|folder| files(folder, ".rs"));
     let mut seen = 0;
     for (name, text) in engine.into_iter().flatten() {
+        let running = code(text.split("#[cfg(test)]").next().unwrap());
+        for lot in ["tokio::spawn", "thread::spawn", "spawn_blocking", "Handle::current", "RandomState"] {
+            assert!(!running.contains(lot), "{name} has an order of its own: {lot}");
+        }
         for select in code(&text).split("select!").skip(1) {
             assert!(select.trim_start_matches([' ', '{', '\n']).starts_with("biased;"), "{name} draws lots");
             seen += 1;
@@ -130,7 +134,7 @@ fn the_architecture_names_every_file_of_the_library() {
 
 #[test]
 fn small_files_say_what_they_are() {
-    for folder in ["src", "cli/src", "testkit/src"] {
+    for folder in ["src", "cli/src", "simulator/src", "testkit/src"] {
         for (name, text) in files(folder, ".rs") {
             assert!(text.starts_with("//!"), "{name} does not begin with what it is");
             let code = text.split("#[cfg(test)]").next().unwrap();

@@ -22,6 +22,8 @@ mod listening;
 mod loss;
 mod lost_replies;
 mod masters;
+mod masters_kinds;
+mod masters_suite;
 mod named_waiters;
 mod readme;
 mod reentrancy;
@@ -41,7 +43,7 @@ use quorate::{Builder, Redlock};
 use quorate_testkit::Masters;
 
 /// A bound for what should happen at once, on a machine that is busy with other tests.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(20);
 
 /// A per-master time-out that a healthy server keeps even on a busy machine.
 const PATIENT: Duration = Duration::from_secs(3);

@@ -7,13 +7,16 @@
 //! are two excuses: its client was killed, or stood still until [`UNDER_WAY`] ago; and what wrote it was executed late,
 //! which no client can know of. Then it is left to its TTL, which [`ttl`](super::ttl) looks after.
 //!
+//! Nor does anybody stand in a lock's queue once nobody waits, with the same excuses. A queue lives much longer than a
+//! TTL, so this is about places from the storm as well.
+//!
 //! Each key is told once, when it is first found so. The client is the one that the key tells, or else the one that was
 //! handed a guard of the same owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stillness::Stillness;
-use crate::history::{ClientNumber, History, Hold, Key, Time, Violation};
+use crate::history::{ClientNumber, History, Hold, Key, Place, Time, Violation};
 
 /// The property's name.
 pub const NAME: &str = "left_behind";
@@ -42,7 +45,18 @@ pub fn check(history: &History) -> Vec<Violation> {
         let is_new = is_left && told.insert((key.master, &key.lock, &key.owner));
         is_new.then(|| violation(key, client, wanted))
     });
-    found.collect()
+    let places = history.places.iter().filter(|place| !place.late);
+    let places =
+        places.filter(|place| still.last(place.client, place.found).is_none_or(|span| span.to < place.found));
+    found.chain(places.map(place_violation)).collect()
+}
+
+fn place_violation(place: &Place) -> Violation {
+    let Place { master, lock, ticket, client, found, .. } = place;
+    let what = format!(
+        "{ticket}, of client {client}, still stood in the queue of lock {lock} on master {master}, where nobody waits"
+    );
+    Violation { property: NAME, what, at: *found }
 }
 
 fn violation(key: &Key, client: Option<ClientNumber>, wanted: Time) -> Violation {
@@ -102,6 +116,18 @@ mod tests {
     fn found(holds: &[Hold], pauses: &[Pause], keys: &[Key]) -> Vec<Violation> {
         let (pauses, keys) = (pauses.to_vec(), keys.to_vec());
         check(&History { pauses, keys, ..history(holds.to_vec()) })
+    }
+
+    #[test]
+    fn a_place_where_nobody_waits_is_found_unless_its_client_was_killed_or_the_call_was_late() {
+        let place = |client, late| {
+            let (lock, ticket) = ("l".to_owned(), format!("c{client}:7"));
+            Place { master: 2, lock, ticket, client, late, found: ms(20_000) }
+        };
+        let places = vec![place(1, false), place(0, false), place(1, true)];
+        let found = check(&History { places, pauses: vec![kill(5_000)], ..history([]) });
+        let what = "c1:7, of client 1, still stood in the queue of lock l on master 2, where nobody waits";
+        assert_eq!(words(&found), [what]);
     }
 
     #[test]

@@ -5,26 +5,37 @@
 //! most, because the wait is measured with the client's clock. Where its caller gave it up within the bound nothing is
 //! known. A client that was killed, or that stood still while the acquire ran, is excused, as is an acquire whose bound
 //! comes after the end of the run.
+//!
+//! And whatever a client does, in the storm too, ends some time.
 
 use super::stillness::Stillness;
-use crate::history::{Attempt, AttemptOutcome, History, Time, Violation};
+use crate::history::{Attempt, AttemptOutcome, History, Stuck, Time, Violation};
 
 /// The property's name.
 pub const NAME: &str = "liveness";
 
 /// Finds every acquire that was not granted in time.
 pub fn check(history: &History) -> Vec<Violation> {
-    let Some(calm) = history.calm else { return Vec::new() };
+    let mut found: Vec<_> = history.stuck.iter().map(stuck).collect();
+    let Some(calm) = history.calm else { return found };
     let still = Stillness::of(history);
     let waiters = history.attempts.iter().filter(|attempt| attempt.began >= calm && !attempt.wait.is_zero());
-    let found = waiters.filter_map(|attempt| {
+    found.extend(waiters.filter_map(|attempt| {
         let limit = attempt.began + history.bound;
         let until = attempt.ended.unwrap_or(history.end);
         let excused = still.touches(attempt.client, attempt.began, until.min(limit));
         let (what, at) = failure(attempt, until, limit).filter(|_| !excused)?;
         Some(violation(attempt, &what, at))
-    });
-    found.collect()
+    }));
+    found
+}
+
+fn stuck(stuck: &Stuck) -> Violation {
+    let Stuck { client, at } = *stuck;
+    let what = format!(
+        "what client {client} does never ends: an acquire, an extension, a release, or a loss to be told"
+    );
+    Violation { property: NAME, what, at }
 }
 
 /// How it failed, and since when that is certain. It ended, or the run did, at `until`.
@@ -71,6 +82,13 @@ mod tests {
     use super::AttemptOutcome::{Cancelled, Failed, Granted, Killed, Pending};
     use super::*;
     use crate::history::Pause;
+
+    #[test]
+    fn what_never_ends_is_found_in_a_storm_too() {
+        let history = History { stuck: vec![Stuck { client: 3, at: ms(120_000) }], ..History::default() };
+        let found = check(&history);
+        assert!(words(&found)[0].starts_with("what client 3 does never ends") && found[0].at == ms(120_000));
+    }
 
     /// With a bound of 10 s.
     fn found(attempt: Attempt, pauses: &[Pause]) -> Vec<Violation> {

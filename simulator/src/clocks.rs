@@ -1,0 +1,135 @@
+//! The clocks of clients and masters, each a little wrong.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use quorate::Moment;
+use quorate::seam::{Clock, Random};
+
+use crate::dice::Dice;
+use crate::history::Time;
+use crate::world::World;
+
+/// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.
+const EPOCH: i64 = 1_790_000_000_000_000;
+
+/// A clock that runs too fast by so many millionths, or too slowly.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate(pub(crate) i64);
+
+impl Rate {
+    /// What the clock shows after this time.
+    fn shows(self, time: Time) -> i64 {
+        let nanos = i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);
+        i64::try_from(nanos * i128::from(1_000_000 + self.0) / 1_000_000).unwrap_or(i64::MAX)
+    }
+
+    /// When the clock shows this: the last moment at which it does not show more.
+    fn shown_at(self, nanos: i64) -> Time {
+        let time = i128::from(nanos) * 1_000_000 / i128::from(1_000_000 + self.0);
+        Duration::from_nanos(u64::try_from(time).unwrap_or(0))
+    }
+}
+
+/// A client's clocks: one that only goes forward, and the wall clock.
+pub(crate) struct ClientClock {
+    world: Arc<World>,
+    rate: Rate,
+    /// How far the wall clock is off, in microseconds.
+    off: AtomicI64,
+    /// What the clock showed when the run began.
+    origin: Duration,
+}
+
+impl ClientClock {
+    pub(crate) fn new(world: Arc<World>, rate: Rate, off: i64) -> Arc<Self> {
+        let off = AtomicI64::new(off);
+        Arc::new(Self { world, rate, off, origin: Duration::from_secs(1_000) })
+    }
+
+    /// Somebody sets the wall clock.
+    pub(crate) fn step(&self, micros: i64) {
+        self.off.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// When it shows `moment`, in true time.
+    pub(crate) fn time_of(&self, moment: Moment) -> Time {
+        let shown = moment.since(Moment::from_origin(self.origin));
+        self.rate.shown_at(i64::try_from(shown.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Clock for ClientClock {
+    fn now(&self) -> Moment {
+        let shown = self.rate.shows(self.world.now());
+        Moment::from_origin(self.origin + Duration::from_nanos(u64::try_from(shown).unwrap_or(0)))
+    }
+
+    fn wall(&self) -> Duration {
+        let micros = EPOCH + self.off.load(Ordering::Relaxed) + self.rate.shows(self.world.now()) / 1_000;
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    }
+}
+
+impl fmt::Debug for ClientClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientClock")
+            .field("rate", &self.rate)
+            .field("off", &self.off)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A master's wall clock, by which its keys expire.
+#[derive(Debug)]
+pub(crate) struct MasterClock {
+    world: Arc<World>,
+    rate: Rate,
+    /// How far it is off, in microseconds.
+    off: AtomicI64,
+}
+
+impl MasterClock {
+    pub(crate) fn new(world: Arc<World>, rate: Rate, off: i64) -> Arc<Self> {
+        Arc::new(Self { world, rate, off: AtomicI64::new(off) })
+    }
+
+    /// Microseconds since 1970, as far as it knows.
+    pub(crate) fn micros(&self) -> u64 {
+        let micros = EPOCH + self.off.load(Ordering::Relaxed) + self.rate.shows(self.world.now()) / 1_000;
+        u64::try_from(micros).unwrap_or(0)
+    }
+
+    /// Somebody sets it.
+    pub(crate) fn step(&self, micros: i64) {
+        self.off.fetch_add(micros, Ordering::Relaxed);
+    }
+}
+
+/// A client's randomness.
+#[derive(Debug)]
+pub(crate) struct Chance(pub(crate) Dice);
+
+impl Random for Chance {
+    fn next_u64(&self) -> u64 {
+        self.0.number()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_undone_to_the_nanosecond_or_so() {
+        for rate in [-4_000, -1, 0, 1, 4_000].map(Rate) {
+            for time in [0, 1, 999, 1_000_000_007, 3_600_000_000_000].map(Duration::from_nanos) {
+                let back = rate.shown_at(rate.shows(time));
+                assert!(back <= time && time - back <= Duration::from_nanos(1), "{rate:?} {time:?} {back:?}");
+            }
+        }
+        assert_eq!(Rate(4_000).shows(Duration::from_secs(1)), 1_004_000_000);
+    }
+}

@@ -1,0 +1,280 @@
+//! What goes wrong in a run.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_testkit::Restart;
+
+use crate::dice::Dice;
+use crate::history::Time;
+use crate::plan::{CLIENTS, MASTERS, Profile};
+use crate::stage::Stage;
+
+/// One fault.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    /// Its number in the plan, by which it is left out.
+    pub(crate) number: usize,
+    pub(crate) at: Time,
+    /// When it is over.
+    pub(crate) until: Time,
+    pub(crate) what: What,
+}
+
+/// What a fault is.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// Messages between a client and a master take longer.
+    Slow { client: usize, master: usize, delay: Duration },
+    /// Nothing gets through, one way or both ways.
+    Cut { client: usize, master: usize, there: bool, back: bool },
+    /// The connection breaks.
+    Break { client: usize, master: usize },
+    /// A master stands still.
+    Freeze { master: usize },
+    /// A master is killed, and started again with its data.
+    Restart { master: usize },
+    /// A client stands still.
+    Pause { client: usize },
+    /// A client is killed.
+    Kill { client: usize },
+    /// A client's wall clock is set forward, or back, by so many microseconds.
+    Step { client: usize, by: i64 },
+    /// What Redlock's argument excludes, on some masters.
+    Excluded { kind: Kind, masters: Vec<usize> },
+}
+
+/// A fault outside of Redlock's assumptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Killed, and started again empty.
+    RestartEmpty,
+    /// The clock is set forward.
+    ClockStep,
+    /// The clock is set forward and soon back.
+    ClockStrobe,
+    /// Somebody deletes everything.
+    FlushAll,
+    /// A replica that lags takes over.
+    Promotion,
+    /// It restarts with the data of a moment before.
+    Rollback,
+    /// Keys are evicted for want of memory.
+    Eviction,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::RestartEmpty,
+        Self::ClockStep,
+        Self::ClockStrobe,
+        Self::FlushAll,
+        Self::Promotion,
+        Self::Rollback,
+        Self::Eviction,
+    ];
+
+    /// What the command line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RestartEmpty => "restart-empty",
+            Self::ClockStep => "clock-step",
+            Self::ClockStrobe => "clock-strobe",
+            Self::FlushAll => "flush-all",
+            Self::Promotion => "promotion",
+            Self::Rollback => "rollback",
+            Self::Eviction => "eviction",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// For how long faults begin.
+const STORM: Duration = Duration::from_millis(2_500);
+
+/// The faults of one run.
+pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
+    let ordinary = *dice.one_of(&[0, 4, 12, 24]);
+    let mut faults: Vec<Fault> = (0..ordinary).map(|number| ordinary_fault(dice, number, ttl)).collect();
+    if let Profile::Outside(kind) = profile {
+        for _ in 0..=dice.below(3) {
+            let masters = (0..MASTERS).filter(|_| dice.happens(500)).collect();
+            let at = dice.time(Duration::ZERO, STORM);
+            let what = What::Excluded { kind, masters };
+            faults.push(Fault { number: faults.len(), at, until: at + dice.millis(5, 200), what });
+        }
+    }
+    faults
+}
+
+fn ordinary_fault(dice: &Dice, number: usize, ttl: Duration) -> Fault {
+    let (client, master) = (dice.below(CLIENTS), dice.below(MASTERS));
+    let at = dice.time(Duration::ZERO, STORM);
+    let lasts = dice.time(Duration::from_millis(5), ttl * 3 / 2);
+    let what = match dice.below(17) {
+        0..=1 => What::Slow { client, master, delay: dice.time(Duration::ZERO, ttl) },
+        2..=4 => {
+            let way = dice.below(3);
+            What::Cut { client, master, there: way != 0, back: way != 1 }
+        }
+        5..=7 => What::Break { client, master },
+        8..=9 => What::Freeze { master },
+        10..=11 => What::Restart { master },
+        12..=14 => What::Pause { client },
+        15 => What::Step { client, by: dice.between(-STEP, STEP) },
+        _ if dice.happens(400) => What::Kill { client },
+        _ => What::Pause { client },
+    };
+    Fault { number, at, until: at + lasts, what }
+}
+
+impl Fault {
+    /// Puts it on the agenda.
+    pub(crate) fn arrange(&self, stage: &Arc<Stage>) {
+        let (fault, its) = (self.clone(), stage.clone());
+        stage.world.at(self.at, move || {
+            its.world.note(|| fault.to_string());
+            fault.begin(&its);
+        });
+        let (fault, its) = (self.clone(), stage.clone());
+        stage.world.at(self.until, move || fault.end(&its));
+    }
+
+    fn begin(&self, stage: &Arc<Stage>) {
+        match self.what {
+            What::Slow { client, master, delay } => {
+                stage.link(client, master).change_weather(|weather| weather.delay.1 += delay);
+            }
+            What::Cut { client, master, .. } => cut(stage, client, master),
+            What::Break { client, master } => stage.link(client, master).break_off(),
+            What::Freeze { master } => stage.servers[master].pause(),
+            What::Restart { master } => stage.stop(master),
+            What::Pause { client } => stage.pause(client),
+            What::Kill { client } => stage.kill(client),
+            What::Step { client, by } => stage.clients[client].clock.step(by),
+            What::Excluded { kind, ref masters } => {
+                masters.iter().for_each(|master| excluded_begins(kind, stage, *master));
+            }
+        }
+    }
+
+    /// It is over, unless another one does the same to the same: then that goes on.
+    fn end(&self, stage: &Arc<Stage>) {
+        if stage.faults_now().any(|other| other.what.stops_the_same_as(&self.what)) {
+            return;
+        }
+        match self.what {
+            What::Slow { client, master, delay } => {
+                stage.link(client, master).change_weather(|weather| weather.delay.1 -= delay);
+            }
+            What::Cut { client, master, .. } => cut(stage, client, master),
+            What::Freeze { master } => stage.servers[master].resume(),
+            What::Restart { master } => stage.start(master, Restart::Whole),
+            What::Pause { client } => stage.resume(client),
+            What::Step { .. } | What::Break { .. } | What::Kill { .. } => {}
+            What::Excluded { kind, ref masters } => {
+                masters.iter().for_each(|master| excluded_ends(kind, stage, *master));
+            }
+        }
+    }
+}
+
+impl What {
+    /// Whether both keep the same from running. (Cuts are added up: see [`cut`].)
+    fn stops_the_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Freeze { master: one }, Self::Freeze { master: other }) => one == other,
+            (Self::Pause { client: one }, Self::Pause { client: other }) => one == other,
+            (Self::Restart { master: one }, Self::Restart { master: other }) => one == other,
+            _ => false,
+        }
+    }
+}
+
+/// What all cuts of a link that there are now make of it.
+fn cut(stage: &Arc<Stage>, client: usize, master: usize) {
+    let ways = stage.faults_now().filter_map(|fault| match fault.what {
+        What::Cut { client: one, master: other, there, back } => {
+            ((one, other) == (client, master)).then_some((there, back))
+        }
+        _ => None,
+    });
+    let (there, back) = ways.fold((false, false), |sum, way| (sum.0 || way.0, sum.1 || way.1));
+    stage.link(client, master).block(there, back);
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = format!("until {:.6}", self.until.as_secs_f64());
+        write!(f, "fault {}: ", self.number)?;
+        match &self.what {
+            What::Slow { client, master, delay } => {
+                write!(f, "c{client} m{master} up to {delay:?} slower {until}")
+            }
+            What::Cut { client, master, there, back } => {
+                let way = match (there, back) {
+                    (true, false) => "there",
+                    (false, true) => "back",
+                    _ => "there or back",
+                };
+                write!(f, "c{client} m{master} nothing gets {way} {until}")
+            }
+            What::Break { client, master } => write!(f, "c{client} m{master} the connection breaks"),
+            What::Freeze { master } => write!(f, "m{master} stands still {until}"),
+            What::Restart { master } => write!(f, "m{master} is down {until}"),
+            What::Pause { client } => write!(f, "c{client} stands still {until}"),
+            What::Kill { client } => write!(f, "c{client} is killed"),
+            What::Step { client, by } => write!(f, "c{client} its wall clock is set by {by} us"),
+            What::Excluded { kind, masters } => {
+                write!(f, "{kind} on")?;
+                masters.iter().try_for_each(|master| write!(f, " m{master}"))?;
+                write!(f, " {until}")
+            }
+        }
+    }
+}
+
+/// How far clocks are set: far enough for every key to be over.
+const STEP: i64 = 60_000_000;
+
+/// How long a master that was killed is down, at least, before it is back with older data.
+const DOWN: Duration = Duration::from_millis(20);
+
+fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize) {
+    let server = &stage.servers[master];
+    match kind {
+        Kind::RestartEmpty => stage.stop(master),
+        Kind::ClockStep | Kind::ClockStrobe => server.clock.step(STEP),
+        Kind::FlushAll => server.redis.wipe(),
+        Kind::Promotion | Kind::Rollback => server.remember(),
+        Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
+    }
+}
+
+fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize) {
+    match kind {
+        Kind::RestartEmpty => stage.start(master, Restart::Empty),
+        Kind::ClockStep | Kind::FlushAll | Kind::Eviction => {}
+        Kind::ClockStrobe => stage.servers[master].clock.step(-STEP),
+        Kind::Promotion => fall_back(stage, master),
+        Kind::Rollback => {
+            stage.stop(master);
+            let stage = stage.clone();
+            stage.world.clone().after(DOWN, move || fall_back(&stage, master));
+        }
+    }
+}
+
+/// It is back with what it remembered.
+fn fall_back(stage: &Arc<Stage>, master: usize) {
+    stage.stop(master);
+    let remembered = stage.servers[master].remembered();
+    stage.start(master, remembered);
+}

@@ -1,0 +1,55 @@
+//! Calls and answers in words, for the trace.
+
+use quorate::Refusal;
+use quorate::seam::{Call, Failure, Value};
+
+/// What the words of each verb are, as the headers of the Lua files say.
+const NAMES: [(&str, &[&str]); 7] = [
+    ("acquire", &["owner", "holds", "ttl", "round"]),
+    ("queue", &["owner", "holds", "ttl", "round", "before", "ticket", "since", "waited"]),
+    ("extend", &["owner", "holds", "ttl", "round"]),
+    ("release", &["owner", "holds", "round"]),
+    ("withdraw", &["owner", "holds", "round", "ticket", "since", "waited"]),
+    ("transfer", &["to", "holds", "ttl", "round", "from"]),
+    ("inspect", &[]),
+];
+
+/// An operation: its verb, the lock, and its arguments by their names.
+pub(super) fn describe(call: &Call) -> String {
+    let key = call.words.keys().next().unwrap_or_default();
+    let lock = key.rsplit_once('{').map_or(key, |(_, name)| name.trim_end_matches('}'));
+    let mut args = call.words.args();
+    let verb = args.next().unwrap_or_default();
+    let names = NAMES.iter().find(|(name, _)| *name == verb).map_or(&[][..], |(_, names)| names);
+    let named = names.iter().zip(args).filter(|(_, word)| !word.is_empty());
+    named.fold(format!("{verb} {lock}"), |line, (name, word)| format!("{line} {name}={word}"))
+}
+
+/// What the master said.
+pub(super) fn tell(answer: &Result<Value, Failure>) -> String {
+    match answer {
+        Ok(Value::Int(1)) => "granted".to_owned(),
+        Ok(Value::Int(0)) => "absent".to_owned(),
+        Ok(Value::List(items)) => tell_items(&items.iter().map(tell_item).collect::<Vec<_>>()),
+        Err(Failure::Refused { reason: Refusal::Other, detail }) => detail.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn tell_items(items: &[String]) -> String {
+    match items {
+        [held, owner, holds, ttl, ahead @ ..] if held == "held" => {
+            let ahead = ahead.first().map(|ahead| format!(" ahead={ahead}")).unwrap_or_default();
+            format!("held by {owner} holds={holds} ttl={ttl}{ahead}")
+        }
+        other => other.join(" "),
+    }
+}
+
+fn tell_item(item: &Value) -> String {
+    match item {
+        Value::Int(number) => number.to_string(),
+        Value::Text(text) => text.to_string(),
+        other => format!("{other:?}"),
+    }
+}

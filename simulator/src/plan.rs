@@ -1,0 +1,212 @@
+//! What a seed decides before a run begins: the masters and clients, what is done, and what goes wrong. A plan is a list,
+//! so that parts of it can be left out.
+
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::faults::{Fault, Kind};
+use crate::history::Time;
+
+/// How many masters a run has.
+pub const MASTERS: usize = 5;
+
+/// How many clients.
+pub const CLIENTS: usize = 5;
+
+/// How many locks.
+pub(crate) const LOCKS: usize = 2;
+
+/// How many times longer than the usual one a TTL may be.
+pub(crate) const LONGER: u32 = 2;
+
+/// How many tasks each client works with.
+pub(crate) const ACTORS: usize = 2;
+
+/// How many operations a run has: acquires, re-entries, extensions, releases, cancellations and drops.
+pub const OPERATIONS: usize = 200;
+
+/// How many of a thousand acquires have a caller whose runtime is busy.
+const BUSY: u64 = 100;
+
+/// How many of a thousand steps of a clock one is wrong by, at most: less than the hundredth that leases leave for both.
+const RATE: i64 = 4_000;
+
+/// How far wall clocks are apart, in microseconds, where nobody sets them.
+const OFF: i64 = 100_000;
+
+/// What may go wrong in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Nothing but what Redlock is made for: networks and processes that delay, lose, break and stand still, masters that
+    /// keep their data when they are restarted, clocks that are a little wrong.
+    Inside,
+    /// Besides, once or more, the one fault that Redlock's argument excludes.
+    Outside(Kind),
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What decided everything.
+    pub seed: u64,
+    pub(crate) ttl: Duration,
+    /// How long a message takes, at most.
+    pub(crate) slowest: Duration,
+    /// How many of a thousand calls are repeated, and overtaken, by a network that is worse than TCP.
+    pub(crate) repeated: u64,
+    pub(crate) overtaken: u64,
+    /// How wrong each master's clock and each client's is: the rate, and how far it is off.
+    pub(crate) masters: Vec<(i64, i64)>,
+    pub(crate) clients: Vec<(i64, i64)>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) faults: Vec<Fault>,
+    /// When the last fault is over.
+    pub(crate) healed: Time,
+}
+
+/// One thing that an actor does, from the acquire to the release.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// Its number in the plan, by which it is left out.
+    pub(crate) number: usize,
+    pub(crate) client: usize,
+    pub(crate) actor: usize,
+    pub(crate) lock: usize,
+    /// How long to do nothing before.
+    pub(crate) think: Duration,
+    pub(crate) ask: Ask,
+    /// For how long its caller's runtime has other things to do whenever the acquire wakes it, while the client's own
+    /// thread goes on.
+    pub(crate) busy: Duration,
+    /// What is done with the guard, each after a while.
+    pub(crate) steps: Vec<(Duration, Step)>,
+    pub(crate) end: End,
+}
+
+/// How the lock is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Once.
+    Try,
+    /// As long as this.
+    Wait(Duration),
+    /// As long as this, and then the future is dropped.
+    Cancel(Duration),
+    /// By the client's named owner, for as long.
+    Named(Duration),
+}
+
+/// Something that is done with a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Extend(Duration),
+    /// Enters once more, and leaves after a while.
+    Reenter(Duration),
+}
+
+/// How a guard ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Release,
+    Drop,
+    /// It is kept until it is lost: its lease is not renewed.
+    RunOut,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(seed: u64, profile: Profile) -> Self {
+        let dice = Dice::new(seed, "plan", 0);
+        let ttl = Duration::from_millis(*dice.one_of(&[400, 1_000, 2_000]));
+        let worse = dice.happens(300);
+        let clock = |_| (dice.between(-RATE, RATE), dice.between(-OFF, OFF));
+        let masters = (0..MASTERS).map(clock).collect();
+        let clients = (0..CLIENTS).map(clock).collect();
+        let mut plan = Self {
+            seed,
+            ttl,
+            slowest: dice.millis(1, 8),
+            repeated: if worse { 20 } else { 0 },
+            overtaken: if worse { 20 } else { 0 },
+            masters,
+            clients,
+            tasks: tasks(&Dice::new(seed, "tasks", 0), ttl),
+            faults: Vec::new(),
+            healed: Time::ZERO,
+        };
+        plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
+        plan.healed = plan.faults.iter().map(|fault| fault.until).max().unwrap_or_default();
+        plan
+    }
+
+    /// The same with none but these tasks.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: &[usize]) -> Self {
+        self.tasks.retain(|task| tasks.contains(&task.number));
+        self
+    }
+
+    /// The same with none but these faults.
+    #[must_use]
+    pub fn with_faults(mut self, faults: &[usize]) -> Self {
+        self.faults.retain(|fault| faults.contains(&fault.number));
+        self
+    }
+
+    /// The numbers of its tasks.
+    pub fn task_numbers(&self) -> Vec<usize> {
+        self.tasks.iter().map(|task| task.number).collect()
+    }
+
+    /// The numbers of its faults.
+    pub fn fault_numbers(&self) -> Vec<usize> {
+        self.faults.iter().map(|fault| fault.number).collect()
+    }
+}
+
+fn tasks(dice: &Dice, ttl: Duration) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    let mut operations = 0;
+    while operations < OPERATIONS {
+        let task = task(dice, ttl, tasks.len());
+        operations += task.operations();
+        tasks.push(task);
+    }
+    tasks
+}
+
+fn task(dice: &Dice, ttl: Duration, number: usize) -> Task {
+    let long = ttl * 3;
+    let ask = match dice.below(10) {
+        0..=2 => Ask::Try,
+        3..=5 => Ask::Wait(dice.time(ttl / 10, long)),
+        6..=7 => Ask::Cancel(dice.time(Duration::ZERO, Duration::from_millis(30))),
+        _ => Ask::Named(dice.time(ttl / 10, long)),
+    };
+    let busy = if dice.happens(BUSY) { dice.time(Duration::ZERO, ttl * 3 / 2) } else { Duration::ZERO };
+    let steps = (0..*dice.one_of(&[0, 0, 1, 2])).map(|_| {
+        let pause = dice.time(Duration::ZERO, ttl / 4);
+        let step = match (ask, dice.happens(500)) {
+            (Ask::Named(_), true) => Step::Reenter(dice.time(Duration::ZERO, ttl / 8)),
+            _ => Step::Extend(dice.time(ttl / 4, ttl * LONGER)),
+        };
+        (pause, step)
+    });
+    // What a named owner has is renewed as long as one of its guards wants that.
+    let end = match (dice.below(10), ask) {
+        (0..=5, _) => End::Release,
+        (9, Ask::Try | Ask::Wait(_) | Ask::Cancel(_)) => End::RunOut,
+        _ => End::Drop,
+    };
+    let (client, actor) = (dice.below(CLIENTS), dice.below(ACTORS));
+    let think = dice.time(Duration::ZERO, Duration::from_millis(60));
+    Task { number, client, actor, lock: dice.below(LOCKS), think, ask, busy, steps: steps.collect(), end }
+}
+
+impl Task {
+    /// How many operations it has: the acquire, the steps (a re-entry has two), and the end.
+    fn operations(&self) -> usize {
+        let steps = self.steps.iter().map(|(_, step)| if matches!(step, Step::Reenter(_)) { 2 } else { 1 });
+        2 + steps.sum::<usize>()
+    }
+}

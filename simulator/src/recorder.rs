@@ -1,0 +1,184 @@
+//! Writes the history: what clients were told, and when, in true time.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quorate::{Guard, Moment};
+
+use crate::clocks::ClientClock;
+use crate::history::{Attempt, AttemptOutcome, ClientNumber, History, Hold, Pause, Time};
+
+/// What has happened so far.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    history: History,
+    /// The guards that are held now, with the numbers of their holds.
+    held: Vec<(usize, Arc<Held>)>,
+    /// Since when clients stand still.
+    still: Vec<(ClientNumber, Time)>,
+}
+
+/// A guard that its holder shares with whoever records it. The holder takes it out to give it back.
+#[derive(Debug)]
+pub(crate) struct Held {
+    client: ClientNumber,
+    clock: Arc<ClientClock>,
+    guard: Mutex<Option<Arc<Guard>>>,
+}
+
+impl Held {
+    pub(crate) fn new(client: ClientNumber, clock: Arc<ClientClock>, guard: Guard) -> Arc<Self> {
+        Arc::new(Self { client, clock, guard: Mutex::new(Some(Arc::new(guard))) })
+    }
+
+    /// The guard, while nobody took it out.
+    pub(crate) fn guard(&self) -> Option<Arc<Guard>> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn take(&self) -> Option<Guard> {
+        let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        guard.and_then(Arc::into_inner)
+    }
+
+    /// When its lease ends, in true time; `None` when it is over for another reason.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let deadline = self.guard()?.deadline();
+        (deadline != Moment::default()).then(|| self.clock.time_of(deadline))
+    }
+}
+
+impl Recorder {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An acquire begins.
+    pub(crate) fn ask(&self, lock: &str, client: ClientNumber, began: Time, wait: Duration) -> usize {
+        let mut state = self.state();
+        let (lock, outcome) = (lock.to_owned(), AttemptOutcome::Pending);
+        state.history.attempts.push(Attempt { lock, client, began, ended: None, outcome, wait });
+        state.history.attempts.len() - 1
+    }
+
+    /// It ends.
+    pub(crate) fn answer(&self, attempt: usize, now: Time, outcome: AttemptOutcome) {
+        let attempt = &mut self.state().history.attempts[attempt];
+        (attempt.ended, attempt.outcome) = (Some(now), outcome);
+    }
+
+    /// A guard was handed out.
+    pub(crate) fn grant(&self, attempt: usize, held: &Arc<Held>, now: Time) -> usize {
+        let owner = held.guard().map(|guard| guard.owner().to_string()).unwrap_or_default();
+        let owner = short_name(&owner, held.client);
+        let deadline = held.deadline().unwrap_or_default();
+        self.answer(attempt, now, AttemptOutcome::Granted);
+        let mut state = self.state();
+        let Attempt { lock, client, began, .. } = state.history.attempts[attempt].clone();
+        let hold = Hold {
+            lock,
+            owner,
+            client,
+            asked: began,
+            granted: now,
+            deadline,
+            given_back: None,
+            lost: None,
+            fence: None,
+        };
+        state.history.holds.push(hold);
+        let number = state.history.holds.len() - 1;
+        state.held.push((number, held.clone()));
+        drop(state);
+        self.note_deadlines(client); // of the same lease, where the owner had it already
+        number
+    }
+
+    /// Its holder is about to give it back, whether or not that works.
+    pub(crate) fn give_back(&self, hold: usize, now: Time) {
+        let mut state = self.state();
+        let Some(place) = state.held.iter().position(|(number, _)| *number == hold) else { return };
+        let (_, held) = state.held.swap_remove(place);
+        let hold = &mut state.history.holds[hold];
+        hold.deadline = held.deadline().unwrap_or(hold.deadline);
+        hold.given_back = Some(now);
+    }
+
+    /// Its holder was told that it is lost, or over. Answers whether it had not been given back.
+    pub(crate) fn lose(&self, hold: usize, now: Time) -> bool {
+        let mut state = self.state();
+        let held = state.held.iter().find(|(number, _)| *number == hold).map(|(_, held)| held.clone());
+        let Some(held) = held else { return false };
+        let hold = &mut state.history.holds[hold];
+        hold.deadline = held.deadline().unwrap_or(hold.deadline);
+        hold.lost = Some(now);
+        true
+    }
+
+    pub(crate) fn pause(&self, client: ClientNumber, now: Time) {
+        self.state().still.push((client, now));
+    }
+
+    pub(crate) fn resume(&self, client: ClientNumber, now: Time) {
+        let mut state = self.state();
+        let state = &mut *state;
+        state.still.retain(|(still, from)| {
+            if *still == client {
+                state.history.pauses.push(Pause { client, from: *from, to: now });
+            }
+            *still != client
+        });
+    }
+
+    /// A client is killed: whatever it holds ends now.
+    pub(crate) fn kill(&self, client: ClientNumber, now: Time) {
+        let mut state = self.state();
+        let state = &mut *state;
+        state.history.pauses.push(Pause { client, from: now, to: Time::MAX });
+        state.held.retain(|(number, held)| {
+            if held.client != client {
+                return true;
+            }
+            let hold = &mut state.history.holds[*number];
+            hold.deadline = held.deadline().unwrap_or(hold.deadline);
+            hold.given_back = hold.given_back.or(Some(now));
+            false
+        });
+        for attempt in state.history.attempts.iter_mut().filter(|attempt| attempt.client == client) {
+            if attempt.outcome == AttemptOutcome::Pending {
+                attempt.outcome = AttemptOutcome::Killed;
+            }
+        }
+    }
+
+    /// Adds to the history.
+    pub(crate) fn with<T>(&self, add: impl FnOnce(&mut History) -> T) -> T {
+        add(&mut self.state().history)
+    }
+
+    /// A client tells until when it holds what it holds. Once a lease is over, its guard does not tell any more.
+    pub(crate) fn note_deadlines(&self, client: ClientNumber) {
+        let mut state = self.state();
+        let state = &mut *state;
+        for (number, held) in state.held.iter().filter(|(_, held)| held.client == client) {
+            let hold = &mut state.history.holds[*number];
+            hold.deadline = held.deadline().unwrap_or(hold.deadline);
+        }
+    }
+
+    /// The history of the run.
+    pub(crate) fn finish(&self, end: Time) -> History {
+        let mut history = std::mem::take(&mut self.state().history);
+        history.end = end;
+        history
+    }
+}
+
+/// An owner by its client's number, which is easier to read than what the client drew for itself.
+pub(crate) fn short_name(owner: &str, client: ClientNumber) -> String {
+    let number = owner.rsplit_once(':').map_or(owner, |(_, number)| number);
+    format!("c{client}:{number}")
+}

@@ -1,0 +1,146 @@
+//! Everybody who takes part in a run: masters, clients, and the links between them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate::seam::Master;
+use quorate::{Owner, Redlock};
+use quorate_testkit::Restart;
+
+use crate::clocks::{Chance, ClientClock, MasterClock, Rate};
+use crate::faults::Fault;
+use crate::link::{Link, Way, Weather};
+use crate::plan::Plan;
+use crate::process::{Process, Tasks};
+use crate::server::Server;
+use crate::world::World;
+
+/// The masters and clients of one run.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) world: Arc<World>,
+    pub(crate) servers: Vec<Arc<Server>>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) ttl: Duration,
+    /// Everything that goes wrong.
+    faults: Vec<Fault>,
+}
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) process: Arc<Process>,
+    pub(crate) clock: Arc<ClientClock>,
+    pub(crate) links: Vec<Arc<Link>>,
+    pub(crate) redlock: Redlock,
+    /// The owner that re-enters.
+    pub(crate) named: Owner,
+}
+
+impl Stage {
+    pub(crate) fn new(world: &Arc<World>, plan: &Plan) -> Arc<Self> {
+        let server = |(number, (rate, off)): (usize, &(i64, i64))| {
+            Server::new(world.clone(), number, MasterClock::new(world.clone(), Rate(*rate), *off))
+        };
+        let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
+        let client = |(number, (rate, off)): (usize, &(i64, i64))| {
+            let clock = ClientClock::new(world.clone(), Rate(*rate), *off);
+            Client::new(world, plan, number, clock, &servers)
+        };
+        let clients = plan.clients.iter().enumerate().map(client).collect();
+        Arc::new(Self { world: world.clone(), servers, clients, ttl: plan.ttl, faults: plan.faults.clone() })
+    }
+
+    pub(crate) fn link(&self, client: usize, master: usize) -> &Arc<Link> {
+        &self.clients[client].links[master]
+    }
+
+    /// Calls clients by their numbers, which are easier to read than what they draw for themselves.
+    pub(crate) fn with_short_names(&self, trace: String) -> String {
+        let clients = self.clients.iter().enumerate();
+        clients.fold(trace, |trace, (number, client)| match client.named.to_string().rsplit_once(':') {
+            Some((uuid, _)) => trace.replace(uuid, &format!("c{number}")),
+            None => trace,
+        })
+    }
+
+    /// Whose owner this is.
+    pub(crate) fn client_of(&self, owner: &str) -> Option<usize> {
+        let client = |owner: &str| owner.rsplit_once(':').map(|(client, _)| client.to_owned());
+        self.clients.iter().position(|it| client(&it.named.to_string()) == client(owner))
+    }
+
+    /// What goes wrong at this moment.
+    pub(crate) fn faults_now(&self) -> impl Iterator<Item = &Fault> {
+        let now = self.world.now();
+        self.faults.iter().filter(move |fault| fault.at <= now && now < fault.until)
+    }
+
+    /// The clients that were not killed.
+    pub(crate) fn living(&self) -> impl Iterator<Item = usize> {
+        (0..self.clients.len()).filter(|client| !self.clients[*client].process.is_dead())
+    }
+
+    /// The network repeats nothing and lets nothing be overtaken any more.
+    pub(crate) fn clear_up(&self) {
+        let links = self.clients.iter().flat_map(|client| &client.links);
+        links.for_each(|link| link.change_weather(|weather| (weather.repeated, weather.overtaken) = (0, 0)));
+    }
+
+    /// A master is killed: its connections break.
+    pub(crate) fn stop(&self, master: usize) {
+        self.servers[master].stop();
+        self.clients.iter().for_each(|client| client.links[master].break_off());
+    }
+
+    /// A master that was killed is started again.
+    pub(crate) fn start(&self, master: usize, with: Restart) {
+        self.servers[master].start(with);
+    }
+
+    pub(crate) fn pause(&self, client: usize) {
+        self.world.recorder.pause(client, self.world.now());
+        self.clients[client].process.pause();
+    }
+
+    pub(crate) fn resume(&self, client: usize) {
+        self.world.recorder.resume(client, self.world.now());
+        self.clients[client].process.resume();
+    }
+
+    /// A client is killed: its connections break, and what it holds is nobody's any more.
+    pub(crate) fn kill(&self, client: usize) {
+        let it = &self.clients[client];
+        self.world.recorder.kill(client, self.world.now());
+        it.process.kill();
+        it.links.iter().for_each(|link| link.break_off());
+    }
+}
+
+impl Client {
+    fn new(
+        world: &Arc<World>,
+        plan: &Plan,
+        number: usize,
+        clock: Arc<ClientClock>,
+        servers: &[Arc<Server>],
+    ) -> Self {
+        let process = Process::new(number, world);
+        let delay = (Duration::from_micros(300), plan.slowest);
+        let weather = Weather { delay, repeated: plan.repeated, overtaken: plan.overtaken };
+        let links: Vec<_> =
+            servers.iter().map(|server| Link::new(world, &process, server, weather)).collect();
+        let mut builder = Redlock::builder()
+            .ttl(plan.ttl)
+            .clock(clock.clone())
+            .random(Arc::new(Chance(world.dice("client", number as u64))))
+            .executor(Arc::new(Tasks(process.clone())));
+        for link in &links {
+            let way: Arc<dyn Master> = Arc::new(Way(link.clone()));
+            builder = builder.master(way);
+        }
+        let redlock = builder.build().expect("every setting is within its limits");
+        let named = redlock.owner();
+        Self { process, clock, links, redlock, named }
+    }
+}
