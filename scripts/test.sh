@@ -21,6 +21,7 @@ cargo fmt --all --check
 step "lints, with every feature and with none"
 cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 cargo clippy -p quorate --all-targets --locked -- -D warnings
+cargo clippy -p quorate-cli --locked -- -D warnings # the test kit without its embedded masters
 
 step "tests, with every feature"
 cargo test --workspace --all-features --locked 2>&1 | tee "$log"
@@ -28,6 +29,10 @@ cargo test --workspace --all-features --locked 2>&1 | tee "$log"
 step "tests of the optimised library, without features"
 cargo build -p quorate --examples --release --locked # a test runs them
 cargo test -p quorate --lib --test it --release --locked 2>&1 | tee -a "$log"
+
+step "simulation: 1,000 seeds, and known bugs put back"
+cargo run --release --locked -p quorate-simulator -- --seeds 1000
+scripts/mutants.sh
 
 step "docs"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --locked
