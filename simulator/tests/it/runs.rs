@@ -45,8 +45,11 @@ fn inside_the_assumptions_nothing_is_violated() {
 #[test]
 fn each_fault_outside_of_the_assumptions_breaks_exclusion() {
     for kind in Kind::ALL {
-        let found = first(Profile::Outside(kind), 1..=60);
-        assert_eq!(found.map(|(_, property)| property), Some("windows"), "{kind}");
+        let breaks = |seed| {
+            let found = run(&Plan::new(seed, Profile::Outside(kind)), false).violations;
+            found.iter().any(|violation| violation.property == "windows")
+        };
+        assert!((1..=60).any(breaks), "{kind}");
     }
 }
 
@@ -62,9 +65,9 @@ fn a_plan_that_violates_a_property_shrinks_to_a_few_steps_that_do() {
     for word in ["!!!!!!!!!!  windows", "fault", "GRANTED", "executes acquire l", "calm"] {
         assert!(run.trace.contains(word), "no {word} in\n{}", run.trace);
     }
-    let short = run.trace.lines().filter(|line| !line.contains(" failed: ")); // an error says what each master said
-    let longest = short.map(str::len).max();
-    assert!(longest < Some(200), "a person can read it: {longest:?}");
+    let longest = run.trace.lines().map(str::len).max();
+    // An error tells what each of five masters said.
+    assert!(longest < Some(600), "a person can read it: {longest:?}");
 }
 
 /// A run in which nothing happened violates nothing.
