@@ -37,21 +37,20 @@ impl Rate {
 pub(crate) struct ClientClock {
     world: Arc<World>,
     rate: Rate,
-    /// How far the wall clock is off, in microseconds.
-    off: AtomicI64,
+    wall: WallClock,
     /// What the clock showed when the run began.
     origin: Duration,
 }
 
 impl ClientClock {
     pub(crate) fn new(world: Arc<World>, rate: Rate, off: i64) -> Arc<Self> {
-        let off = AtomicI64::new(off);
-        Arc::new(Self { world, rate, off, origin: Duration::from_secs(1_000) })
+        let wall = WallClock::new(world.clone(), rate, off);
+        Arc::new(Self { world, rate, wall, origin: Duration::from_secs(1_000) })
     }
 
-    /// Somebody sets the wall clock.
-    pub(crate) fn step(&self, micros: i64) {
-        self.off.fetch_add(micros, Ordering::Relaxed);
+    /// The clock that somebody may set.
+    pub(crate) fn wall_clock(&self) -> &WallClock {
+        &self.wall
     }
 
     /// When it shows `moment`, in true time.
@@ -68,8 +67,7 @@ impl Clock for ClientClock {
     }
 
     fn wall(&self) -> Duration {
-        let micros = EPOCH + self.off.load(Ordering::Relaxed) + self.rate.shows(self.world.now()) / 1_000;
-        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+        Duration::from_micros(self.wall.micros())
     }
 }
 
@@ -77,23 +75,23 @@ impl fmt::Debug for ClientClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientClock")
             .field("rate", &self.rate)
-            .field("off", &self.off)
+            .field("wall", &self.wall)
             .finish_non_exhaustive()
     }
 }
 
-/// A master's wall clock, by which its keys expire.
+/// A wall clock: a client's, or a master's, by which keys expire.
 #[derive(Debug)]
-pub(crate) struct MasterClock {
+pub(crate) struct WallClock {
     world: Arc<World>,
     rate: Rate,
     /// How far it is off, in microseconds.
     off: AtomicI64,
 }
 
-impl MasterClock {
-    pub(crate) fn new(world: Arc<World>, rate: Rate, off: i64) -> Arc<Self> {
-        Arc::new(Self { world, rate, off: AtomicI64::new(off) })
+impl WallClock {
+    pub(crate) fn new(world: Arc<World>, rate: Rate, off: i64) -> Self {
+        Self { world, rate, off: AtomicI64::new(off) }
     }
 
     /// Microseconds since 1970, as far as it knows.

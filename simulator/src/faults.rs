@@ -158,7 +158,7 @@ impl Fault {
             What::Restart { master } => stage.stop(master),
             What::Pause { client } => stage.pause(client),
             What::Kill { client } => stage.kill(client),
-            What::Step { client, by } => stage.clients[client].clock.step(by),
+            What::Step { client, by } => stage.clients[client].clock.wall_clock().step(by),
             What::Excluded { kind, ref masters } => {
                 masters.iter().for_each(|master| excluded_begins(kind, stage, *master));
             }

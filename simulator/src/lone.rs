@@ -8,7 +8,7 @@ use quorate::seam::Master;
 use quorate_testkit::{EmbeddedServer, Restart};
 use tokio::task::JoinHandle;
 
-use crate::clocks::{MasterClock, Rate};
+use crate::clocks::{Rate, WallClock};
 use crate::link::{Link, Way, Weather};
 use crate::process::Process;
 use crate::server::Server;
@@ -31,7 +31,7 @@ impl Lone {
     /// Outside of a tokio runtime.
     pub fn new(seed: u64) -> Self {
         let world = World::new(seed, Trace::new(false));
-        let server = Server::new(world.clone(), 0, MasterClock::new(world.clone(), Rate(0), 0));
+        let server = Server::new(world.clone(), 0, WallClock::new(world.clone(), Rate(0), 0));
         let delay = (Duration::from_millis(1), Duration::from_millis(2));
         let weather = Weather { delay, repeated: 0, overtaken: 0 };
         let link = Link::new(&world, &Process::new(0, &world), &server, weather);

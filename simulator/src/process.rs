@@ -51,41 +51,44 @@ impl Process {
     }
 
     /// What arrives at the process: it is dealt with when that runs, and never if it is dead.
-    pub(crate) fn deliver(&self, delivery: impl FnOnce() + Send + 'static) {
-        self.now_or_later(delivery, |state| &mut state.mail);
+    pub(crate) fn deliver(&self, mail: impl FnOnce() + Send + 'static) {
+        self.reach(mail, |state| &mut state.mail);
     }
 
     /// A timer of the process. After it stood still it reads what there is to read before it looks at its timers.
     pub(crate) fn alarm(&self, alarm: impl FnOnce() + Send + 'static) {
-        self.now_or_later(alarm, |state| &mut state.alarms);
+        self.reach(alarm, |state| &mut state.alarms);
     }
 
     /// The process does something by itself: when it goes on, if it stands still, and never if it is dead.
     pub(crate) fn does(&self, what: impl FnOnce() + Send + 'static) {
-        let mut state = self.state();
-        match state.life {
-            Life::Running => {}
-            Life::Still => return state.alarms.push(Box::new(what)),
-            Life::Dead => return,
+        if let Some(what) = self.now_or_later(what, |state| &mut state.alarms) {
+            what();
         }
-        drop(state); // it may look here
-        what();
     }
 
-    fn now_or_later(
+    fn reach<D: FnOnce() + Send + 'static>(&self, delivery: D, kept: fn(&mut State) -> &mut Vec<Delivery>) {
+        if let Some(delivery) = self.now_or_later(delivery, kept) {
+            self.world.reach();
+            delivery();
+        }
+    }
+
+    /// Answers what is to be done now, unlocked, for it may look here.
+    fn now_or_later<D: FnOnce() + Send + 'static>(
         &self,
-        delivery: impl FnOnce() + Send + 'static,
-        kept: impl FnOnce(&mut State) -> &mut Vec<Delivery>,
-    ) {
+        what: D,
+        kept: fn(&mut State) -> &mut Vec<Delivery>,
+    ) -> Option<D> {
         let mut state = self.state();
         match state.life {
-            Life::Running => {}
-            Life::Still => return kept(&mut state).push(Box::new(delivery)),
-            Life::Dead => return,
+            Life::Running => Some(what),
+            Life::Still => {
+                kept(&mut state).push(Box::new(what));
+                None
+            }
+            Life::Dead => None,
         }
-        drop(state); // it may look here
-        self.world.reach();
-        delivery();
     }
 
     /// It stands still: stopped, swapped out, or collecting garbage.
@@ -98,17 +101,12 @@ impl Process {
 
     /// It goes on.
     pub(crate) fn resume(&self) {
-        let (mail, alarms, waiting) = {
+        let State { mail, alarms, waiting, .. } = {
             let mut state = self.state();
             if state.life != Life::Still {
                 return;
             }
-            state.life = Life::Running;
-            (
-                std::mem::take(&mut state.mail),
-                std::mem::take(&mut state.alarms),
-                std::mem::take(&mut state.waiting),
-            )
+            std::mem::take(&mut *state) // it runs
         };
         self.world.reach();
         mail.into_iter().chain(alarms).for_each(|delivery| delivery());
@@ -117,16 +115,8 @@ impl Process {
 
     /// It is killed, and nothing of it is ever run again.
     pub(crate) fn kill(&self) {
-        let dropped = {
-            let mut state = self.state();
-            state.life = Life::Dead;
-            (
-                std::mem::take(&mut state.mail),
-                std::mem::take(&mut state.alarms),
-                std::mem::take(&mut state.waiting),
-            )
-        };
-        drop(dropped); // unlocked: whoever hears of it may look here
+        let gone = std::mem::replace(&mut *self.state(), State { life: Life::Dead, ..State::default() });
+        drop(gone); // unlocked: whoever hears of it may look here
     }
 
     pub(crate) fn is_dead(&self) -> bool {

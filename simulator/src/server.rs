@@ -8,7 +8,7 @@ use std::time::Duration;
 use quorate::seam::{Call, Failure, Script, Value, Words};
 use quorate_testkit::{EmbeddedServer, Resp, Restart, Snapshot};
 
-use crate::clocks::MasterClock;
+use crate::clocks::WallClock;
 use crate::dice::Dice;
 use crate::history::{Key, Place, Time};
 use crate::world::World;
@@ -19,7 +19,7 @@ type Request = Box<dyn FnOnce() + Send>;
 pub(crate) struct Server {
     pub(crate) number: usize,
     pub(crate) redis: EmbeddedServer,
-    pub(crate) clock: Arc<MasterClock>,
+    pub(crate) clock: Arc<WallClock>,
     world: Arc<World>,
     state: Mutex<State>,
 }
@@ -55,7 +55,8 @@ struct Written {
 }
 
 impl Server {
-    pub(crate) fn new(world: Arc<World>, number: usize, clock: Arc<MasterClock>) -> Arc<Self> {
+    pub(crate) fn new(world: Arc<World>, number: usize, clock: WallClock) -> Arc<Self> {
+        let clock = Arc::new(clock);
         let its = clock.clone();
         let redis = EmbeddedServer::with_clock(number, Arc::new(move || its.micros()));
         let state = State {

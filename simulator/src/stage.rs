@@ -7,7 +7,7 @@ use quorate::seam::Master;
 use quorate::{Owner, Redlock};
 use quorate_testkit::Restart;
 
-use crate::clocks::{Chance, ClientClock, MasterClock, Rate};
+use crate::clocks::{Chance, ClientClock, Rate, WallClock};
 use crate::faults::Fault;
 use crate::link::{Link, Way, Weather};
 use crate::plan::Plan;
@@ -35,12 +35,14 @@ pub(crate) struct Client {
     pub(crate) redlock: Redlock,
     /// The owner that re-enters.
     pub(crate) named: Owner,
+    /// What the names of its owners begin with.
+    uuid: String,
 }
 
 impl Stage {
     pub(crate) fn new(world: &Arc<World>, plan: &Plan) -> Arc<Self> {
         let server = |(number, (rate, off)): (usize, &(i64, i64))| {
-            Server::new(world.clone(), number, MasterClock::new(world.clone(), Rate(*rate), *off))
+            Server::new(world.clone(), number, WallClock::new(world.clone(), Rate(*rate), *off))
         };
         let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
         let client = |(number, (rate, off)): (usize, &(i64, i64))| {
@@ -58,16 +60,13 @@ impl Stage {
     /// Calls clients by their numbers, which are easier to read than what they draw for themselves.
     pub(crate) fn with_short_names(&self, trace: String) -> String {
         let clients = self.clients.iter().enumerate();
-        clients.fold(trace, |trace, (number, client)| match client.named.to_string().rsplit_once(':') {
-            Some((uuid, _)) => trace.replace(uuid, &format!("c{number}")),
-            None => trace,
-        })
+        clients.fold(trace, |trace, (number, client)| trace.replace(&client.uuid, &format!("c{number}")))
     }
 
     /// Whose owner this is.
     pub(crate) fn client_of(&self, owner: &str) -> Option<usize> {
-        let client = |owner: &str| owner.rsplit_once(':').map(|(client, _)| client.to_owned());
-        self.clients.iter().position(|it| client(&it.named.to_string()) == client(owner))
+        let (uuid, _) = owner.rsplit_once(':')?;
+        self.clients.iter().position(|client| client.uuid == uuid)
     }
 
     /// What goes wrong at this moment.
@@ -141,6 +140,7 @@ impl Client {
         }
         let redlock = builder.build().expect("every setting is within its limits");
         let named = redlock.owner();
-        Self { process, clock, links, redlock, named }
+        let uuid = named.to_string().rsplit_once(':').map(|(uuid, _)| uuid.to_owned()).unwrap_or_default();
+        Self { process, clock, links, redlock, named, uuid }
     }
 }

@@ -78,7 +78,7 @@ impl Link {
     }
 
     /// What was sent is not answered: those that come next do not wait for it.
-    pub(super) fn fall_silent(self: &Arc<Self>) {
+    fn fall_silent(self: &Arc<Self>) {
         let connection = {
             let mut state = self.state();
             if state.phase != Phase::Up || std::mem::replace(&mut state.silent, true) {

@@ -103,11 +103,7 @@ impl Link {
 
     /// The first message of a connection arrives.
     fn knock(self: &Arc<Self>, connection: u64) {
-        let is_blocked = {
-            let state = self.state();
-            state.there.blocked || state.back.blocked
-        };
-        if is_blocked {
+        if self.is_blocked() {
             return; // nothing gets through until it is given up
         }
         let link = self.clone();
