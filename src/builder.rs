@@ -199,6 +199,30 @@ enum Checked {
     Custom(Arc<dyn Master>),
 }
 
+impl Checked {
+    fn new(origin: Origin) -> Result<Self, Invalid> {
+        match origin {
+            Origin::Url(url) => Address::parse(&url).map(Self::Address),
+            Origin::Custom(master) => Ok(Self::Custom(master)),
+        }
+    }
+
+    fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Address(one), Self::Address(other)) => one.same_server(other),
+            (Self::Custom(one), Self::Custom(other)) => ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other)),
+            _ => false,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Address(address) => address.endpoint().to_string(),
+            Self::Custom(master) => master.name().to_string(),
+        }
+    }
+}
+
 fn origins(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
     match sources.len() {
         0 => return Err(Invalid::NoMasters { limit: MAX_MASTERS }),
@@ -207,24 +231,11 @@ fn origins(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
     }
     let mut origins: Vec<Checked> = Vec::new();
     for Source(origin) in sources {
-        let url = match origin {
-            Origin::Url(url) => url,
-            Origin::Custom(master) => {
-                let is_same = |known: &Checked| matches!(known, Checked::Custom(known) if ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&master)));
-                if origins.iter().any(is_same) {
-                    return Err(Invalid::DuplicateMaster { master: master.name().to_string() });
-                }
-                origins.push(Checked::Custom(master));
-                continue;
-            }
-        };
-        let address = Address::parse(&url)?;
-        let is_same =
-            |known: &Checked| matches!(known, Checked::Address(known) if known.same_server(&address));
-        if origins.iter().any(is_same) {
-            return Err(Invalid::DuplicateMaster { master: address.endpoint().to_string() });
+        let origin = Checked::new(origin)?;
+        if origins.iter().any(|known| known.is_same_as(&origin)) {
+            return Err(Invalid::DuplicateMaster { master: origin.name() });
         }
-        origins.push(Checked::Address(address));
+        origins.push(origin);
     }
     Ok(origins)
 }
