@@ -60,10 +60,7 @@ impl Acting {
 
     async fn perform(&self, task: &Task) {
         let lock = self.lock();
-        let lock = match (task.end, task.ask) {
-            (End::RunOut, _) => lock.lease(self.stage.ttl),
-            _ => lock,
-        };
+        let lock = if task.end == End::RunOut { lock.lease(self.stage.ttl) } else { lock };
         let holding = match task.ask {
             Ask::Try => self.acquire(lock, Duration::ZERO).await,
             Ask::Wait(wait) => self.acquire(lock, wait).await,
@@ -120,7 +117,7 @@ impl Acting {
             let (owner, deadline) = (guard.owner(), clock.time_of(guard.deadline()));
             format!("#{attempt} GRANTED to {owner} until {:.6}", deadline.as_secs_f64())
         });
-        let held = Held::new(self.client, clock.clone(), guard);
+        let held = Held::new(self.client, clock, guard);
         let number = self.stage.world.recorder.grant(attempt, &held, now);
         let (stage, client, lock) = (self.stage.clone(), self.client, self.lock.clone());
         self.client().process.run(async move {

@@ -45,9 +45,14 @@ impl Held {
     }
 
     /// When its lease ends, in true time; `None` when it is over for another reason.
-    pub(crate) fn deadline(&self) -> Option<Time> {
+    fn deadline(&self) -> Option<Time> {
         let deadline = self.guard()?.deadline();
         (deadline != Moment::default()).then(|| self.clock.time_of(deadline))
+    }
+
+    /// Tells until when its lease stands. Once that is over, the guard does not tell any more.
+    fn note_deadline(&self, hold: &mut Hold) {
+        hold.deadline = self.deadline().unwrap_or(hold.deadline);
     }
 }
 
@@ -74,7 +79,6 @@ impl Recorder {
     pub(crate) fn grant(&self, attempt: usize, held: &Arc<Held>, now: Time) -> usize {
         let owner = held.guard().map(|guard| guard.owner().to_string()).unwrap_or_default();
         let owner = short_name(&owner, held.client);
-        let deadline = held.deadline().unwrap_or_default();
         self.answer(attempt, now, AttemptOutcome::Granted);
         let mut state = self.state();
         let Attempt { lock, client, began, .. } = state.history.attempts[attempt].clone();
@@ -84,7 +88,7 @@ impl Recorder {
             client,
             asked: began,
             granted: now,
-            deadline,
+            deadline: Time::ZERO, // noted below
             given_back: None,
             lost: None,
             fence: None,
@@ -93,7 +97,7 @@ impl Recorder {
         let number = state.history.holds.len() - 1;
         state.held.push((number, held.clone()));
         drop(state);
-        self.note_deadlines(client); // of the same lease, where the owner had it already
+        self.note_deadlines(client); // of all, for the lease may be one that the owner had already
         number
     }
 
@@ -103,7 +107,7 @@ impl Recorder {
         let Some(place) = state.held.iter().position(|(number, _)| *number == hold) else { return };
         let (_, held) = state.held.swap_remove(place);
         let hold = &mut state.history.holds[hold];
-        hold.deadline = held.deadline().unwrap_or(hold.deadline);
+        held.note_deadline(hold);
         hold.given_back = Some(now);
     }
 
@@ -113,7 +117,7 @@ impl Recorder {
         let held = state.held.iter().find(|(number, _)| *number == hold).map(|(_, held)| held.clone());
         let Some(held) = held else { return false };
         let hold = &mut state.history.holds[hold];
-        hold.deadline = held.deadline().unwrap_or(hold.deadline);
+        held.note_deadline(hold);
         hold.lost = Some(now);
         true
     }
@@ -143,7 +147,7 @@ impl Recorder {
                 return true;
             }
             let hold = &mut state.history.holds[*number];
-            hold.deadline = held.deadline().unwrap_or(hold.deadline);
+            held.note_deadline(hold);
             hold.given_back = hold.given_back.or(Some(now));
             false
         });
@@ -159,13 +163,12 @@ impl Recorder {
         add(&mut self.state().history)
     }
 
-    /// A client tells until when it holds what it holds. Once a lease is over, its guard does not tell any more.
+    /// A client tells until when it holds what it holds.
     pub(crate) fn note_deadlines(&self, client: ClientNumber) {
         let mut state = self.state();
         let state = &mut *state;
         for (number, held) in state.held.iter().filter(|(_, held)| held.client == client) {
-            let hold = &mut state.history.holds[*number];
-            hold.deadline = held.deadline().unwrap_or(hold.deadline);
+            held.note_deadline(&mut state.history.holds[*number]);
         }
     }
 
