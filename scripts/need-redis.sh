@@ -1,23 +1,30 @@
-# Sourced by the other scripts: makes sure that redis-server is there, or says how to install it.
+# Sourced by the other scripts: makes sure that redis-server, or a C compiler, is there, or says how to install it.
 
-need_redis() {
-  if command -v redis-server >/dev/null; then return; fi
-  local as_root=()
+need_redis() { need redis-server "Redis 6 or later, or Valkey" redis-server; }
+
+# Rust links with it, some crates build with it, and so do the test kit's servers with clocks of their own.
+need_cc() { need cc "a C compiler" gcc libc6-dev; }
+
+# need PROGRAM WHAT PACKAGES...: installs Debian's packages where there is no such program.
+need() {
+  local program=$1 what=$2 as_root=()
+  shift 2
+  if command -v "$program" >/dev/null; then return; fi
   if [ "$(id -u)" -ne 0 ]; then
     if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
       as_root=(sudo)
     else
-      echo "redis-server is missing, and this user may not install it. As root: apt-get install redis-server" >&2
+      echo "$program is missing, and this user may not install it. As root: apt-get install $*" >&2
       exit 1
     fi
   fi
   if ! command -v apt-get >/dev/null; then
-    echo "redis-server is missing, and there is no apt-get. Install Redis 6 or later, or Valkey, and run this again." >&2
+    echo "$program is missing, and there is no apt-get. Install $what, and run this again." >&2
     exit 1
   fi
-  echo "Installing redis-server from Debian's packages." >&2
+  echo "Installing $* from Debian's packages." >&2
   "${as_root[@]}" apt-get update -qq
   # Without starting the packaged service: the tests and the demo start servers of their own.
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null
-  command -v redis-server >/dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+  command -v "$program" >/dev/null
 }
