@@ -3,7 +3,8 @@
 //! Real ones need `redis-server` on the path, and Linux: it looks at `/proc` to know that a process has stopped. Nothing it
 //! starts outlives the process that started it, however that ends.
 //!
-//! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart empty. [`Masters`] is several.
+//! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart, wipe. [`Masters`] is several. With a wall clock of its
+//!   own ([`RedisServer::start_with_clock`]), which a test steps while the server runs, it takes a C compiler, `cc`.
 //! - [`CutProxy`] stands between a client and a server and cuts connections at chosen moments.
 //! - [`DelayProxy`] stands there as well and delays every byte, as a slow network does.
 //! - [`cancel_at_every_poll`] drops an operation after 0, 1, 2, … polls.
@@ -30,6 +31,7 @@
 //! docs/SIMULATION.md.
 
 mod cancel;
+mod clock;
 mod cut;
 mod delay;
 #[cfg(feature = "embedded")]
@@ -38,6 +40,7 @@ mod masters;
 mod server;
 #[cfg(test)]
 mod tests;
+mod wipe;
 
 pub use cancel::cancel_at_every_poll;
 pub use cut::{Cut, CutProxy};
@@ -82,6 +85,11 @@ pub async fn eventually<T, E: Debug>(bound: Duration, mut condition: impl FnMut(
         Ok(value) => value,
         Err(_) => panic!("not within {bound:?}: {:?}", condition().err()),
     }
+}
+
+/// Whether a key stays when no lock is held: a master's marker, and the record of a lock's tokens.
+pub fn stays(key: &str) -> bool {
+    key.ends_with("marker") || key.contains("fence:{")
 }
 
 /// Runs an example of the documentation on three embedded masters of its own.

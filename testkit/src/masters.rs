@@ -26,7 +26,19 @@ impl Masters {
     ///
     /// When one does not start, with its log.
     pub fn start_with(count: usize, options: &'static [&'static str]) -> Self {
-        let start = move || RedisServer::start_with(options);
+        Self::start_each(count, move || RedisServer::start_with(options))
+    }
+
+    /// The same, each with a wall clock of its own: see [`RedisServer::start_with_clock`].
+    ///
+    /// # Panics
+    ///
+    /// When one does not start, with its log, or when there is no C compiler.
+    pub fn start_with_clocks(count: usize, options: &'static [&'static str]) -> Self {
+        Self::start_each(count, move || RedisServer::start_with_clock(options))
+    }
+
+    fn start_each(count: usize, start: impl FnOnce() -> RedisServer + Copy + Send + 'static) -> Self {
         let starting: Vec<_> = (0..count).map(|_| std::thread::spawn(start)).collect();
         let servers = starting.into_iter().map(|server| match server.join() {
             Ok(server) => server,
@@ -45,7 +57,8 @@ impl Masters {
         self.servers.iter()
     }
 
-    /// Every key on every server that answers, with the server's place.
+    /// Every key on every server that answers, with the server's place, but for what stays: markers, and the records of
+    /// tokens.
     ///
     /// # Panics
     ///

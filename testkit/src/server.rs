@@ -12,6 +12,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::clock::Clock;
+
 /// How long a server may take to start, to stop, or to answer the test kit.
 const BOUND: Duration = Duration::from_secs(20);
 
@@ -34,6 +36,8 @@ pub struct RedisServer {
     port: u16,
     options: Vec<String>,
     folder: TempDir,
+    /// Its own, or none where it has the machine's.
+    clock: Option<Clock>,
     process: Process,
 }
 
@@ -42,6 +46,12 @@ pub struct RedisServer {
 pub struct StartError {
     what: String,
     log: String,
+}
+
+impl StartError {
+    fn without_log(what: String) -> Self {
+        Self { what, log: String::new() }
+    }
 }
 
 impl fmt::Display for StartError {
@@ -86,16 +96,35 @@ impl RedisServer {
     ///
     /// When redis-server is not installed, does not know an option, or is not ready in time.
     pub fn try_start(options: &[&str]) -> Result<Self, StartError> {
-        let failed = |what: String| StartError { what, log: String::new() };
-        let folder = TempDir::new().map_err(|error| failed(format!("no folder: {error}")))?;
+        Self::launch(options, None)
+    }
+
+    /// Starts a server, as [`start_with`](Self::start_with) does, with a wall clock of its own: at first it is right, and
+    /// [`step_clock`](Self::step_clock) and others set it while the server runs. It outlives restarts. The clock that only
+    /// goes forward is the machine's.
+    ///
+    /// The test kit compiles what that takes, with `cc`.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start, with its log, or when there is no C compiler.
+    pub fn start_with_clock(options: &[&str]) -> Self {
+        let clock = Clock::new().map_err(StartError::without_log);
+        let server = clock.and_then(|clock| Self::launch(options, Some(clock)));
+        server.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn launch(options: &[&str], clock: Option<Clock>) -> Result<Self, StartError> {
+        let folder =
+            TempDir::new().map_err(|error| StartError::without_log(format!("no folder: {error}")))?;
         let dir = folder.path().display().to_string();
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let mut tried = 0;
         loop {
             let port = next_port();
             tried += 1;
-            match Process::start(port, &dir, &options) {
-                Ok(process) => return Ok(Self { port, options, folder, process }),
+            match Process::start(port, &dir, &options, clock.as_ref()) {
+                Ok(process) => return Ok(Self { port, options, folder, clock, process }),
                 Err(error) if error.log.contains("Address already in use") && tried < PORTS_TO_TRY => {}
                 Err(error) => return Err(error),
             }
@@ -146,13 +175,15 @@ impl RedisServer {
         answer.unwrap_or_else(|error: redis::RedisError| panic!("{words:?}: {error}\n{}", self.log()))
     }
 
-    /// All its keys.
+    /// All its keys, but for [what stays](crate::stays).
     ///
     /// # Panics
     ///
     /// As [`command`](Self::command).
     pub fn keys(&self) -> Vec<String> {
-        self.command(&["KEYS", "*"])
+        let mut keys: Vec<String> = self.command(&["KEYS", "*"]);
+        keys.retain(|key| !crate::stays(key));
+        keys
     }
 
     /// Stops it in its tracks (SIGSTOP): connections stay open, and nothing answers. Returns when it stands.
@@ -187,38 +218,47 @@ impl RedisServer {
     pub fn restart(&mut self) {
         self.process.kill();
         let dir = self.folder.path().display().to_string();
-        self.process =
-            Process::start(self.port, &dir, &self.options).unwrap_or_else(|error| panic!("{error}"));
+        self.process = Process::start(self.port, &dir, &self.options, self.clock.as_ref())
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    pub(crate) fn own_clock(&self) -> &Clock {
+        self.clock.as_ref().expect("a server with a clock of its own: start_with_clock")
     }
 }
 
 impl Process {
-    fn start(port: u16, dir: &str, options: &[String]) -> Result<Self, StartError> {
+    fn start(port: u16, dir: &str, options: &[String], clock: Option<&Clock>) -> Result<Self, StartError> {
         let port = port.to_string();
         let options = options.iter().map(|option| option.replace("{dir}", dir).replace("{port}", &port));
         let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir];
-        let mut keeper = Command::new("sh")
+        let mut keeper = Command::new("sh");
+        if let Some(clock) = clock {
+            clock.give_to(&mut keeper);
+        }
+        let mut keeper = keeper
             .args(["-c", KEEPER, "keeper", "redis-server"])
             .args(own)
             .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| StartError { what: error.to_string(), log: String::new() })?;
+            .map_err(|error| StartError::without_log(error.to_string()))?;
         let mut output = BufReader::new(keeper.stdout.take().expect("it was piped"));
         let mut first = String::new();
         let read = output.read_line(&mut first);
         let pid = first.trim().strip_prefix("pid ").and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
         let Some(pid) = pid else {
-            return Err(StartError {
-                what: format!("its keeper said {first:?} ({read:?})"),
-                log: String::new(),
-            });
+            return Err(StartError::without_log(format!("its keeper said {first:?} ({read:?})")));
         };
         let log = Arc::new(Mutex::new(String::new()));
         let collector = Some(collect(output, log.clone()));
         let mut process = Self { keeper, pid, log, collector };
-        match process.wait_until_ready() {
+        let has_clock = || match clock.is_none_or(|clock| clock.is_in(pid)) {
+            true => Ok(()),
+            false => Err("it does not go by its own clock".to_owned()),
+        };
+        match process.wait_until_ready().and_then(|()| has_clock()) {
             Ok(()) => Ok(process),
             Err(what) => {
                 process.end(); // so that the log is whole
@@ -305,7 +345,7 @@ fn collect(mut output: impl Read + Send + 'static, log: Arc<Mutex<String>>) -> J
 
 /// Looks until there is an answer, every two milliseconds, for as long as the bound.
 #[allow(clippy::disallowed_methods, reason = "it is a test kit, and this thread has nothing else to do")]
-fn wait<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn wait<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = std::time::Instant::now();
     while begun.elapsed() < BOUND {
         if let Some(answer) = look() {

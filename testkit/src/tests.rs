@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Masters, RedisServer};
+use crate::{Masters, RedisServer, clock};
 
 /// One test here takes ports that others have just left.
 static PORTS: Mutex<()> = Mutex::new(());
@@ -17,6 +17,14 @@ fn a_failed_start_shows_the_servers_log() {
     let _alone = alone();
     let error = RedisServer::try_start(&["--no-such-option", "x"]).unwrap_err().to_string();
     assert!(error.contains("no-such-option"), "{error}");
+}
+
+#[test]
+fn a_missing_compiler_is_named() {
+    let error = clock::compile("no-such-cc").unwrap_err();
+    assert!(error.contains("a C compiler") && error.contains("no-such-cc"), "{error}");
+    let error = clock::compile("false").unwrap_err();
+    assert!(error.contains("a C compiler"), "{error}");
 }
 
 /// Each time the next ports are taken before the server starts, so its first tries fail.
