@@ -1,10 +1,10 @@
 //! An embedded server as a client's master.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Ear, Failure, Heard, Master, Reply};
+use quorate::seam::{Call, Ear, Failure, Handshake, Heard, Master, Passport, Reply, Sight, Welcome};
 use tokio::sync::watch;
 
 use super::server::EmbeddedServer;
@@ -16,6 +16,15 @@ pub struct EmbeddedMaster {
     name: Arc<str>,
     server: EmbeddedServer,
     reachable: watch::Sender<bool>,
+}
+
+/// One client's way to it.
+#[derive(Debug)]
+struct Way {
+    to: Arc<EmbeddedMaster>,
+    handshake: OnceLock<Handshake>,
+    /// What the server knows the client by, after so many restarts.
+    passport: Mutex<Option<(u64, Passport)>>,
 }
 
 impl EmbeddedMaster {
@@ -37,35 +46,78 @@ impl EmbeddedMaster {
     pub fn set_reachable(&self, reachable: bool) {
         self.reachable.send_replace(reachable);
     }
+
+    /// What a client is built with. Each client needs one of its own.
+    pub fn master(self: &Arc<Self>) -> Arc<dyn Master> {
+        Arc::new(Way { to: self.clone(), handshake: OnceLock::new(), passport: Mutex::new(None) })
+    }
 }
 
-impl Master for EmbeddedMaster {
+impl Way {
+    /// What the server knows this master by, as after a connection was opened to it. A server that never lost anything is
+    /// known to be new when it is.
+    fn passport(&self) -> Result<Passport, Arc<str>> {
+        let Some(handshake) = self.handshake.get() else { return Ok(Passport::default()) };
+        let mut known = self.known();
+        let server = &self.to.server;
+        let restarts = server.restarts();
+        match &*known {
+            Some((then, passport)) if *then == restarts => Ok(passport.clone()),
+            _ => {
+                let sight = if server.is_whole() { Sight::New } else { Sight::Nothing };
+                let question = handshake.question(sight);
+                let answer = server.greet(handshake.script(), &question);
+                match handshake.answer(&question, answer) {
+                    Welcome::Known(passport) => {
+                        *known = Some((restarts, passport.clone()));
+                        Ok(passport)
+                    }
+                    Welcome::Again => Err("its clock and this host's differ".into()),
+                    Welcome::Refused(why) => Err(why),
+                }
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<(u64, Passport)>> {
+        self.passport.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Master for Way {
     fn name(&self) -> &Arc<str> {
-        &self.name
+        &self.to.name
+    }
+
+    fn introduce(&self, handshake: Handshake) {
+        let _ = self.handshake.set(handshake); // it is told once
     }
 
     fn call(&self, call: Call, reply: Reply) {
-        let not_sent = match () {
-            () if !reply.is_wanted() => Some("it was given up before it could be sent"),
-            () if !*self.reachable.borrow() => Some("it was put out of reach"),
-            () => None,
+        let passport = match () {
+            () if !reply.is_wanted() => Err("it was given up before it could be sent".into()),
+            () if !*self.to.reachable.borrow() => Err("it was put out of reach".into()),
+            () => self.passport(),
         };
-        match not_sent {
-            Some(why) => reply.tell(Err(Failure::Unreachable(why.into()))),
-            None => {
-                let mut answers = self.server.run(call.script, &[&call.words]);
-                reply.tell(answers.pop().expect("one operation has one answer"));
+        match passport {
+            Err(why) => reply.tell(Err(Failure::Unreachable(why))),
+            Ok(passport) => {
+                let (time, mut answers) = self.to.server.run(call.script, &passport, &[&call.words]);
+                if time.is_none() {
+                    *self.known() = None;
+                }
+                reply.tell_at(answers.pop().expect("one operation has one answer"), time);
             }
         }
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {
-        let mut reachable = self.reachable.subscribe();
+        let mut reachable = self.to.reachable.subscribe();
         async move { until(&mut reachable, true).await }.boxed()
     }
 
     fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
-        let (server, mut reachable) = (self.server.clone(), self.reachable.subscribe());
+        let (server, mut reachable) = (self.to.server.clone(), self.to.reachable.subscribe());
         async move {
             loop {
                 until(&mut reachable, true).await;

@@ -44,9 +44,9 @@ impl EmbeddedMasters {
         Self(servers.map(|server| Arc::new(EmbeddedMaster::new(server))).collect())
     }
 
-    /// What a client is built with; `builder.masters(&embedded)` does the same.
+    /// What one client is built with; `builder.masters(&embedded)` does the same.
     pub fn masters(&self) -> Vec<Arc<dyn Master>> {
-        self.0.iter().map(|master| Arc::clone(master) as Arc<dyn Master>).collect()
+        self.0.iter().map(EmbeddedMaster::master).collect()
     }
 
     /// The masters.
@@ -54,13 +54,14 @@ impl EmbeddedMasters {
         self.0.iter().map(|master| &**master)
     }
 
-    /// Every key on every server, with the server's place.
+    /// Every key on every server, with the server's place, but for what stays: markers, and the records of tokens.
     ///
     /// An acquire or a release returns with a majority, and the last master may still be at work: wait with
     /// [`eventually`](crate::eventually), or for [`Redlock::shutdown`](quorate::Redlock::shutdown).
     pub fn keys(&self) -> Vec<(usize, String)> {
         let keys = self.iter().enumerate();
-        keys.flat_map(|(i, master)| master.server().keys().into_iter().map(move |key| (i, key))).collect()
+        let keys = keys.flat_map(|(i, master)| master.server().keys().into_iter().map(move |key| (i, key)));
+        keys.filter(|(_, key)| !crate::stays(key)).collect()
     }
 
     /// `Ok` when there is no key on any server, and otherwise the keys. See [`keys`](EmbeddedMasters::keys) for when to ask.

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use quorate::seam::{Ear, Failure, Script, Value, Words};
+use quorate::seam::{Ear, Failure, Passport, Question, Script, Value, Words};
 
 use super::lua;
 use super::resp::Resp;
 use super::state::{Mail, State, Subscription, lock};
-use super::store::Keyspace;
+use super::store::{Keyspace, Settings};
 
 /// Tells a server's wall clock, in microseconds since 1970.
 pub type WallClock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -44,7 +44,7 @@ impl EmbeddedServer {
 
     /// An empty server with a wall clock of its own, which may be wrong and may jump.
     pub fn with_clock(number: usize, clock: WallClock) -> Self {
-        let state = Arc::new(Mutex::new(State::new(format!("{number:040x}"))));
+        let state = Arc::new(Mutex::new(State::new(format!("{number:040x}"), clock())));
         Self { number, clock, state }
     }
 
@@ -55,15 +55,39 @@ impl EmbeddedServer {
 
     /// What names the process; another one after every restart.
     pub fn run_id(&self) -> String {
-        lock(&self.state).run_id.clone()
+        lock(&self.state).store.run_id.clone()
     }
 
-    /// Carries out operations of one script in one call, as a connection does: the script gets the keys of all, and the
-    /// arguments of all, and replies with one item for each. An error of the call is that of each.
-    pub fn run(&self, script: &Script, calls: &[&Words]) -> Vec<Result<Value, Failure>> {
+    /// How often it restarted: what was told to a process before is not known to it.
+    pub(super) fn restarts(&self) -> u64 {
+        lock(&self.state).restarts
+    }
+
+    /// Whether it has all that it ever had: it neither restarted, nor lost a key but by its TTL.
+    pub fn is_whole(&self) -> bool {
+        lock(&self.state).is_whole
+    }
+
+    /// Carries out operations of one script in one call, as a connection does: the script gets the keys of all, and its
+    /// passport and the arguments of all, and replies with the time and one item for each. An error of the call is that
+    /// of each. The time is told where the server gives it: it knows the passport.
+    pub fn run(
+        &self,
+        script: &Script,
+        passport: &Passport,
+        calls: &[&Words],
+    ) -> (Option<u64>, Vec<Result<Value, Failure>>) {
         let keys = calls.iter().flat_map(|words| words.keys());
-        let args = calls.iter().flat_map(|words| words.args());
+        let args = passport.args().chain(calls.iter().flat_map(|words| words.args()));
         hand_out(self.evaluate(script, keys, args), calls.len())
+    }
+
+    /// Asks the question of a handshake.
+    pub fn greet(&self, script: &Script, question: &Question) -> Result<Value, Failure> {
+        match self.evaluate(script, question.words.keys(), question.words.args()) {
+            Resp::Error(text) => Err(Failure::from_error_reply(&text)),
+            reply => Ok(value(reply)),
+        }
     }
 
     /// Runs a script with these keys and arguments, and gives its reply as it is (`EVAL`).
@@ -86,11 +110,13 @@ impl EmbeddedServer {
 
     /// Deletes all keys (`FLUSHALL`).
     pub fn wipe(&self) {
+        lock(&self.state).is_whole = false;
         self.command(&["FLUSHALL"]);
     }
 
     /// Loses one key, as a server does that is short of memory. Whether it was there.
     pub fn evict(&self, key: &str) -> bool {
+        lock(&self.state).is_whole = false;
         self.command(&["DEL", key]) == Resp::Int(1)
     }
 
@@ -102,13 +128,16 @@ impl EmbeddedServer {
     /// Goes back to what it had, as a server does that persists now and then, or a replica that lagged and takes over.
     /// Who listens goes on listening.
     pub fn restore(&self, snapshot: &Snapshot) {
-        lock(&self.state).store.keyspace = snapshot.0.clone();
+        let mut state = lock(&self.state);
+        (state.store.keyspace, state.is_whole) = (snapshot.0.clone(), false);
     }
 
-    /// Starts it again, under another run id. Whoever listened does no more, and is told.
+    /// Starts it again, under another run id, with the settings that all begin with. Whoever listened does no more, and is told.
     pub fn restart(&self, run_id: impl Into<String>, with: Restart) {
-        let mut state = lock(&self.state);
-        state.run_id = run_id.into();
+        let (mut state, started) = (lock(&self.state), (self.clock)());
+        (state.store.run_id, state.store.started, state.is_whole) = (run_id.into(), started, false);
+        state.store.settings = Settings::default();
+        state.restarts += 1;
         match with {
             Restart::Empty => state.store.keyspace = Keyspace::default(),
             Restart::Whole => {}
@@ -158,14 +187,19 @@ impl fmt::Debug for EmbeddedServer {
     }
 }
 
-/// One answer for each operation of a call.
-fn hand_out(reply: Resp, operations: usize) -> Vec<Result<Value, Failure>> {
+/// The time, and one answer for each operation of a call.
+fn hand_out(reply: Resp, operations: usize) -> (Option<u64>, Vec<Result<Value, Failure>>) {
     match reply {
-        Resp::Error(text) => vec![Err(Failure::from_error_reply(&text)); operations],
-        Resp::List(items) if items.len() == operations => {
-            items.into_iter().map(|item| Ok(value(item))).collect()
+        Resp::Error(text) => (None, vec![Err(Failure::from_error_reply(&text)); operations]),
+        Resp::List(items) if items.len() == operations + 1 => {
+            let mut items = items.into_iter();
+            let time = match items.next() {
+                Some(Resp::Int(time)) => time.try_into().ok(),
+                _ => None,
+            };
+            (time, items.map(|item| Ok(value(item))).collect())
         }
-        strange => vec![Ok(value(strange)); operations],
+        strange => (None, vec![Ok(value(strange)); operations]),
     }
 }
 

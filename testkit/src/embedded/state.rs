@@ -12,7 +12,10 @@ use super::store::Store;
 #[derive(Default)]
 pub(super) struct State {
     pub(super) store: Store,
-    pub(super) run_id: String,
+    /// How often it restarted.
+    pub(super) restarts: u64,
+    /// Whether it has all that it ever had: it neither restarted, nor lost a key but by its TTL.
+    pub(super) is_whole: bool,
     ears: BTreeMap<Vec<u8>, Vec<Listener>>,
     next: u64,
 }
@@ -45,8 +48,10 @@ pub struct Subscription {
 
 impl State {
     /// An empty server, that nobody listens to.
-    pub(super) fn new(run_id: String) -> Self {
-        Self { run_id, ..Self::default() }
+    pub(super) fn new(run_id: String, started: u64) -> Self {
+        let mut state = Self { is_whole: true, ..Self::default() };
+        (state.store.run_id, state.store.started) = (run_id, started);
+        state
     }
 
     /// What was published and not handed out yet, to whoever listens now.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::seam::{Failure, Heard, Script, Value, Words};
-use quorate::{Error, Redlock, Refusal};
+use quorate::seam::{Failure, Heard, Passport, Script, Value, Words};
+use quorate::{Error, Redlock, Refusal, Standing};
 use quorate_testkit::{EmbeddedMasters, EmbeddedServer, Resp, Restart, eventually};
 
 use crate::source::REENTRANT;
@@ -22,19 +22,28 @@ fn inspect(name: &str) -> Words {
 }
 
 fn acquire(name: &str, owner: &str) -> Words {
-    Words::new(1).with(name).with("acquire").with(owner).with(1).with(1000).with(1)
+    let words =
+        Words::new(2).with(name).with("record").with("acquire").with(owner).with(1).with(1000).with(1);
+    words.with("").with(1000).with("")
+}
+
+/// What a client without guards is answered.
+fn run(server: &EmbeddedServer, calls: &[&Words]) -> Vec<Result<Value, Failure>> {
+    let (time, answers) = server.run(&REENTRANT, &Passport::default(), calls);
+    assert_eq!(time, None);
+    answers
 }
 
 #[test]
 fn one_call_carries_out_several_operations_and_an_error_is_that_of_each() {
     let server = EmbeddedServer::new(0);
-    let answers = server.run(&REENTRANT, &[&inspect("a"), &acquire("a", "u:1"), &acquire("a", "u:2")]);
+    let answers = run(&server, &[&inspect("a"), &acquire("a", "u:1"), &acquire("a", "u:2")]);
     let [Ok(Value::Int(0)), Ok(Value::Int(1)), Ok(Value::List(held))] = &answers[..] else {
         panic!("{answers:?}")
     };
     assert_eq!(held[0].text().map(|text| &**text), Some("held"));
     let wrong = Words::new(1).with("a").with("steal");
-    let answers = server.run(&REENTRANT, &[&inspect("a"), &wrong]);
+    let answers = run(&server, &[&inspect("a"), &wrong]);
     let refused = |answer: &Result<Value, Failure>| matches!(answer, Err(Failure::Refused { reason: Refusal::Other, detail }) if **detail == *"ERR no such verb: steal");
     assert!(answers.len() == 2 && answers.iter().all(refused), "{answers:?}");
 }
@@ -56,7 +65,7 @@ fn a_server_lives_by_the_clock_that_it_was_given() {
     let now = Arc::new(AtomicU64::new(1_000_000));
     let its = now.clone();
     let server = EmbeddedServer::with_clock(3, Arc::new(move || its.load(Ordering::Relaxed)));
-    server.run(&REENTRANT, &[&acquire("a", "u:1")]);
+    run(&server, &[&acquire("a", "u:1")]);
     now.store(2_000_999, Ordering::Relaxed);
     assert_eq!(server.keys(), ["a"]);
     now.store(2_001_000, Ordering::Relaxed);
@@ -112,7 +121,7 @@ async fn a_client_locks_and_waits_on_embedded_masters_as_on_others() {
     let embedded = EmbeddedMasters::new(3);
     let (one, other) = (client(&embedded), client(&embedded));
     embedded[2].set_reachable(false);
-    let guard = one.lock("l").ttl(Duration::from_secs(60)).acquire().await.unwrap();
+    let guard = one.lock("l").ttl(Duration::from_secs(30)).acquire().await.unwrap();
     assert_eq!(embedded.keys().len(), 2);
     let waiting = other.lock("l");
     let waiting = tokio::spawn(async move { waiting.wait(Duration::from_secs(30)).acquire().await });
@@ -121,16 +130,32 @@ async fn a_client_locks_and_waits_on_embedded_masters_as_on_others() {
     guard.release().await.unwrap();
     let guard = tokio::time::timeout(SOON, waiting).await.expect("it is woken").unwrap().unwrap();
     embedded[1].set_reachable(false);
-    let error = guard.extend(Duration::from_secs(60)).await.unwrap_err();
+    let error = guard.extend(Duration::from_secs(30)).await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
     embedded.iter().for_each(|master| master.set_reachable(true));
     drop(guard);
     eventually(SOON, || embedded.empty()).await;
 }
 
+#[tokio::test]
+async fn a_master_that_forgot_what_it_granted_has_no_vote_and_others_have() {
+    let embedded = EmbeddedMasters::new(3);
+    let client = client(&embedded);
+    client.lock("l").try_acquire().await.unwrap().release().await.unwrap();
+    embedded[0].server().restart("next", Restart::Empty);
+    embedded[1].server().restart("next", Restart::Whole);
+    embedded[1].set_reachable(false);
+    let error = client.lock("l").try_acquire().await.unwrap_err();
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    let standings = client.standings();
+    assert!(matches!(standings[0].standing, Standing::Quarantined { .. }), "{standings:?}");
+    assert_eq!(standings[2].standing, Standing::Trusted);
+}
+
 #[test]
 fn a_master_that_is_given_twice_is_refused() {
     let embedded = EmbeddedMasters::new(2);
-    let again = Redlock::builder().masters(&embedded).masters(&embedded).build();
+    let masters = embedded.masters();
+    let again = Redlock::builder().masters(masters.clone()).masters(masters).build();
     assert!(again.unwrap_err().to_string().contains("embedded://0"));
 }

@@ -1,49 +1,65 @@
 //! The commands that there are, and how many words each takes.
 
-use super::{Answer, Context, hash, keys, text, zset};
+use super::{Answer, Context, hash, info, keys, settings, text, zset};
 
 /// A command of the server.
 pub(super) struct Command {
     pub(super) name: &'static str,
     /// How many words it has with its name: so many, or where it is negative, that many at least.
     arity: isize,
+    pub(super) writes: bool,
+    /// Whether a script may call it.
+    pub(super) is_for_scripts: bool,
     pub(super) run: fn(&mut Context<'_>, &[&[u8]]) -> Answer,
 }
 
 /// Those that a lock asks for come first: they are found by looking at one after the other.
 static COMMANDS: &[Command] = &[
+    command("TIME", 1, keys::time),
+    command("GET", 2, text::get),
     command("HLEN", 2, hash::hlen),
-    command("HSET", -4, hash::hset),
-    command("PEXPIRE", -3, keys::pexpire),
+    command("HSET", -4, hash::hset).writing(),
+    command("PEXPIRE", -3, keys::pexpire).writing(),
+    command("SET", -3, text::set).writing(),
     command("HMGET", -3, hash::hmget),
-    command("DEL", -2, keys::del),
-    command("ZPOPMIN", -2, zset::zpopmin),
+    command("DEL", -2, keys::del).writing(),
+    command("ZPOPMIN", -2, zset::zpopmin).writing(),
     command("PTTL", 2, keys::pttl),
     command("HGETALL", 2, hash::hgetall),
-    command("TIME", 1, keys::time),
     command("ZCARD", 2, zset::zcard),
-    command("ZADD", -4, zset::zadd),
+    command("ZADD", -4, zset::zadd).writing(),
     command("ZRANK", 3, zset::zrank),
-    command("ZREM", -3, zset::zrem),
+    command("ZREM", -3, zset::zrem).writing(),
     command("PUBLISH", 3, keys::publish),
-    command("HINCRBY", 4, hash::hincrby),
+    command("HINCRBY", 4, hash::hincrby).writing(),
     command("HGET", 3, hash::hget),
-    command("HDEL", -3, hash::hdel),
-    command("GET", 2, text::get),
-    command("SET", -3, text::set),
+    command("HDEL", -3, hash::hdel).writing(),
+    command("PERSIST", 2, keys::persist).writing(),
     command("EXISTS", -2, keys::exists),
     command("TYPE", 2, keys::kind),
     command("KEYS", 2, keys::keys),
     command("DBSIZE", 1, keys::dbsize),
-    command("FLUSHALL", -1, keys::flushall),
+    command("INFO", -1, info::info),
+    command("FLUSHALL", -1, keys::flushall).writing(),
     command("ZRANGE", -4, zset::zrange),
+    command("CONFIG", -2, settings::config).for_clients(),
+    command("REPLICAOF", 3, settings::replicaof).for_clients(),
+    command("ACL", -2, settings::acl).for_clients(),
 ];
 
 const fn command(name: &'static str, arity: isize, run: fn(&mut Context<'_>, &[&[u8]]) -> Answer) -> Command {
-    Command { name, arity, run }
+    Command { name, arity, writes: false, is_for_scripts: true, run }
 }
 
 impl Command {
+    const fn writing(self) -> Self {
+        Self { writes: true, ..self }
+    }
+
+    const fn for_clients(self) -> Self {
+        Self { is_for_scripts: false, ..self }
+    }
+
     /// The command of this name, in letters of any case.
     pub(super) fn find(name: &[u8]) -> Option<&'static Self> {
         COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))

@@ -61,6 +61,13 @@ pub(super) fn pexpire(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::Int(1))
 }
 
+/// Whether there was an end to its life.
+pub(super) fn persist(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let horizon = context.horizon();
+    let entry = context.store.keyspace.get(words[1], horizon);
+    Ok(Resp::count(usize::from(entry.is_some_and(|entry| entry.until.take().is_some()))))
+}
+
 pub(super) fn pttl(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let (horizon, now) = (context.horizon(), context.millis());
     Ok(Resp::Int(match context.store.keyspace.get(words[1], horizon).map(|entry| entry.until) {

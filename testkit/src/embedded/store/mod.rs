@@ -5,14 +5,17 @@
 
 mod command;
 mod hash;
+mod info;
 mod keys;
 mod keyspace;
+mod settings;
 mod text;
 mod zset;
 
 use std::collections::BTreeMap;
 
 pub(super) use keyspace::Keyspace;
+pub(super) use settings::Settings;
 
 use super::resp::Resp;
 use command::Command;
@@ -20,7 +23,12 @@ use command::Command;
 /// The keys of one server, who listens there, and what was published to them.
 #[derive(Debug, Default)]
 pub struct Store {
+    /// What names the process; another one after every restart.
+    pub(super) run_id: String,
+    /// When it was started, by its own clock (us).
+    pub(super) started: u64,
     pub(super) keyspace: Keyspace,
+    pub(super) settings: Settings,
     /// How many listen on each channel.
     pub(super) listeners: BTreeMap<Vec<u8>, usize>,
     /// What was published to those that listen, and was not handed to them yet.
@@ -60,6 +68,10 @@ impl Store {
         if !command.takes(words.len()) {
             return Resp::Error(wrong_number(command.name));
         }
+        if self.settings.denies(command) {
+            let name = command.name.to_ascii_lowercase();
+            return Resp::Error(format!("NOPERM this user has no permissions to run the '{name}' command"));
+        }
         self.run(command, now_us, words)
     }
 
@@ -70,6 +82,12 @@ impl Store {
             Some(None) => "ERR Unknown Redis command called from script",
             Some(Some(command)) if !command.takes(words.len()) => {
                 "ERR Wrong number of args calling Redis command from script"
+            }
+            Some(Some(command)) if !command.is_for_scripts => {
+                "ERR This Redis command is not allowed from script"
+            }
+            Some(Some(command)) if self.settings.denies(command) => {
+                "ERR The user executing the script can't run this command or subcommand"
             }
             Some(Some(command)) => return self.run(command, now_us, words),
         };
@@ -92,6 +110,9 @@ impl Store {
     }
 
     fn run(&mut self, command: &Command, now: u64, words: &[&[u8]]) -> Resp {
+        if let Some(refused) = self.settings.read_only(command) {
+            return Resp::Error(refused.to_owned());
+        }
         (command.run)(&mut Context { store: self, now }, words).unwrap_or_else(Resp::Error)
     }
 }

@@ -27,6 +27,7 @@ fn a_key_is_gone_for_every_command_once_it_expired() {
         ("HSET h g 2", Resp::Int(1)),
         ("HGETALL h", Resp::List(Vec::new())),
         ("PEXPIRE h 5", Resp::Int(0)),
+        ("PERSIST h", Resp::Int(0)),
         ("TYPE h", Resp::Status("none".to_owned())),
         ("DBSIZE", Resp::Int(0)),
         ("KEYS *", Resp::List(Vec::new())),
