@@ -1,0 +1,38 @@
+-- set: write a value that is guarded by a fence, unless a later holder of the lock has been here.
+--
+-- The value is a HASH of two fields: `value`, and `fence`, the highest that has written it. One key, and not a second one for
+-- the fence, so that they cannot part: an eviction, a rename or a copy takes both, in a cluster they share a slot whatever the
+-- name, and whoever reads can ask whose value it is. A plain SET, which goes past the fence, makes the next write here an
+-- error, and lets no late one in. Fences stay the strings they came as, but where they are compared: below 2^53, where
+-- Lua's numbers are exact.
+--
+-- KEYS     the value
+-- ARGV     fence, value, TTL in ms. Without a TTL, or with an empty one, the key never expires, also where it would have:
+--          as with SET, the last write decides. The fence is forgotten with the key, so a TTL must be longer than any
+--          write can be late
+-- Replies  the highest fence that was here, a number: the given one means that the value was written, a higher one that
+--          it was stale and nothing was. An error, with nothing written, where an argument cannot be used or the key has
+--          something else
+-- Again    a repeated run writes the same once more. Where other writes of the same fence came in between, it brings back
+--          the older value: within a grant, each write waits for the answer to the one before.
+local key, fence, value, ttl = KEYS[1], ARGV[1] or '', ARGV[2], ARGV[3] or ''
+
+-- Whether this is a whole number from 1 to 2^53 - 1, written as such.
+local function whole(text)
+  return string.find(text, '^[1-9]%d*$') and tonumber(text) < 9007199254740992
+end
+
+if not whole(fence) then return redis.error_reply('ERR the fence must be a whole number from 1 to 2^53 - 1') end
+if not value then return redis.error_reply('ERR there is no value to write') end
+if ttl ~= '' and not whole(ttl) then return redis.error_reply('ERR the TTL must be whole milliseconds, 1 at least') end
+
+local seen = redis.call('HGET', key, 'fence')
+local fields = redis.call('HLEN', key)
+if seen and (fields > 2 or not whole(seen)) or not seen and fields > 0 then
+  return redis.error_reply('WRONGTYPE the hash at this key is not a value with a fence')
+end
+if seen and tonumber(seen) > tonumber(fence) then return tonumber(seen) end
+
+redis.call('HSET', key, 'fence', fence, 'value', value)
+if ttl == '' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ttl) end
+return tonumber(fence)

@@ -1,0 +1,385 @@
+//! Fences: how that which a lock protects refuses a holder that comes too late.
+//!
+//! A lease is a promise about time. A holder can stand still between asking whether it has the lock and writing, or its
+//! write can linger in the network, and arrive when somebody else has long had the lock. No lock service can prevent that;
+//! what it can do is number its grants ([Kleppmann 2016]). A fence is that number: it rises strictly over successive grants of
+//! a lock's name, whoever gets them. The protected resource remembers the highest fence it has seen, and refuses anything
+//! lower. Then a late write changes nothing.
+//!
+//! | the resource | the check |
+//! |---|---|
+//! | a value in Redis | the script [`SET`], and [`check`] on its reply |
+//! | a row in an SQL database | [`sql_predicate`] in the `WHERE` of each write |
+//! | a service | [`header`] in the request; in the service [`parse`], and one of the others |
+//! | something in this process | [`Gate`] |
+//! | a job of `quorate run` | has its fence in the environment, as [`VARIABLE`] |
+//!
+//! What makes it work, whatever the resource:
+//!
+//! - The check and the write are one step: one statement, one script, one critical section. Between two steps there is room
+//!   for a later holder.
+//! - Every write is checked. A writer without a fence is refused: it does not hold the lock.
+//! - The fence is remembered for longer than a write can be late: with the data, and not in a process that restarts.
+//! - Equal is not stale: a holder may write many times. The fence does not order the writes of one holder among themselves.
+//! - Fences of different locks have nothing to do with each other: what one resource sees are those of one lock's name.
+//! - Whoever may write may write a fence that is far too high, which shuts everybody else out. The check protects from late
+//!   holders, not from malicious ones.
+//!
+//! A fence is a `u64`, from 1 to [`MAX`]. It is made of the microseconds since 1970, but is no clock to be read.
+//!
+//! [Kleppmann 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::{Invalid, excerpt};
+
+/// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose numbers are doubles, have
+/// each one exactly. The microseconds since 1970 get there in the year 2255.
+pub const MAX: u64 = (1 << 53) - 1;
+
+/// The header that a request carries its fence in: see [`header`]. In small letters, as HTTP/2 has them and
+/// `http::HeaderName::from_static` wants them; servers do not tell them apart.
+pub const HEADER: &str = "quorate-fence";
+
+/// The environment variable that a job of `quorate run` finds its fence in, in decimal. Read it with [`parse`].
+pub const VARIABLE: &str = "QUORATE_FENCE";
+
+/// A Lua script for Redis 6 or later, or Valkey, that writes a value unless a later holder of the lock has been there. It runs on the
+/// server that has the value, which need not be one of the lock's masters, and knows nothing of them.
+///
+/// `KEYS[1]` is the value's key; `ARGV` is what [`set_args`] gives: the fence, the value, and a TTL in milliseconds or nothing.
+/// It replies with the highest fence that was there, as a number: [`check`] tells whether that is this one, and the value was
+/// written, or a higher one, and nothing was. What is wrong with the arguments, or is at the key already and cannot be written,
+/// is an error, and nothing was written either.
+///
+/// The key is a hash of two fields, to be read with `HGET key value`: `value`, and `fence` beside it, so that they are kept,
+/// copied and evicted together. `HDEL key value` deletes the value alone; `DEL` forgets the fence too, and `SET` puts
+/// something in its place on which the script fails from then on.
+///
+/// # Examples
+///
+/// With the redis crate:
+///
+/// ```
+/// use quorate::fence;
+///
+/// fn set_balance(redis: &mut redis::Connection, fence: u64, balance: &str) -> Result<(), Box<dyn std::error::Error>> {
+///     let args = fence::set_args(fence, balance, None);
+///     let seen = redis::cmd("EVAL").arg(fence::SET).arg(1).arg("balance:42").arg(&args).query(redis)?;
+///     Ok(fence::check(fence, seen)?)
+/// }
+/// ```
+///
+/// In a test, on an embedded server, the script by itself:
+///
+/// ```
+/// use quorate::{fence, seam::Script};
+/// use quorate_testkit::{EmbeddedServer, Resp};
+///
+/// let (server, set) = (EmbeddedServer::new(1), Script::new("fenced set", fence::SET));
+/// assert_eq!(server.eval(&set, &["balance:42"], &["7", "90"]), Resp::Int(7));
+/// assert_eq!(server.eval(&set, &["balance:42"], &["5", "80"]), Resp::Int(7), "5 is stale");
+/// assert_eq!(server.command(&["HGET", "balance:42", "value"]), Resp::Bulk(b"90".into()));
+/// ```
+pub const SET: &str = include_str!("../scripts/lua/fenced/set.lua");
+
+/// What [`SET`] takes as `ARGV`.
+///
+/// The value goes with the key when `ttl` (rounded up to milliseconds) is over after this write, and with it the fence: it
+/// must be longer than a write of an earlier holder can be late. Without a `ttl` the key never expires, also where an earlier
+/// write said so: that is what to take unless old keys would pile up. The script refuses a `ttl` of zero, and a fence that is
+/// none.
+pub fn set_args(fence: u64, value: impl Into<Vec<u8>>, ttl: Option<Duration>) -> [Vec<u8>; 3] {
+    let ttl = ttl.map_or_else(String::new, |ttl| ttl.as_nanos().div_ceil(1_000_000).to_string());
+    [fence.to_string().into_bytes(), value.into(), ttl.into_bytes()]
+}
+
+/// The rule of every resource: `given`, the fence of a write, is let in unless `seen`, the highest that was there before, is
+/// higher. For a resource that has its own way to keep what it saw, 0 where it has seen none.
+///
+/// # Errors
+///
+/// [`Stale`] when a higher one was there.
+///
+/// # Examples
+///
+/// ```
+/// use quorate::fence::{self, Stale};
+///
+/// assert_eq!(fence::check(7, 0), Ok(()));
+/// assert_eq!(fence::check(7, 7), Ok(()));
+/// assert_eq!(fence::check(7, 8), Err(Stale { given: 7, seen: 8 }));
+/// ```
+pub fn check(given: u64, seen: u64) -> Result<(), Stale> {
+    if given < seen { Err(Stale { given, seen }) } else { Ok(()) }
+}
+
+/// The condition for the `WHERE` of an SQL write: that the fence in `column` is not above the one bound to `parameter`. The
+/// same statement has to set the column. Where it changes no row, it was stale, or there is no such row.
+///
+/// ```text
+/// UPDATE accounts SET balance = ?1, fence = ?2 WHERE id = ?3 AND (fence IS NULL OR fence <= ?2)
+/// ```
+///
+/// The column is of 64 bits (`BIGINT`); signed ones have room for every fence, so `i64::try_from` does not fail. A row whose fence is null was not written under a fence yet, and is let in. A row that
+/// may not be there yet needs an upsert with the condition on its update: `ON CONFLICT (id) DO UPDATE SET .. WHERE ..`. A row
+/// that is deleted forgets its fence; an upsert that is late brings it back.
+///
+/// Databases count the rows that the condition found, but MySQL and MariaDB count those that became different, unless the
+/// connection says `CLIENT_FOUND_ROWS`: without that, a holder that writes the same twice looks stale.
+///
+/// Both names go into the text as they are: never make them of input.
+///
+/// # Examples
+///
+/// `examples/fenced_sql.rs` is a whole program, with SQLite.
+///
+/// ```
+/// let unless_stale = quorate::fence::sql_predicate("fence", "?2");
+/// let update = format!("UPDATE accounts SET balance = ?1, fence = ?2 WHERE id = ?3 AND {unless_stale}");
+/// # let db = rusqlite::Connection::open_in_memory()?;
+/// # db.execute_batch("CREATE TABLE accounts (id, balance, fence); INSERT INTO accounts VALUES (42, 100, NULL)")?;
+/// assert_eq!(db.execute(&update, (90, 1_767_225_600_000_001_i64, 42))?, 1);
+/// assert_eq!(db.execute(&update, (80, 1_767_225_600_000_000_i64, 42))?, 0, "stale");
+/// # Ok::<(), rusqlite::Error>(())
+/// ```
+pub fn sql_predicate(column: &str, parameter: &str) -> String {
+    format!("({column} IS NULL OR {column} <= {parameter})")
+}
+
+/// The header for a request to a service that checks fences: [`HEADER`] and the fence in decimal. The service reads it with
+/// [`parse`].
+///
+/// # Examples
+///
+/// ```
+/// use quorate::fence::{self, Gate};
+///
+/// let fence = 1_767_225_600_000_000; // the guard's
+/// let (name, value) = fence::header(fence); // request.header(name, value)
+/// assert_eq!((name, value.as_str()), ("quorate-fence", "1767225600000000"));
+///
+/// /// What the service does, and the status that it answers.
+/// fn put(gate: &Gate, header: Option<&str>, write: impl FnOnce()) -> u16 {
+///     let Some(header) = header else { return 428 }; // Precondition Required
+///     let Ok(fence) = fence::parse(header) else { return 400 }; // Bad Request
+///     match gate.write(fence, write) {
+///         Ok(()) => 204,
+///         Err(_stale) => 412, // Precondition Failed
+///     }
+/// }
+/// let gate = Gate::new(0);
+/// assert_eq!(put(&gate, Some(&value), || ()), 204);
+/// assert_eq!(put(&gate, Some("1767225599999999"), || unreachable!()), 412);
+/// assert_eq!((put(&gate, None, || ()), put(&gate, Some("-1"), || ())), (428, 400));
+/// ```
+pub fn header(fence: u64) -> (&'static str, String) {
+    (HEADER, fence.to_string())
+}
+
+/// Reads a fence from a header or an environment variable: a decimal number from 1 to [`MAX`], and nothing around it.
+///
+/// # Errors
+///
+/// [`Invalid::Fence`] for anything else. A number that is no fence must not reach a check: one that is far too high would
+/// shut out all that come after.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(quorate::fence::parse("1767225600000000")?, 1_767_225_600_000_000);
+/// assert!(quorate::fence::parse("9007199254740992").is_err()); // 2^53
+/// # Ok::<(), quorate::Error>(())
+/// ```
+pub fn parse(text: &str) -> Result<u64, Invalid> {
+    let number =
+        text.parse().ok().filter(|fence: &u64| (1..=MAX).contains(fence) && fence.to_string() == text);
+    number.ok_or_else(|| Invalid::Fence(excerpt(text)))
+}
+
+/// Remembers the highest fence that a resource within this process has seen, and lets in what is not below it.
+///
+/// It knows of what goes through it: other processes that write to the same resource have gates of their own, which know
+/// nothing of each other, and a restart forgets. What outlives the process has to store the fence with the data, and begin
+/// with [`Gate::new`] of the stored one. A gate is for one lock's name; for many, keep a map of them. What comes from outside
+/// goes through [`parse`] first: a gate takes any number, and one that is far too high shuts out all that come after.
+///
+/// # Examples
+///
+/// ```
+/// use quorate::fence::{Gate, Stale};
+///
+/// let gate = Gate::new(0);
+/// let mut balance = 100;
+/// gate.write(5, || balance -= 10)?;
+/// gate.write(7, || balance -= 10)?; // a later holder
+/// assert_eq!(gate.write(5, || balance -= 10), Err(Stale { given: 5, seen: 7 }));
+/// assert_eq!(balance, 80);
+/// # Ok::<(), Stale>(())
+/// ```
+#[derive(Debug)]
+pub struct Gate {
+    seen: Mutex<u64>,
+}
+
+impl Gate {
+    /// A gate that has seen this fence: the one that was stored with the data, or 0 where there is none.
+    pub const fn new(seen: u64) -> Self {
+        Self { seen: Mutex::new(seen) }
+    }
+
+    /// Lets a fence in unless a higher one was here, and remembers it, in one step.
+    ///
+    /// The write that follows is another step, during which a later fence can come in, and write first. So this is for what is
+    /// done in the order in which it was let in, by one task or from one queue; otherwise use [`write`](Gate::write), or keep
+    /// the gate within the (async) mutex that the data is in.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] when a higher one was here.
+    pub fn admit(&self, fence: u64) -> Result<(), Stale> {
+        self.write(fence, || ())
+    }
+
+    /// Runs `write` unless a fence higher than this was here, and lets nobody else in meanwhile. The fence is remembered before
+    /// the write runs, whatever becomes of it.
+    ///
+    /// It blocks the thread while another write runs; `write` must not use the same gate.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] when a higher one was here; `write` was not run.
+    pub fn write<T>(&self, fence: u64, write: impl FnOnce() -> T) -> Result<T, Stale> {
+        let mut seen = self.lock();
+        check(fence, *seen)?;
+        *seen = fence;
+        Ok(write())
+    }
+
+    /// The highest fence that it has let in, or what it began with: what to store with the data.
+    pub fn seen(&self) -> u64 {
+        *self.lock()
+    }
+
+    /// A write that panicked has left a fence that is right.
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A write was refused because a later holder of the lock was there before: whoever sent it has lost the lock, or is done
+/// with it. It is final: the same fence will be refused again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error(
+    "fence {given} is stale: a later holder of the lock was here, with {seen}, and nothing was written; \
+     stop, and begin again with a new acquire"
+)]
+pub struct Stale {
+    /// The fence of the write that was refused.
+    pub given: u64,
+    /// The highest that was seen.
+    pub seen: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_rule_refuses_what_is_below_and_nothing_else() {
+        assert_eq!(check(1, 0), Ok(()));
+        assert_eq!(check(MAX, MAX), Ok(()));
+        assert_eq!(check(MAX - 1, MAX), Err(Stale { given: MAX - 1, seen: MAX }));
+    }
+
+    #[test]
+    fn a_refusal_names_both_fences_and_says_what_to_do() {
+        let text = Stale { given: 5, seen: 7 }.to_string();
+        assert!(text.contains("fence 5 is stale") && text.contains("with 7"), "{text}");
+        assert!(text.contains("nothing was written") && text.contains("a new acquire"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_a_fence_is_refused_and_named() {
+        for text in
+            ["", "0", "007", "+7", "-7", " 7", "7 ", "7\n", "0x7", "7e3", "7.0", "9007199254740992", "٧"]
+        {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("9007199254740991"), "{error}");
+        }
+        let error = parse(&"9".repeat(1000)).unwrap_err().to_string();
+        assert!(error.len() < 200, "{error}");
+    }
+
+    #[test]
+    fn a_ttl_is_in_milliseconds_rounded_up() {
+        let ttl = |ttl| String::from_utf8(set_args(7, "v", ttl)[2].clone()).unwrap();
+        assert_eq!(set_args(7, [0, 255], None), [vec![b'7'], vec![0, 255], vec![]]);
+        assert_eq!(ttl(Some(Duration::from_secs(2))), "2000");
+        assert_eq!(ttl(Some(Duration::from_nanos(1))), "1");
+        assert_eq!(ttl(Some(Duration::ZERO)), "0"); // which the script refuses
+    }
+
+    #[test]
+    fn a_write_that_panics_is_remembered_and_shuts_nobody_out() {
+        let gate = Gate::new(0);
+        let write = std::panic::AssertUnwindSafe(|| gate.write(7, || panic!("on purpose")));
+        std::panic::catch_unwind(write).unwrap_err();
+        assert_eq!(gate.seen(), 7);
+        assert_eq!(gate.admit(6), Err(Stale { given: 6, seen: 7 }));
+        assert_eq!(gate.admit(7), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn a_fence_reads_back_what_was_written(fence in 1..=MAX) {
+            prop_assert_eq!(parse(&header(fence).1).unwrap(), fence);
+        }
+
+        /// What was let in never goes below what was let in before; what was not is below, and is told of the highest.
+        #[test]
+        fn what_a_gate_lets_in_never_falls(began in 0..20u64, fences in prop::collection::vec(1..40u64, 0..60)) {
+            let gate = Gate::new(began);
+            let mut highest = began;
+            for given in fences {
+                match gate.admit(given) {
+                    Ok(()) => {
+                        prop_assert!(given >= highest);
+                        highest = given;
+                    }
+                    Err(stale) => {
+                        prop_assert!(given < highest);
+                        prop_assert_eq!(stale, Stale { given, seen: highest });
+                    }
+                }
+                prop_assert_eq!(gate.seen(), highest);
+            }
+        }
+
+        /// The same where threads write at once: the writes themselves are in order, not only what was let in.
+        #[test]
+        fn writes_of_many_threads_never_fall(
+            of_threads in prop::collection::vec(prop::collection::vec(1..200u64, 50), 2..5),
+        ) {
+            let (gate, written) = (&Gate::new(0), &Mutex::new(Vec::new()));
+            std::thread::scope(|scope| {
+                for fences in &of_threads {
+                    scope.spawn(move || {
+                        for fence in fences {
+                            let write = || {
+                                std::thread::yield_now();
+                                written.lock().unwrap().push(*fence);
+                            };
+                            let _ = gate.write(*fence, write);
+                        }
+                    });
+                }
+            });
+            let written = written.lock().unwrap();
+            prop_assert!(written.is_sorted(), "{written:?}");
+            prop_assert_eq!(written.last(), of_threads.iter().flatten().max());
+        }
+    }
+}
