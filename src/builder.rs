@@ -1,22 +1,25 @@
 //! Builds a client: settings, which are values with limits, and components, which are the seams.
 
-use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::future::join_all;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use crate::client::Redlock;
-use crate::clock::{BootClock, Clock};
-use crate::config::{MAX_MASTERS, Settings};
-use crate::coordinator::Coordinator;
+use crate::clock::{BootClock, Clock, Moment};
+use crate::config::{MAX_MASTERS, Settings, Wakes};
+use crate::coordinator::{Coordinator, quorum};
+use crate::doctor::{self, Facts, Report, Unasked, Visitor};
 use crate::error::{Error, Invalid};
 use crate::executor::{Executor, Spawn};
 use crate::host::Host;
 use crate::lock::SCRIPTS;
-use crate::master::{Address, Dialler, Master, Parts, RedisMaster, Roster};
+use crate::master::{self, Address, Dialler, Master, Parts, RedisMaster, Roster, Visit};
 use crate::random::{Random, SystemRandom};
 use crate::source::{Origin, Source};
+use crate::trust::ColdStart;
 
 /// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before anything is sent.
 ///
@@ -79,11 +82,46 @@ impl Builder {
         self
     }
 
-    /// The TTL of locks that do not set one, from [`MIN_TTL`](crate::config::MIN_TTL) to
-    /// [`MAX_TTL`](crate::config::MAX_TTL). The default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL): a holder that
+    /// The TTL of locks that do not set one, from [`MIN_TTL`](crate::config::MIN_TTL) to the
+    /// [`max_ttl`](Builder::max_ttl). The default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL): a holder that
     /// dies blocks everybody else for that long.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.settings.ttl = ttl;
+        self
+    }
+
+    /// The longest TTL of any lock, up to [`MAX_TTL`](crate::config::MAX_TTL); the default is
+    /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have forgotten what it granted has no vote
+    /// for a little longer than that. All clients of the same masters and prefix must have the same: a master keeps it with
+    /// its marker, and refuses those that differ. To change it, stop them all, delete the key `{prefix}marker` on every
+    /// master, and start them with another one.
+    pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
+        self.settings.max_ttl = max_ttl;
+        self
+    }
+
+    /// What to trust of a master that is new, or restarted: see [`ColdStart`]. The default is nothing.
+    pub fn cold_start(mut self, policy: ColdStart) -> Self {
+        self.settings.cold_start = policy;
+        self
+    }
+
+    /// Strict mode: whether a lease is over is never left to a master's clock. Where a holder released its lock, nothing
+    /// changes. Where it died, the next one has to have watched the lock unchanged for a whole TTL, on its own clock:
+    /// whoever waits already gets it at the end of the TTL as always, and whoever comes later waits for one TTL more. It
+    /// costs no round trip. All clients of the same masters and prefix must be strict, or none.
+    ///
+    /// Source: the rule is that of the DynamoDB lock client.
+    pub fn strict(mut self) -> Self {
+        self.settings.strict = true;
+        self
+    }
+
+    /// Plain Redlock, without a guard against masters that forget and clocks that jump, and without fencing tokens: to
+    /// measure what the guards cost, and show what they are for. Other clients of the same locks are not safe from one that
+    /// is not guarded.
+    pub fn unguarded(mut self) -> Self {
+        self.settings.unguarded = true;
         self
     }
 
@@ -158,17 +196,8 @@ impl Builder {
     ///
     /// [`Error::Invalid`] for a setting outside of its limits, no masters or too many, a master listed twice, or a URL
     /// that cannot be used; [`Error::Start`] when the system gives no thread.
-    pub fn build(self) -> Result<Redlock, Error> {
-        self.settings.check()?;
-        let origins = origins(self.sources)?;
-        #[cfg(feature = "tls")]
-        let dialler = Dialler::new(&self.roots)?;
-        #[cfg(not(feature = "tls"))]
-        let dialler = Dialler::new()?;
-        let host = match self.executor {
-            Some(executor) => Host::on(executor),
-            None => Host::start().map_err(|error| Error::Start(Arc::new(error)))?,
-        };
+    pub fn build(mut self) -> Result<Redlock, Error> {
+        let (origins, dialler, host) = self.start()?;
         let roster = Arc::new(Roster::default());
         let master = |origin| -> Arc<dyn Master> {
             let address = match origin {
@@ -179,6 +208,7 @@ impl Builder {
                 address,
                 dialler: dialler.clone(),
                 scripts: SCRIPTS,
+                handshake: OnceLock::new(),
                 roster: roster.clone(),
                 clock: self.clock.clone(),
                 random: self.random.clone(),
@@ -190,6 +220,80 @@ impl Builder {
         let executor = host.executor().clone();
         let engine = Coordinator::new(masters, self.clock, self.random, self.settings, executor);
         Ok(Redlock::new(engine, host))
+    }
+
+    /// Examines the masters in place of using them: whether each can be reached, is a master, remembers what it granted, has a
+    /// right clock and lets this user do what is needed, whether they agree with each other and with these settings, and so
+    /// whether a quorum can vote. It works whatever is wrong with them, on connections of its own, and writes nothing: not even
+    /// the marker that a client leaves.
+    ///
+    /// A master that does not answer is given up after four times the [`timeout`](Builder::timeout) while connecting, and
+    /// after one at any later question; all are examined at once. Those of another kind, which have no URL, are named and
+    /// not examined.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the connections. There is nothing to clean up.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Builder::build). What is wrong with a master is a finding, not an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|_| async move {
+    /// use quorate::{Redlock, doctor::Severity};
+    ///
+    /// let report = Redlock::builder().master("redis://127.0.0.1:1").examine().await?; // nobody is there
+    /// assert!(!report.has_quorum());
+    /// let finding = &report.masters[0].findings[0];
+    /// assert_eq!((finding.severity, finding.about), (Severity::Fail, "reach"));
+    /// println!("{report}"); // a line for each finding, with what to do
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn examine(mut self) -> Result<Report, Error> {
+        let (origins, dialler, host) = self.start()?;
+        let _until_then = host.stop().clone().drop_guard();
+        let Self { settings, clock, random, .. } = self;
+        let wall = i64::try_from(clock.wall().as_micros()).unwrap_or(i64::MAX);
+        let visitor = Visitor {
+            terms: settings.terms(origins.len()),
+            prefix: settings.prefix.clone(),
+            quorum: quorum(origins.len()),
+            timeout: settings.timeout(),
+            wall_ahead: wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0),
+        };
+        let (prefix, nobody) = (&settings.prefix, random.next_u64());
+        let visit = Visit {
+            clock,
+            marker: visitor.terms.marker.clone(),
+            key: format!("{prefix}{{doctor:{nobody:x}}}"),
+            channel: format!("{}doctor:{nobody:x}", Wakes(prefix)),
+            patience: visitor.timeout,
+        };
+        let (reply, facts) = oneshot::channel();
+        host.executor().spawn(async move {
+            let facts = join_all(origins.iter().map(|origin| origin.examine(&dialler, &visit))).await;
+            let _ = reply.send(facts); // the caller may have gone
+        });
+        let facts = facts.await.map_err(|_| Error::Closed)?;
+        Ok(doctor::judge(&facts, &visitor))
+    }
+
+    /// Checks everything, and starts the thread.
+    fn start(&mut self) -> Result<(Vec<Checked>, Dialler, Host), Error> {
+        self.settings.check()?;
+        let origins = origins(std::mem::take(&mut self.sources))?;
+        #[cfg(feature = "tls")]
+        let dialler = Dialler::new(&self.roots)?;
+        #[cfg(not(feature = "tls"))]
+        let dialler = Dialler::new()?;
+        let host = match self.executor.take() {
+            Some(executor) => Host::on(executor),
+            None => Host::start().map_err(|error| Error::Start(Arc::new(error)))?,
+        };
+        Ok((origins, dialler, host))
     }
 }
 
@@ -207,10 +311,19 @@ impl Checked {
         }
     }
 
+    /// Asks it about itself, if it is a server.
+    async fn examine(&self, dialler: &Dialler, visit: &Visit) -> Facts {
+        let (master, server) = match self {
+            Self::Address(address) => (address.name(), master::examine(address, dialler, visit).await),
+            Self::Custom(master) => (master.name(), Err(Unasked::NoServer)),
+        };
+        Facts { master: master.clone(), server }
+    }
+
     fn is_same_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Address(one), Self::Address(other)) => one.same_server(other),
-            (Self::Custom(one), Self::Custom(other)) => ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other)),
+            (Self::Custom(one), Self::Custom(other)) => one.name() == other.name(),
             _ => false,
         }
     }

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::lock::Lock;
 use crate::owner::Owner;
+use crate::trust::MasterStatus;
 
 /// A client of N independent masters, and where locks come from. Clones share everything.
 ///
@@ -47,6 +48,12 @@ impl Redlock {
     /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes.
     pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
         Lock::new(self.clone(), name.into())
+    }
+
+    /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it
+    /// is what the last connection to each of them found. Empty for a client [without guards](crate::Builder::unguarded).
+    pub fn standings(&self) -> Vec<MasterStatus> {
+        self.engine().standings()
     }
 
     /// A new owner, to hold locks with more than once.

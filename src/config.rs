@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Invalid, excerpt};
+use crate::trust::{ColdStart, Terms};
 
 /// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
 pub const MAX_NAME: usize = 512;
@@ -15,8 +16,12 @@ pub const MAX_MASTERS: usize = 15;
 /// The shortest TTL: Redis counts whole milliseconds and the drift takes two, so below this little is left.
 pub const MIN_TTL: Duration = Duration::from_millis(10);
 
-/// The longest TTL: a holder that dies blocks everybody else for this long.
+/// The longest TTL that any client may allow: a holder that dies blocks everybody else for this long.
 pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest TTL where a client allows no other. A master that restarted has no vote for a little longer than that, so it
+/// is short; leases renew themselves, so a longer one is seldom needed. It is the TTL that Redisson's watchdog uses.
+pub const DEFAULT_MAX_TTL: Duration = Duration::from_secs(30);
 
 /// The shortest pause between two renewals, or two tries of a polling acquire: timers are no finer.
 pub const MIN_INTERVAL: Duration = Duration::from_millis(1);
@@ -28,9 +33,9 @@ pub const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// third of it has two more chances before the lease ends.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(10);
 
-/// The wait budget where none is given: it outlives one holder that died with the default TTL, and a lock that cannot
-/// be had is reported while somebody still remembers asking.
-pub const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+/// The wait budget where none is given: it outlives one holder that died, and the quarantine of masters that are used for
+/// the first time, and a lock that cannot be had is reported while somebody still remembers asking.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(60);
 
 /// The per-master time-out where none is given, unless a quarter of the TTL is less: above a round trip around the
 /// world, and a fraction of the default TTL. Only a master that fell silent a moment ago ever costs it.
@@ -50,20 +55,31 @@ pub const MAX_PREFIX: usize = 256;
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) ttl: Duration,
+    /// No lease is longer.
+    pub(crate) max_ttl: Duration,
     pub(crate) wait: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) prefix: Arc<str>,
     pub(crate) max_waiters: usize,
+    pub(crate) cold_start: ColdStart,
+    /// Whether no clock of a master is trusted.
+    pub(crate) strict: bool,
+    /// Whether masters may vote whatever they have forgotten, and leases have no tokens.
+    pub(crate) unguarded: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             ttl: DEFAULT_TTL,
+            max_ttl: DEFAULT_MAX_TTL,
             wait: DEFAULT_WAIT,
             timeout: None,
             prefix: DEFAULT_PREFIX.into(),
             max_waiters: DEFAULT_MAX_WAITERS,
+            cold_start: ColdStart::default(),
+            strict: false,
+            unguarded: false,
         }
     }
 }
@@ -72,6 +88,9 @@ impl Settings {
     /// Checks the settings that do not depend on one lock.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_wait(self.wait)?;
+        if self.max_ttl < MIN_TTL || self.max_ttl > MAX_TTL {
+            return Err(Invalid::MaxTtl { max_ttl: self.max_ttl, min: MIN_TTL, max: MAX_TTL });
+        }
         self.timeout_for(self.ttl)?;
         if self.max_waiters == 0 {
             return Err(Invalid::NoWaiters);
@@ -95,12 +114,33 @@ impl Settings {
 
     /// The per-master time-out for a round that asks for `ttl`, both checked.
     pub(crate) fn timeout_for(&self, ttl: Duration) -> Result<Duration, Invalid> {
-        check_ttl(ttl)?;
+        self.check_ttl(ttl)?;
         let timeout = self.timeout.unwrap_or_else(|| self.timeout().min(ttl / 4));
         if timeout.is_zero() || timeout >= ttl {
             return Err(Invalid::Timeout { timeout, ttl });
         }
         Ok(timeout)
+    }
+
+    fn check_ttl(&self, ttl: Duration) -> Result<(), Invalid> {
+        if ttl < MIN_TTL || ttl > self.max_ttl {
+            return Err(Invalid::Ttl { ttl, min: MIN_TTL, max: self.max_ttl });
+        }
+        Ok(())
+    }
+
+    /// Checks how long a lock is to be kept from others after a lease that ended without a release.
+    pub(crate) fn check_delay(&self, delay: Duration, ttl: Duration) -> Result<(), Invalid> {
+        if ttl + delay > self.max_ttl {
+            return Err(Invalid::LockDelay { delay, ttl, max: self.max_ttl });
+        }
+        Ok(())
+    }
+
+    /// What the handshake with masters is about.
+    pub(crate) fn terms(&self, masters: usize) -> Terms {
+        let Self { max_ttl, strict, cold_start, .. } = *self;
+        Terms { marker: format!("{}marker", self.prefix), masters, max_ttl, strict, cold_start }
     }
 }
 
@@ -112,6 +152,16 @@ impl fmt::Display for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(prefix, name) = self;
         write!(f, "{prefix}{{{name}}}")
+    }
+}
+
+/// The key of the record of the lock's tokens on every master.
+pub(crate) struct Record<'a>(pub(crate) &'a str, pub(crate) &'a str);
+
+impl fmt::Display for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(prefix, name) = self;
+        write!(f, "{prefix}fence:{{{name}}}")
     }
 }
 
@@ -144,13 +194,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
     }
 }
 
-fn check_ttl(ttl: Duration) -> Result<(), Invalid> {
-    if ttl < MIN_TTL || ttl > MAX_TTL {
-        return Err(Invalid::Ttl { ttl, min: MIN_TTL, max: MAX_TTL });
-    }
-    Ok(())
-}
-
 pub(crate) fn check_wait(wait: Duration) -> Result<(), Invalid> {
     if wait > MAX_WAIT {
         return Err(Invalid::Wait { wait, max: MAX_WAIT });
@@ -175,9 +218,9 @@ mod tests {
 
     #[test]
     fn a_ttl_outside_its_limits_is_refused_and_named() {
-        for ttl in [Duration::ZERO, Duration::from_millis(9), MAX_TTL + Duration::from_millis(1)] {
+        for ttl in [Duration::ZERO, Duration::from_millis(9), DEFAULT_MAX_TTL + Duration::from_millis(1)] {
             let error = Settings::default().timeout_for(ttl).unwrap_err();
-            assert_eq!(error, Invalid::Ttl { ttl, min: MIN_TTL, max: MAX_TTL });
+            assert_eq!(error, Invalid::Ttl { ttl, min: MIN_TTL, max: DEFAULT_MAX_TTL });
             assert!(error.to_string().contains(&format!("{ttl:?}")), "{error}");
         }
     }
@@ -211,5 +254,6 @@ mod tests {
     fn the_name_is_the_hash_tag_of_its_keys() {
         assert_eq!(Key(DEFAULT_PREFIX, "a").to_string(), "quorate:{a}");
         assert_eq!(Queue(DEFAULT_PREFIX, "a").to_string(), "quorate:waiting:{a}");
+        assert_eq!(Record(DEFAULT_PREFIX, "a").to_string(), "quorate:fence:{a}");
     }
 }

@@ -224,7 +224,10 @@ pub enum Invalid {
         limit: usize,
     },
     /// A TTL outside of its limits.
-    #[error("a TTL of {ttl:?} is not within {min:?} and {max:?}")]
+    #[error(
+        "a TTL of {ttl:?} is not within {min:?} and {max:?}, this client's max TTL: leases renew themselves, or raise \
+        it, for all clients of these masters"
+    )]
     Ttl {
         /// The TTL asked for.
         ttl: Duration,
@@ -233,6 +236,29 @@ pub enum Invalid {
         /// The longest TTL.
         max: Duration,
     },
+    /// A max TTL outside of its limits.
+    #[error("a max TTL of {max_ttl:?} is not within {min:?} and {max:?}")]
+    MaxTtl {
+        /// The max TTL asked for.
+        max_ttl: Duration,
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// A lock delay that is too long: what a master may forget must be over when its quarantine is.
+    #[error("a lock delay of {delay:?} and the TTL of {ttl:?} are together above the max TTL of {max:?}")]
+    LockDelay {
+        /// The delay asked for.
+        delay: Duration,
+        /// The TTL.
+        ttl: Duration,
+        /// The most that both may be together.
+        max: Duration,
+    },
+    /// Text that is not a policy for cold starts.
+    #[error("{0:?} is not a cold start policy: use quarantine, uptime, fsync or none")]
+    ColdStart(String),
     /// A per-master time-out that is zero, or not below the TTL.
     #[error("a per-master time-out of {timeout:?} must be above zero and below the TTL of {ttl:?}")]
     Timeout {
@@ -364,6 +390,9 @@ pub enum Invalid {
     /// Text that is not an owner.
     #[error("{0:?} is not an owner; the form is the client's UUID, a colon and a number")]
     Owner(String),
+    /// Text that is not a fence.
+    #[error("{0:?} is not a fence; it is a whole number from 1 to {max}, in decimal", max = crate::fence::MAX)]
+    Fence(String),
     /// An owner that another client made. Its holds are counted there, so it cannot take part here.
     #[error("owner {owner} belongs to another client; this client can only break its locks, not share them")]
     ForeignOwner {

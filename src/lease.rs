@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
+use crate::trust::BAND;
 
 /// What a lease loses to clocks that run at different rates: a hundredth of the TTL, and 2 ms because Redis counts in
 /// whole milliseconds and expires a key up to one late.
@@ -13,10 +14,31 @@ pub(crate) fn drift(ttl: Duration) -> Duration {
     ttl / 100 + Duration::from_millis(2)
 }
 
+/// The most by which a master's clock can have stepped without being noticed: from the band below the median when a lease
+/// was granted, to the band above it when somebody else asks. See `trust/clocks.rs`.
+const UNSEEN: Duration = BAND.saturating_mul(2);
+
+/// What a lease gives away for clocks that step: all that can go unseen, but no more than a tenth of the TTL.
+fn given_away(ttl: Duration) -> Duration {
+    UNSEEN.min(ttl / 10)
+}
+
+/// What a lease lacks of its TTL.
+pub(crate) fn shortfall(ttl: Duration) -> Duration {
+    drift(ttl) + given_away(ttl)
+}
+
 /// When a lease ends: counted from `sent`, the moment before the round that a quorum granted was sent, because no
-/// key's TTL can have begun earlier.
+/// key's TTL can have begun earlier. It ends so much earlier that no clock which runs too fast, or steps unseen, can have
+/// let a key expire; a short one does not, and its record keeps others away.
 pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
-    sent + ttl.saturating_sub(drift(ttl))
+    sent + ttl.saturating_sub(shortfall(ttl))
+}
+
+/// How long a master keeps a lock from others that was not released, by its own clock: the TTL, what is asked for beyond it,
+/// and what the lease does not give away for clocks that step.
+pub(crate) fn kept(ttl: Duration, delay: Duration) -> Duration {
+    ttl + delay + (UNSEEN - given_away(ttl))
 }
 
 /// When the keys that a round asked for are surely gone: on a master that ran it as late as its vote could count, by a
@@ -43,6 +65,8 @@ mod tests {
             let ttl = Duration::from_millis(ttl);
             let fastest_expiry = sent + ttl.mul_f64(1.0 / 1.01);
             prop_assert!(deadline(sent, ttl) < fastest_expiry);
+            let stepped = sent + kept(ttl, Duration::ZERO).saturating_sub(BAND * 2).mul_f64(1.0 / 1.01);
+            prop_assert!(deadline(sent, ttl) < stepped, "though its clock stepped by two bands");
             prop_assert!(deadline(sent, ttl) > sent);
             let slowest_expiry = sent + ttl.mul_f64(1.01);
             prop_assert!(keys_end(sent, ttl, Duration::ZERO) > slowest_expiry);

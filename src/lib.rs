@@ -20,14 +20,16 @@
 //!
 //! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
+//! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
+//! - [`doctor`] says what is wrong with a set of masters, and how to mend it: [`Builder::examine`].
 //! - [`config`] has the limits and defaults, with their reasons; [`seam`] what a simulator replaces.
 //!
 //! # What it promises
 //!
-//! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, as long as the masters keep their keys
-//! for the TTL by their own clocks, to within a hundredth and 2 ms, and every client lists the same masters. A master
-//! that is restarted empty, or fails over to a replica that lags, or whose clock is stepped, forgets votes: see the
-//! README for what that means.
+//! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, though a master restarts without its keys, has
+//! its clock stepped, or is flushed: it has no vote until whatever it granted is over. Clocks must run at the same rate to within
+//! a hundredth, and every client must list the same masters. Each grant has a [fencing token](Guard::fence), for what the
+//! lock protects to refuse whoever comes too late. docs/SAFETY.md says what that rests on, and what is not protected.
 //!
 //! # Features
 //!
@@ -41,8 +43,10 @@ mod client;
 mod clock;
 pub mod config;
 mod coordinator;
+pub mod doctor;
 mod error;
 mod executor;
+pub mod fence;
 mod host;
 mod lease;
 mod lock;
@@ -52,6 +56,7 @@ mod random;
 mod renewal;
 mod source;
 mod token;
+mod trust;
 mod vote;
 mod wake;
 
@@ -62,6 +67,7 @@ pub use error::{Error, Holder, Invalid, Loss};
 pub use lock::{Guard, Inspection, Lock};
 pub use owner::Owner;
 pub use token::Token;
+pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Refusal, Silence, Vote};
 
 /// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's tasks.
@@ -73,4 +79,5 @@ pub mod seam {
     };
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
+    pub use crate::trust::{Handshake, Passport, Question, Sight, Welcome};
 }

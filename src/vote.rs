@@ -68,8 +68,14 @@ pub enum Refusal {
     NoPermission,
     /// `WRONGTYPE`: something that is not a lock has the lock's key. It was left alone.
     WrongType,
-    /// A later round of the same owner was there first.
+    /// A later round of the same owner was there first, or a higher token.
     Stale,
+    /// It lost keys, or restarted, since this client's connection was opened, which is being opened anew.
+    Forgot,
+    /// It is new, or restarted, or lost its keys, and has no vote until whatever it granted before is over.
+    Quarantined,
+    /// Its clock jumped, or is far from those of the others. It may have done what it was asked: that is undone.
+    Clock,
     /// `NOREPLICAS`, `MASTERDOWN` and whatever else a server may say.
     Other,
 }
@@ -107,6 +113,9 @@ impl fmt::Display for Refusal {
             Self::NoPermission => "no permission",
             Self::WrongType => "not a lock",
             Self::Stale => "overtaken by a later round",
+            Self::Forgot => "has forgotten what it granted",
+            Self::Quarantined => "in quarantine",
+            Self::Clock => "wrong clock",
             Self::Other => "error",
         })
     }

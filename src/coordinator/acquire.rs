@@ -1,8 +1,10 @@
 //! Acquire: one attempt, or attempts until one is granted and the wait is over.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::future::join_all;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +19,7 @@ use crate::config::{MIN_INTERVAL, check_name, check_wait};
 use crate::error::{Error, Invalid};
 use crate::owner::Owner;
 use crate::renewal::Renewal;
+use crate::trust::Trust;
 
 /// What to acquire.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Request {
     pub(crate) name: Arc<str>,
     pub(crate) kind: &'static dyn Kind,
     pub(crate) ttl: Duration,
+    /// For how long the lock is kept from others should its lease end without a release.
+    pub(crate) delay: Duration,
     pub(crate) wait: Duration,
     pub(crate) renewal: Option<Arc<Renewal>>,
     /// Whoever names an owner may re-enter; otherwise each attempt has an owner of its own.
@@ -53,10 +58,12 @@ impl Coordinator {
             return Err(Error::Closed);
         }
         let began = self.clock.now();
+        self.until_the_time_is_known(timeout).await?;
         let mut denied = None;
         if let Some(first) = self.attempt_at_once(&request, timeout) {
             let granted = match first.decision().await {
-                Ok(attempt) => attempt.grant().and_then(unless_lost),
+                Ok(attempt) if attempt.has_token() => attempt.grant().and_then(unless_lost),
+                Ok(attempt) => self.run_while_wanted(attempt.agree_and_grant()).await.and_then(unless_lost),
                 Err(error) => Err(error),
             };
             match granted {
@@ -66,6 +73,28 @@ impl Coordinator {
         }
         let waiting = Wait::begin(self.clone(), request, timeout, began).go_on(denied);
         unless_lost(self.run_while_wanted(waiting).await?)
+    }
+
+    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time that most of them show.
+    async fn until_the_time_is_known(self: &Arc<Self>, timeout: Duration) -> Result<(), Error> {
+        let unknown =
+            |trust: &&Arc<Trust>| !self.introduced.load(Ordering::Relaxed) && !trust.knows_the_time();
+        let Some(trust) = self.trust.as_ref().filter(unknown) else { return Ok(()) };
+        let (trust, ready) = (trust.clone(), self.masters.iter().map(|master| master.ready()));
+        let (connecting, engine) = (join_all(ready), self.clone());
+        self.run_while_wanted(async move {
+            let known = async {
+                tokio::select! {
+                    biased;
+                    () = trust.until_it_knows_the_time() => {}
+                    _ = connecting => {}
+                }
+            };
+            let _ = tokio::time::timeout(timeout, known).await; // the round will tell who did not answer
+            engine.introduced.store(true, Ordering::Relaxed);
+            Ok(())
+        })
+        .await
     }
 
     /// An attempt that the caller may wait for by itself. Whoever is not run any more keeps nobody waiting with it: its owner
@@ -78,7 +107,13 @@ impl Coordinator {
         }
         let hold = self.hold_for(request);
         let turn = hold.turn.clone().try_lock_owned().ok()?;
-        let ask = Ask { ttl: request.ttl, timeout, renewal: request.renewal.clone(), place: None };
+        let ask = Ask {
+            ttl: request.ttl,
+            timeout,
+            delay: request.delay,
+            renewal: request.renewal.clone(),
+            place: None,
+        };
         Some(First::begin(
             Attempt::begin(self, hold, turn, ask, None),
             self.tasks.token(),
@@ -112,6 +147,7 @@ impl Coordinator {
             return Err(Invalid::ForeignOwner { owner });
         }
         let timeout = self.settings.timeout_for(request.ttl)?;
+        self.settings.check_delay(request.delay, request.ttl)?;
         if let Some(renewal) = &request.renewal {
             renewal.check()?;
         }

@@ -9,11 +9,12 @@ use super::arbitration::{Ruling, rule};
 use super::clean_up::{Effort, Withdrawal};
 use super::era::Era;
 use super::grant::Grant;
-use super::hold::{Count, Hold};
+use super::hold::{Count, Hold, Title};
 use super::kind::{Kind, Operation, Place};
 use super::places::Places;
 use super::quorum::Decision;
 use super::round::{BallotBox, Round};
+use super::tokens::Tokens;
 use super::{Coordinator, verdict};
 use crate::error::Error;
 use crate::lease;
@@ -33,6 +34,8 @@ pub(super) struct Ask {
     pub(super) ttl: Duration,
     /// The per-master time-out.
     pub(super) timeout: Duration,
+    /// For how long the lock is kept from others should its lease end without a release.
+    pub(super) delay: Duration,
     /// How the lease is renewed, if it is.
     pub(super) renewal: Option<Arc<Renewal>>,
     /// The place to take in the queue where it is refused.
@@ -48,6 +51,8 @@ pub(super) struct Attempt {
     ask: Ask,
     /// The place to take over, until it is known where that came through.
     before: Option<Standing>,
+    /// The token that a majority has confirmed, where it was not the same from the start.
+    confirmed: Option<u64>,
     /// `None` when its votes have been dealt with.
     round: Option<Round>,
 }
@@ -62,17 +67,30 @@ impl Attempt {
         before: Option<Standing>,
     ) -> Self {
         give_up_if_lapsed(engine, &hold, &mut count);
+        // Whoever enters again asks as for an extend, which takes over no place.
+        let before = before.filter(|_| count.holds == 0);
         let ticket = before.as_ref().map(|before| before.ticket);
-        let mut attempt = Self { engine: engine.clone(), hold, count, ask, before, round: None };
+        let (engine, confirmed, round) = (engine.clone(), None, None);
+        let mut attempt = Self { engine, hold, count, ask, before, confirmed, round };
         attempt.ask_masters(ticket);
         attempt
     }
 
     fn ask_masters(&mut self, before: Option<Owner>) {
-        let operation = self.engine.operation(&self.hold, self.count.holds + 1, self.ask.ttl);
-        let words = self.hold.kind.acquire(&Operation { place: self.ask.place, before, ..operation });
-        let (script, terms) = (self.hold.kind.script(), Terms::Vote { timeout: self.ask.timeout });
-        self.round = Some(self.engine.ask(script, words, terms, Some(Era::of(&self.hold))));
+        let (engine, hold, holds) = (&self.engine, &self.hold, self.count.holds);
+        let words = if holds == 0 {
+            let title = Title { fence: engine.propose(), delay: self.ask.delay };
+            let strict = engine.trust.as_ref().filter(|trust| trust.is_strict());
+            let watched = strict.map(|trust| trust.watched.over(&hold.name)).unwrap_or_default();
+            let operation = engine.titled(hold, 1, self.ask.ttl, title);
+            let (place, watched) = (self.ask.place, &*watched);
+            hold.kind.acquire(&Operation { place, before, watched, ..operation })
+        } else {
+            let operation = engine.titled(hold, holds + 1, self.ask.ttl, hold.lease().title);
+            hold.kind.extend(&Operation { heals: true, ..operation })
+        };
+        let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
+        self.round = Some(engine.ask(&hold.name, hold.kind.script(), words, terms, era));
     }
 
     fn round(&self) -> &Round {
@@ -102,22 +120,68 @@ impl Attempt {
         verdict::denied(&self.hold.name, self.votes())
     }
 
-    /// Makes a grant of a round that was granted.
+    /// Whether a round that was granted has its token, so that there is nothing more to ask.
+    pub(super) fn has_token(&self) -> bool {
+        self.confirmed.is_some() || self.count.holds > 0 || matches!(self.round().tokens(), Tokens::Agreed(_))
+    }
+
+    /// Makes a grant of a round that was granted, once a majority has the same token. Where it has not, for the last grant
+    /// came to some of the masters only, or to several at the same time, the highest is written to all that granted.
+    pub(super) async fn agree_and_grant(mut self) -> Result<Grant, Error> {
+        if !self.has_token() {
+            let patience = slowest(&self.votes()) * 2;
+            let _ = tokio::time::timeout(patience, self.round().finish()).await; // there may be a higher one
+        }
+        if !self.has_token()
+            && let Tokens::Split(highest) = self.round().tokens()
+        {
+            let (hold, title) = (&self.hold, Title { fence: highest, delay: self.ask.delay });
+            let words = hold.kind.extend(&self.engine.titled(hold, 1, self.ask.ttl, title));
+            let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
+            let confirming = self.engine.ask(&hold.name, hold.kind.script(), words, terms, era);
+            if confirming.decision().await != Decision::Granted {
+                return Err(verdict::no_quorum(&hold.name, confirming.votes(), false));
+            }
+            self.confirmed = Some(highest);
+        }
+        self.grant()
+    }
+
+    /// The token of what was granted.
+    fn token(&self) -> u64 {
+        match (self.confirmed, self.round().tokens()) {
+            (Some(token), _) | (None, Tokens::Agreed(token) | Tokens::Split(token)) => token,
+        }
+    }
+
+    /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
-        let sent = self.round().sent;
+        let (sent, token) = (self.round().sent, self.token());
+        let granted = self.round().places(|outcome| *outcome == Outcome::Granted);
+        if self.engine.trust.as_ref().is_some_and(|trust| !trust.agree(granted.iter())) {
+            return Err(verdict::no_quorum(&self.hold.name, self.votes(), false));
+        }
         if self.engine.clock.now() >= lease::deadline(sent, self.ask.ttl) {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
         }
-        // The lease that was to be re-entered may have lapsed meanwhile, and another owner come and gone.
+        // The lease that was to be re-entered may have lapsed meanwhile: what it has no new token for is no new lease.
+        let enters_again = self.count.holds > 0;
         give_up_if_lapsed(&self.engine, &self.hold, &mut self.count);
+        if enters_again && self.count.holds == 0 {
+            return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
+        }
         let round = self.round.take().expect("it was there");
         self.note_keys(&round);
         drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome)));
         let (ttl, renewal) = (self.ask.ttl, self.ask.renewal.take());
+        if let Some(trust) = &self.engine.trust {
+            trust.watched.forget(&self.hold.name);
+        }
         let generation = match self.count.holds {
             0 => {
                 self.count.begin();
-                self.engine.begin_lease(&self.hold, Course::new(sent, ttl, renewal))
+                let title = Title { fence: token, delay: self.ask.delay };
+                self.engine.begin_lease(&self.hold, Course::new(sent, ttl, renewal), title)
             }
             _ => {
                 self.count.holds += 1;
@@ -182,7 +246,7 @@ impl Attempt {
     fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
         let once = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::Once));
         if !once.is_empty() || !self.count.touched.is_empty() {
-            drop(self.engine.mirror(&self.hold, &mut self.count, withdrawal, once));
+            drop(self.engine.mirror(&self.hold, &mut self.count, withdrawal, once, true));
         }
     }
 

@@ -47,6 +47,8 @@ impl Effort {
     pub(super) fn to_undo(outcome: &Outcome) -> Option<Self> {
         match outcome {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Self::UntilDone),
+            // Its vote does not count, whatever it did.
+            Outcome::Refused { reason: Refusal::Clock, .. } => Some(Self::UntilDone),
             // It says that it did nothing; asked once more, it may mend what a failing script left.
             Outcome::Refused { .. } => Some(Self::Once),
             Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
@@ -71,6 +73,8 @@ impl Coordinator {
     /// last key has expired by itself. Every master that may have the key is told until it has heard it, and those of
     /// `once` once. Those that `withdrawal` names are left with a place in the queue.
     ///
+    /// Where it `undoes` a grant that came to nothing, the masters' records are as they were before.
+    ///
     /// The votes of the round are the first answers, each within the per-master time-out.
     pub(super) fn mirror(
         self: &Arc<Self>,
@@ -78,15 +82,16 @@ impl Coordinator {
         count: &mut Count,
         withdrawal: Option<Withdrawal>,
         once: Places,
+        undoes: bool,
     ) -> Round {
         let operation = self.operation(hold, count.holds, Duration::ZERO);
         let notice = |place| Notice {
             script: hold.kind.script(),
-            words: Arc::new(hold.kind.release(&super::kind::Operation { place, ..operation })),
+            words: Arc::new(hold.kind.release(&super::kind::Operation { place, undoes, ..operation })),
             keys_end: count.keys_end,
             era: None,
         };
-        let round = self.round(None);
+        let round = self.round(&hold.name, None);
         let votes = || Some(round.ballots().clone());
         let mut until_done = count.touched;
         let release = notice(None);
@@ -102,7 +107,7 @@ impl Coordinator {
         self.tell(until_done, release, Effort::UntilDone, votes());
         let all = Places::all(self.masters.len());
         for place in all.without(count.touched.or(once)).iter() {
-            round.ballots().vote(place, Outcome::Unreachable("there is nothing to undo".into()));
+            round.ballots().need_not_ask(place, "there is nothing to undo");
         }
         if count.holds == 0 {
             count.touched = Places::default();
@@ -199,7 +204,7 @@ impl Hears for CleanUp {
         true
     }
 
-    fn hear(&self, place: usize, answer: Result<Value, Failure>) {
+    fn hear(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         let is_last = self.effort == Effort::Once || !is_overdue(&answer);
         let outcome = reply::outcome(answer);
         if is_last && self.effort == Effort::UntilDone {
@@ -210,7 +215,7 @@ impl Hears for CleanUp {
             }
         }
         if let Some(votes) = &self.votes {
-            votes.vote(place, outcome);
+            votes.vote(place, outcome.into(), self.engine.clock.now());
         }
     }
 }
@@ -223,7 +228,7 @@ impl Hears for LastWord {
         true
     }
 
-    fn hear(&self, _place: usize, answer: Result<Value, Failure>) {
+    fn hear(&self, _place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         if is_overdue(&answer) {
             return;
         }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
+use super::era::Era;
 use super::hold::{Count, Hold};
+use super::kind::Operation;
 use super::quorum::Decision;
 use super::round::Round;
 use super::{Coordinator, verdict};
@@ -61,9 +63,12 @@ impl Coordinator {
         hearing: Hearing,
     ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut count } = extension;
-        let words = hold.kind.extend(&self.operation(&hold, count.holds, ttl));
-        // Nothing withdraws it: an extend that comes late finds the lock gone, and makes none.
-        let round = self.ask(hold.kind.script(), words, Terms::Vote { timeout }, None);
+        let title = hold.lease().title;
+        let words =
+            hold.kind.extend(&Operation { heals: true, ..self.titled(&hold, count.holds, ttl, title) });
+        // One that is not sent before the lock is given up must not come behind the release, and take the lock back.
+        let (terms, era) = (Terms::Vote { timeout }, Some(Era::of(&hold)));
+        let round = self.ask(&hold.name, hold.kind.script(), words, terms, era);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;

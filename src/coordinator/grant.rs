@@ -18,13 +18,15 @@ pub(crate) struct Grant {
     engine: Arc<Coordinator>,
     hold: Arc<Hold>,
     generation: u64,
+    fence: u64,
     votes: Record,
     given_back: bool,
 }
 
 impl Grant {
     pub(super) fn new(engine: Arc<Coordinator>, hold: Arc<Hold>, generation: u64, votes: Record) -> Self {
-        Self { engine, hold, generation, votes, given_back: false }
+        let fence = hold.lease().title.fence;
+        Self { engine, hold, generation, fence, votes, given_back: false }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -45,6 +47,11 @@ impl Grant {
 
     pub(crate) fn votes(&self) -> Vec<Vote> {
         self.votes.read(&self.engine.names)
+    }
+
+    /// The token of its lease; 0 where there are no guards.
+    pub(crate) fn fence(&self) -> u64 {
+        self.fence
     }
 
     /// When the lease ends; the origin of time if it is over.

@@ -8,16 +8,17 @@ use super::acquire::unless_lost;
 use super::clean_up::{Effort, Notice};
 use super::era::Era;
 use super::grant::Grant;
-use super::hold::Hold;
+use super::hold::{Hold, Title};
 use super::kind::Kind;
 use super::places::Places;
 use super::quorum::Decision;
 use super::round::Round;
+use super::tokens::Tokens;
 use super::{Coordinator, fresh_uuid, verdict};
 use crate::config::check_name;
 use crate::error::{Error, Invalid, Loss};
 use crate::lease;
-use crate::master::Terms;
+use crate::master::{Terms, Words};
 use crate::owner::Owner;
 use crate::renewal::{Course, Renewal};
 use crate::token::Token;
@@ -62,7 +63,8 @@ impl Coordinator {
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind);
         hold.eras.end();
-        let transfer = Transfer::begin(self, hold, &transit, ttl, timeout, Era::of(hold));
+        let way = Way { from: hold, to: &transit, ttl, timeout, era: Era::of(hold) };
+        let transfer = Transfer::begin(self, way, 0);
         count.keys_end = count.keys_end.max(lease::keys_end(transfer.round().sent, ttl, timeout));
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
@@ -100,7 +102,8 @@ impl Coordinator {
         let hold = |owner| Hold::new(token.name().clone(), owner, *kind);
         let (transit, hold) = (hold(token.owner()), hold(self.fresh_owner()));
         let mut count = hold.turn.lock().await;
-        let mut transfer = Transfer::begin(self, &transit, &hold, *ttl, timeout, Era::of(&hold));
+        let way = Way { from: &transit, to: &hold, ttl: *ttl, timeout, era: Era::of(&hold) };
+        let mut transfer = Transfer::begin(self, way, self.propose());
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
             transfer.round().finish().await; // whose it is takes more votes than that it is not ours
@@ -118,10 +121,12 @@ impl Coordinator {
         if self.clock.now() >= lease::deadline(sent, *ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
+        let fence = transfer.agree().await?;
         let round = transfer.done();
         count.note_keys(&round, *ttl, timeout);
         count.begin();
-        let generation = self.begin_lease(&hold, Course::new(sent, *ttl, renewal.clone()));
+        let title = Title { fence, delay: Duration::ZERO };
+        let generation = self.begin_lease(&hold, Course::new(sent, *ttl, renewal.clone()), title);
         drop(count);
         let grant = Grant::new(self.clone(), hold, generation, round.record());
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: token.owner() })
@@ -156,29 +161,44 @@ impl Drop for Adopted {
 /// lock is released there, where it is somebody else's meanwhile.
 struct Transfer<'a> {
     engine: &'a Arc<Coordinator>,
+    way: Way<'a>,
+    /// There is nothing to go back to.
+    is_void: bool,
+    round: Option<Round>,
+}
+
+/// From whom to whom, and by when.
+struct Way<'a> {
     from: &'a Arc<Hold>,
     to: &'a Arc<Hold>,
     ttl: Duration,
     timeout: Duration,
-    /// There is nothing to go back to.
-    is_void: bool,
     /// When the owner that began it has given the lock up, the way back leads nowhere.
     era: Era,
-    round: Option<Round>,
 }
 
 impl<'a> Transfer<'a> {
-    fn begin(
-        engine: &'a Arc<Coordinator>,
-        from: &'a Arc<Hold>,
-        to: &'a Arc<Hold>,
-        ttl: Duration,
-        timeout: Duration,
-        era: Era,
-    ) -> Self {
-        let words = to.kind.transfer(&engine.operation(to, 1, ttl), from.owner);
-        let round = engine.ask(to.kind.script(), words, Terms::Vote { timeout }, Some(era.clone()));
-        Self { engine, from, to, ttl, timeout, is_void: false, era, round: Some(round) }
+    /// Begins one by which the lock gets a token of its own, this one if it may be, or keeps the one that it has.
+    fn begin(engine: &'a Arc<Coordinator>, way: Way<'a>, proposal: u64) -> Self {
+        let title = Title { fence: proposal, delay: Duration::ZERO };
+        let words = way.to.kind.transfer(&engine.titled(way.to, 1, way.ttl, title), way.from.owner);
+        let round = way.ask(engine, words);
+        Self { engine, way, is_void: false, round: Some(round) }
+    }
+
+    /// The token that a majority has.
+    async fn agree(&self) -> Result<u64, Error> {
+        let highest = match self.round().tokens() {
+            Tokens::Agreed(token) => return Ok(token),
+            Tokens::Split(highest) => highest,
+        };
+        let (to, title) = (self.way.to, Title { fence: highest, delay: Duration::ZERO });
+        let words = to.kind.extend(&self.engine.titled(to, 1, self.way.ttl, title));
+        let confirming = self.way.ask(self.engine, words);
+        match confirming.decision().await {
+            Decision::Granted => Ok(highest),
+            _ => Err(verdict::no_quorum(&to.name, confirming.votes(), false)),
+        }
     }
 
     fn round(&self) -> &Round {
@@ -190,17 +210,25 @@ impl<'a> Transfer<'a> {
     }
 }
 
+impl Way<'_> {
+    fn ask(&self, engine: &Arc<Coordinator>, words: Words) -> Round {
+        let (terms, era) = (Terms::Vote { timeout: self.timeout }, Some(self.era.clone()));
+        engine.ask(&self.to.name, self.to.kind.script(), words, terms, era)
+    }
+}
+
 impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         round.withdraw(); // what was not sent yet needs no way back
-        let (engine, kind, ttl) = (self.engine, self.to.kind, self.ttl);
+        let (engine, Way { from, to, ttl, timeout, era }) = (self.engine, &self.way);
+        let kind = to.kind;
         let back = match self.is_void {
-            true => kind.release(&engine.operation(self.to, 0, ttl)),
-            false => kind.transfer(&engine.operation(self.from, 1, ttl), self.to.owner),
+            true => kind.release(&engine.operation(to, 0, *ttl)),
+            false => kind.transfer(&engine.operation(from, 1, *ttl), to.owner),
         };
-        let keys_end = lease::keys_end(round.sent, ttl, self.timeout);
-        let era = Some(self.era.clone());
+        let keys_end = lease::keys_end(round.sent, *ttl, *timeout);
+        let era = Some(era.clone());
         let notice = Notice { script: kind.script(), words: Arc::new(back), keys_end, era };
         let done = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone));
         engine.tell(done, notice, Effort::UntilDone, None);

@@ -45,12 +45,22 @@ pub(crate) struct Count {
     pub(crate) keys_end: Moment,
 }
 
+/// What a lease rests on, besides its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Title {
+    /// The token of its grant; 0 where there are no guards.
+    pub(crate) fence: u64,
+    /// For how long the lock is kept from others should it end without a release.
+    pub(crate) delay: Duration,
+}
+
 /// What guards go by.
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
     /// Rises when a lease begins or ends, so that the guards of one cannot take the next one for theirs.
     pub(crate) generation: u64,
     pub(crate) course: Course,
+    pub(crate) title: Title,
     /// Why it is lost, once it is: then it is not renewed any more.
     pub(crate) lost: Option<Loss>,
     /// Why the last renewal failed, if it did.
@@ -170,9 +180,9 @@ impl Lease {
 
     /// A lease begins. The guards of the one before have lost theirs, and hear it by the token that is returned.
     #[must_use = "it is to be cancelled when the lease is unlocked"]
-    pub(super) fn begin(&mut self, course: Course) -> Option<CancellationToken> {
+    pub(super) fn begin(&mut self, course: Course, title: Title) -> Option<CancellationToken> {
         let before = self.token.take();
-        *self = Self { generation: self.generation + 1, course, ..Self::default() };
+        *self = Self { generation: self.generation + 1, course, title, ..Self::default() };
         before
     }
 

@@ -19,7 +19,7 @@ impl Coordinator {
         check_name(&name)?;
         self.run(|engine| async move {
             let words = kind.inspect(&engine.settings.prefix, &name);
-            let round = engine.ask(kind.script(), words, engine.unconditional(), None);
+            let round = engine.ask(&name, kind.script(), words, engine.unconditional(), None);
             round.finish().await;
             Ok(round.votes())
         })

@@ -24,6 +24,17 @@ pub(crate) struct Operation<'a> {
     pub(crate) place: Option<Place>,
     /// The ticket of the acquire before of the same waiter, whose place this one gives up.
     pub(crate) before: Option<Owner>,
+    /// For a new grant the token that is proposed, for an extend the token of the grant, and for a release the token of an
+    /// owner that is not asked; 0 where there is none.
+    pub(crate) fence: u64,
+    /// How long the lock is kept from others if the grant is never released.
+    pub(crate) kept: Duration,
+    /// For an acquire in strict mode, the versions of the record that were watched for long enough; otherwise empty.
+    pub(crate) watched: &'a str,
+    /// Whether an extend makes a key again that is gone.
+    pub(crate) heals: bool,
+    /// Whether a release is of a grant that came to nothing: nobody has seen its token.
+    pub(crate) undoes: bool,
 }
 
 /// A waiter's place in the queue.

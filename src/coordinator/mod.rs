@@ -9,7 +9,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
@@ -21,10 +21,12 @@ use crate::clock::Clock;
 use crate::config::{Settings, Wakes};
 use crate::error::Error;
 use crate::executor::Executor;
+use crate::lease;
 use crate::master::Master;
 use crate::owner::Owner;
 use crate::random::Random;
 use crate::renewal::{Renewal, Schedule};
+use crate::trust::{MasterStatus, Trust};
 use crate::wake::{Lines, Switchboard};
 
 mod acquire;
@@ -46,6 +48,7 @@ mod relay;
 mod release;
 mod reply;
 mod round;
+mod tokens;
 mod verdict;
 mod wait;
 mod watchdog;
@@ -68,6 +71,10 @@ pub(crate) struct Coordinator {
     outbox: Outbox,
     /// The way back to whoever waits.
     relay: Arc<Relay>,
+    /// Which of them may vote; `None` where there are no guards.
+    trust: Option<Arc<Trust>>,
+    /// Whether somebody has waited for the masters to be connected.
+    introduced: AtomicBool,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     settings: Settings,
@@ -103,6 +110,12 @@ impl Coordinator {
     ) -> Arc<Self> {
         let client = fresh_uuid(&*random);
         let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
+        let guarded = !settings.unguarded;
+        let trust = guarded.then(|| Trust::new(settings.terms(masters.len()), clock.clone()));
+        if let Some(trust) = &trust {
+            let places = masters.iter().enumerate();
+            places.for_each(|(place, master)| master.introduce(trust.handshake(place)));
+        }
         let names = masters.iter().map(|master| master.name().clone()).collect();
         let (outbox, delivering) = Outbox::new(masters.clone());
         executor.spawn(delivering);
@@ -120,6 +133,8 @@ impl Coordinator {
             names,
             outbox,
             relay,
+            trust,
+            introduced: AtomicBool::new(false),
             clock,
             random,
             settings,
@@ -149,8 +164,42 @@ impl Coordinator {
 
     /// An operation of the owner of `hold`, in a round above all before.
     fn operation<'a>(&'a self, hold: &'a hold::Hold, count: u32, ttl: Duration) -> Operation<'a> {
-        let (prefix, name, round) = (&*self.settings.prefix, &*hold.name, self.next_round());
-        Operation { prefix, name, owner: hold.owner, count, ttl, round, place: None, before: None }
+        self.titled(hold, count, ttl, hold::Title::default())
+    }
+
+    /// The same, for what is held with such a title.
+    fn titled<'a>(
+        &'a self,
+        hold: &'a hold::Hold,
+        count: u32,
+        ttl: Duration,
+        title: hold::Title,
+    ) -> Operation<'a> {
+        Operation {
+            prefix: &self.settings.prefix,
+            name: &hold.name,
+            owner: hold.owner,
+            count,
+            ttl,
+            round: self.next_round(),
+            place: None,
+            before: None,
+            fence: title.fence,
+            kept: lease::kept(ttl, title.delay),
+            watched: "",
+            heals: false,
+            undoes: false,
+        }
+    }
+
+    /// A token for a new grant; 0 where there are no guards.
+    fn propose(&self) -> u64 {
+        self.trust.as_ref().map_or(0, |trust| trust.propose())
+    }
+
+    /// How the masters stand with this client; nothing where there are no guards.
+    pub(crate) fn standings(&self) -> Vec<MasterStatus> {
+        self.trust.as_ref().map(|trust| trust.status(&self.names)).unwrap_or_default()
     }
 
     /// What tells these masters, and this key prefix, from others.

@@ -74,7 +74,7 @@ impl Parcel {
 impl Drop for Parcel {
     fn drop(&mut self) {
         for place in self.places.iter() {
-            self.to.hear(place, Err(Failure::Unreachable("the client was shut down".into())));
+            self.to.hear(place, Err(Failure::Unreachable("the client was shut down".into())), None);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::MutexGuard;
 
-use super::hold::{Count, Hold};
+use super::hold::{Count, Hold, Title};
 use super::kind::Kind;
 use super::places::Places;
 use super::quorum::{Decision, surely_lost};
@@ -126,7 +126,7 @@ impl Coordinator {
             hold.give_up(count);
             self.end_lease(hold);
         }
-        self.mirror(hold, count, None, Places::all(self.masters.len()))
+        self.mirror(hold, count, None, Places::all(self.masters.len()), false)
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
@@ -145,7 +145,7 @@ impl Coordinator {
                     let round = engine.give_all_back(&hold).await;
                     (hold, round)
                 }
-                None => engine.take_away(name, owner, kind),
+                None => engine.take_away(name, owner, kind).await,
             };
             round.finish().await;
             broken(&hold, &round)
@@ -161,19 +161,25 @@ impl Coordinator {
         self.tell_of(hold, &mut count)
     }
 
-    /// Releases an owner of another client, whatever its rounds are.
-    fn take_away(
+    /// Releases an owner of another client, whatever its rounds are. It goes on renewing until it is told: it must not take the
+    /// lock back where a master never had it, so its token is noted there as released.
+    async fn take_away(
         self: &Arc<Self>,
         name: Arc<str>,
         owner: Owner,
         kind: &'static dyn Kind,
     ) -> (Arc<Hold>, Round) {
         let hold = Hold::new(name, owner, kind);
-        let mut operation = self.operation(&hold, 0, Duration::ZERO);
+        let words = kind.inspect(&self.settings.prefix, &hold.name);
+        let seen = self.ask(&hold.name, kind.script(), words, self.unconditional(), None);
+        seen.finish().await;
+        let title = Title { fence: seen.token_of(&owner.to_string()), delay: Duration::ZERO };
+        let mut operation = self.titled(&hold, 0, Duration::ZERO, title);
         if owner.client() != self.client {
             operation.round = LAST_ROUND;
         }
-        let round = self.ask(kind.script(), kind.release(&operation), self.unconditional(), None);
+        let (words, terms) = (kind.release(&operation), self.unconditional());
+        let round = self.ask(&hold.name, kind.script(), words, terms, None);
         (hold, round)
     }
 }

@@ -6,10 +6,39 @@ use std::time::Duration;
 use crate::master::{Failure, Value};
 use crate::vote::{Outcome, Refusal};
 
+/// What a master said to one operation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) outcome: Outcome,
+    /// The token of a new grant, or of the one that the lock is held by; 0 where it is not told.
+    pub(crate) token: u64,
+    /// The version of the record to watch, and for how long, where another owner has the lock or did not release it.
+    pub(crate) watch: Option<(Arc<str>, Duration)>,
+}
+
+impl From<Outcome> for Said {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, token: 0, watch: None }
+    }
+}
+
+/// What the answer to one operation says.
+pub(crate) fn said(answer: Result<Value, Failure>) -> Said {
+    let (token, watch) = match &answer {
+        Ok(Value::Int(token)) if *token > GRANTED => (token.unsigned_abs(), None),
+        Ok(Value::List(items)) => {
+            let watch = watch(items);
+            (watch.as_ref().map_or(0, |(version, _)| token_of(version)), watch)
+        }
+        _ => (0, None),
+    };
+    Said { outcome: outcome(answer), token, watch }
+}
+
 /// The outcome of one operation.
 pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
     match answer {
-        Ok(Value::Int(GRANTED)) => Outcome::Granted,
+        Ok(Value::Int(GRANTED..)) => Outcome::Granted,
         Ok(Value::Int(ABSENT)) => Outcome::Absent,
         Ok(value) => value
             .list()
@@ -21,7 +50,7 @@ pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
     }
 }
 
-/// The two replies without words, as `lock.lua` has them.
+/// The replies without words, as `lock.lua` has them; what is above them is a token.
 const GRANTED: i64 = 1;
 const ABSENT: i64 = 0;
 
@@ -37,13 +66,24 @@ fn read(reply: &[Value]) -> Option<Outcome> {
                 ahead: reply.get(4).and_then(Value::int).and_then(|ahead| ahead.try_into().ok()),
             })
         }
-        "stale" => Some(refused(Refusal::Stale, format!("round {} was here first", text(1)?))),
+        "stale" => Some(refused(Refusal::Stale, format!("{} was here first", text(1)?))),
         "refused" => match Failure::from_error_reply(text(1)?) {
             Failure::Refused { reason, detail } => Some(Outcome::Refused { reason, detail }),
             _ => None,
         },
         _ => None,
     }
+}
+
+/// The token that a version of a record begins with.
+fn token_of(version: &str) -> u64 {
+    version.split(':').next().and_then(|token| token.parse().ok()).unwrap_or(0)
+}
+
+fn watch(reply: &[Value]) -> Option<(Arc<str>, Duration)> {
+    let version = reply.get(5).and_then(Value::text)?;
+    let millis = reply.get(6).and_then(Value::int)?.try_into().ok()?;
+    Some((version.clone(), Duration::from_millis(millis)))
 }
 
 fn refused(reason: Refusal, detail: String) -> Outcome {
@@ -81,11 +121,23 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_has_a_token_and_what_is_held_may_be_watched() {
+        let granted = said(Ok(Value::Int(17)));
+        assert_eq!((granted.outcome, granted.token), (Outcome::Granted, 17));
+        assert_eq!(said(Ok(Value::Int(1))).token, 0);
+        let words = ["held", "x:1", "0", "300"].map(|word| Value::Text(word.into()));
+        let watched = [Value::Int(-1), Value::Text("17:3".into()), Value::Int(300)];
+        let held = said(Ok(Value::List(words.into_iter().chain(watched).collect())));
+        assert_eq!(held.watch, Some(("17:3".into(), Duration::from_millis(300))));
+        let Outcome::Held { count: 0, ahead: None, .. } = held.outcome else { panic!("{held:?}") };
+    }
+
+    #[test]
     fn what_no_script_says_is_no_vote() {
         for words in [&["maybe"][..], &[], &["held"], &["held", "x", "y", "z"]] {
             assert!(matches!(reply(words), Outcome::Refused { reason: Refusal::Other, .. }), "{words:?}");
         }
-        for value in [Value::Nil, Value::Int(2), Value::List(vec![]), Value::Text("granted".into())] {
+        for value in [Value::Nil, Value::Int(-1), Value::List(vec![]), Value::Text("granted".into())] {
             assert!(matches!(outcome(Ok(value)), Outcome::Refused { .. }));
         }
     }

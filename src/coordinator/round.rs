@@ -6,41 +6,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use super::Coordinator;
 use super::era::Era;
 use super::first::Slot;
 use super::outbox::Parcel;
 use super::places::Places;
 use super::quorum::{Decision, decide, surely_lost};
-use super::{Coordinator, reply};
+use super::reply::{self, Said};
+use super::tokens::{Tokens, agree};
 use crate::clock::Moment;
 use crate::master::{Failure, Hears, Script, Terms, Value, Words};
-use crate::vote::{Outcome, Record, Vote};
+use crate::vote::{Outcome, Record, Refusal, Vote};
 
 impl Coordinator {
     /// The same question to all masters. What was not sent yet when the round is withdrawn, or when `era` is over, is not
     /// sent any more.
     pub(super) fn ask(
         self: &Arc<Self>,
+        name: &Arc<str>,
         script: &'static Script,
         words: Words,
         terms: Terms,
         era: Option<Era>,
     ) -> Round {
-        let round = self.round(era);
+        let round = self.round(name, era);
         let places = Places::all(self.masters.len());
         self.outbox.send(Parcel::new(script, Arc::new(words), terms, round.ballots.clone(), places));
         round
     }
 
     /// A round in which nobody was asked yet.
-    pub(super) fn round(self: &Arc<Self>, era: Option<Era>) -> Round {
+    pub(super) fn round(self: &Arc<Self>, name: &Arc<str>, era: Option<Era>) -> Round {
         let masters = self.names.len();
-        let pending = || Ballot { outcome: Outcome::Pending, latency: Duration::ZERO };
+        let pending = || Ballot { outcome: Outcome::Pending, token: 0, latency: Duration::ZERO };
         let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
         let counted = Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None };
-        let (sent, engine) = (self.clock.now(), self.clone());
+        let (sent, engine, name) = (self.clock.now(), self.clone(), name.clone());
         let (withdrawn, counted) = (AtomicBool::new(false), Mutex::new(counted));
-        Round { ballots: Arc::new(BallotBox { engine, sent, withdrawn, era, counted }), sent }
+        Round { ballots: Arc::new(BallotBox { engine, name, sent, withdrawn, era, counted }), sent }
     }
 }
 
@@ -54,6 +57,7 @@ pub(crate) struct Round {
 /// Where the votes of one round come in, whether or not somebody still waits for them.
 pub(super) struct BallotBox {
     engine: Arc<Coordinator>,
+    name: Arc<str>,
     sent: Moment,
     withdrawn: AtomicBool,
     era: Option<Era>,
@@ -80,6 +84,8 @@ enum Waiter {
 #[derive(Clone)]
 struct Ballot {
     outcome: Outcome,
+    /// The token of a new grant, or of the one that the lock is held by; 0 where it is not told.
+    token: u64,
     latency: Duration,
 }
 
@@ -154,10 +160,27 @@ impl Round {
     pub(super) fn record(&self) -> Record {
         let waited = self.ballots.engine.clock.now().since(self.sent);
         let counted = self.ballots.counted();
-        Record::new(counted.ballots.iter().map(|Ballot { outcome, latency }| match outcome {
+        Record::new(counted.ballots.iter().map(|Ballot { outcome, latency, .. }| match outcome {
             Outcome::Pending => (outcome, waited),
             _ => (outcome, *latency),
         }))
+    }
+
+    /// What the grants say about their token.
+    pub(super) fn tokens(&self) -> Tokens {
+        let counted = self.ballots.counted();
+        let granted = counted.ballots.iter().filter(|ballot| ballot.outcome == Outcome::Granted);
+        agree(counted.ballots.len(), granted.map(|ballot| ballot.token))
+    }
+
+    /// The highest token by which an owner has the lock, of those that were told.
+    pub(super) fn token_of(&self, owner: &str) -> u64 {
+        let counted = self.ballots.counted();
+        let its = counted.ballots.iter().filter(|ballot| match &ballot.outcome {
+            Outcome::Held { owner: other, .. } => **other == *owner,
+            _ => false,
+        });
+        its.map(|ballot| ballot.token).max().unwrap_or(0)
     }
 
     /// How many masters have such an outcome.
@@ -175,10 +198,35 @@ impl Round {
 
 impl BallotBox {
     /// Counts a master's vote, its first one.
-    pub(super) fn vote(&self, place: usize, outcome: Outcome) {
-        let latency = self.engine.clock.now().since(self.sent);
-        let waiter = self.counted().vote(place, Ballot { outcome, latency });
+    pub(super) fn vote(&self, place: usize, said: Said, heard: Moment) {
+        let Said { outcome, token, .. } = said;
+        let latency = heard.since(self.sent);
+        let waiter = self.counted().vote(place, Ballot { outcome, token, latency });
         self.tell(waiter); // unlocked
+    }
+
+    /// There is nothing to ask this master.
+    pub(super) fn need_not_ask(&self, place: usize, why: &str) {
+        self.vote(place, Outcome::Unreachable(why.into()).into(), self.sent);
+    }
+
+    /// What a master said, as far as its clock lets it be trusted.
+    fn weigh(&self, place: usize, mut said: Said, time: Option<u64>, heard: Moment) -> Said {
+        let Some(trust) = &self.engine.trust else { return said };
+        if let Some(time) = time
+            && let Err(astray) = trust.hear_time(place, self.sent, heard, time)
+            && said.outcome == Outcome::Granted
+        {
+            let detail = astray.to_string().into();
+            said.outcome = Outcome::Refused { reason: Refusal::Clock, detail };
+        }
+        if let Some((version, watch)) = said.watch.as_ref().filter(|_| trust.is_strict()) {
+            let left = trust.watched.see(&self.name, version, *watch);
+            if let Outcome::Held { count: 0, remaining, .. } = &mut said.outcome {
+                *remaining = Some(left);
+            }
+        }
+        said
     }
 
     /// Tells the decision to `slot` when it is there.
@@ -212,8 +260,9 @@ impl Hears for BallotBox {
         !self.withdrawn.load(Ordering::Relaxed) && !self.era.as_ref().is_some_and(Era::is_over)
     }
 
-    fn hear(&self, place: usize, answer: Result<Value, Failure>) {
-        self.vote(place, reply::outcome(answer));
+    fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+        let heard = self.engine.clock.now();
+        self.vote(place, self.weigh(place, reply::said(answer), time, heard), heard);
     }
 }
 

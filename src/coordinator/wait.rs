@@ -9,7 +9,8 @@ use super::arbitration::{QUEUE_LIFE, next_look};
 use super::attempt::{Ask, Attempt, Standing};
 use super::clean_up::{Effort, Notice};
 use super::grant::Grant;
-use super::kind::{Kind, Operation, Place};
+use super::hold::Hold;
+use super::kind::{Kind, Place};
 use super::places::Places;
 use super::quorum::Decision;
 use crate::backoff::Backoff;
@@ -28,14 +29,19 @@ const JITTER: Duration = Duration::from_millis(100);
 
 impl Coordinator {
     /// Gives up the place of a ticket on the masters where it stands.
-    pub(super) fn leave(self: &Arc<Self>, kind: &'static dyn Kind, name: &str, ticket: Owner, on: Places) {
+    pub(super) fn leave(
+        self: &Arc<Self>,
+        kind: &'static dyn Kind,
+        name: &Arc<str>,
+        ticket: Owner,
+        on: Places,
+    ) {
         if on.is_empty() {
             return;
         }
-        let (prefix, round, ttl) = (&*self.settings.prefix, self.next_round(), Duration::ZERO);
-        let (place, before) = (None, None);
-        let operation = Operation { prefix, name, owner: ticket, count: 0, ttl, round, place, before };
-        let (script, words) = (kind.script(), Arc::new(kind.release(&operation)));
+        let hold = Hold::new(name.clone(), ticket, kind);
+        let words = kind.release(&self.operation(&hold, 0, Duration::ZERO));
+        let (script, words) = (kind.script(), Arc::new(words));
         let keys_end = self.clock.now() + QUEUE_LIFE;
         self.tell(on, Notice { script, words, keys_end, era: None }, Effort::UntilDone, None);
     }
@@ -179,6 +185,7 @@ impl Wait {
         let ask = Ask {
             ttl: self.request.ttl,
             timeout: self.timeout,
+            delay: self.request.delay,
             renewal: self.request.renewal.clone(),
             place,
         };
@@ -188,7 +195,7 @@ impl Wait {
             decision = attempt.settle(bell).await;
         }
         if decision == Decision::Granted {
-            return attempt.grant();
+            return attempt.agree_and_grant().await;
         }
         let error = attempt.denied();
         self.standing = attempt.withdraw();

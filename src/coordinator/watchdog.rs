@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Coordinator;
 use super::extend::{Extension, Hearing};
-use super::hold::{Hold, Lease};
+use super::hold::{Hold, Lease, Title};
 use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::renewal::{Course, Renewal, Schedule, Step};
@@ -26,9 +26,9 @@ const BUSY: Duration = Duration::from_millis(2);
 
 impl Coordinator {
     /// A lease begins.
-    pub(super) fn begin_lease(&self, hold: &Arc<Hold>, course: Course) -> u64 {
+    pub(super) fn begin_lease(&self, hold: &Arc<Hold>, course: Course, title: Title) -> u64 {
         let generation = self.change(hold, |lease| {
-            let before = lease.begin(course);
+            let before = lease.begin(course, title);
             (lease.generation, before)
         });
         hold.tell_begun();
@@ -61,7 +61,7 @@ impl Coordinator {
 
     /// The lease is no more, and its guards have lost it, whatever comes next.
     pub(super) fn supersede(&self, hold: &Arc<Hold>) {
-        self.change(hold, |lease| ((), lease.begin(Course::default())));
+        self.change(hold, |lease| ((), lease.begin(Course::default(), Title::default())));
     }
 
     /// The lease is lost for certain, as `error` tells if there is one, and over: whoever hears of it finds it so.

@@ -54,6 +54,29 @@ impl Guard {
         self.grant.name()
     }
 
+    /// The fencing token of this grant: higher than that of every grant of the lock before. It is for what the lock protects
+    /// to look at, and refuse what comes with a lower one than it has seen: see [`fence`](crate::fence). That is the
+    /// only protection against a process that stood still, or a message that was under way, until the lock was
+    /// somebody else's.
+    ///
+    /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an owner enters again it is the
+    /// token that it has. Without guards, [`Builder::unguarded`](crate::Builder::unguarded), it is 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let first = redlock.lock("invoice:42").acquire().await?;
+    /// let token = first.fence();
+    /// first.release().await?;
+    /// assert!(redlock.lock("invoice:42").acquire().await?.fence() > token);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn fence(&self) -> u64 {
+        self.grant.fence()
+    }
+
     /// Who holds it.
     pub fn owner(&self) -> Owner {
         self.grant.owner()
@@ -197,8 +220,8 @@ impl Guard {
     /// # use std::time::Duration;
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let guard = redlock.lock("invoice:42").ttl(Duration::from_secs(5)).acquire().await?;
-    /// guard.extend(Duration::from_secs(60)).await?;
-    /// assert!(guard.remaining() > Duration::from_secs(55));
+    /// guard.extend(Duration::from_secs(20)).await?;
+    /// assert!(guard.remaining() > Duration::from_secs(15));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn extend(&self, ttl: Duration) -> Result<(), Error> {

@@ -36,6 +36,7 @@ pub struct Lock {
     redlock: Redlock,
     name: Arc<str>,
     ttl: Duration,
+    delay: Duration,
     wait: Duration,
     owner: Option<Owner>,
     renewal: RenewalOptions,
@@ -47,11 +48,12 @@ impl Lock {
     pub(crate) fn new(redlock: Redlock, name: Arc<str>) -> Self {
         let (ttl, wait) = (redlock.engine().settings().ttl, redlock.engine().settings().wait);
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
-        Self { redlock, name, ttl, wait, owner: None, renewal, polling, cancelled }
+        let (delay, owner) = (Duration::ZERO, None);
+        Self { redlock, name, ttl, delay, wait, owner, renewal, polling, cancelled }
     }
 
-    /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to
-    /// [`MAX_TTL`](crate::config::MAX_TTL). It is also how long a holder that dies blocks everybody else. While the
+    /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
+    /// [`max_ttl`](crate::Builder::max_ttl). It is also how long a holder that dies blocks everybody else. While the
     /// guard lives it is renewed in the background, unless [`lease`](Lock::lease) fixed it.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
@@ -63,6 +65,15 @@ impl Lock {
     pub fn lease(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self.renewal.fixed = true;
+        self
+    }
+
+    /// Keeps the lock from others for so long after a lease that ended without a release: for what its holder sent before it
+    /// died, and cannot be fenced. Consul calls it the lock delay. It is measured by the masters' clocks, or in
+    /// [strict](crate::Builder::strict) mode by those who wait, and is together with the TTL no longer than the
+    /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
+    pub fn lock_delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
         self
     }
 
@@ -195,6 +206,7 @@ impl Lock {
             name: self.name.clone(),
             kind: &Reentrant,
             ttl: self.ttl,
+            delay: self.delay,
             wait,
             owner: self.named_owner(),
             renewal,

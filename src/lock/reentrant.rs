@@ -9,15 +9,18 @@ use crate::coordinator::{Kind, Operation, Place};
 use crate::master::{Script, Words};
 use crate::owner::Owner;
 
-macro_rules! verbs {
-    ($($name:literal),*) => {
-        concat!($(include_str!(concat!("../../scripts/lua/reentrant/", $name, ".lua"))),*)
+macro_rules! files {
+    ($($folder:literal: $($name:literal),*;)*) => {
+        concat!($($(include_str!(concat!("../../scripts/lua/", $folder, "/", $name, ".lua"))),*),*)
     };
 }
 
 static SCRIPT: Script = Script::new(
     "reentrant",
-    verbs!("lock", "acquire", "queue", "extend", "release", "withdraw", "transfer", "inspect", "run"),
+    files!(
+        "common": "head", "fence";
+        "reentrant": "lock", "acquire", "queue", "extend", "release", "withdraw", "transfer", "inspect", "run";
+    ),
 );
 
 /// The scripts that a connection loads when it is opened.
@@ -33,11 +36,11 @@ impl Kind for Reentrant {
     }
 
     fn acquire(&self, operation: &Operation<'_>) -> Words {
-        let Operation { owner, count, ttl, round, before, place, .. } = *operation;
+        let Operation { before, place, watched, .. } = *operation;
         if before.is_none() && place.is_none() {
-            return on_lock(operation, "acquire").with(owner).with(count).with(millis(ttl)).with(round);
+            return hold(on_lock(operation, "acquire"), operation).with(watched);
         }
-        let words = on_queue(operation, "queue").with(owner).with(count).with(millis(ttl)).with(round);
+        let words = hold(on_queue(operation, "queue"), operation).with(watched);
         let words = match before {
             Some(before) => words.with(before),
             None => words.with(""),
@@ -49,16 +52,15 @@ impl Kind for Reentrant {
     }
 
     fn extend(&self, operation: &Operation<'_>) -> Words {
-        let Operation { owner, count, ttl, round, .. } = *operation;
-        on_lock(operation, "extend").with(owner).with(count).with(millis(ttl)).with(round)
+        hold(on_lock(operation, "extend"), operation).with(u8::from(operation.heals))
     }
 
     fn release(&self, operation: &Operation<'_>) -> Words {
-        let Operation { prefix, owner, count, round, place, .. } = *operation;
+        let Operation { prefix, owner, count, round, place, fence, undoes, .. } = *operation;
         match place {
             None => {
                 let words = on_queue(operation, "release").with(owner).with(count).with(round);
-                words.with(config::Wakes(prefix))
+                words.with(config::Wakes(prefix)).with(if undoes { 1 } else { fence })
             }
             Some(place) => {
                 standing(on_queue(operation, "withdraw").with(owner).with(count).with(round), place)
@@ -67,24 +69,33 @@ impl Kind for Reentrant {
     }
 
     fn transfer(&self, operation: &Operation<'_>, from: Owner) -> Words {
-        let Operation { owner, count, ttl, round, .. } = *operation;
-        on_lock(operation, "transfer").with(owner).with(count).with(millis(ttl)).with(round).with(from)
+        hold(on_lock(operation, "transfer"), operation).with(from)
     }
 
     fn inspect(&self, prefix: &str, name: &str) -> Words {
-        Words::new(1).with(config::Key(prefix, name)).with("inspect")
+        Words::new(2).with(config::Key(prefix, name)).with(config::Record(prefix, name)).with("inspect")
     }
 }
 
-/// An operation that has to do with the lock alone.
+/// An operation that has to do with the lock and its record.
 fn on_lock(operation: &Operation<'_>, verb: &str) -> Words {
-    Words::new(1).with(config::Key(operation.prefix, operation.name)).with(verb)
+    let Operation { prefix, name, .. } = *operation;
+    Words::new(2).with(config::Key(prefix, name)).with(config::Record(prefix, name)).with(verb)
 }
 
-/// An operation that has to do with the lock and its queue.
+/// An operation that has to do with the lock, its record and its queue.
 fn on_queue(operation: &Operation<'_>, verb: &str) -> Words {
     let Operation { prefix, name, .. } = *operation;
-    Words::new(2).with(config::Key(prefix, name)).with(config::Queue(prefix, name)).with(verb)
+    let words = Words::new(3).with(config::Key(prefix, name)).with(config::Record(prefix, name));
+    words.with(config::Queue(prefix, name)).with(verb)
+}
+
+/// What is to be held, and by which grant.
+fn hold(words: Words, operation: &Operation<'_>) -> Words {
+    let Operation { owner, count, ttl, round, fence, kept, .. } = *operation;
+    let words = words.with(owner).with(count).with(millis(ttl)).with(round);
+    let words = if fence == 0 { words.with("") } else { words.with(fence) };
+    words.with(millis(kept))
 }
 
 /// A waiter's ticket, since when it waits, and for how long, in microseconds.

@@ -94,8 +94,9 @@ pub trait Hears: Send + Sync {
     /// Whether the call still has to be sent.
     fn wants(&self) -> bool;
 
-    /// Hears the answer of the master at this place among the masters.
-    fn hear(&self, place: usize, answer: Result<Value, Failure>);
+    /// Hears the answer of the master at this place among the masters, and what time (us since 1970) it was there when it
+    /// answered, if it said so.
+    fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>);
 }
 
 /// Where the answer to one call goes. If it is dropped without one, the connection counts as lost.
@@ -117,9 +118,14 @@ impl Reply {
     }
 
     /// Tells how the call went.
-    pub fn tell(mut self, answer: Result<Value, Failure>) {
+    pub fn tell(self, answer: Result<Value, Failure>) {
+        self.tell_at(answer, None);
+    }
+
+    /// The same, and what time (us since 1970) it was on the master; 0 where it did not look.
+    pub fn tell_at(mut self, answer: Result<Value, Failure>, time: Option<u64>) {
         if let Some(to) = self.to.take() {
-            to.hear(self.place, answer);
+            to.hear(self.place, answer, time.filter(|time| *time > 0));
         }
     }
 
@@ -137,7 +143,7 @@ impl Overdue {
     /// Tells so.
     pub fn tell(self) {
         if let Self(Some(to), place) = self {
-            to.hear(place, Err(Failure::Unknown(Silence::TimedOut)));
+            to.hear(place, Err(Failure::Unknown(Silence::TimedOut)), None);
         }
     }
 }
@@ -151,7 +157,8 @@ impl fmt::Debug for Overdue {
 impl Drop for Reply {
     fn drop(&mut self) {
         if let Some(to) = self.to.take() {
-            to.hear(self.place, Err(Failure::Unknown(Silence::ConnectionLost("it was dropped".into()))));
+            let lost = Silence::ConnectionLost("it was dropped".into());
+            to.hear(self.place, Err(Failure::Unknown(lost)), None);
         }
     }
 }

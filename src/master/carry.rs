@@ -11,6 +11,7 @@ use super::link::Link;
 use super::post::{Batch, Letter, Post, TOGETHER};
 use super::session::{Answer, Answered, Session, WAITING_CALLS, reply_text, value};
 use super::{Failure, Value};
+use crate::trust::Passport;
 use crate::vote::Silence;
 
 /// How many calls may be under way, at most: what is sent beyond what the connection takes at once would not be in order.
@@ -23,11 +24,13 @@ pub(super) struct Carrier<'a> {
     session: &'a Session,
     /// The answers to come, in the order of the calls.
     answers: VecDeque<Answer>,
+    /// Whether the master does not know this connection any more.
+    is_unknown: bool,
 }
 
 impl<'a> Carrier<'a> {
     pub(super) fn new(link: &'a Link, session: &'a Session) -> Self {
-        Self { link, session, answers: VecDeque::new() }
+        Self { link, session, answers: VecDeque::new(), is_unknown: false }
     }
 
     /// Hands out the answers that are there, and sends what may be sent. Nobody is woken for an answer: it comes from the
@@ -47,6 +50,12 @@ impl<'a> Carrier<'a> {
         }
     }
 
+    /// Whether the master restarted under this connection, or lost its keys: another connection is to be opened, which
+    /// finds out.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.is_unknown
+    }
+
     /// Sends those that are still wanted in one call.
     fn send(&mut self, verb: &str, mut batch: Batch) {
         for letter in batch.extract_if(.., |letter| !is_wanted(letter)) {
@@ -58,7 +67,7 @@ impl<'a> Carrier<'a> {
             "EVAL" => first.call.script.source(),
             _ => first.call.script.sha1(),
         };
-        let mut answer = self.session.ask(evaluate(verb, script, &batch));
+        let mut answer = self.session.ask(evaluate(verb, script, self.session.passport(), &batch));
         self.link.with_post(|post| post.note_sent(batch));
         // The first poll hands it to the connection. If there is an answer already, the connection is gone.
         if let Some(now) = answer.as_mut().now_or_never() {
@@ -85,9 +94,12 @@ impl<'a> Carrier<'a> {
                 let refused = Failure::from_error_reply(&reply_text(&error));
                 batch.into_iter().for_each(|letter| letter.tell(Err(refused.clone())));
             }
-            Ok(Ok(redis::Value::Array(items))) if items.len() == batch.len() => {
+            Ok(Ok(redis::Value::Array(items))) if items.len() == batch.len() + 1 => {
                 self.session.note_service();
-                batch.into_iter().zip(items).for_each(|(letter, item)| letter.tell(Ok(value(item))));
+                let mut items = items.into_iter();
+                let time = items.next().and_then(time_of);
+                self.is_unknown |= time.is_none() && self.session.is_known();
+                batch.into_iter().zip(items).for_each(|(letter, item)| letter.tell_at(Ok(value(item)), time));
             }
             Ok(Ok(other)) => {
                 let strange: Value = value(other);
@@ -100,8 +112,13 @@ impl<'a> Carrier<'a> {
 impl Letter {
     /// Tells how it went, unless its time was up before.
     pub(super) fn tell(self, answer: Result<Value, Failure>) {
+        self.tell_at(answer, None);
+    }
+
+    /// The same, and what time it was on the master.
+    fn tell_at(self, answer: Result<Value, Failure>, time: Option<u64>) {
         if let Some(reply) = self.reply {
-            reply.tell(answer);
+            reply.tell_at(answer, time);
         }
     }
 }
@@ -117,18 +134,27 @@ fn is_about_one(error: &redis::ServerError) -> bool {
     matches!(error.code(), "NOPERM" | "CROSSSLOT")
 }
 
+/// The time at the head of the replies, if it is there.
+fn time_of(head: redis::Value) -> Option<u64> {
+    match head {
+        redis::Value::Int(time) => time.try_into().ok(),
+        _ => None,
+    }
+}
+
 /// One call for all of these, which have the same script.
-fn evaluate(verb: &str, script: &str, batch: &Batch) -> Cmd {
+fn evaluate(verb: &str, script: &str, passport: &Passport, batch: &Batch) -> Cmd {
     let calls = || batch.iter().map(|letter: &Letter| -> &Call { &letter.call });
     let (keys, args) = calls()
         .fold((0, 0), |(keys, args), call| (keys + call.words.keys().len(), args + call.words.args().len()));
     let bytes: usize = calls().map(|call| call.words.bytes()).sum();
-    let mut command = Cmd::with_capacity(3 + keys + args, verb.len() + script.len() + 8 + bytes);
+    let head: usize = passport.args().map(str::len).sum();
+    let mut command = Cmd::with_capacity(6 + keys + args, verb.len() + script.len() + 8 + head + bytes);
     command.arg(verb).arg(script).arg(keys);
     calls().flat_map(|call| call.words.keys()).for_each(|key| {
         command.arg(key);
     });
-    calls().flat_map(|call| call.words.args()).for_each(|arg| {
+    passport.args().chain(calls().flat_map(|call| call.words.args())).for_each(|arg| {
         command.arg(arg);
     });
     command

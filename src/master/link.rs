@@ -16,7 +16,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ use super::{Address, Dialler, Failure, Script};
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::random::Random;
+use crate::trust::Handshake;
 use crate::vote::Silence;
 
 /// How long one attempt to connect and log in may take: three times the second after which a lost SYN is sent again.
@@ -46,6 +47,8 @@ const SOUND: Duration = Duration::from_secs(1);
 
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+const BROKE: &str = "the connection broke";
 
 const DOES_NOT_ANSWER: &str = "it does not answer";
 
@@ -102,6 +105,8 @@ pub(crate) struct Parts {
     pub(crate) address: Address,
     pub(crate) dialler: Dialler,
     pub(crate) scripts: &'static [&'static Script],
+    /// How its connections make themselves known, once that was told.
+    pub(crate) handshake: OnceLock<Handshake>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
@@ -296,8 +301,7 @@ impl Link {
 
     /// Opens a connection. While that takes long, callers do not wait for it.
     async fn open(&self, parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
-        let Parts { address, dialler, scripts, roster, .. } = parts;
-        let session = session::open(address, dialler, scripts, roster, predecessor);
+        let session = session::open(parts, predecessor);
         let mut opening = pin!(tokio::time::timeout(OPEN_LIMIT, session));
         let opened = match tokio::time::timeout(self.patience, &mut opening).await {
             Ok(opened) => opened,
@@ -311,11 +315,11 @@ impl Link {
 
     /// Carries calls on an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
     async fn serve(&self, session: &Session, driver: Driver) -> (Next, String) {
-        let broke = || (Next::MayBeWell, "the connection broke".to_owned());
+        let broke = |why: &str| (Next::MayBeWell, why.to_owned());
         let mut carried = pin!(self.carry(session, driver));
         loop {
             tokio::select! {
-                () = &mut carried => return broke(),
+                why = &mut carried => return broke(why),
                 () = self.overdue.notified() => {}
             }
             let probe = async {
@@ -327,8 +331,8 @@ impl Link {
                 ping.await
             };
             tokio::select! {
-                () = &mut carried => return broke(),
-                answered = probe => if !answered { return broke() },
+                why = &mut carried => return broke(why),
+                answered = probe => if !answered { return broke(BROKE) },
                 () = tokio::time::sleep(SILENCE_LIMIT) => {
                     return (Next::KnownDead, format!("it has not answered for {SILENCE_LIMIT:?}"));
                 }
@@ -337,8 +341,8 @@ impl Link {
         }
     }
 
-    /// Moves bytes, calls and answers until the connection is lost.
-    async fn carry(&self, session: &Session, mut driver: Driver) {
+    /// Moves bytes, calls and answers until the connection is lost, or of no use any more, and says why.
+    async fn carry(&self, session: &Session, mut driver: Driver) -> &'static str {
         let mut carrier = Carrier::new(self, session);
         let muffle = Arc::new(Muffle::default());
         let waker = Waker::from(muffle.clone());
@@ -347,14 +351,18 @@ impl Link {
             muffle.register(context.waker());
             loop {
                 if driver.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
-                    return Poll::Ready(());
+                    return Poll::Ready(BROKE);
                 }
                 // What was sent wakes the driver, which writes it.
-                if !muffle.while_muffled(|| carrier.step()) {
+                let goes_on = muffle.while_muffled(|| carrier.step());
+                if carrier.is_unknown() {
+                    return Poll::Ready("it lost keys, or restarted, under this connection");
+                }
+                if !goes_on {
                     return Poll::Pending;
                 }
             }
         })
-        .await;
+        .await
     }
 }

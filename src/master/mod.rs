@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
+use crate::trust::Handshake;
 use crate::vote::{Refusal, Silence};
 
 mod address;
 mod call;
 mod carry;
 mod dial;
+mod examine;
 mod link;
 mod listen;
 mod muffle;
@@ -23,6 +25,7 @@ mod value;
 pub(crate) use address::Address;
 pub use call::{Call, Hears, Overdue, Reply, Terms, Words};
 pub(crate) use dial::Dialler;
+pub(crate) use examine::{Visit, examine};
 pub(crate) use link::Parts;
 pub use redis::connect;
 pub(crate) use redis::{RedisMaster, Roster};
@@ -40,6 +43,11 @@ pub use value::Value;
 pub trait Master: fmt::Debug + Send + Sync + 'static {
     /// What to call it in votes and logs: its URL without user and password.
     fn name(&self) -> &Arc<str>;
+
+    /// Tells how its connections make themselves known: once, before the first call. Each new connection has to ask that
+    /// before it carries anything, and puts the [`Passport`](crate::seam::Passport) that it gets at the head of every call;
+    /// where the head of the replies is nil it asks again. One that is never told leaves the head empty, and has no guards.
+    fn introduce(&self, handshake: Handshake);
 
     /// Has one operation of a prepared script run, once, and tells `reply` how it went, within the time-out: see [`Terms`].
     /// It never blocks, and can be called on any thread. Nothing is ever sent again but what the master refused before it
@@ -96,6 +104,9 @@ impl Failure {
             "MISCONF" => Refusal::Misconfigured,
             "NOPERM" | "NOAUTH" | "WRONGPASS" => Refusal::NoPermission,
             "WRONGTYPE" => Refusal::WrongType,
+            "FORGOT" => Refusal::Forgot,
+            "QUARANTINE" => Refusal::Quarantined,
+            "CLOCK" => Refusal::Clock,
             _ if reply.contains("The user executing the script") => Refusal::NoPermission,
             _ => Refusal::Other,
         };
@@ -119,6 +130,9 @@ mod tests {
             ("NOAUTH Authentication required.", Refusal::NoPermission),
             ("ERR The user executing the script can't run this command", Refusal::NoPermission),
             ("WRONGTYPE Operation against a key", Refusal::WrongType),
+            ("FORGOT this master restarted", Refusal::Forgot),
+            ("QUARANTINE 1200 ms left", Refusal::Quarantined),
+            ("CLOCK the token is ahead", Refusal::Clock),
             ("NOREPLICAS Not enough good replicas to write.", Refusal::Other),
             ("ERR OOM", Refusal::Other),
             ("", Refusal::Other),

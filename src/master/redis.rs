@@ -1,7 +1,7 @@
 //! A master that is a Redis or Valkey server.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -15,6 +15,7 @@ use crate::clock::BootClock;
 use crate::error::Invalid;
 use crate::executor::Executor;
 use crate::random::SystemRandom;
+use crate::trust::Handshake;
 
 pub(crate) use super::session::Roster;
 
@@ -58,6 +59,7 @@ pub fn connect(
         #[cfg(not(feature = "tls"))]
         dialler: Dialler::new()?,
         scripts,
+        handshake: OnceLock::new(),
         roster: Arc::default(),
         clock: Arc::new(BootClock),
         random: Arc::new(SystemRandom),
@@ -76,6 +78,10 @@ impl fmt::Debug for RedisMaster {
 impl Master for RedisMaster {
     fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    fn introduce(&self, handshake: Handshake) {
+        let _ = self.parts.handshake.set(handshake); // it is told once
     }
 
     fn call(&self, call: Call, reply: Reply) {

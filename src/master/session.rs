@@ -1,15 +1,18 @@
 //! One physical connection to a master: its set-up, and calls on it.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
 use tokio::task::coop::unconstrained;
 
-use super::{Address, Dialler, Script, Value};
+use super::link::Parts;
+use super::{Failure, Value};
+use crate::trust::{Handshake, Passport, Sight, Welcome};
 
 /// How many calls may wait for a socket that takes no more.
 pub(super) const WAITING_CALLS: usize = 1024;
@@ -27,6 +30,8 @@ pub(super) type Answer = Pin<Box<dyn Future<Output = Answered> + Send>>;
 pub(crate) struct Session {
     connection: MultiplexedConnection,
     identity: Option<Identity>,
+    /// What its master knows it by, where it has guards.
+    passport: Option<Passport>,
     /// Whether a call was ever answered on it.
     served: AtomicBool,
 }
@@ -67,14 +72,10 @@ impl Roster {
     }
 }
 
-/// Connects, logs in, loads the scripts, and makes sure that nothing sent on `predecessor` can run any more.
-pub(crate) async fn open(
-    address: &Address,
-    dialler: &Dialler,
-    scripts: &[&Script],
-    roster: &Roster,
-    predecessor: Option<&Identity>,
-) -> Result<(Session, Driver), String> {
+/// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any more, and makes the
+/// connection known.
+pub(crate) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
+    let Parts { address, dialler, scripts, roster, .. } = parts;
     let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
     let config =
         AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(WAITING_CALLS);
@@ -82,7 +83,7 @@ pub(crate) async fn open(
         .await
         .map_err(|error| without_secrets(describe(&error), address.login()))?;
     let mut driver: Driver = Box::pin(driver);
-    let mut session = Session { connection, identity: None, served: AtomicBool::new(false) };
+    let mut session = Session { connection, identity: None, passport: None, served: AtomicBool::new(false) };
     let set_up = async {
         session.identity = session.identify().await?;
         if let Some(Identity { run_id, .. }) = &session.identity {
@@ -92,6 +93,9 @@ pub(crate) async fn open(
         // All at once: a server that is loading its data answers several times a second only.
         let loads = scripts.iter().map(|script| session.ask(command(&["SCRIPT", "LOAD", script.source()])));
         try_join_all(loads).await?;
+        if let Some(handshake) = parts.handshake.get() {
+            session.passport = Some(session.shake_hands(handshake).await?);
+        }
         Ok::<(), String>(())
     };
     tokio::select! {
@@ -140,6 +144,51 @@ impl Session {
         Ok(())
     }
 
+    /// Whether its master knew it when it was opened.
+    pub(super) fn is_known(&self) -> bool {
+        self.passport.is_some()
+    }
+
+    /// What stands at the head of every call.
+    pub(super) fn passport(&self) -> &Passport {
+        static NONE: LazyLock<Passport> = LazyLock::new(Passport::default);
+        self.passport.as_ref().unwrap_or(&NONE)
+    }
+
+    /// Makes the connection known.
+    async fn shake_hands(&self, handshake: &Handshake) -> Result<Passport, String> {
+        let sight = if handshake.wants_fsync() { self.look_at_persistence().await? } else { Sight::Nothing };
+        loop {
+            let question = handshake.question(sight);
+            let mut hello = command(&["EVAL", handshake.script().source(), "0"]);
+            question.words.args().for_each(|word| {
+                hello.arg(word);
+            });
+            let answer = match self.ask(hello).await? {
+                Ok(reply) => Ok(value(reply)),
+                Err(error) => Err(Failure::from_error_reply(&reply_text(&error))),
+            };
+            match handshake.answer(&question, answer) {
+                Welcome::Known(passport) => return Ok(passport),
+                Welcome::Again => handshake.sighted().await,
+                Welcome::Refused(why) => return Err(why.to_string()),
+            }
+        }
+    }
+
+    /// Whether the server writes every change to disk before it answers, also while it rewrites its file. A user that may
+    /// not ask gets no answer.
+    async fn look_at_persistence(&self) -> Result<Sight, String> {
+        let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
+        let asked = wanted.map(|(setting, _)| self.ask(command(&["CONFIG", "GET", setting])));
+        let found = try_join_all(asked).await?;
+        let is_so = found
+            .into_iter()
+            .zip(wanted)
+            .all(|(found, (_, wanted))| found.ok().and_then(setting).is_some_and(|found| found == wanted));
+        Ok(if is_so { Sight::FsyncAlways } else { Sight::Nothing })
+    }
+
     /// Whether the server answers, sooner or later. The answer comes after those to all earlier calls.
     pub(crate) async fn ping(&self) -> bool {
         self.ask(command(&["PING"])).await.is_ok()
@@ -164,12 +213,18 @@ impl Session {
     }
 }
 
-fn command(words: &[&str]) -> Cmd {
+pub(super) fn command(words: &[&str]) -> Cmd {
     let mut command = Cmd::with_capacity(words.len(), 64);
     words.iter().for_each(|word| {
         command.arg(word);
     });
     command
+}
+
+/// The value in the answer to a `CONFIG GET` of one setting: a map.
+pub(super) fn setting(found: redis::Value) -> Option<String> {
+    let pairs = redis::from_redis_value::<BTreeMap<String, String>>(found).ok()?;
+    pairs.into_values().next()
 }
 
 /// The error reply as the server sent it.

@@ -174,8 +174,9 @@ impl Course {
     fn cause(&self, now: Moment) -> Loss {
         let Some(renewal) = &self.renewal else { return Loss::Expired };
         let capped = renewal.times.is_some_and(|times| self.renewed >= times)
+            || self.room(renewal, now).is_none()
             || renewal.at_most.is_some_and(|cap| {
-                self.began + cap <= self.deadline + renewal.least_gain() + lease::drift(renewal.ttl)
+                self.began + cap <= self.deadline + renewal.least_gain() + lease::shortfall(renewal.ttl)
             });
         match renewal.heartbeat {
             Some(heartbeat) if self.is_silent(now, heartbeat) => Loss::Silent,

@@ -62,6 +62,15 @@ fn a_cap_by_count_ends_renewal() {
 }
 
 #[test]
+fn a_cap_that_leaves_less_than_the_shortest_ttl_is_what_ends_the_lease() {
+    let (ttl, interval) = (Duration::from_millis(10), Duration::from_micros(1_500));
+    let at_most = Some(Duration::from_micros(11_428));
+    let renewal = Renewal { ttl, interval, at_most, times: None, heartbeat: None };
+    let (_, _, cause) = carry_out(Course::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);
+    assert_eq!(cause, Loss::Capped);
+}
+
+#[test]
 fn a_missed_heartbeat_stops_renewal_and_one_in_time_lets_it_go_on() {
     let renewal = Renewal { heartbeat: Some(Duration::from_secs(5)), ..Renewal::every_third_of(TTL) };
     let (ended, now, cause) = carry_out(course(Some(renewal)), |now| now < at(60_000));
@@ -98,7 +107,8 @@ proptest! {
         prop_assert_eq!(renewal.check(), Ok(()));
         let (ended, now, cause) = carry_out(Course::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);
         prop_assert!(ended.deadline <= ended.began + cap);
-        prop_assert!(ended.deadline + ttl / 2 + ttl / 50 + Duration::from_millis(15) > ended.began + cap, "{ended:?}");
+        let unused = ttl / 2 + ttl / 50 + ttl / 10 + Duration::from_millis(15);
+        prop_assert!(ended.deadline + unused > ended.began + cap, "{ended:?}");
         prop_assert!(now < ended.deadline, "told before the end");
         prop_assert_eq!(cause, Loss::Capped);
     }

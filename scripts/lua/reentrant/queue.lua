@@ -1,12 +1,13 @@
 -- queue: acquire; refused, take a place in the lock's queue.
--- KEYS     the lock, and its queue
+-- KEYS     the lock, its record, and its queue
 -- ARGV     as for acquire; then the ticket of the same waiter's acquire before, whose place is given up, or nothing; a ticket,
 --          since when it waits (us, wall clock) and for how long (us), or nothing three times when it takes no place
 -- Replies  as for acquire
 -- Again    as for acquire. A place is taken once.
-local function acquire_or_queue(key, queue, owner, count, ttl, round, before, ticket, since, waited)
-  local reply = acquire(key, owner, count, ttl, round)
-  if before ~= '' then redis.pcall('ZREM', queue, before) end
-  if since and reply ~= GRANTED and reply[1] == 'held' then reply[5] = stand(queue, ticket, since, waited) end
+local function acquire_or_queue(key, record, queue, owner, count, ttl, round, proposal, watch, seen, before, ticket, since,
+                                waited)
+  local reply = acquire(key, record, owner, count, ttl, round, proposal, watch, seen)
+  if before ~= '' then call('ZREM', queue, before) end
+  if since and type(reply) == 'table' and reply[1] == 'held' then reply[5] = stand(queue, ticket, since, waited) end
   return reply
 end

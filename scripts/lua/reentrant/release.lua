@@ -1,22 +1,25 @@
 -- release: leave the lock's owner with fewer holds, and with no place in the queue; with no hold left, delete the lock and
 -- wake the first in the queue.
--- KEYS     the lock, and its queue
--- ARGV     owner, which may have a place in the queue too, hold count to end up with, round; what wake channels begin with
+-- KEYS     the lock, its record, and its queue
+-- ARGV     owner, which may have a place in the queue too, hold count to end up with, round; what wake channels begin with,
+--          1 where the grant came to nothing, and nobody has seen its token, or the token of an owner that is not asked:
+--          it takes the lock back nowhere then. Otherwise 0
 -- Replies  granted, held, absent, stale or refused (see lock.lua)
 -- Again    a repeated run finds the same count, or no lock of this owner: it never touches another owner's lock, and
 --          never one that the same owner took in a later round. The lease is left as it is while holds remain. Where the
 --          lock is free already, the first in the queue is woken all the same: this owner may have been, for nothing.
-local function release(key, queue, owner, count, round, wakes)
-  local found, reply = look(key, owner, round)
+local function release(key, record, queue, owner, count, round, wakes, token)
+  local found, reply, fence, before = look(key, owner, round)
   if found ~= 'mine' then
     if count == '0' then
-      local left = redis.pcall('ZREM', queue, owner)
+      if found == 'absent' then leave_gone(record, owner, round, token) end
+      local left = call('ZREM', queue, owner)
       if failed(left) then return refused(left) end
       if found == 'absent' then wake(queue, wakes) end
     end
     return reply
   end
-  reply = leave(key, owner, count, round)
+  reply = leave(key, record, owner, count, round, fence, token == '1' and before)
   if reply == GRANTED and count == '0' then wake(queue, wakes) end
   return reply
 end

@@ -1,24 +1,31 @@
 -- transfer: give the lock from one owner to another, and make it live for at least another TTL.
--- KEYS     the lock
--- ARGV     the owner that is to have it, its hold count, TTL in ms, round of the new owner's client, and the owner that has
---          it
--- Replies  granted, held, absent, stale or refused (see lock.lua)
--- Again    a repeated run finds the new owner there and writes the same again.
-local function transfer(key, to, count, ttl, round, from)
-  local found, reply = look(key, to, round)
+-- KEYS     the lock, and its record
+-- ARGV     the owner that is to have it, its hold count, TTL in ms, round of the new owner's client; the token that the
+--          client proposes for a new grant, or nothing where the token stays as it is; how long the lock is kept from
+--          others if it is not released (ms); and the owner that has it
+-- Replies  its token, granted where that stays as it is, held, absent, stale or refused (see lock.lua)
+-- Again    a repeated run finds the new owner there and writes the same again, with the same token.
+local function transfer(key, record, to, count, ttl, round, proposal, watch, from)
+  local no_vote = withheld()
+  if no_vote then return no_vote end
+  local found, reply, fence = look(key, to, round)
+  local left
   if found ~= 'mine' then
     -- Rounds of two clients do not compare, so none is later than another here.
     if reply ~= ABSENT and reply[1] == 'stale' then return reply end
-    found, reply = look(key, from, math.huge)
+    found, reply, fence = look(key, from, math.huge)
     if found ~= 'mine' then return reply end
-    local left = redis.pcall('PTTL', key)
+    if now and proposal ~= '' then
+      fence, reply = next_fence(tonumber(fence) or 0, proposal)
+      if not fence then return reply end
+    end
+    left = call('PTTL', key)
     if failed(left) then return refused(left) end
-    local gone = redis.pcall('DEL', key)
+    local gone = call('DEL', key)
     if failed(gone) then return refused(gone) end
-    found, ttl = 'absent', math.max(tonumber(ttl), left)
+    found = 'absent'
   end
-  local err = write(found, key, to, count, ttl, round)
-  if not err then return GRANTED end
-  if found == 'absent' then redis.pcall('DEL', key) end -- never leave a key without a TTL
-  return {'refused', err}
+  local err = write(found, key, record, to, count, ttl, round, now and fence or nil, watch, left)
+  if err then return {'refused', err} end
+  return now and proposal ~= '' and tonumber(fence) or GRANTED
 end

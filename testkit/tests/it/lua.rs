@@ -84,6 +84,24 @@ const SCRIPTS: &[&str] = &[
     "return redis.call('HMGET', 'none', 'a', 'b')",
     "return tostring(redis.call('HMGET', 'none', 'a')[1])",
     "return redis.call('PUBLISH', 'nobody', 'x')",
+    "return redis.pcall('CONFIG', 'SET', 'maxmemory', '0')",
+    "return redis.pcall('REPLICAOF', 'NO', 'ONE')",
+    "return redis.pcall('ACL', 'SETUSER', 'default')",
+];
+
+/// What a client may not do, or a server not be asked for: the settings, and then both the commands of clients and of
+/// scripts.
+const SETTINGS: &[&str] = &[
+    "CONFIG SET maxmemory 1073741824",
+    "CONFIG SET maxmemory-policy allkeys-lru",
+    "CONFIG SET nothing 1",
+    "ACL SETUSER default -set -HSET",
+    "ACL SETUSER default +hset -get",
+    "ACL SETUSER default set",
+    "ACL SETUSER default -sets",
+    "REPLICAOF 127.0.0.1 1",
+    "ACL SETUSER default +set +get",
+    "REPLICAOF NO ONE",
 ];
 
 const COMMANDS: &[&str] = &[
@@ -139,6 +157,12 @@ const COMMANDS: &[&str] = &[
     "PEXPIRE s 9223372036854775807",
     "PEXPIRE none 9223372036854775807",
     "PEXPIRE none 5",
+    "PERSIST s",
+    "PTTL s",
+    "PERSIST s",
+    "PERSIST none",
+    "PERSIST",
+    "PEXPIRE s 100000",
     "PEXPIRE s -9223372036854775808",
     "EXISTS s",
     "ZADD z 1 a 2 b 1.5 c 0.1 d 1e20 e -inf f +inf g 1e-5 h 3 a",
@@ -212,4 +236,26 @@ fn odd_commands_are_answered_alike() {
         assert!(crate::pair::same(&embedded, &real), "{line}\nembedded {embedded:?}\nreal     {real:?}");
     }
     pair.compare_keys(&none);
+}
+
+#[test]
+fn settings_change_what_is_answered_alike() {
+    const ASKS: &str = "local function info(section, field) \
+        return string.match(redis.call('INFO', section), '\\n' .. field .. ':([^\\r\\n]*)') end \
+        return {redis.pcall('SET', 's', 'v').err or 1, redis.pcall('HSET', 'h', 'f', 'v').err or 1, \
+        redis.pcall('DEL', 'h').err or 1, redis.pcall('GET', 's').err or 1, redis.pcall('SET').err, \
+        info('memory', 'maxmemory'), info('memory', 'maxmemory_policy'), info('replication', 'role')}";
+    let mut pair = Pair::start();
+    let asks = Script::new("asks", ASKS);
+    pair.ask(&asks, &[command(&["SET", "s", "v"])]);
+    for &line in SETTINGS {
+        let words: Vec<&str> = line.split(' ').collect();
+        let commands =
+            [&words[..], &["SET", "s", "v"], &["SET", "s"], &["HSET", "h", "f", "v"], &["GET", "s"]];
+        let mut requests: Vec<Request> = commands.map(command).into();
+        requests.push(Request::Script(Vec::new(), Vec::new()));
+        for (i, (embedded, real)) in pair.ask(&asks, &requests).into_iter().enumerate() {
+            assert_eq!(embedded, real, "embedded and real: {line}, {:?}", requests[i]);
+        }
+    }
 }

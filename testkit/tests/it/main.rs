@@ -1,14 +1,19 @@
-//! Embedded servers beside real ones: what they answer, and what they keep.
+//! Embedded servers beside real ones: what they answer, and what they keep. Real ones: their clocks, and how they lose keys.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "these tests say how long they took")]
 
+mod clock;
+mod commands;
 mod dice;
 mod differential;
 mod ears;
 mod embedded;
+mod hello;
 mod lua;
+mod moments;
 mod operations;
 mod pair;
 mod price;
 mod source;
+mod wipe;

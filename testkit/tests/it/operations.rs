@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
+use crate::commands;
 use crate::dice::Dice;
+use crate::moments::Moments;
 
 /// What is sent to both servers.
 #[derive(Clone, Debug)]
@@ -13,17 +15,27 @@ pub(crate) enum Request {
     Command(Vec<String>),
 }
 
-const NAMES: [&str; 3] = ["a", "b", "c"];
+/// What is drawn from.
+pub(crate) struct Draw {
+    pub(crate) dice: Dice,
+    pub(crate) moments: Moments,
+}
+
+pub(crate) const MARKER: &str = "quorate:marker";
+pub(crate) const MARK: &str = "0123abcd|0|its terms";
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const OWNERS: [&str; 10] =
     ["u1:1", "u1:1", "u1:1", "u1:1", "u1:2", "u2:1", "u2:1", "u2:33", "u3:1", "nobody"];
+/// What is no number, or an odd one. As times they are far from those of [`LIVES`] and from what is left of these.
 const ODD: [&str; 12] = [
     "",
     "0",
-    "-1",
+    "-",
     "x",
-    "1e3",
-    "0x10",
-    " 7",
+    "12345e3",
+    "0xbc5ea8",
+    " 12345000",
     "9223372036854775807",
     "99999999999999999999",
     "round",
@@ -33,124 +45,141 @@ const ODD: [&str; 12] = [
 
 /// What a few lives are long (ms): none of these ends while a batch is compared, but for those that are over at once.
 const LIVES: [&str; 9] =
-    ["60000", "30000", "90000", "3600000", "60000", "30000", "0", "-5", "9223372036854775000"];
+    ["60000", "30000", "90000", "3600000", "60000", "30000", "0", "0", "9223372036854775000"];
 
-/// A call, or now and then a command.
-pub(crate) fn request(dice: &mut Dice) -> Request {
-    if dice.happens(80) {
-        return Request::Command(command(dice));
-    }
-    let (mut keys, mut args) = (Vec::new(), Vec::new());
-    for _ in 0..dice.one_of(&[1, 1, 1, 2, 3, 8]) {
-        operation(dice, &mut keys, &mut args);
-    }
-    if dice.happens(10) {
-        let most = args.len().try_into().unwrap();
-        args.truncate(dice.below(most).try_into().unwrap());
-    }
-    if dice.happens(5) {
-        keys.pop();
-    }
-    Request::Script(keys, args)
-}
+/// For how long a lock is kept from others (ms): for longer than a batch takes, or for no longer than its call.
+const KEPT: [&str; 5] = ["0", "0", "60000", "30000", "90000"];
 
-fn lock(dice: &mut Dice) -> String {
-    format!("quorate:{{{}}}", dice.one_of(&NAMES))
-}
-
-/// Adds one operation to a call.
-fn operation(dice: &mut Dice, keys: &mut Vec<String>, args: &mut Vec<String>) {
-    const VERBS: [(&str, bool); 9] = [
-        ("acquire", false),
-        ("acquire", false),
-        ("release", true),
-        ("release", true),
-        ("queue", true),
-        ("extend", false),
-        ("withdraw", true),
-        ("transfer", false),
-        ("inspect", false),
-    ];
-    let (verb, with_queue) = dice.one_of(&VERBS);
-    let verb = if dice.happens(2) { "steal" } else { verb };
-    let name = dice.one_of(&NAMES);
-    keys.push(format!("quorate:{{{name}}}"));
-    if with_queue {
-        keys.push(format!("quorate:waiting:{{{name}}}"));
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { dice: Dice(seed), moments: Moments::default() }
     }
-    args.push(verb.to_owned());
-    for word in words(dice, verb) {
-        args.push(if dice.happens(8) { dice.one_of(&ODD).to_owned() } else { word });
-    }
-    match verb {
-        "withdraw" => args.extend(standing(dice)),
-        "queue" if dice.happens(300) => args.extend(vec![String::new(); 3]),
-        "queue" => args.extend(standing(dice)),
-        _ => {}
-    }
-}
 
-/// The arguments of a verb, as clients send them, without a place in a queue.
-fn words(dice: &mut Dice, verb: &str) -> Vec<String> {
-    let owner = dice.one_of(&OWNERS).to_owned();
-    let count = dice.one_of(&["0", "1", "1", "2"]).to_owned();
-    let life = dice.one_of(&LIVES).to_owned();
-    let round = dice.one_of(&["3", "20", "20", "20", "20", "20", "20", "21", "1e1"]).to_owned();
-    match verb {
-        "acquire" | "extend" => vec![owner, count, life, round],
-        "release" => vec![owner, count, round, "quorate:wake:".to_owned()],
-        "transfer" => vec![owner, count, life, round, dice.one_of(&OWNERS).to_owned()],
-        "withdraw" => vec![owner, count, round],
-        "queue" => vec![owner, count, life, round, dice.one_of(&["", "u1:2", "u2:33"]).to_owned()],
-        _ => Vec::new(),
+    /// A call, or now and then a command.
+    pub(crate) fn request(&mut self) -> Request {
+        if self.dice.happens(120) {
+            return Request::Command(commands::command(self));
+        }
+        let (mut keys, mut args) = (Vec::new(), self.head().to_vec());
+        for _ in 0..self.dice.one_of(&[1, 1, 1, 2, 3, 8]) {
+            self.operation(&mut keys, &mut args);
+        }
+        if self.dice.happens(10) {
+            let most = args.len().try_into().unwrap();
+            args.truncate(self.dice.below(most).try_into().unwrap());
+        }
+        if self.dice.happens(5) {
+            keys.pop();
+        }
+        Request::Script(keys, args)
     }
-}
 
-/// A ticket, since when, and for how long. Two servers' clocks are not the same: where the moment is odd, so that each takes
-/// what its own clock says, the time waited is so long that the place among others is the same all the same.
-fn standing(dice: &mut Dice) -> Vec<String> {
-    const FORTNIGHT: u128 = 1_000_000_000_000;
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros();
-    let ticket = dice.one_of(&OWNERS).to_owned();
-    if dice.happens(50) {
-        let waited = FORTNIGHT * u128::from(1 + dice.below(40));
-        let since = dice.one_of(&["", "x", "0", "1e3", "0x10", "nan", "-7"]).to_owned();
-        return vec![ticket, since, waited.to_string()];
+    pub(crate) fn owner(&mut self) -> &'static str {
+        self.dice.one_of(&OWNERS)
     }
-    let waited = u128::from(dice.below(300_000));
-    let ahead = u128::from(dice.below(100_000));
-    vec![ticket, (now - waited + ahead).to_string(), waited.to_string()]
-}
 
-/// A command that plants what a lock does not expect, takes something away, or asks.
-fn command(dice: &mut Dice) -> Vec<String> {
-    let key = if dice.happens(500) { lock(dice) } else { lock(dice).replace("quorate:", "quorate:waiting:") };
-    let owner = dice.one_of(&OWNERS);
-    let odd = dice.one_of(&ODD);
-    let (life, score) = (dice.one_of(&LIVES), dice.below(1000));
-    let command = match dice.below(24) {
-        0 => format!("SET {key} {owner} PX {life}"),
-        1 => format!("SET {key} {owner} NX"),
-        2 => format!("HSET {key} {owner} {score} round 7"),
-        3 => format!("HSET {key} f1 a f2 b f3 c f4 d f5 e f6 f f7 g f8 h {owner} 1"),
-        4 => format!("HSET {key} {owner} x round {score}"),
-        5 => format!("ZADD {key} {score} {owner} 0.1 {owner} 1e18 far:1"),
-        6 => format!("ZADD {key} CH {score}.25 {owner}"),
-        7 => return many(key, score),
-        8 => format!("PEXPIRE {key} {life}"),
-        9 => format!("HINCRBY {key} round {score}"),
-        10 => format!("ZPOPMIN {key} 3"),
-        11 => return ["ZADD", &key, odd, owner].map(str::to_owned).to_vec(),
-        12 => return ["PEXPIRE", &key, odd].map(str::to_owned).to_vec(),
-        13 => return ["HINCRBY", &key, owner, odd].map(str::to_owned).to_vec(),
-        14 => return ["SET", &key, odd, "PX", odd].map(str::to_owned).to_vec(),
-        _ => format!("DEL {key}"),
-    };
-    command.split(' ').map(str::to_owned).collect()
-}
+    pub(crate) fn odd(&mut self) -> &'static str {
+        self.dice.one_of(&ODD)
+    }
 
-/// A queue that is full, or nearly.
-fn many(key: String, first: u64) -> Vec<String> {
-    let members = (0..1020 + first % 8).flat_map(|i| [(first + i).to_string(), format!("u9:{i}")]);
-    ["ZADD".to_owned(), key].into_iter().chain(members).collect()
+    pub(crate) fn life(&mut self) -> &'static str {
+        self.dice.one_of(&LIVES)
+    }
+
+    /// The names of a lock's key, of its record and of its queue.
+    pub(crate) fn keys(&mut self) -> [String; 3] {
+        let name = self.dice.one_of(&NAMES);
+        ["quorate:", "quorate:fence:", "quorate:waiting:"].map(|prefix| format!("{prefix}{{{name}}}"))
+    }
+
+    /// What a call begins with: that of a client that knows the master, of one that has no guards, or of one that is to
+    /// be refused.
+    fn head(&mut self) -> [String; 3] {
+        let (votes, not_yet) = (self.moments.votes_from(true), self.moments.votes_from(false));
+        let [key, mark, votes_from] = match self.dice.below(1000) {
+            0..60 => ["", "", ""],
+            60..90 => [MARKER, "another|0|its terms", &votes],
+            90..120 => [MARKER, MARK, &not_yet],
+            120..125 => [MARKER, MARK, self.odd()],
+            125..130 => ["quorate:{a}", MARK, &votes],
+            _ => [MARKER, MARK, &votes],
+        };
+        [key.to_owned(), mark.to_owned(), votes_from.to_owned()]
+    }
+
+    /// Adds one operation to a call.
+    fn operation(&mut self, keys: &mut Vec<String>, args: &mut Vec<String>) {
+        const VERBS: [&str; 10] = [
+            "acquire", "acquire", "release", "release", "queue", "extend", "extend", "withdraw", "transfer",
+            "inspect",
+        ];
+        let drawn = self.dice.one_of(&VERBS);
+        let verb = if self.dice.happens(2) { "steal" } else { drawn };
+        let needs = match drawn {
+            "release" | "queue" | "withdraw" => 3,
+            _ => 2,
+        };
+        keys.extend(self.keys().into_iter().take(needs));
+        args.push(verb.to_owned());
+        for word in self.words(verb) {
+            args.push(if self.dice.happens(8) { self.odd().to_owned() } else { word });
+        }
+        match verb {
+            "withdraw" => args.extend(self.standing()),
+            "queue" if self.dice.happens(300) => args.extend(vec![String::new(); 3]),
+            "queue" => args.extend(self.standing()),
+            _ => {}
+        }
+    }
+
+    /// The arguments of a verb, as clients send them, without a place in a queue.
+    fn words(&mut self, verb: &str) -> Vec<String> {
+        let count = self.dice.one_of(&["0", "1", "1", "2"]);
+        let round = self.dice.one_of(&["3", "20", "20", "20", "20", "20", "20", "21"]);
+        let round = if self.dice.happens(4) { "1e1" } else { round };
+        let owner = self.owner();
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        match verb {
+            "release" => {
+                let undoes = self.dice.one_of(&["0", "0", "1"]);
+                return owned(&[owner, count, round, "quorate:wake:", undoes]);
+            }
+            "withdraw" => return owned(&[owner, count, round]),
+            "inspect" | "steal" => return Vec::new(),
+            _ => {}
+        }
+        let mut words = owned(&[owner, count, self.life(), round]);
+        let kept = if self.dice.happens(10) { self.life() } else { self.dice.one_of(&KEPT) };
+        let token = match verb {
+            "extend" => self.moments.token(&mut self.dice),
+            "transfer" if self.dice.happens(500) => String::new(),
+            _ => self.moments.proposal(&mut self.dice),
+        };
+        words.extend([token, kept.to_owned()]);
+        words.push(match verb {
+            "extend" => self.dice.one_of(&["0", "1"]).to_owned(),
+            "transfer" => self.owner().to_owned(),
+            _ => self.moments.watched(&mut self.dice),
+        });
+        if verb == "queue" {
+            words.push(self.dice.one_of(&["", "u1:2", "u2:33"]).to_owned());
+        }
+        words
+    }
+
+    /// A ticket, since when, and for how long. Two servers' clocks are not the same: where the moment is odd, so that each
+    /// takes what its own clock says, the time waited is so long that the place among others is the same all the same.
+    fn standing(&mut self) -> Vec<String> {
+        const FORTNIGHT: u128 = 1_000_000_000_000;
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros();
+        let ticket = self.owner().to_owned();
+        if self.dice.happens(50) {
+            let waited = FORTNIGHT * u128::from(1 + self.dice.below(40));
+            let since = self.dice.one_of(&["", "x", "0", "1e3", "0x10", "nan", "-7"]).to_owned();
+            return vec![ticket, since, waited.to_string()];
+        }
+        let waited = u128::from(self.dice.below(300_000));
+        let ahead = u128::from(self.dice.below(100_000));
+        vec![ticket, (now - waited + ahead).to_string(), waited.to_string()]
+    }
 }

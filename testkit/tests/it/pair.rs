@@ -7,7 +7,7 @@ use redis::ConnectionLike;
 use crate::operations::Request;
 
 /// How far two times that the servers tell may lie apart (ms): one was asked after the other, on a busy machine.
-const APART: i64 = 5_000;
+const APART: f64 = 5_000.0;
 
 /// Both servers.
 pub(crate) struct Pair {
@@ -90,25 +90,44 @@ fn text(reply: Resp) -> String {
     }
 }
 
-/// Whether two replies say the same. A number from a thousand up is a time to live, and one of 15 digits and more a moment.
+/// Whether two replies say the same. A number from a thousand up is a time to live, and one of 13 digits and more a moment,
+/// or a token, which is one where it was made by the server.
 pub(crate) fn same(one: &Resp, other: &Resp) -> bool {
     match (one, other) {
         (Resp::List(one), Resp::List(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }
-        (&Resp::Int(one), &Resp::Int(other)) => {
-            one == other || (one.min(other) >= 1000 && one.abs_diff(other) < APART.unsigned_abs())
-        }
-        (Resp::Bulk(one), Resp::Bulk(other)) => one == other || is_same_moment(one, other),
+        (&Resp::Int(one), &Resp::Int(other)) => one == other || is_about(one as f64, other as f64),
+        (Resp::Bulk(one), Resp::Bulk(other)) => one == other || is_same_text(one, other),
         _ => one == other,
     }
 }
 
-fn is_same_moment(one: &[u8], other: &[u8]) -> bool {
-    let moment = |text: &[u8]| {
-        std::str::from_utf8(text).ok()?.parse().ok().filter(|&at: &i64| at > 100_000_000_000_000)
+/// Whether two texts differ in times and moments only, and in those by little.
+fn is_same_text(one: &[u8], other: &[u8]) -> bool {
+    let (Ok(one), Ok(other)) = (std::str::from_utf8(one), std::str::from_utf8(other)) else { return false };
+    if let (Some(one), Some(other)) = (seconds_off(one), seconds_off(other)) {
+        return (one - other).abs() * 1000.0 < APART;
+    }
+    let no_digit = |c: char| !c.is_ascii_digit();
+    let is_same = |(one, other): (&str, &str)| {
+        one == other || matches!((one.parse(), other.parse()), (Ok(one), Ok(other)) if is_about(one, other))
     };
-    matches!((moment(one), moment(other)), (Some(one), Some(other)) if (one - other).abs() < APART * 1000)
+    one.chars().filter(|&c| no_digit(c)).eq(other.chars().filter(|&c| no_digit(c)))
+        && one.split(no_digit).zip(other.split(no_digit)).all(is_same)
+}
+
+/// How far a proposal was from the time, where it was refused for that.
+fn seconds_off(text: &str) -> Option<f64> {
+    text.strip_prefix("CLOCK the token proposed is ")?.strip_suffix(" s from the time here")?.parse().ok()
+}
+
+/// Whether these are times to live, or moments, and about the same.
+fn is_about(one: f64, other: f64) -> bool {
+    const MOMENT: f64 = 1e12;
+    const ROUNDED: f64 = 1e-12;
+    let (least, apart) = (one.min(other), (one - other).abs());
+    least >= 1000.0 && apart < APART || least > MOMENT && apart < (APART * 1000.0).max(one * ROUNDED)
 }
 
 fn resp(value: redis::Value) -> Resp {

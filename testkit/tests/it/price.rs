@@ -4,23 +4,30 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use quorate::seam::Words;
 use quorate_testkit::EmbeddedServer;
 
 use crate::source::REENTRANT;
 
 const OWNER: &str = "0123456789abcdef0123456789abcdef:123";
+const LOCK: &str = "quorate:{bench}";
+const RECORD: &str = "quorate:fence:{bench}";
+const QUEUE: &str = "quorate:waiting:{bench}";
+const NOW: u64 = 1_000_000_000_000;
 
-fn words(verb: &str) -> Words {
-    let words = Words::new(if verb == "release" { 2 } else { 1 }).with("quorate:{bench}");
-    match verb {
-        "release" => {
-            let words = words.with("quorate:waiting:{bench}").with(verb).with(OWNER);
-            words.with(0).with(8).with("quorate:wake:")
-        }
-        "inspect" => words.with(verb),
-        _ => words.with(verb).with(OWNER).with(1).with(30_000).with(7),
-    }
+/// An operation's keys, and its arguments.
+type Words = (&'static [&'static str], &'static [&'static str]);
+
+const ACQUIRE: Words =
+    (&[LOCK, RECORD], &["acquire", OWNER, "1", "30000", "7", "1000000000000", "30000", ""]);
+const RELEASE: Words = (&[LOCK, RECORD, QUEUE], &["release", OWNER, "0", "8", "quorate:wake:"]);
+const INSPECT: Words = (&[LOCK], &["inspect"]);
+
+/// Runs a call of these operations.
+fn run(server: &EmbeddedServer, head: [&str; 3], operations: &[Words]) {
+    let keys: Vec<&str> = operations.iter().flat_map(|(keys, _)| *keys).copied().collect();
+    let args = operations.iter().flat_map(|(_, args)| *args).copied();
+    let args: Vec<&str> = head.into_iter().chain(args).collect();
+    black_box(server.eval(&REENTRANT, &keys, &args));
 }
 
 /// Prints what a run costs where nobody else wants the machine: the least of many short measurements.
@@ -37,21 +44,22 @@ fn price(what: &str, mut run: impl FnMut()) {
 #[test]
 #[ignore = "it measures"]
 fn price_of_an_operation() {
-    let server = EmbeddedServer::with_clock(0, Arc::new(|| 1_000_000_000_000));
-    let (acquire, release, inspect) = (words("acquire"), words("release"), words("inspect"));
-    price("acquire, evict", || {
-        black_box(server.run(&REENTRANT, &[&acquire]));
-        server.evict("quorate:{bench}");
-    });
-    price("acquire, release", || {
-        black_box(server.run(&REENTRANT, &[&acquire]));
-        black_box(server.run(&REENTRANT, &[&release]));
-    });
-    price("inspect, inspect (free)", || {
-        black_box(server.run(&REENTRANT, &[&inspect]));
-        black_box(server.run(&REENTRANT, &[&inspect]));
-    });
-    price("both in one call", || {
-        black_box(server.run(&REENTRANT, &[&acquire, &release]));
-    });
+    let server = EmbeddedServer::with_clock(0, Arc::new(|| NOW));
+    server.command(&["SET", "marker", "1|0|terms"]);
+    for (guards, head) in [("without guards", ["", "", ""]), ("with guards", ["marker", "1|0|terms", "0"])] {
+        println!("{guards}");
+        price("acquire, evict", || {
+            run(&server, head, &[ACQUIRE]);
+            server.command(&["DEL", LOCK, RECORD]);
+        });
+        price("acquire, release", || {
+            run(&server, head, &[ACQUIRE]);
+            run(&server, head, &[RELEASE]);
+        });
+        price("inspect, inspect (free)", || {
+            run(&server, head, &[INSPECT]);
+            run(&server, head, &[INSPECT]);
+        });
+        price("both in one call", || run(&server, head, &[ACQUIRE, RELEASE]));
+    }
 }

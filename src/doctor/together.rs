@@ -1,0 +1,206 @@
+//! What masters have to have in common, and whether they are a quorum: pure.
+
+use std::time::Duration;
+
+use super::alone::{self, median, parts, secs};
+use super::{Examined, Facts, Finding, Look, Marker, Report, Server, Severity, Visitor};
+use crate::trust::BAND;
+
+/// Beyond this (us), hosts' clocks are not kept well, though votes count.
+const SLOPPY: i64 = BAND.as_micros() as i64 / 2;
+
+/// How far (us) this host's clock may be from the masters': so far as a place in a waiting queue may be claimed.
+const WAITER: i64 = 500_000;
+
+/// What all that follows from.
+pub(crate) fn judge(all: &[Facts], visitor: &Visitor) -> Report {
+    let clocks = Times::new(all, visitor);
+    let examine = |(place, facts): (usize, &Facts)| {
+        let mut verdict = alone::look(facts, visitor);
+        verdict.findings.extend(twin(all, place));
+        verdict.findings.extend(clocks.finding(place));
+        let fails = verdict.findings.iter().any(|finding| finding.severity == Severity::Fail);
+        Examined {
+            master: facts.master.clone(),
+            findings: verdict.findings,
+            votes_in: verdict.votes_in.filter(|_| !fails),
+            round_trip: facts.server.as_ref().ok().and_then(|server| median(&server.round_trips)),
+            clock_ahead: clocks.ahead(place).map(|(ahead, _)| ahead / 1000),
+        }
+    };
+    let masters: Vec<_> = all.iter().enumerate().map(examine).collect();
+    let mut together = Vec::new();
+    together.extend(processes(all));
+    together.extend(clocks.host());
+    together.push(terms(all, visitor));
+    let mut report = Report { masters, together, quorum: visitor.quorum };
+    let verdict = verdict(&report);
+    report.together.push(verdict);
+    report
+}
+
+fn servers(all: &[Facts]) -> impl Iterator<Item = (&Facts, &Server)> {
+    all.iter().filter_map(|facts| facts.server.as_ref().ok().map(|server| (facts, &**server)))
+}
+
+fn run_id(facts: &Facts) -> Option<&str> {
+    facts.server.as_ref().ok()?.info.get("run_id")
+}
+
+/// Whether a master is one that was listed before.
+fn twin(all: &[Facts], place: usize) -> Option<Finding> {
+    let run_id = run_id(&all[place])?;
+    let other = all[..place].iter().find(|other| self::run_id(other) == Some(run_id))?;
+    let what = format!("it is the same server as {}, which has its one vote already", other.master);
+    Some(Finding::fail("processes", what, "list every server once, and as many of them as have a vote"))
+}
+
+fn processes(all: &[Facts]) -> Option<Finding> {
+    let mut seen: Vec<_> = all.iter().filter_map(run_id).collect();
+    let answered = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    let what = match (answered, seen.len()) {
+        (0, _) => return None,
+        (1, _) => "one server process answered".to_owned(),
+        (answered, count) if count == answered => format!("{count} different server processes answered"),
+        (answered, count) => {
+            let what = format!("{answered} masters are only {count} server processes");
+            return Some(Finding::warn("processes", what, "list every server once"));
+        }
+    };
+    Some(Finding::ok("processes", what))
+}
+
+/// How far (us) each clock is ahead of the one that looks are measured with, and how far that may be wrong.
+struct Times {
+    known: Vec<Option<(i64, i64)>>,
+    host: i64,
+    /// The median; `None` where a majority was not seen.
+    median: Option<i64>,
+}
+
+impl Times {
+    fn new(all: &[Facts], visitor: &Visitor) -> Self {
+        let known: Vec<_> = all.iter().map(|facts| estimate(&facts.server.as_ref().ok()?.looks)).collect();
+        let mut sorted: Vec<_> = known.iter().flatten().map(|(ahead, _)| *ahead).collect();
+        sorted.sort_unstable();
+        let count = sorted.len();
+        let median = (count * 2 > known.len()).then(|| {
+            let (one, other) = (sorted[(count - 1) / 2], sorted[count / 2]);
+            one + (other - one) / 2
+        });
+        Self { known, host: visitor.wall_ahead, median }
+    }
+
+    /// How far (us) a master's clock is ahead of the median, or of this host's where there is none.
+    fn ahead(&self, place: usize) -> Option<(i64, i64)> {
+        let (ahead, slack) = self.known[place]?;
+        Some((ahead - self.median.unwrap_or(self.host), slack))
+    }
+
+    fn finding(&self, place: usize) -> Option<Finding> {
+        const ABOUT: &str = "clock";
+        let (ahead, slack) = self.ahead(place)?;
+        let than = if self.median.is_some() { "the median" } else { "this host's" };
+        let (off, host) = (seconds(ahead), seconds(self.known[place]?.0 - self.host));
+        let what = match self.median {
+            Some(_) => format!("{off} from {than}, {host} from this host's"),
+            None => format!("{off} from {than}; too few answered for a median"),
+        };
+        let (sure, fix) = (ahead.abs() - slack, "keep all hosts' clocks by NTP, and see why this one is off");
+        Some(match (sure > BAND.as_micros() as i64, sure > SLOPPY) {
+            (true, _) if self.median.is_some() => Finding::fail(ABOUT, what, fix),
+            (_, true) => Finding::warn(ABOUT, what, fix),
+            _ => Finding::ok(ABOUT, what),
+        })
+    }
+
+    fn host(&self) -> Option<Finding> {
+        const ABOUT: &str = "clocks";
+        let ahead = self.host - self.median?;
+        let what = format!("this host's is {} from the masters' median", seconds(ahead));
+        if ahead.abs() <= WAITER {
+            return Some(Finding::ok(ABOUT, what));
+        }
+        let what = format!("{what}: those that wait here have no fair place in the queue");
+        Some(Finding::warn(ABOUT, what, "keep this host's clock by NTP"))
+    }
+}
+
+/// What all looks together say of a clock; the last one where they cannot all be true.
+fn estimate(looks: &[Look]) -> Option<(i64, i64)> {
+    let bounds = |look: &Look| {
+        let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        let at = |moment: crate::clock::Moment| micros(moment.since(crate::clock::Moment::default()));
+        let time = i64::try_from(look.time).unwrap_or(i64::MAX);
+        (time.saturating_sub(at(look.heard)), time.saturating_sub(at(look.asked)))
+    };
+    let last = bounds(looks.last()?);
+    let met = looks
+        .iter()
+        .map(bounds)
+        .fold((i64::MIN, i64::MAX), |(low, high), (from, to)| (low.max(from), high.min(to)));
+    let (low, high) = if met.0 <= met.1 { met } else { last };
+    Some((low + (high - low) / 2, (high - low) / 2))
+}
+
+/// What the masters' clients have agreed on.
+fn terms(all: &[Facts], visitor: &Visitor) -> Finding {
+    const ABOUT: &str = "terms";
+    let ours = visitor.terms.to_string();
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (facts, server) in servers(all) {
+        let Marker::Text(text) = &server.marker else { continue };
+        let Some((_, _, theirs)) = parts(text) else { continue };
+        match said.iter_mut().find(|(known, _)| *known == theirs) {
+            Some((_, who)) => who.push(&facts.master),
+            None => said.push((theirs, vec![&facts.master])),
+        }
+    }
+    match &said[..] {
+        [] => Finding::ok(ABOUT, format!("no client was here yet; this one would have {ours}")),
+        [(theirs, _)] if *theirs == ours => Finding::ok(ABOUT, format!("all clients have {ours}")),
+        [(theirs, _)] => Finding::warn(
+            ABOUT,
+            format!("all clients have {theirs}, and this one would have {ours}"),
+            "give this one the same masters, --max-ttl and --strict",
+        ),
+        _ => {
+            let each = said.iter().map(|(theirs, who)| format!("{theirs} on {}", who.join(", ")));
+            let what = format!("clients disagree: {}", each.collect::<Vec<_>>().join("; "));
+            Finding::warn(ABOUT, what, "give all clients the same masters, --max-ttl and --strict")
+        }
+    }
+}
+
+/// Whether they are a quorum.
+fn verdict(report: &Report) -> Finding {
+    const ABOUT: &str = "quorum";
+    let (can, all, quorum) = (report.can_vote(), report.masters.len(), report.quorum);
+    let what = format!("{can} of {all} masters can vote, and a quorum is {quorum}");
+    if can == all {
+        return Finding::ok(ABOUT, what);
+    }
+    if can >= quorum {
+        let more = match can - quorum {
+            0 => "no other may fail".to_owned(),
+            spare => format!("{spare} more may fail"),
+        };
+        return Finding::warn(ABOUT, format!("{what}: {more}"), "see to the others");
+    }
+    let mut ends: Vec<_> = report.masters.iter().filter_map(|examined| examined.votes_in).collect();
+    ends.sort_unstable();
+    match ends.get(quorum - 1) {
+        Some(left) => {
+            let fix = "wait, or do as the lines above say";
+            Finding::fail(ABOUT, format!("{what}: no lock can be had for {}", secs(*left)), fix)
+        }
+        None => Finding::fail(ABOUT, format!("{what}: no lock can be had"), "do as the lines above say"),
+    }
+}
+
+fn seconds(micros: i64) -> String {
+    let millis = micros / 1000; // so that there is no -0.000
+    format!("{:+.3} s", millis as f64 / 1e3)
+}

@@ -1,0 +1,265 @@
+//! Asks a server about itself, on a connection of its own, and writes nothing there: what it answers is judged in
+//! `src/doctor/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, PushInfo, from_redis_value};
+use tokio::time::timeout;
+
+use super::session::{command, describe, reply_text, setting, without_secrets};
+use super::{Address, Dialler};
+use crate::clock::Clock;
+use crate::doctor::{Denied, Info, Kept, Look, Marker, Server, Unasked};
+
+/// How often the round trip and the time are asked for: enough for a median that one slow answer does not change.
+const TIMES: usize = 5;
+
+/// To connect and log in takes several round trips: names, TCP, TLS, and the login itself.
+const ROUND_TRIPS_TO_OPEN: u32 = 4;
+
+/// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change anything: it reads, or is
+/// refused for its arguments (which a server looks at after the user's rights), or is about a key that nobody has.
+const PROBES: [(&str, &[&str]); 23] = [
+    ("ping", &["PING"]),
+    ("info", &["INFO", "server"]),
+    ("time", &["TIME"]),
+    ("client|id", &["CLIENT", "ID"]),
+    ("client|kill", &["CLIENT", "KILL", "ID", "no number"]),
+    ("script|load", &["SCRIPT", "LOAD", "(no script"]),
+    ("eval", &["EVAL", "(no script", "0"]),
+    ("evalsha", &["EVALSHA", "0000000000000000000000000000000000000000", "0"]),
+    ("get", &["GET", KEY]),
+    ("set", &["SET", KEY, "v", "NX", "XX"]),
+    ("hmget", &["HMGET", KEY, "f"]),
+    ("hlen", &["HLEN", KEY]),
+    ("hgetall", &["HGETALL", KEY]),
+    HSET,
+    ("pttl", &["PTTL", KEY]),
+    ("pexpire", &["PEXPIRE", KEY, "no number"]),
+    ("del", &["DEL", KEY]),
+    ("publish", &["PUBLISH", CHANNEL, ""]),
+    ("zadd", &["ZADD", KEY, "no number", "m"]),
+    ("zcard", &["ZCARD", KEY]),
+    ("zpopmin", &["ZPOPMIN", KEY, "no number"]),
+    ("zrank", &["ZRANK", KEY, "m"]),
+    ("zrem", &["ZREM", KEY, "m"]),
+];
+
+/// A write with a field that has no value. A server that refuses all writes says so instead.
+const HSET: (&str, &[&str]) = ("hset", &["HSET", KEY, "f", "v", "f"]);
+
+/// These stand for a key that nobody has, and a channel that nobody listens on.
+const KEY: &str = "{key}";
+const CHANNEL: &str = "{channel}";
+
+/// What is asked for, besides what every server has.
+#[derive(Clone, Debug)]
+pub(crate) struct Visit {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) marker: String,
+    /// A key that nobody has, of the kind that locks have.
+    pub(crate) key: String,
+    /// A channel that nobody listens on, of the kind that clients are woken on.
+    pub(crate) channel: String,
+    /// How long it may take to answer.
+    pub(crate) patience: Duration,
+}
+
+/// A server's reply, or its error reply.
+type Said = Result<redis::Value, String>;
+
+/// Asks a server about itself. It takes four times the patience to connect, and then the patience for each of some ten
+/// questions, at most.
+pub(crate) async fn examine(
+    address: &Address,
+    dialler: &Dialler,
+    visit: &Visit,
+) -> Result<Box<Server>, Unasked> {
+    let opening = async {
+        let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
+        let nobody = |_: PushInfo| Ok::<(), std::convert::Infallible>(());
+        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(nobody);
+        MultiplexedConnection::new_with_config(address.login(), stream, config)
+            .await
+            .map_err(|error| without_secrets(describe(&error), address.login()))
+    };
+    let patience = visit.patience * ROUND_TRIPS_TO_OPEN;
+    let (connection, driver) = match timeout(patience, opening).await {
+        Ok(opened) => opened.map_err(Unasked::Unreached)?,
+        Err(_) => return Err(Unasked::Silent(patience)),
+    };
+    let mut asker = Asker { connection, visit };
+    tokio::select! {
+        seen = asker.look() => seen.map(Box::new),
+        () = driver => Err(broke()),
+    }
+}
+
+/// One who asks.
+struct Asker<'a> {
+    connection: MultiplexedConnection,
+    visit: &'a Visit,
+}
+
+impl Asker<'_> {
+    async fn look(&mut self) -> Result<Server, Unasked> {
+        let words = ["GET", &self.visit.marker];
+        let (info, marker) = futures::try_join!(self.ask(&["INFO"]), self.ask(&words))?;
+        let mut server = Server {
+            info: Info(info.ok().and_then(|info| from_redis_value(info).ok()).unwrap_or_default()),
+            marker: match marker {
+                Ok(redis::Value::Nil) => Marker::Absent,
+                Ok(text) => {
+                    from_redis_value(text).map_or_else(|why| Marker::Unread(why.to_string()), Marker::Text)
+                }
+                Err(why) => Marker::Unread(why),
+            },
+            kept: self.kept().await?,
+            ..Server::default()
+        };
+        self.look_at_rights(&mut server).await?;
+        for _ in 0..TIMES {
+            let asked = self.visit.clock.now();
+            let _ = self.ask(&["PING"]).await?; // an error is an answer
+            server.round_trips.push(self.visit.clock.now().since(asked));
+            server.looks.extend(self.time().await?);
+        }
+        Ok(server)
+    }
+
+    /// One command, and what the server says to it in time.
+    async fn ask(&self, words: &[&str]) -> Result<Said, Unasked> {
+        let mut connection = self.connection.clone();
+        let command = command(words);
+        match timeout(self.visit.patience, connection.send_packed_command(&command)).await {
+            Ok(Ok(redis::Value::ServerError(error))) => Ok(Err(reply_text(&error))),
+            Ok(Ok(value)) => Ok(Ok(value)),
+            Ok(Err(_)) => Err(broke()),
+            Err(_) => Err(self.silent()),
+        }
+    }
+
+    async fn kept(&self) -> Result<Kept, Unasked> {
+        let setting = async |name: &str| {
+            let found = self.ask(&["CONFIG", "GET", name]).await?;
+            Ok(found.ok().and_then(setting))
+        };
+        let (appendonly, appendfsync, not_on_rewrite) = futures::try_join!(
+            setting("appendonly"),
+            setting("appendfsync"),
+            setting("no-appendfsync-on-rewrite"),
+        )?;
+        Ok(Kept { appendonly, appendfsync, not_on_rewrite })
+    }
+
+    async fn time(&self) -> Result<Option<Look>, Unasked> {
+        let asked = self.visit.clock.now();
+        let said = self.ask(&["TIME"]).await?;
+        let heard = self.visit.clock.now();
+        let parts = said.ok().and_then(|time| from_redis_value::<(u64, u64)>(time).ok());
+        Ok(parts.map(|(seconds, micros)| Look { asked, heard, time: seconds * 1_000_000 + micros }))
+    }
+
+    /// Tries every command that a client needs.
+    async fn look_at_rights(&mut self, server: &mut Server) -> Result<(), Unasked> {
+        let tries = PROBES.map(|(_, words)| {
+            let fill = |word: &&str| match *word {
+                KEY => self.visit.key.clone(),
+                CHANNEL => self.visit.channel.clone(),
+                word => word.to_owned(),
+            };
+            let words: Vec<String> = words.iter().map(fill).collect();
+            let this = &*self;
+            async move { this.ask(&words.iter().map(String::as_str).collect::<Vec<_>>()).await }
+        });
+        for ((name, _), said) in PROBES.iter().zip(try_join_all(tries).await?) {
+            let Err(error) = said else { continue };
+            if error.starts_with("NOPERM") {
+                note(&mut server.denied, name, &error);
+            } else if *name == HSET.0 && !error.starts_with("ERR") {
+                server.refuses_writes = Some(error);
+            }
+        }
+        match timeout(self.visit.patience, self.connection.subscribe(&self.visit.channel)).await {
+            Ok(Err(error)) if error.code() == Some("NOPERM") => {
+                note(&mut server.denied, "subscribe", &describe(&error));
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.silent()),
+        }
+    }
+
+    fn silent(&self) -> Unasked {
+        Unasked::Silent(self.visit.patience)
+    }
+}
+
+fn broke() -> Unasked {
+    Unasked::Unreached("the connection broke".to_owned())
+}
+
+/// Notes what a refusal is about. Servers say it in words only, and may name the user in them.
+fn note(denied: &mut Denied, name: &'static str, refusal: &str) {
+    if refusal.contains(" permissions to run ") {
+        denied.commands.push(name);
+    } else if refusal.contains(" channel") {
+        denied.channels = true;
+    } else {
+        denied.keys = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// What the scripts of locks run on a master.
+    fn commands_of(folder: &str, found: &mut Vec<String>) {
+        for file in
+            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lua").join(folder)).unwrap()
+        {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let calls = text.split("call('").skip(1); // redis.call, redis.pcall, or a short name for it
+            found.extend(calls.filter_map(|call| call.split_once('\'')).map(|(name, _)| name.to_lowercase()));
+        }
+        found.retain(|name| name.bytes().all(|byte| byte.is_ascii_lowercase()));
+    }
+
+    #[test]
+    fn every_command_of_the_scripts_is_tried() {
+        let mut found = Vec::new();
+        ["common", "reentrant", "master"].iter().for_each(|folder| commands_of(folder, &mut found));
+        assert!(found.len() > 20, "{found:?}");
+        for name in found {
+            assert!(PROBES.iter().any(|(known, _)| *known == name), "{name} is not tried");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_by_what_it_is_about_and_not_by_the_users_name() {
+        for (refusal, wanted) in [
+            (
+                "NOPERM this user has no permissions to run the 'hset' command or its subcommand",
+                (1, false, false),
+            ),
+            ("NOPERM User my channel key has no permissions to run the 'hset' command", (1, false, false)),
+            (
+                "NOPERM this user has no permissions to access one of the keys used as arguments",
+                (0, true, false),
+            ),
+            ("NOPERM No permissions to access a key", (0, true, false)),
+            ("NOPERM No permissions to access a channel", (0, false, true)),
+        ] {
+            let mut denied = Denied::default();
+            note(&mut denied, "hset", refusal);
+            assert_eq!((denied.commands.len(), denied.keys, denied.channels), wanted, "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The masters' clocks, as this client sees them: pure arithmetic.
+//!
+//! Redis expires keys by the wall clock, so a clock that steps forward frees locks that are held. A master's clock is known
+//! by how far it is ahead of this host's boot clock: by `time - heard` at least, and `time - asked` at most. One that
+//! leaves what it was by more than the band has jumped; one that is further than the band from the median of all is
+//! wrong. Its vote does not count. What steps less is covered by [`lease`](crate::lease): a lease ends two bands early,
+//! or its record outlives it by as much.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+
+/// How far a master's clock may be from the median, and from its own past: hosts whose clocks are kept by NTP are within a
+/// tenth of it.
+pub(crate) const BAND: Duration = Duration::from_millis(250);
+
+/// By how much clocks may run at different rates: a hundredth, as for leases.
+const RATE: i64 = 100;
+
+/// What a client knows of the clocks of its masters.
+#[derive(Debug)]
+pub(super) struct Clocks {
+    estimates: Box<[Option<Estimate>]>,
+}
+
+/// How far (us) a clock is ahead of this host's, at least and at most, as of a moment here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Estimate {
+    low: i64,
+    high: i64,
+    at: i64,
+}
+
+/// How a clock strayed, in seconds ahead.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Astray {
+    /// From what it was.
+    Jumped(f64),
+    /// From the median of all.
+    FromOthers(f64),
+}
+
+impl std::fmt::Display for Astray {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Jumped(by) => write!(f, "its clock jumped by {by:+.3} s"),
+            Self::FromOthers(by) => write!(f, "its clock is {by:+.3} s from the median"),
+        }
+    }
+}
+
+impl Clocks {
+    pub(super) fn new(masters: usize) -> Self {
+        Self { estimates: vec![None; masters].into() }
+    }
+
+    /// It was `time` (us) on the master at some moment between these two.
+    pub(super) fn note(
+        &mut self,
+        place: usize,
+        asked: Moment,
+        heard: Moment,
+        time: u64,
+    ) -> Result<(), Astray> {
+        let (time, asked, heard) = (i64::try_from(time).unwrap_or(i64::MAX), micros(asked), micros(heard));
+        let seen = Estimate { low: time - heard, high: time - asked, at: heard };
+        let before = self.estimates[place].map(|known| known.grown_old(heard));
+        self.estimates[place] = Some(before.and_then(|known| known.meet(seen)).unwrap_or(seen));
+        if let Some(by) = before.and_then(|known| known.strayed(seen)) {
+            return Err(Astray::Jumped(by));
+        }
+        match self.median().and_then(|median| median.strayed(seen)) {
+            Some(by) => Err(Astray::FromOthers(by)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a master is not far from the median, as far as is known.
+    pub(super) fn agrees(&self, place: usize) -> bool {
+        match (self.median(), self.estimates[place]) {
+            (Some(median), Some(known)) => median.strayed(known).is_none(),
+            _ => true,
+        }
+    }
+
+    /// What time (us) it is by the median, once a majority has been seen.
+    pub(super) fn time(&self, now: Moment) -> Option<u64> {
+        self.median().and_then(|median| u64::try_from(median.middle() + micros(now)).ok())
+    }
+
+    /// How far the median is ahead, at least and at most, once a majority has been seen.
+    fn median(&self) -> Option<Estimate> {
+        let known = self.estimates.iter().flatten();
+        if known.clone().count() * 2 <= self.estimates.len() {
+            return None;
+        }
+        let (low, high) = (known.clone().map(|known| known.low), known.map(|known| known.high));
+        Some(Estimate { low: middle_of(low), high: middle_of(high), at: 0 })
+    }
+}
+
+/// The one in the middle; of an even number, halfway between both.
+fn middle_of(values: impl Iterator<Item = i64>) -> i64 {
+    let (mut sorted, mut count) = ([0; crate::config::MAX_MASTERS], 0);
+    for value in values {
+        sorted[count] = value;
+        count += 1;
+    }
+    sorted[..count].sort_unstable();
+    let (one, other) = (sorted[(count - 1) / 2], sorted[count / 2]);
+    one + (other - one) / 2
+}
+
+impl Estimate {
+    fn middle(self) -> i64 {
+        self.low + (self.high - self.low) / 2
+    }
+
+    /// The same at a later moment: clocks do not run at the same rate.
+    fn grown_old(self, at: i64) -> Self {
+        let slack = (at - self.at).max(0) / RATE;
+        Self { low: self.low - slack, high: self.high + slack, at }
+    }
+
+    /// What both say, if they can both be true.
+    fn meet(self, seen: Self) -> Option<Self> {
+        let (low, high) = (self.low.max(seen.low), self.high.min(seen.high));
+        (low <= high).then_some(Self { low, high, at: seen.at })
+    }
+
+    /// How far (s) `seen` is ahead of this, if that is more than the band.
+    fn strayed(self, seen: Self) -> Option<f64> {
+        let by = if seen.low > self.high { seen.low - self.high } else { (seen.high - self.low).min(0) };
+        (by.unsigned_abs() > BAND.as_micros() as u64).then_some(by as f64 / 1e6)
+    }
+}
+
+fn micros(moment: Moment) -> i64 {
+    i64::try_from(moment.since(Moment::default()).as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOON: u64 = 1_790_000_000_000_000;
+
+    fn at(ms: u64) -> Moment {
+        Moment::from_origin(Duration::from_millis(ms))
+    }
+
+    /// A master whose clock is `ahead` (ms) was asked at `asked`, and answered `took` later.
+    fn look(clocks: &mut Clocks, place: usize, asked: u64, took: u64, ahead: i64) -> Result<(), Astray> {
+        let time = NOON + (asked + took / 2) * 1000;
+        clocks.note(place, at(asked), at(asked + took), time.saturating_add_signed(ahead * 1000))
+    }
+
+    #[test]
+    fn a_clock_that_jumps_is_noticed_once_and_then_by_the_others() {
+        let mut clocks = Clocks::new(3);
+        for place in 0..3 {
+            assert_eq!(look(&mut clocks, place, 1_000, 2, 0), Ok(()));
+        }
+        assert!(matches!(look(&mut clocks, 0, 1_010, 2, 60_000), Err(Astray::Jumped(by)) if by > 59.9));
+        assert!(matches!(look(&mut clocks, 0, 1_020, 2, 60_000), Err(Astray::FromOthers(by)) if by > 59.9));
+        assert!(!clocks.agrees(0) && clocks.agrees(1));
+        assert!(matches!(look(&mut clocks, 0, 1_030, 2, 0), Err(Astray::Jumped(by)) if by < -59.9));
+        assert_eq!(look(&mut clocks, 0, 1_040, 2, 0), Ok(()));
+        assert_eq!(clocks.time(at(1_040)), Some(NOON + 1_040_000));
+    }
+
+    #[test]
+    fn a_clock_that_is_off_from_the_start_is_noticed_once_most_were_seen() {
+        let mut clocks = Clocks::new(5);
+        assert_eq!(look(&mut clocks, 0, 0, 2, -3_600_000), Ok(()), "who knows?");
+        assert_eq!(look(&mut clocks, 1, 0, 2, 0), Ok(()));
+        assert_eq!(clocks.time(at(0)), None);
+        assert_eq!(look(&mut clocks, 2, 0, 2, 0), Ok(()));
+        assert!(!clocks.agrees(0), "a majority knows");
+        assert!(matches!(look(&mut clocks, 0, 10, 2, -3_600_000), Err(Astray::FromOthers(_))));
+    }
+
+    #[test]
+    fn a_single_master_can_only_stray_from_itself() {
+        let mut clocks = Clocks::new(1);
+        assert_eq!(look(&mut clocks, 0, 0, 2, 7_000), Ok(()));
+        assert!(matches!(look(&mut clocks, 0, 10, 2, 8_000), Err(Astray::Jumped(_))));
+        assert_eq!(look(&mut clocks, 0, 20, 2, 8_000), Ok(()));
+    }
+
+    proptest! {
+        /// Clocks that are within the band of true time, and run at rates within a hundredth, are never refused, however
+        /// long answers take.
+        #[test]
+        fn what_is_within_the_band_is_trusted(
+            off in proptest::collection::vec(-120i64..=120, 3),
+            looks in proptest::collection::vec((0usize..3, 1u64..20_000, 0u64..400, 0.0f64..=1.0), 1..60),
+        ) {
+            let (mut clocks, mut now) = (Clocks::new(3), 1_000_000u64);
+            for (place, pause, took, part) in looks {
+                now += pause;
+                let when = now + (took as f64 * part) as u64;
+                let time = NOON.saturating_add_signed(when as i64 * 1000 + off[place] * 1000);
+                prop_assert_eq!(clocks.note(place, at(now), at(now + took), time), Ok(()));
+                now += took;
+            }
+        }
+
+        /// A step of more than two bands, between two quick looks, never counts.
+        #[test]
+        fn a_step_above_the_band_is_never_trusted(step in 260i64..100_000, back: bool, took in 0u64..10) {
+            let step = if back { -step - 10 } else { step + 10 };
+            let mut clocks = Clocks::new(3);
+            for place in 0..3 {
+                prop_assert_eq!(look(&mut clocks, place, 500, took, 0), Ok(()));
+            }
+            prop_assert!(look(&mut clocks, 1, 600, took, step).is_err());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What a connection asks first, and what it may say from then on.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{ColdStart, Standing, Trust};
+use crate::clock::Moment;
+use crate::master::{Failure, Script, Value, Words};
+
+static HELLO: Script = Script::new("hello", include_str!("../../scripts/lua/master/hello.lua"));
+
+/// How a master's connections make themselves known. A master asks the [`question`](Handshake::question) on every new
+/// connection before anything else, and again when the head of a call's replies is nil.
+#[derive(Clone)]
+pub struct Handshake {
+    trust: Arc<Trust>,
+    place: usize,
+    /// Whether there ever was a marker.
+    seen: Arc<AtomicBool>,
+}
+
+/// The head of every call on one connection: see `scripts/lua/common/head.lua`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passport(Arc<Words>);
+
+/// What is to be asked, and when that was made up.
+#[derive(Debug)]
+pub struct Question {
+    /// The arguments of the script; it has no keys.
+    pub words: Words,
+    asked: Moment,
+    /// Whether the time in it is that of most masters, rather than this host's.
+    by_others: bool,
+}
+
+/// What whoever connects knows of a master, besides what the master says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Nothing.
+    Nothing,
+    /// It was asked, and loses nothing when it restarts: its `appendfsync` is `always`.
+    FsyncAlways,
+    /// It is new: it never restarted, nor lost a key. Only one that lives in this process can be known so well.
+    New,
+}
+
+/// What became of the question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Welcome {
+    /// The connection may be used, with this at the head of every call.
+    Known(Passport),
+    /// Its clock and that of this host differ, and it is not known yet which is wrong. To be asked again when
+    /// [`Handshake::sighted`] says so.
+    Again,
+    /// It may not be used, and why.
+    Refused(Arc<str>),
+}
+
+impl Default for Passport {
+    /// That of a client without guards.
+    fn default() -> Self {
+        Self(Arc::new(Words::new(0).with("").with("").with("")))
+    }
+}
+
+impl Passport {
+    /// The arguments that stand before those of the operations.
+    pub fn args(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.args()
+    }
+}
+
+impl Handshake {
+    pub(super) fn new(trust: Arc<Trust>, place: usize) -> Self {
+        Self { trust, place, seen: Arc::default() }
+    }
+
+    /// The script that is asked. It runs alone, and its reply is not a list of operations'.
+    pub fn script(&self) -> &'static Script {
+        &HELLO
+    }
+
+    /// Whether the answer depends on how the master persists.
+    pub fn wants_fsync(&self) -> bool {
+        self.trust.terms.cold_start == ColdStart::Fsync
+    }
+
+    /// What to ask now.
+    pub fn question(&self, sight: Sight) -> Question {
+        let terms = &self.trust.terms;
+        let trusted = if sight == Sight::New { ColdStart::None } else { terms.cold_start };
+        let (asked, by_others) = (self.trust.clock.now(), self.trust.knows_the_time());
+        let words = Words::new(0)
+            .with(&terms.marker)
+            .with(terms)
+            .with(terms.quarantine().as_micros())
+            .with(trusted)
+            .with(terms.max_ttl.as_secs() + 1)
+            .with(self.trust.time())
+            .with(u8::from(sight == Sight::FsyncAlways))
+            .with(u8::from(self.seen.load(Ordering::Relaxed)));
+        Question { words, asked, by_others }
+    }
+
+    /// What the master's answer means.
+    pub fn answer(&self, question: &Question, answer: Result<Value, Failure>) -> Welcome {
+        let refused = |why: &str| {
+            let why: Arc<str> = why.into();
+            self.trust.standings()[self.place] = Standing::Refused(why.clone());
+            Welcome::Refused(why)
+        };
+        match answer.map(|value| read(&value)) {
+            Ok(Some(Answer::Welcome { marker, votes_from, time, why })) => {
+                self.sight(question, time);
+                self.seen.store(true, Ordering::Relaxed);
+                let left = Duration::from_micros(votes_from.saturating_sub(time));
+                let until = self.trust.clock.now() + left;
+                self.trust.standings()[self.place] = match left.is_zero() {
+                    true => Standing::Trusted,
+                    false => Standing::Quarantined { until, left, is_new: &*why == "new" },
+                };
+                let terms = &self.trust.terms;
+                let words = Words::new(0).with(&terms.marker).with(marker).with(votes_from);
+                Welcome::Known(Passport(Arc::new(words)))
+            }
+            Ok(Some(Answer::Refused { error, time })) => {
+                self.sight(question, time);
+                match error.strip_prefix("CLOCK ") {
+                    Some(_) if !question.by_others => Welcome::Again,
+                    Some(why) => refused(why),
+                    None => refused(error.split_once(' ').map_or(&*error, |(_, why)| why)),
+                }
+            }
+            Ok(None) => refused("it answered the handshake in an unknown form"),
+            Err(Failure::Refused { detail, .. }) => refused(&format!("the handshake failed: {detail}")),
+            Err(Failure::Unreachable(why)) => Welcome::Refused(why),
+            Err(Failure::Unknown(_)) => Welcome::Refused("it did not answer the handshake".into()),
+        }
+    }
+
+    /// Resolves when most masters' time was seen, so that the question may get another answer.
+    pub async fn sighted(&self) {
+        self.trust.until_it_knows_the_time().await;
+    }
+
+    fn sight(&self, question: &Question, time: u64) {
+        // Whoever has a wrong clock has no vote, but may be connected.
+        let _ = self.trust.hear_time(self.place, question.asked, self.trust.clock.now(), time);
+        self.trust.sighted.notify_waiters();
+    }
+}
+
+enum Answer {
+    Welcome { marker: Arc<str>, votes_from: u64, time: u64, why: Arc<str> },
+    Refused { error: Arc<str>, time: u64 },
+}
+
+fn read(reply: &Value) -> Option<Answer> {
+    let items = reply.list()?;
+    let text = |i: usize| items.get(i).and_then(Value::text).cloned();
+    let number = |i: usize| items.get(i).and_then(Value::int)?.try_into().ok();
+    match &*text(0)? {
+        "welcome" => Some(Answer::Welcome {
+            marker: text(1)?,
+            votes_from: number(2)?,
+            time: number(3)?,
+            why: text(4)?,
+        }),
+        "refused" => Some(Answer::Refused { error: text(1)?, time: number(2)? }),
+        _ => None,
+    }
+}
+
+impl fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handshake").field("place", &self.place).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! How a master stands with this client: for whoever waits, and wants to know what for.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Moment;
+
+/// A master, and whether it may vote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MasterStatus {
+    /// The master, as in its URL, without user and password.
+    pub master: Arc<str>,
+    /// What the last handshake with it came to.
+    pub standing: Standing,
+}
+
+/// What the last handshake with a master came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// There was none yet.
+    Unknown,
+    /// It has a vote.
+    Trusted,
+    /// It is new, or restarted, or lost its keys, and may have forgotten what it granted: it has no vote for now.
+    Quarantined {
+        /// Until then.
+        until: Moment,
+        /// How long that is from now on.
+        left: Duration,
+        /// Whether it has never been seen before, as far as it knows itself; otherwise it restarted.
+        is_new: bool,
+    },
+    /// It has no vote until that is changed.
+    Refused(Arc<str>),
+}
+
+impl Standing {
+    /// The same, as it is at this moment.
+    pub(super) fn at(&self, now: Moment) -> Self {
+        match *self {
+            Self::Quarantined { until, .. } if until <= now => Self::Trusted,
+            Self::Quarantined { until, is_new, .. } => {
+                Self::Quarantined { until, left: until.since(now), is_new }
+            }
+            ref other => other.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("not known yet"),
+            Self::Trusted => f.write_str("trusted"),
+            Self::Quarantined { left, is_new, .. } => {
+                let what = if *is_new { "is new, or lost its keys" } else { "restarted" };
+                write!(f, "in quarantine for {:.1} s more: it {what}", left.as_secs_f64())
+            }
+            Self::Refused(why) => write!(f, "refused: {why}"),
+        }
+    }
+}
