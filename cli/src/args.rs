@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use quorate::{Owner, Redlock};
+use quorate::config::DEFAULT_TTL;
+use quorate::{Builder, ColdStart, Owner, Redlock};
 
 use crate::exit::{self, Failure};
 
@@ -21,6 +22,7 @@ pub(crate) enum Verb {
     Run(RunArgs),
     Status(StatusArgs),
     Release(ReleaseArgs),
+    Doctor(DoctorArgs),
     Bench(BenchArgs),
     Demo(DemoArgs),
 }
@@ -44,6 +46,23 @@ pub(crate) struct MasterArgs {
     #[arg(long)]
     prefix: Option<String>,
 
+    /// What to trust of a master that is new, restarted, or lost its keys [default: QUORATE_COLD_START if it is set and
+    /// not empty, otherwise quarantine]: quarantine, that it has no vote until whatever it may have granted is over, a
+    /// little more than the max TTL; uptime, a new one that has been up for longer than that; fsync, one whose
+    /// appendfsync is always; none, that every one votes at once, for the first time that new masters are used
+    #[arg(long, value_name = "POLICY")]
+    cold_start: Option<ColdStart>,
+
+    /// The longest TTL of any lock; all clients of the same masters must have the same [default: QUORATE_MAX_TTL if it is
+    /// set and not empty, otherwise 30s]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    max_ttl: Option<Duration>,
+
+    /// Leave it to no clock of a master whether a lease is over; all clients of the same masters must be strict, or none
+    /// [default: whether QUORATE_STRICT is 1]
+    #[arg(long)]
+    strict: bool,
+
     /// A file with PEM certificates to trust for rediss://, besides Mozilla's roots
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE")]
@@ -53,7 +72,13 @@ pub(crate) struct MasterArgs {
 impl MasterArgs {
     /// The client for these masters.
     pub(crate) fn client(self) -> Result<Redlock, Failure> {
-        let prefix = self.prefix();
+        Ok(self.builder()?.build()?)
+    }
+
+    /// The same, not built yet.
+    pub(crate) fn builder(self) -> Result<Builder, Failure> {
+        let (prefix, cold_start) = (self.prefix(), self.cold_start()?);
+        let (max_ttl, strict) = (self.max_ttl()?, self.strict()?);
         let urls = match variable("QUORATE_MASTERS") {
             Some(urls) if self.masters.is_empty() => urls.split(',').map(str::to_owned).collect(),
             _ => self.masters,
@@ -69,6 +94,16 @@ impl MasterArgs {
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
         }
+        if let Some(policy) = cold_start {
+            builder = builder.cold_start(policy);
+        }
+        if let Some(max_ttl) = max_ttl {
+            // Each verb that has leases sets their TTL itself; that of the client only must not be too long.
+            builder = builder.max_ttl(max_ttl).ttl(max_ttl.min(DEFAULT_TTL));
+        }
+        if strict {
+            builder = builder.strict();
+        }
         #[cfg(feature = "tls")]
         if let Some(file) = self.tls_root {
             let pem = std::fs::read(&file).map_err(|error| {
@@ -76,25 +111,63 @@ impl MasterArgs {
             })?;
             builder = builder.tls_root(pem);
         }
-        Ok(builder.build()?)
+        Ok(builder)
     }
 
     fn prefix(&self) -> Option<String> {
         self.prefix.clone().or_else(|| variable("QUORATE_PREFIX"))
     }
 
+    fn cold_start(&self) -> Result<Option<ColdStart>, Failure> {
+        match self.cold_start {
+            None => setting("QUORATE_COLD_START", |text| text.parse().map_err(|error| format!("{error}"))),
+            given => Ok(given),
+        }
+    }
+
+    fn max_ttl(&self) -> Result<Option<Duration>, Failure> {
+        let wrong = |text: &str, why| format!("{text:?} is not a duration like 500ms, 30s or 5m: {why}");
+        match self.max_ttl {
+            None => setting("QUORATE_MAX_TTL", |text| {
+                humantime::parse_duration(text).map_err(|why| wrong(text, why))
+            }),
+            given => Ok(given),
+        }
+    }
+
+    fn strict(&self) -> Result<bool, Failure> {
+        let read = |text: &str| match text {
+            "1" => Ok(true),
+            "0" => Ok(false),
+            _ => Err(format!("{text:?} is neither 1, for strict, nor 0")),
+        };
+        Ok(self.strict || setting("QUORATE_STRICT", read)?.unwrap_or(false))
+    }
+
     /// What else was asked for than the masters, as a command line has it. There is no secret in it.
-    pub(crate) fn options(&self) -> Vec<String> {
+    pub(crate) fn options(&self) -> Result<Vec<String>, Failure> {
         let mut options = Vec::new();
         let mut add = |option: &str, value: Option<String>| {
             options.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
         };
-        add("--timeout", self.timeout.map(|timeout| humantime::format_duration(timeout).to_string()));
+        let duration = |time| humantime::format_duration(time).to_string();
+        add("--timeout", self.timeout.map(duration));
         add("--prefix", self.prefix());
+        add("--cold-start", self.cold_start()?.map(|policy| policy.to_string()));
+        add("--max-ttl", self.max_ttl()?.map(duration));
         #[cfg(feature = "tls")]
         add("--tls-root", self.tls_root.as_ref().map(|file| file.display().to_string()));
-        options
+        if self.strict()? {
+            options.push("--strict".to_owned());
+        }
+        Ok(options)
     }
+}
+
+/// What an environment variable sets; nothing where it is not set.
+fn setting<T>(name: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, Failure> {
+    let value = variable(name).map(|text| read(&text)).transpose();
+    value.map_err(|why| Failure::new(exit::USAGE, format!("{name}: {why}")))
 }
 
 /// The value of an environment variable. An empty one is one that is not set: it comes of a shell variable that is not.
@@ -104,8 +177,8 @@ fn variable(name: &str) -> Option<String> {
 
 /// Run a command while holding a lock
 ///
-/// The command runs in a process group of its own, with QUORATE_LOCK and QUORATE_OWNER in its environment. The lease is
-/// renewed while it runs, and released when it ends. Signals are passed on to its process group. If the lease is about
+/// The command runs in a process group of its own, with QUORATE_LOCK, QUORATE_OWNER and QUORATE_FENCE, the fencing token, in
+/// its environment. The lease is renewed while it runs, and released when it ends. Signals are passed on to its process group. If the lease is about
 /// to end and cannot be renewed, the group gets SIGTERM, and SIGKILL after the grace, before the lease ends.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
@@ -120,8 +193,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub(crate) ttl: Duration,
 
-    /// How long to wait for the lock
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    /// How long to wait for the lock. The default outlives the quarantine of masters that are new or restarted
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) wait: Duration,
 
     /// Do not wait: if another owner has the lock, end at once
@@ -132,6 +205,11 @@ pub(crate) struct RunArgs {
     /// the TTL [default: a quarter of the TTL, at most 5s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) grace: Option<Duration>,
+
+    /// How long to keep the lock from others after a lease that ended without a release, for what the job sent before it
+    /// died; together with the TTL no longer than the max TTL
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub(crate) lock_delay: Duration,
 
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -168,6 +246,22 @@ pub(crate) struct ReleaseArgs {
     /// Whom to take it from
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Owner,
+}
+
+/// Examine the masters: what is wrong, and how to mend it
+///
+/// A line for each thing that was looked at, for each master and then for all of them: ok, warn or fail, and what to do about
+/// it. At last, how many masters can vote, and whether that is a quorum. It writes nothing on the masters, and works
+/// whatever is wrong with them. Give it the options that the masters' clients have.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Measure what a lock costs on your masters
@@ -222,5 +316,14 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_command_to_repeat_has_every_option() {
+        let words = "quorate status l --master redis://:hunter2@h --timeout 2s --prefix p: --cold-start fsync \
+                     --max-ttl 1m --strict";
+        let Verb::Status(args) = Cli::parse_from(words.split_whitespace()).verb else { panic!("{words}") };
+        let options = args.masters.options().unwrap().join(" ");
+        assert_eq!(options, "--timeout 2s --prefix p: --cold-start fsync --max-ttl 1m --strict");
     }
 }

@@ -20,6 +20,8 @@ pub(crate) const HELD: Code = Code(75);
 pub(crate) const LOST: Code = Code(76);
 /// The owner that was named does not have the lock.
 pub(crate) const NOT_HELD: Code = Code(77);
+/// Something is wrong with a master, and a quorum can vote all the same.
+pub(crate) const UNWELL: Code = Code(78);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);
 /// There is no such job.
@@ -67,13 +69,15 @@ impl From<Error> for Failure {
 pub(crate) const HELP: &str = "\
 Exit codes:
   the job's own (run); 128 + N when signal N ended it, or ended the wait for the lock, or a bench
-    0  status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured
+    0  status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured;
+       doctor: all is well
    64  wrong usage, or a value outside of its limits
    69  no quorum: too few masters can vote
    70  another failure
    75  another owner has the lock (run), to the end of the wait
    76  the lease was lost before the job had ended; the job was ended if it still ran (run)
    77  that owner does not have the lock (release)
+   78  something is wrong with the masters, and a quorum of them can vote (doctor)
   126  the job cannot be executed (run)
   127  the job was not found (run)
 

@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use quorate::{Guard, fence};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -72,12 +73,13 @@ pub(crate) struct Job {
 
 impl Job {
     /// Starts the command. It gets the terminal, if there is one and we have it.
-    pub(crate) fn start(command: &[OsString], lock: &str, owner: &str) -> Result<Self, Failure> {
+    pub(crate) fn start(command: &[OsString], guard: &Guard) -> Result<Self, Failure> {
         let (program, args) = command.split_first().expect("the command line has a command");
         let child = Command::new(program)
             .args(args)
-            .env("QUORATE_LOCK", lock)
-            .env("QUORATE_OWNER", owner)
+            .env("QUORATE_LOCK", guard.name())
+            .env("QUORATE_OWNER", guard.owner().to_string())
+            .env(fence::VARIABLE, guard.fence().to_string())
             .process_group(0)
             .spawn()
             .map_err(|error| {

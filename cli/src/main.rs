@@ -1,12 +1,14 @@
-//! The `quorate` command: run jobs under a lock, see who holds it, break it, measure it, and watch a
-//! demonstration.
+//! The `quorate` command: run jobs under a lock, see who holds it, break it, examine the masters,
+//! measure them, and watch a demonstration.
 
 mod args;
 mod bench;
 mod demo;
+mod doctor;
 mod exit;
 mod job;
 mod lease_plan;
+mod quarantine;
 mod release;
 mod run;
 mod say;
@@ -45,6 +47,7 @@ async fn quorate() -> Code {
         Verb::Run(args) => run::run(args).await,
         Verb::Status(args) => status::status(args).await,
         Verb::Release(args) => release::release(args).await,
+        Verb::Doctor(args) => doctor::doctor(args).await,
         Verb::Bench(args) => bench::bench(args).await,
         Verb::Demo(args) => demo::demo(args).await,
     };

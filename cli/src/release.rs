@@ -1,12 +1,19 @@
 //! `quorate release`: break a stuck lock.
 
+use quorate::Error;
+
 use crate::args::ReleaseArgs;
 use crate::exit::{self, Code, Failure};
-use crate::say::out;
+use crate::quarantine::{Quarantine, seconds};
+use crate::say::{out, say};
 
 pub(crate) async fn release(args: ReleaseArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
-    redlock.lock(args.name.as_str()).break_from(&args.owner).await?;
+    let taken = redlock.lock(args.name.as_str()).break_from(&args.owner).await;
+    if let (Err(Error::NoQuorum { .. }), Some(quarantine)) = (&taken, Quarantine::keeps(&redlock)) {
+        say(format_args!("try again in {}: {quarantine}", seconds(quarantine.left)));
+    }
+    taken?;
     out!("{:?} was taken away from {}", args.name, args.owner);
     Ok(exit::OK)
 }

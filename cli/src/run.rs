@@ -13,6 +13,7 @@ use crate::args::RunArgs;
 use crate::exit::{self, Code, Failure};
 use crate::job::{self, Job};
 use crate::lease_plan::{Due, LeasePlan};
+use crate::quarantine::Quarantine;
 use crate::say::say;
 
 /// How long after the lease a job that was killed may still be there: it is beyond help then.
@@ -28,9 +29,9 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let mut signals = job::signals().map_err(no_signals)?;
     let redlock = args.masters.client()?;
     let wait = if args.no_wait { Duration::ZERO } else { args.wait };
-    let lock = redlock.lock(args.name).ttl(args.ttl).wait(wait);
+    let lock = redlock.lock(args.name).ttl(args.ttl).wait(wait).lock_delay(args.lock_delay);
     let acquired = tokio::select! {
-        acquired = acquire(&lock, wait) => acquired.map_err(Failure::from),
+        acquired = acquire(&redlock, &lock, wait) => acquired.map_err(Failure::from),
         signal = fatal(&mut signals) => Err(Failure::new(job::code_of(signal), format!("{signal} while waiting"))),
     };
     let ended = match acquired {
@@ -46,14 +47,17 @@ fn no_signals(error: std::io::Error) -> Failure {
 }
 
 /// Acquires the lock, and says why it waits if it has to.
-async fn acquire(lock: &Lock, wait: Duration) -> Result<Guard, Error> {
-    match lock.try_acquire().await {
-        Err(error @ (Error::Held { .. } | Error::NoQuorum { .. })) if !wait.is_zero() => {
-            say(format_args!("waiting for up to {}: {error}", humantime::format_duration(wait)));
-            lock.acquire().await
-        }
-        acquired => acquired,
+async fn acquire(redlock: &Redlock, lock: &Lock, wait: Duration) -> Result<Guard, Error> {
+    let error = match lock.try_acquire().await {
+        Err(error @ (Error::Held { .. } | Error::NoQuorum { .. })) => error,
+        acquired => return acquired,
+    };
+    match (&error, Quarantine::keeps(redlock)) {
+        (Error::NoQuorum { .. }, Some(quarantine)) => say(quarantine.advice(wait)),
+        _ if wait.is_zero() => {}
+        _ => say(format_args!("waiting for up to {}: {error}", humantime::format_duration(wait))),
     }
+    if wait.is_zero() { Err(error) } else { lock.acquire().await }
 }
 
 async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) -> Signal {
@@ -75,7 +79,7 @@ async fn under(
 ) -> Result<Code, Failure> {
     let mut children = signal(SignalKind::child()).map_err(no_signals)?;
     // Declared after the guard, so that it ends before the lock is released, whatever happens.
-    let mut job = Job::start(command, guard.name(), &guard.owner().to_string())?;
+    let mut job = Job::start(command, &guard)?;
     let deadline = guard.deadline();
     let mut watch =
         Watch { guard: &guard, redlock, plan, deadline, failing: false, ending: None, kill_at: None };

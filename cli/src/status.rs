@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use quorate::{Inspection, Outcome, Vote};
+use quorate::{Inspection, MasterStatus, Outcome, Standing, Vote};
 use serde::Serialize;
 
 use crate::args::StatusArgs;
 use crate::exit::{self, Code, Failure};
+use crate::quarantine::{Quarantine, seconds};
 use crate::say::out;
 
 /// The status, for programs. Durations are in milliseconds. The README describes it.
@@ -22,6 +23,8 @@ struct Status<'a> {
     quorum: usize,
     /// How many masters answered.
     answered: usize,
+    /// For how long no quorum has a vote, because masters may have forgotten what they granted; `null` where one has.
+    quarantine_ms: Option<u64>,
     masters: Vec<Master>,
 }
 
@@ -41,6 +44,10 @@ struct Master {
     owner: Option<String>,
     holds: Option<u64>,
     remaining_ms: Option<u64>,
+    /// Whether it may vote: `trusted`, `quarantined`, `refused`, or `unknown` where it was not reached.
+    standing: &'static str,
+    /// For how long it has no vote, if it is in quarantine.
+    quarantine_ms: Option<u64>,
     /// Why the master did not answer as asked.
     detail: Option<String>,
     latency_ms: f64,
@@ -49,19 +56,28 @@ struct Master {
 pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
     let seen = redlock.lock(args.name.as_str()).inspect().await?;
-    let status = Status::new(&args.name, &seen);
+    let quarantine = Quarantine::keeps(&redlock);
+    let status = Status::new(&args.name, &seen, &redlock.standings(), quarantine);
     if args.json {
         let json = serde_json::to_string_pretty(&status)
             .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
         out!("{json}");
     } else {
         out!("{}\n{}", status.table(), status.summary());
+        if let Some(quarantine) = quarantine {
+            out!("Nobody can get it for {}: {quarantine}", seconds(quarantine.left));
+        }
     }
     Ok(if status.answered >= status.quorum { exit::OK } else { exit::NO_QUORUM })
 }
 
 impl<'a> Status<'a> {
-    fn new(name: &'a str, seen: &Inspection) -> Self {
+    fn new(
+        name: &'a str,
+        seen: &Inspection,
+        standings: &[MasterStatus],
+        quarantine: Option<Quarantine>,
+    ) -> Self {
         let holder = seen.holder().map(|holder| Holder {
             owner: holder.owner.to_string(),
             masters: holder.masters,
@@ -79,7 +95,8 @@ impl<'a> Status<'a> {
             holder,
             quorum: seen.quorum(),
             answered: seen.answered(),
-            masters: seen.votes().iter().map(Master::new).collect(),
+            quarantine_ms: quarantine.map(|quarantine| whole_ms(quarantine.left)),
+            masters: seen.votes().iter().zip(standings).map(Master::new).collect(),
         }
     }
 
@@ -91,6 +108,7 @@ impl<'a> Status<'a> {
             "HOLDER OR REASON",
             "HOLDS",
             "REMAINING",
+            "STANDING",
             "LATENCY",
         ]);
         for master in &self.masters {
@@ -105,6 +123,10 @@ impl<'a> Status<'a> {
                     (_, Some(ms)) => format!("{:.1} s", ms as f64 / 1e3),
                     _ => dash(),
                 },
+                match master.quarantine_ms {
+                    Some(ms) => format!("{} for {:.1} s", master.standing, ms as f64 / 1e3),
+                    None => master.standing.to_owned(),
+                },
                 format!("{:.1} ms", master.latency_ms),
             ]);
         }
@@ -112,7 +134,7 @@ impl<'a> Status<'a> {
     }
 
     fn summary(&self) -> String {
-        let Self { name, state, holder, quorum, answered, masters } = self;
+        let Self { name, state, holder, quorum, answered, masters, .. } = self;
         let all = masters.len();
         match holder {
             Some(Holder { owner, masters, remaining_ms: Some(ms) }) => {
@@ -138,8 +160,16 @@ impl<'a> Status<'a> {
 }
 
 impl Master {
-    fn new(vote: &Vote) -> Self {
+    fn new((vote, status): (&Vote, &MasterStatus)) -> Self {
+        let (standing, quarantine) = match &status.standing {
+            Standing::Trusted => ("trusted", None),
+            Standing::Quarantined { left, .. } => ("quarantined", Some(*left)),
+            Standing::Refused(_) => ("refused", None),
+            _ => ("unknown", None),
+        };
         let mut master = Self {
+            standing,
+            quarantine_ms: quarantine.map(whole_ms),
             master: vote.master.to_string(),
             state: "unknown",
             owner: None,

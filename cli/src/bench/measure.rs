@@ -12,6 +12,8 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::rounds::Rounds;
 use super::statistics::NEVER;
+use crate::quarantine::Quarantine;
+use crate::say::say;
 
 /// Rounds before the measuring: they connect, and load the scripts.
 const WARM_UP: usize = 3;
@@ -167,6 +169,12 @@ impl<'a> Bench<'a> {
     }
 
     async fn warm_up(&self) -> Result<(), Error> {
+        self.settle().await?;
+        if let Some(quarantine) = Quarantine::keeps(self.redlock) {
+            say(quarantine.advice(Duration::MAX));
+            self.progress.step("waiting for masters that have no vote yet");
+            tokio::time::sleep(quarantine.left).await;
+        }
         for _ in 0..WARM_UP {
             self.settle().await?;
             let guard = self.lock(0).try_acquire().await?;

@@ -41,7 +41,7 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
     }
     let mut signals =
         job::arrivals(&FATAL).map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
-    let (options, began) = (args.masters.options(), BootClock.wall());
+    let (options, began) = (args.masters.options()?, BootClock.wall());
     let redlock = args.masters.client()?;
 
     let (progress, mut measured) = (Progress::new(plan.duration), Measured::new());

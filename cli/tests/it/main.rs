@@ -7,6 +7,8 @@
 )]
 
 mod bench;
+mod doctor;
+mod guards;
 mod run;
 mod show;
 
@@ -19,8 +21,15 @@ use quorate_testkit::Masters;
 /// A bound for what should happen at once, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The command, with these masters in its environment.
+/// The command, with these masters in its environment: they are new, and vote at once.
 fn quorate(masters: &Masters) -> Command {
+    let mut command = careful(masters);
+    command.env("QUORATE_COLD_START", "none");
+    command
+}
+
+/// The same, but masters that are new have no vote yet.
+fn careful(masters: &Masters) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
     command.env("QUORATE_MASTERS", masters.urls().join(",")).stdin(Stdio::null());
     command

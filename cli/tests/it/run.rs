@@ -36,12 +36,13 @@ fn eight_processes_never_lose_an_update() {
 #[test]
 fn the_jobs_exit_code_output_and_environment_are_passed_on() {
     let masters = Masters::start(3);
-    let job = "echo $QUORATE_LOCK; echo $QUORATE_OWNER; exit 7";
+    let job = "echo $QUORATE_LOCK; echo $QUORATE_OWNER; echo $QUORATE_FENCE; exit 7";
     let (code, out, _) = output(quorate(&masters).args(["run", "a lock", "--", "sh", "-c", job]));
     assert_eq!(code, 7);
-    let (lock, owner) = out.trim().split_once('\n').unwrap();
-    assert_eq!(lock, "a lock");
-    owner.parse::<quorate::Owner>().unwrap();
+    let lines: Vec<_> = out.lines().collect();
+    assert!(lines.len() == 3 && lines[0] == "a lock", "{out}");
+    lines[1].parse::<quorate::Owner>().unwrap();
+    assert!(quorate::fence::parse(lines[2]).unwrap() > 1_600_000_000_000_000, "microseconds since 1970");
     let (code, ..) = output(quorate(&masters).args(["run", "l", "--", "sh", "-c", "kill -9 $$"]));
     assert_eq!(code, 128 + 9);
     wait_until_released(&masters);
@@ -64,6 +65,7 @@ fn each_failure_has_its_own_exit_code() {
         &["l", "--ttl", "900ms", "--", "true"],
         &["l", "--ttl", "10s", "--grace", "5s", "--", "true"],
         &["l", "--ttl", "30h", "--", "true"],
+        &["l", "--ttl", "10s", "--lock-delay", "21s", "--", "true"],
         &["l", "--timeout", "10s", "--", "true"],
         &["", "--", "true"],
         &["l", "--no-wait", "--wait", "1s", "--", "true"],
@@ -122,7 +124,7 @@ fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
     let _: i64 = masters[0].command(&["HSET", "quorate:{l}", "somebody", "1"]);
     let _: i64 = masters[1].command(&["HSET", "quorate:{l}", "somebody", "1"]);
     let mut run = quorate(&masters)
-        .args(["run", "l", "--ttl", "5m", "--", "true"])
+        .args(["run", "l", "--ttl", "5m", "--max-ttl", "5m", "--", "true"])
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -254,6 +256,7 @@ fn as_the_first_process_it_ends_when_the_job_was_killed() {
         .arg(env!("CARGO_BIN_EXE_quorate"))
         .args(["run", "l", "--ttl", "1s", "--", "sh", "-c", &job])
         .env("QUORATE_MASTERS", masters.urls().join(","))
+        .env("QUORATE_COLD_START", "none")
         .stderr(Stdio::null())
         .spawn()
         .unwrap();

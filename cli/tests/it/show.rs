@@ -51,6 +51,7 @@ fn a_status_says_who_holds_it_where_and_for_how_long() {
     let (code, out, _) = status();
     assert_eq!(code, 69);
     assert!(out.contains("only 2 of 5 masters answered"), "{out}");
+    assert_eq!(out.matches("unknown").count(), 3, "the standing of those: {out}");
     assert_eq!(out.matches("unreachable").count(), 6, "state and reason of three: {out}");
 }
 
@@ -68,6 +69,9 @@ fn a_status_in_json_is_for_programs() {
     assert!(status["holder"]["remaining_ms"].as_u64().unwrap() > 40_000);
     assert_eq!(status["masters"][0]["state"], "held");
     assert_eq!(status["masters"][0]["holds"], 2);
+    assert_eq!(status["masters"][0]["standing"], "trusted");
+    assert_eq!(status["masters"][2]["standing"], "unknown");
+    assert_eq!(status["quarantine_ms"], Value::Null);
     assert_eq!(status["masters"][2]["state"], "unreachable");
     assert!(status["masters"][2]["detail"].as_str().unwrap().contains("refused"));
     masters[1].kill();

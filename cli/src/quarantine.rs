@@ -1,0 +1,119 @@
+//! What is said of masters that have no vote yet, because they may have forgotten what they granted: pure.
+
+use std::fmt;
+use std::time::Duration;
+
+use quorate::{Redlock, Standing};
+
+/// So many masters are in quarantine that the others are no quorum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quarantine {
+    /// How many are.
+    masters: usize,
+    /// Of how many.
+    all: usize,
+    /// Whether none of them knew of any client before this one.
+    are_new: bool,
+    /// Until enough of them have a vote again.
+    pub(crate) left: Duration,
+}
+
+impl Quarantine {
+    /// Whether it is for quarantines that this client has no quorum: as far as it has connected to its masters.
+    pub(crate) fn keeps(redlock: &Redlock) -> Option<Self> {
+        let standings: Vec<_> = redlock.standings().into_iter().map(|status| status.standing).collect();
+        Self::of(&standings)
+    }
+
+    fn of(standings: &[Standing]) -> Option<Self> {
+        let (mut trusted, mut are_new, mut ends) = (0, true, Vec::new());
+        for standing in standings {
+            match standing {
+                Standing::Trusted => trusted += 1,
+                Standing::Quarantined { left, is_new, .. } => {
+                    are_new &= is_new;
+                    ends.push(*left);
+                }
+                _ => {}
+            }
+        }
+        ends.sort_unstable();
+        let quorum = standings.len() / 2 + 1;
+        // Where a quorum has a vote, or would have none even then, this is not what is wrong.
+        let last = usize::checked_sub(quorum, trusted + 1)?;
+        let left = *ends.get(last)?;
+        Some(Self { masters: ends.len(), all: standings.len(), are_new, left })
+    }
+
+    /// What to say to whoever would wait for so long.
+    pub(crate) fn advice(&self, wait: Duration) -> String {
+        let left = seconds(self.left);
+        if wait >= self.left {
+            return format!("waiting {left}: {self}");
+        }
+        // Some more than is left now: connecting takes its time, too.
+        let enough = Duration::from_secs(self.left.as_secs() + 5);
+        let (wait, enough) = (humantime::format_duration(wait), humantime::format_duration(enough));
+        format!(
+            "no quorum for {left} more, and a wait of {wait} is too short for that (--wait {enough}): {self}"
+        )
+    }
+}
+
+impl fmt::Display for Quarantine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { masters, all, are_new, .. } = *self;
+        let what =
+            if are_new { "are new or lost their keys" } else { "are new, restarted or lost their keys" };
+        write!(f, "{masters} of {all} masters {what}, and have no vote until whatever they granted is over")?;
+        match are_new {
+            true => f.write_str(
+                "; for masters that are used for the first time, --cold-start none would have spared that",
+            ),
+            false => Ok(()), // what was found once is not lifted, whatever a later client trusts
+        }
+    }
+}
+
+/// A time in seconds, to a tenth.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{:.1}s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate::Moment;
+
+    use super::*;
+
+    fn ends_in(secs: u64, is_new: bool) -> Standing {
+        Standing::Quarantined { until: Moment::default(), left: Duration::from_secs(secs), is_new }
+    }
+
+    #[test]
+    fn it_is_over_when_enough_masters_have_a_vote() {
+        let refused = || Standing::Refused("it is a slave".into());
+        let left = |standings: &[Standing]| Quarantine::of(standings).map(|kept| kept.left.as_secs());
+        assert_eq!(left(&[ends_in(3, true), ends_in(1, true), ends_in(2, true)]), Some(2));
+        assert_eq!(left(&[ends_in(3, true), Standing::Trusted, refused()]), Some(3));
+        assert_eq!(left(&[ends_in(3, true), Standing::Trusted, Standing::Trusted]), None, "a quorum votes");
+        assert_eq!(left(&[ends_in(3, true), refused(), Standing::Unknown]), None, "that is not why");
+        assert_eq!(left(&[]), None);
+    }
+
+    #[test]
+    fn it_says_for_how_long_and_what_to_do() {
+        let new = Quarantine::of(&[ends_in(30, true), ends_in(30, true), ends_in(30, true)]).unwrap();
+        assert_eq!(
+            new.advice(Duration::from_secs(60)),
+            "waiting 30.0s: 3 of 3 masters are new or lost their keys, and have no vote until whatever they granted is \
+             over; for masters that are used for the first time, --cold-start none would have spared that"
+        );
+        let restarted = Quarantine::of(&[ends_in(30, false), ends_in(29, false)]).unwrap();
+        assert_eq!(
+            restarted.advice(Duration::from_secs(10)),
+            "no quorum for 30.0s more, and a wait of 10s is too short for that (--wait 35s): 2 of 2 masters are new, \
+             restarted or lost their keys, and have no vote until whatever they granted is over"
+        );
+    }
+}
