@@ -1,0 +1,109 @@
+//! A value that is guarded by a fence. What the script does for its users is in `it/fenced.rs`; here is what it must not
+//! lack.
+
+use quorate::fence;
+use quorate_testkit::Resp;
+
+use super::lab::{LOCK, Lab, text};
+
+super::scenarios! {
+    Guarded:
+        a_lower_fence_writes_nothing,
+        what_is_no_fence_no_value_or_no_ttl_is_an_error,
+        what_is_no_value_with_a_fence_is_left_alone,
+        the_last_write_says_how_long_it_is_kept;
+}
+
+const FENCE: u64 = 1_767_225_600_000_000;
+
+fn set(lab: &Lab, words: &[&str]) -> Resp {
+    lab.set(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+}
+
+/// All that is there, and for how long.
+fn stored(lab: &Lab) -> Vec<Resp> {
+    let kind = lab.command(&["TYPE", LOCK]);
+    let look = match kind {
+        Resp::Status(ref kind) if kind == "hash" => vec!["HGETALL", LOCK],
+        _ => vec!["GET", LOCK],
+    };
+    vec![lab.command(&look), lab.command(&["PTTL", LOCK])]
+}
+
+fn assert_stored(lab: &Lab, fence: u64, value: &str) {
+    let fields = ["fence", "value"].map(|name| lab.field(name));
+    assert_eq!(fields, [Some(fence.to_string()), Some(value.to_owned())]);
+    assert_eq!(lab.command(&["HLEN", LOCK]), Resp::Int(2));
+}
+
+/// Checks that it is an error which begins so, and writes nothing.
+fn assert_error(lab: &Lab, words: &[&str], begin: &str) {
+    let before = stored(lab);
+    let reply = set(lab, words);
+    assert!(matches!(&reply, Resp::Error(text) if text.starts_with(begin)), "{words:?}: {reply:?}");
+    assert_eq!(stored(lab), before, "{words:?}");
+}
+
+fn a_lower_fence_writes_nothing(lab: &Lab) {
+    for fence in [1, 9, 10, FENCE, FENCE + 1, fence::MAX - 1, fence::MAX] {
+        for value in ["a", ""] {
+            assert_eq!(set(lab, &[&fence.to_string(), value]), Resp::Int(fence.cast_signed()));
+            assert_stored(lab, fence, value);
+        }
+        if fence > 1 {
+            let late = set(lab, &[&(fence - 1).to_string(), "late", "1000"]);
+            assert_eq!(late, Resp::Int(fence.cast_signed()));
+            assert_stored(lab, fence, "");
+            assert_eq!(lab.command(&["PTTL", LOCK]), Resp::Int(-1));
+        }
+    }
+}
+
+fn what_is_no_fence_no_value_or_no_ttl_is_an_error(lab: &Lab) {
+    let odd =
+        ["0", "-1", "+1", "01", "1.5", "1e15", "0x10", " 1", "1 ", "1\n", "x", "nan", "9007199254740992"];
+    for _ in 0..2 {
+        for word in odd {
+            assert_error(lab, &[word, "v"], "ERR the fence");
+            assert_error(lab, &[&FENCE.to_string(), "v", word], "ERR the TTL");
+        }
+        assert_error(lab, &["", "v"], "ERR the fence");
+        assert_error(lab, &[], "ERR the fence");
+        assert_error(lab, &[&FENCE.to_string()], "ERR there is no value");
+        set(lab, &["7", "v"]); // and again, with something there
+    }
+}
+
+fn what_is_no_value_with_a_fence_is_left_alone(lab: &Lab) {
+    let others: [&[&str]; 5] = [
+        &["SET", LOCK, "plain"],
+        &["HSET", LOCK, "name", "Ada"],
+        &["HSET", LOCK, "owner:1", "1", "round", "7", "fence", "8"],
+        &["HSET", LOCK, "fence", "1e15", "value", "v"],
+        &["HSET", LOCK, "fence", "9007199254740992", "value", "v"],
+    ];
+    for other in others {
+        lab.command(&["DEL", LOCK]);
+        lab.command(other);
+        assert_error(lab, &[&FENCE.to_string(), "v", "1000"], "WRONGTYPE");
+    }
+    lab.command(&["DEL", LOCK]);
+    lab.command(&["HSET", LOCK, "fence", "8"]);
+    assert_eq!(text(&set(lab, &["8", "v"])), "8", "a value may be deleted without its fence");
+    assert_stored(lab, 8, "v");
+}
+
+fn the_last_write_says_how_long_it_is_kept(lab: &Lab) {
+    for ttl in ["60000", "30000", "90000"] {
+        set(lab, &["7", "v", ttl]);
+        lab.assert_lives(LOCK, ttl.parse().unwrap());
+    }
+    for forever in [&["7", "v", ""][..], &["7", "v"]] {
+        set(lab, forever);
+        assert_eq!(lab.command(&["PTTL", LOCK]), Resp::Int(-1));
+        set(lab, &["7", "v", "60000"]);
+    }
+    set(lab, &["7", "v", "1"]);
+    lab.pass(2000);
+    assert!(lab.locks().is_empty());
+}

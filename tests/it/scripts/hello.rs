@@ -1,0 +1,247 @@
+//! The handshake: whether a master may have forgotten what it granted, and for how long it has no vote then.
+
+use quorate_testkit::{Resp, Restart};
+
+use super::lab::{Lab, MARKER, text};
+
+super::scenarios! {
+    Guarded:
+        a_new_master_has_no_vote_for_now,
+        what_was_found_once_stays_until_it_is_over,
+        a_master_that_restarted_has_no_vote_for_now,
+        a_new_or_restarted_master_is_trusted_as_the_client_says,
+        a_master_that_evicts_is_refused,
+        a_replica_is_refused,
+        a_marker_of_others_is_left_alone,
+        a_key_that_is_no_marker_is_left_alone,
+        a_welcome_always_writes;
+    Exact:
+        a_clock_may_be_a_second_off,
+        uptime_counts_in_whole_seconds;
+}
+
+const TERMS: &str = "its terms";
+const QUARANTINE: u64 = 60_000_000;
+
+/// What a client tells of itself and of the master.
+#[derive(Clone, Copy)]
+struct Client {
+    terms: &'static str,
+    trusts: &'static str,
+    /// The uptime that it trusts (s).
+    at_most: u64,
+    /// How far its clock is before the master's (us).
+    ahead: i64,
+    fsync: bool,
+    seen: bool,
+}
+
+const CLIENT: Client =
+    Client { terms: TERMS, trusts: "quarantine", at_most: 0, ahead: 0, fsync: false, seen: false };
+
+/// A welcome: why, and until when there is no vote.
+type Welcome = Result<(String, u64), String>;
+
+fn greet(lab: &Lab, client: Client) -> Welcome {
+    let before = lab.now();
+    let time = before.checked_add_signed(client.ahead).unwrap();
+    let flag = |is: bool| u8::from(is).to_string();
+    let words = [
+        MARKER.to_owned(),
+        client.terms.to_owned(),
+        QUARANTINE.to_string(),
+        client.trusts.to_owned(),
+        client.at_most.to_string(),
+        time.to_string(),
+        flag(client.fsync),
+        flag(client.seen),
+    ];
+    let reply = lab.greet(&words);
+    let Resp::List(items) = &reply else { panic!("{reply:?}") };
+    let words: Vec<String> = items.iter().map(text).collect();
+    let time = match &*words[0] {
+        "welcome" => &words[3],
+        _ => &words[2],
+    };
+    assert!((before..=lab.now()).contains(&time.parse().unwrap()), "{reply:?}");
+    match &*words[0] {
+        "welcome" => {
+            assert_eq!(words.len(), 5);
+            assert_eq!(marker(lab).as_ref(), Some(&words[1]));
+            let parts: Vec<&str> = words[1].splitn(3, '|').collect();
+            assert_eq!(parts, [&*run_id(lab), &*words[2], client.terms]);
+            Ok((words[4].clone(), words[2].parse().unwrap()))
+        }
+        _ => {
+            assert_eq!((&*words[0], words.len()), ("refused", 3));
+            Err(words[1].clone())
+        }
+    }
+}
+
+fn marker(lab: &Lab) -> Option<String> {
+    match lab.command(&["GET", MARKER]) {
+        Resp::Nil => None,
+        reply => Some(text(&reply)),
+    }
+}
+
+fn run_id(lab: &Lab) -> String {
+    let info = text(&lab.command(&["INFO", "server"]));
+    info.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap().to_owned()
+}
+
+fn mark(lab: &Lab, marker: &str) {
+    lab.command(&["DEL", MARKER]);
+    if !marker.is_empty() {
+        lab.command(&["SET", MARKER, marker]);
+    }
+}
+
+/// Checks that it is welcome for this reason, and has no vote for a quarantine from now on.
+fn assert_quarantined(lab: &Lab, client: Client, why: &str) {
+    let before = lab.now() + QUARANTINE;
+    let (said, until) = greet(lab, client).unwrap();
+    assert_eq!(said, why);
+    assert!((before..=lab.now() + QUARANTINE).contains(&until), "{until}");
+}
+
+/// Checks the first word of a refusal, and that the marker stays as it is.
+fn assert_refused(lab: &Lab, client: Client, why: &str) {
+    let before = marker(lab);
+    let refused = greet(lab, client).unwrap_err();
+    assert_eq!(refused.split(' ').next(), Some(why), "{refused}");
+    assert_eq!(marker(lab), before);
+}
+
+fn votes(why: &str) -> Welcome {
+    Ok((why.to_owned(), 0))
+}
+
+fn a_new_master_has_no_vote_for_now(lab: &Lab) {
+    mark(lab, "");
+    assert_quarantined(lab, CLIENT, "new");
+    assert_eq!(lab.command(&["PTTL", MARKER]), Resp::Int(-1), "it never expires");
+}
+
+fn what_was_found_once_stays_until_it_is_over(lab: &Lab) {
+    mark(lab, "");
+    let (_, until) = greet(lab, CLIENT).unwrap();
+    for trusts in ["quarantine", "uptime", "fsync", "none"] {
+        let client = Client { trusts, fsync: true, seen: true, ..CLIENT };
+        assert_eq!(greet(lab, client), Ok(("known".to_owned(), until)), "{trusts}");
+    }
+}
+
+fn a_master_that_restarted_has_no_vote_for_now(lab: &Lab) {
+    for marker in ["another|0|its terms", "another|9999999999999999|its terms", "|0|its terms"] {
+        mark(lab, marker);
+        assert_quarantined(lab, CLIENT, "restarted");
+    }
+    if let Some(server) = lab.within() {
+        server.restart("next", Restart::Whole);
+        assert_quarantined(lab, CLIENT, "restarted");
+        server.restart("last", Restart::Empty);
+        assert_quarantined(lab, CLIENT, "new");
+    }
+}
+
+fn a_new_or_restarted_master_is_trusted_as_the_client_says(lab: &Lab) {
+    let seen = |client| Client { seen: true, ..client };
+    let none = Client { trusts: "none", ..CLIENT };
+    let fsync = Client { trusts: "fsync", fsync: true, ..CLIENT };
+    let uptime = Client { trusts: "uptime", ..CLIENT };
+    for client in [none, seen(none), fsync, uptime] {
+        mark(lab, "");
+        assert_eq!(greet(lab, client), votes("new"), "{}", client.trusts);
+    }
+    let young = Client { at_most: 1_000_000, ..uptime };
+    let not_fsync = Client { fsync: false, ..fsync };
+    let by_the_way = Client { fsync: true, ..CLIENT };
+    for client in [seen(fsync), seen(uptime), young, not_fsync, by_the_way] {
+        mark(lab, "");
+        assert_quarantined(lab, client, "new");
+    }
+    const RESTARTED: &str = "another|0|its terms";
+    for client in [none, fsync, seen(fsync)] {
+        mark(lab, RESTARTED);
+        assert_eq!(greet(lab, client), votes("restarted"), "{}", client.trusts);
+    }
+    for client in [uptime, not_fsync, by_the_way] {
+        mark(lab, RESTARTED);
+        assert_quarantined(lab, client, "restarted");
+    }
+    mark(lab, "another|9999999999999999|its terms");
+    let welcome = greet(lab, fsync);
+    assert_eq!(welcome, Ok(("restarted".to_owned(), 9_999_999_999_999_999)), "what it knew it still knows");
+}
+
+fn a_master_that_evicts_is_refused(lab: &Lab) {
+    mark(lab, "");
+    lab.command(&["CONFIG", "SET", "maxmemory", "1073741824"]);
+    assert_quarantined(lab, CLIENT, "new");
+    lab.command(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
+    assert_refused(lab, CLIENT, "EVICTS");
+    lab.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert!(greet(lab, CLIENT).is_ok());
+}
+
+fn a_replica_is_refused(lab: &Lab) {
+    lab.command(&["REPLICAOF", "127.0.0.1", "1"]); // nobody is there
+    assert_refused(lab, CLIENT, "REPLICA");
+}
+
+fn a_marker_of_others_is_left_alone(lab: &Lab) {
+    for marker in [format!("{}|0|other terms", run_id(lab)), "another|0|other terms".to_owned()] {
+        mark(lab, &marker);
+        assert_refused(lab, CLIENT, "DISAGREES");
+    }
+}
+
+fn a_key_that_is_no_marker_is_left_alone(lab: &Lab) {
+    for wrong in ["x", "a|b|its terms", "a|1", "|", "a|-1|its terms"] {
+        mark(lab, wrong);
+        assert_refused(lab, CLIENT, "WRONGTYPE");
+    }
+    lab.command(&["SET", MARKER, ""]);
+    assert_refused(lab, CLIENT, "WRONGTYPE");
+    lab.command(&["DEL", MARKER]);
+    lab.command(&["HSET", MARKER, "no", "marker"]);
+    let reply =
+        lab.greet(&[MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"].map(str::to_owned));
+    assert!(matches!(&reply, Resp::Error(text) if text.starts_with("WRONGTYPE")), "{reply:?}");
+}
+
+/// A replica that says it is a master cannot answer.
+fn a_welcome_always_writes(lab: &Lab) {
+    mark(lab, "");
+    greet(lab, CLIENT).unwrap();
+    lab.command(&["ACL", "SETUSER", "default", "-set"]);
+    let reply =
+        lab.greet(&[MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"].map(str::to_owned));
+    assert!(matches!(&reply, Resp::Error(_)), "{reply:?}");
+}
+
+fn a_clock_may_be_a_second_off(lab: &Lab) {
+    mark(lab, "");
+    for ahead in [-1_000_001, 1_000_001] {
+        assert_refused(lab, Client { ahead, ..CLIENT }, "CLOCK");
+    }
+    for (ahead, why) in [(-3_600_500_000, "ahead of"), (3_600_500_000, "behind")] {
+        let refused = greet(lab, Client { ahead, ..CLIENT }).unwrap_err();
+        assert_eq!(refused, format!("CLOCK its clock is 3600.500 s {why} the others"));
+    }
+    for ahead in [-1_000_000, 1_000_000] {
+        assert!(greet(lab, Client { ahead, ..CLIENT }).is_ok());
+    }
+}
+
+fn uptime_counts_in_whole_seconds(lab: &Lab) {
+    let client = Client { trusts: "uptime", at_most: 10, ..CLIENT };
+    lab.pass(9_999_999);
+    mark(lab, "");
+    assert_quarantined(lab, client, "new");
+    lab.pass(1);
+    mark(lab, "");
+    assert_eq!(greet(lab, client), votes("new"));
+}

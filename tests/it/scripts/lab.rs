@@ -1,0 +1,283 @@
+//! One server to try the scripts on, real or embedded, as a client sees it that has guards or none.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quorate::seam::Script;
+use quorate_testkit::{EmbeddedServer, RedisServer, Resp, stays};
+use redis::ConnectionLike;
+
+use super::operation::Operation;
+use super::said::Said;
+
+pub(super) const LOCK: &str = "lock:{k}";
+pub(super) const RECORD: &str = "fence:{k}";
+pub(super) const QUEUE: &str = "waiting:{k}";
+pub(super) const MARKER: &str = "marker";
+pub(super) const MARK: &str = "its-run-id|0|its terms";
+
+/// When an embedded server starts (us since 1970).
+const START: u64 = 1_700_000_000_123_456;
+
+/// The scripts to try.
+#[derive(Debug)]
+pub(super) struct Scripts {
+    pub(super) reentrant: Script,
+    pub(super) hello: Script,
+    pub(super) fenced: Script,
+}
+
+/// A server, and what a client knows of it.
+pub(super) struct Lab {
+    server: Server,
+    scripts: Arc<Scripts>,
+    /// What calls begin with.
+    head: RefCell<[String; 3]>,
+    /// The token of the last grant.
+    token: Cell<u64>,
+    began: u64,
+}
+
+enum Server {
+    Real(Box<Real>),
+    Embedded(EmbeddedServer, Arc<AtomicU64>),
+}
+
+/// Scripts are run by one user, and all else by another one, who may always do it.
+struct Real {
+    server: RedisServer,
+    user: RefCell<redis::Connection>,
+    admin: RefCell<redis::Connection>,
+}
+
+impl Lab {
+    /// With a real server.
+    pub(super) fn real(scripts: Arc<Scripts>, has_guards: bool) -> Self {
+        let server = RedisServer::start();
+        let all = ["on", "nopass", "allkeys", "allchannels", "allcommands"];
+        let _: () = server.command(&[&["ACL", "SETUSER", "admin"][..], &all].concat());
+        let connect = |url: String| RefCell::new(redis::Client::open(url).unwrap().get_connection().unwrap());
+        let admin = connect(server.url().replace("://", "://admin:any@"));
+        let real = Real { user: connect(server.url()), admin, server };
+        Self::new(Server::Real(Box::new(real)), scripts, has_guards)
+    }
+
+    /// With a server whose clock goes as it is told.
+    pub(super) fn embedded(scripts: Arc<Scripts>, has_guards: bool) -> Self {
+        let time = Arc::new(AtomicU64::new(START));
+        let its = time.clone();
+        let server = EmbeddedServer::with_clock(0, Arc::new(move || its.load(Ordering::Relaxed)));
+        Self::new(Server::Embedded(server, time), scripts, has_guards)
+    }
+
+    fn new(server: Server, scripts: Arc<Scripts>, has_guards: bool) -> Self {
+        let (head, token) = (RefCell::default(), Cell::default());
+        let mut lab = Self { server, scripts, head, token, began: 0 };
+        lab.began = lab.now();
+        if has_guards {
+            lab.command(&["SET", MARKER, MARK]);
+            lab.set_head([MARKER, MARK, "0"]);
+        }
+        lab
+    }
+
+    /// What calls begin with from here on.
+    pub(super) fn set_head(&self, head: [&str; 3]) {
+        *self.head.borrow_mut() = head.map(str::to_owned);
+    }
+
+    pub(super) fn has_guards(&self) -> bool {
+        !self.head.borrow()[0].is_empty()
+    }
+
+    /// Runs one operation.
+    pub(super) fn run(&self, operation: Operation) -> Said {
+        self.call(&[operation]).1.remove(0)
+    }
+
+    /// Runs operations in one call. Answers what time it is there, if that is told, and what each said.
+    pub(super) fn call(&self, operations: &[Operation]) -> (Option<u64>, Vec<Said>) {
+        let before = self.now();
+        let (keys, args) = self.words(operations);
+        let reply = self.eval(&keys, &args);
+        let Resp::List(items) = reply else { panic!("{reply:?}") };
+        assert_eq!(items.len(), operations.len() + 1, "{items:?}");
+        let time = match items[0] {
+            Resp::Nil => None,
+            Resp::Int(time) => Some(u64::try_from(time).unwrap()),
+            ref other => panic!("{other:?}"),
+        };
+        let is_now = |time| time == 0 || (before..=self.now()).contains(&time); // or nobody asked
+        assert!(time.is_none_or(is_now), "{time:?}");
+        let said: Vec<Said> = items[1..].iter().map(Said::read).collect();
+        if let Some(Said::Token(token)) = said.iter().rfind(|said| matches!(said, Said::Token(_))) {
+            self.token.set(*token);
+        }
+        (time, said)
+    }
+
+    /// The keys of operations, and the arguments without the head.
+    pub(super) fn words(&self, operations: &[Operation]) -> (Vec<String>, Vec<String>) {
+        let (proposal, token) = match self.has_guards() {
+            true => (self.now().to_string(), self.token.get().to_string()),
+            false => Default::default(),
+        };
+        let keys = operations.iter().flat_map(Operation::keys);
+        let args = operations.iter().flat_map(|operation| operation.args(&proposal, &token));
+        (keys.collect(), args.collect())
+    }
+
+    /// Runs the lock's script with these arguments behind the head.
+    pub(super) fn eval(&self, keys: &[String], args: &[String]) -> Resp {
+        let args = [&*self.head.borrow(), args].concat();
+        self.evaluate(&self.scripts.reentrant, keys, &args)
+    }
+
+    /// Runs the script of the handshake.
+    pub(super) fn greet(&self, args: &[String]) -> Resp {
+        self.evaluate(&self.scripts.hello, &[], args)
+    }
+
+    /// Runs the script that guards a value.
+    pub(super) fn set(&self, args: &[String]) -> Resp {
+        self.evaluate(&self.scripts.fenced, &[LOCK.to_owned()], args)
+    }
+
+    fn evaluate(&self, script: &Script, keys: &[String], args: &[String]) -> Resp {
+        match &self.server {
+            Server::Embedded(server, _) => server.eval(script, &strs(keys), &strs(args)),
+            Server::Real(real) => {
+                let count = keys.len().to_string();
+                ask(&real.user, &[&["EVAL", script.source(), &count][..], &strs(keys), &strs(args)].concat())
+            }
+        }
+    }
+
+    /// Carries out one command.
+    pub(super) fn command(&self, words: &[&str]) -> Resp {
+        match &self.server {
+            Server::Embedded(server, _) => server.command(words),
+            Server::Real(real) => ask(&real.admin, words),
+        }
+    }
+
+    /// What time it is there (us since 1970).
+    pub(super) fn now(&self) -> u64 {
+        match &self.server {
+            Server::Embedded(_, time) => time.load(Ordering::Relaxed),
+            Server::Real(_) => {
+                let Resp::List(parts) = self.command(&["TIME"]) else { panic!("it tells no time") };
+                let part = |i: usize| text(&parts[i]).parse::<u64>().unwrap();
+                part(0) * 1_000_000 + part(1)
+            }
+        }
+    }
+
+    /// What time it was there when this lab began.
+    pub(super) fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// Lets so many microseconds pass there, at least. A real server's clock is waited for.
+    pub(super) fn pass(&self, micros: u64) {
+        match &self.server {
+            Server::Embedded(_, time) => drop(time.fetch_add(micros, Ordering::Relaxed)),
+            Server::Real(_) => {
+                let end = self.now() + micros;
+                while self.now() < end {}
+            }
+        }
+    }
+
+    /// Checks that a key lives for so long (ms), counted from a moment since this lab began.
+    pub(super) fn assert_lives(&self, key: &str, millis: u64) {
+        let Resp::Int(left) = self.command(&["PTTL", key]) else { panic!("{key}") };
+        let (left, passed) = (left.try_into().unwrap_or(0u64), (self.now() - self.began) / 1000);
+        let least = millis.saturating_sub(passed + u64::from(matches!(self.server, Server::Real(_))));
+        assert!((least..=millis).contains(&left), "{key} lives for {left} ms, not for {millis}");
+    }
+
+    /// The keys, but for those that stay.
+    pub(super) fn locks(&self) -> Vec<String> {
+        let Resp::List(keys) = self.command(&["KEYS", "*"]) else { panic!("it has no list of keys") };
+        keys.iter().map(text).filter(|key| !stays(key)).collect()
+    }
+
+    /// The count of holds of an owner.
+    pub(super) fn count(&self, owner: &str) -> Option<String> {
+        self.field(owner)
+    }
+
+    /// A field of the lock.
+    pub(super) fn field(&self, name: &str) -> Option<String> {
+        optional(self.command(&["HGET", LOCK, name]))
+    }
+
+    /// The record beside the lock.
+    pub(super) fn record(&self) -> Option<String> {
+        optional(self.command(&["GET", RECORD]))
+    }
+
+    /// Those that wait for the lock.
+    pub(super) fn queue(&self) -> Vec<String> {
+        let Resp::List(tickets) = self.command(&["ZRANGE", QUEUE, "0", "-1"]) else { panic!("no queue") };
+        tickets.iter().map(text).collect()
+    }
+
+    /// The server, where it is embedded.
+    pub(super) fn within(&self) -> Option<&EmbeddedServer> {
+        match &self.server {
+            Server::Embedded(server, _) => Some(server),
+            Server::Real(_) => None,
+        }
+    }
+
+    /// The URL, where the server is real.
+    pub(super) fn url(&self) -> Option<String> {
+        match &self.server {
+            Server::Embedded(..) => None,
+            Server::Real(real) => Some(real.server.url()),
+        }
+    }
+}
+
+pub(super) fn text(reply: &Resp) -> String {
+    match reply {
+        Resp::Bulk(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+        Resp::Int(number) => number.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn optional(reply: Resp) -> Option<String> {
+    match reply {
+        Resp::Nil => None,
+        reply => Some(text(&reply)),
+    }
+}
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn ask(connection: &RefCell<redis::Connection>, words: &[&str]) -> Resp {
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    resp(connection.borrow_mut().req_command(&command).unwrap())
+}
+
+fn resp(value: redis::Value) -> Resp {
+    match value {
+        redis::Value::Nil => Resp::Nil,
+        redis::Value::Int(number) => Resp::Int(number),
+        redis::Value::BulkString(bytes) => Resp::Bulk(bytes),
+        redis::Value::Okay => Resp::Status("OK".to_owned()),
+        redis::Value::SimpleString(text) => Resp::Status(text),
+        redis::Value::Array(items) => Resp::List(items.into_iter().map(resp).collect()),
+        redis::Value::ServerError(error) => {
+            Resp::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
+        }
+        other => panic!("{other:?}"),
+    }
+}

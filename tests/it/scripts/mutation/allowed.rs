@@ -1,0 +1,234 @@
+//! Changes that nobody can notice, and why.
+
+use super::Mutant;
+
+/// A change of a line that makes no difference.
+struct Allowed {
+    file: &'static str,
+    line: &'static str,
+    change: &'static str,
+    why: &'static str,
+}
+
+const ALLOWED: &[Allowed] = &[
+    Allowed {
+        file: "common/fence",
+        line: "if not text then return 0, nil, '' end",
+        change: "0 -> 1",
+        why: "a token is far above both: the time is",
+    },
+    Allowed {
+        file: "common/head",
+        line: "if now or no_vote or not guarded then return no_vote end",
+        change: "now or no_vote -> no_vote",
+        why: "for speed: what is looked at once more is the same",
+    },
+    Allowed {
+        file: "common/head",
+        line: "if now or no_vote or not guarded then return no_vote end",
+        change: "now or no_vote -> now",
+        why: "for speed: what is looked at once more is the same",
+    },
+    Allowed {
+        file: "common/head",
+        line: "if now or no_vote or not guarded then return no_vote end",
+        change: "now or no_vote or not guarded -> not guarded",
+        why: "for speed: what is looked at once more is the same",
+    },
+    Allowed {
+        file: "reentrant/inspect",
+        line: "if fields > 0 then return to_watch(held(key, fields), record, ',') end",
+        change: "',' -> ',~'",
+        why: "neither is nothing, and no version is looked for",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if fence and fence < (tonumber(token) or 0) and #token > 1 then return note_release(record, token) end",
+        change: "1 -> 2",
+        why: "a token has sixteen digits",
+    },
+    Allowed {
+        file: "fenced/set",
+        line: "local key, fence, value, ttl = KEYS[1], ARGV[1] or '', ARGV[2], ARGV[3] or ''",
+        change: "'' -> '~'",
+        why: "neither is a fence",
+    },
+    Allowed {
+        file: "fenced/set",
+        line: "return string.find(text, '^[1-9]%d*$') and tonumber(text) < 9007199254740992",
+        change: "9007199254740992 -> 9007199254740993",
+        why: "Lua has one number for both",
+    },
+    Allowed {
+        file: "master/hello",
+        line: "return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, ahead > 0 and 'ahead of' or 'behind')",
+        change: "0 -> 1",
+        why: "it is far more, or far less",
+    },
+    Allowed {
+        file: "master/hello",
+        line: "return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, ahead > 0 and 'ahead of' or 'behind')",
+        change: "> -> >=",
+        why: "it is far more, or far less",
+    },
+    Allowed {
+        file: "master/hello",
+        line: "return string.match(redis.call('INFO', section), '\\n' .. field .. ':([^\\r\\n]*)')",
+        change: "'\\n' .. field -> field",
+        why: "no field of INFO has a name that ends with one of these, yet",
+    },
+    Allowed {
+        file: "master/hello",
+        line: "local its_run, until_us, its_terms = string.match(marker or '', '^([^|]*)|(%d+)|(.*)$')",
+        change: "'' -> '~'",
+        why: "neither is a marker",
+    },
+    Allowed {
+        file: "reentrant/acquire",
+        line: "if fields > 0 then found, reply, had = look(key, owner, round, fields) end",
+        change: "> -> >=",
+        why: "for speed: to look at a free lock finds it absent, too",
+    },
+    Allowed {
+        file: "reentrant/acquire",
+        line: "if fields > 0 then found, reply, had = look(key, owner, round, fields) end",
+        change: "fields > 0 -> true",
+        why: "for speed: to look at a free lock finds it absent, too",
+    },
+    Allowed {
+        file: "reentrant/acquire",
+        line: "if had then last = max(last, tonumber(had) or 0) end",
+        change: "0 -> 1",
+        why: "every token is above both",
+    },
+    Allowed {
+        file: "reentrant/acquire",
+        line: "if had then last = max(last, tonumber(had) or 0) end",
+        change: "had -> true",
+        why: "for speed: none is less than any",
+    },
+    Allowed {
+        file: "reentrant/extend",
+        line: "if now and (tonumber(fence) or 0) > tonumber(token) then return {'stale', fence} end",
+        change: "0 -> 1",
+        why: "every token is above both",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if count == '0' and guarded and fence then",
+        change: "count == '0' and guarded and fence -> count == '0' and guarded",
+        why: "what has no token has no record from before; SET takes nothing but text, and its error is passed over",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if fence and grant and grant.owner == owner and tonumber(grant.round) <= tonumber(round) then",
+        change: "fence and grant -> grant",
+        why: "without a token it is an error, which has no owner",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if failed(first) or #first == 0 then return end",
+        change: "failed(first) or #first == 0 -> #first == 0",
+        why: "an error is an empty list, too",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if seen == '' or not now or reply[1] ~= 'held' then return reply end",
+        change: "seen == '' or not now or reply[1] ~= 'held' -> seen == '' or not now",
+        why: "for speed: a reply of two words ends before its fifth, for Redis",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "fields = fields or call('HLEN', key)",
+        change: "fields or call('HLEN', key) -> call('HLEN', key)",
+        why: "for speed: it is the same number",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "local beyond = (left or -1) - ttl -- how much longer it lives already",
+        change: "1 -> 2",
+        why: "what lives for no time lives for less than any TTL",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if not failed(done) and (beyond < 0 or found ~= 'mine') then",
+        change: "not failed(done) and (beyond < 0 or found ~= 'mine') -> not failed(done)",
+        why: "for speed: the key is given the TTL that it has",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if not failed(done) and (beyond < 0 or found ~= 'mine') then",
+        change: "'mine' -> 'mine~'",
+        why: "for speed: the key is given the TTL that it has",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if not failed(done) and (beyond < 0 or found ~= 'mine') then",
+        change: "< -> <=",
+        why: "for speed: the key is given the TTL that it has",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "if not failed(done) and (beyond < 0 or found ~= 'mine') then",
+        change: "0 -> 1",
+        why: "for speed: the key is given the TTL that it has",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "done = call('PEXPIRE', key, beyond > 0 and left or ttl)",
+        change: "> -> >=",
+        why: "where they are equal, both are the TTL",
+    },
+    Allowed {
+        file: "reentrant/lock",
+        line: "err = note_grant(record, fence, round, beyond > 0 and watch + beyond or watch, owner)",
+        change: "> -> >=",
+        why: "for speed: nothing is added",
+    },
+    Allowed {
+        file: "reentrant/queue",
+        line: "if before ~= '' then call('ZREM', queue, before) end",
+        change: "'' -> '~'",
+        why: "for speed: nobody's ticket is empty",
+    },
+    Allowed {
+        file: "reentrant/queue",
+        line: "if before ~= '' then call('ZREM', queue, before) end",
+        change: "before ~= '' -> true",
+        why: "for speed: nobody's ticket is empty",
+    },
+    Allowed {
+        file: "reentrant/transfer",
+        line: "fence, reply = next_fence(tonumber(fence) or 0, proposal)",
+        change: "0 -> 1",
+        why: "a token is far above both: the time is",
+    },
+    Allowed {
+        file: "reentrant/transfer",
+        line: "local err = write(found, key, record, to, count, ttl, round, now and fence or nil, watch, left)",
+        change: "now and fence or nil -> now and fence",
+        why: "nil and false are both no token",
+    },
+];
+
+/// Panics where a mutant survived that is not in the list, or one of the list did not.
+pub(super) fn check(survivors: &[Mutant]) {
+    let is_of = |mutant: &Mutant, allowed: &Allowed| {
+        (mutant.file.name, mutant.edit.line(&mutant.file.text).1, &*mutant.change())
+            == (allowed.file, allowed.line, allowed.change)
+    };
+    let unknown = survivors.iter().filter(|mutant| !ALLOWED.iter().any(|allowed| is_of(mutant, allowed)));
+    let mut unknown: Vec<String> = unknown
+        .map(|mutant| {
+            let (number, line) = mutant.edit.line(&mutant.file.text);
+            format!("{}.lua:{number}: {line}\n    {}", mutant.file.name, mutant.change())
+        })
+        .collect();
+    unknown.sort();
+    let gone = ALLOWED.iter().filter(|allowed| !survivors.iter().any(|mutant| is_of(mutant, allowed)));
+    let gone: Vec<String> = gone
+        .map(|Allowed { file, line, change, why }| format!("{file}.lua: {line}\n    {change}: {why}"))
+        .collect();
+    assert!(unknown.is_empty(), "{} survivors:\n{}", unknown.len(), unknown.join("\n"));
+    assert!(gone.is_empty(), "in the list, but noticed, or not made any more:\n{}", gone.join("\n"));
+}
