@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quorate::{Error, Invalid, Redlock};
+use quorate::{Error, Invalid};
 use quorate_testkit::Masters;
 
 use crate::{builder, ms, patient};
@@ -59,17 +59,17 @@ async fn nothing_is_sent_for_a_bad_acquire() {
 
 #[test]
 fn a_bad_client_is_not_built() {
-    let (error, text) = refused(Redlock::builder().build());
+    let (error, text) = refused(crate::begin().build());
     assert_eq!(error, Invalid::NoMasters { limit: 15 });
     assert!(text.contains("15"), "{text}");
 
     let urls: Vec<String> = (1..=16).map(|i| format!("redis://10.0.0.{i}")).collect();
-    let (error, _) = refused(Redlock::builder().masters(urls.clone()).build());
+    let (error, _) = refused(crate::begin().masters(urls.clone()).build());
     assert_eq!(error, Invalid::TooManyMasters { count: 16, limit: 15 });
-    assert!(Redlock::builder().masters(&urls[..15]).build().is_ok());
+    assert!(crate::begin().masters(&urls[..15]).build().is_ok());
 
     let twice = ["redis://a:secret@10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.1:6379/3"];
-    let (error, text) = refused(Redlock::builder().masters(twice).build());
+    let (error, text) = refused(crate::begin().masters(twice).build());
     assert_eq!(error, Invalid::DuplicateMaster { master: "redis://10.0.0.1:6379".into() });
     assert!(!text.contains("secret"));
 
@@ -81,11 +81,11 @@ fn a_bad_client_is_not_built() {
         ("redis://h/x", "redis://h/x"),
         ("redis://0.0.0.0", "0.0.0.0"),
     ] {
-        let (error, text) = refused(Redlock::builder().master(url).build());
+        let (error, text) = refused(crate::begin().master(url).build());
         assert!(matches!(error, Invalid::Url { .. }) && text.contains(named), "{text}");
     }
 
-    let good = || Redlock::builder().master("redis://h");
+    let good = || crate::begin().master("redis://h");
     assert!(matches!(refused(good().ttl(ms(1)).build()).0, Invalid::Ttl { .. }));
     assert!(matches!(refused(good().timeout(ms(0)).build()).0, Invalid::Timeout { .. }));
     assert!(matches!(refused(good().timeout(ms(10_000)).build()).0, Invalid::Timeout { .. }));
@@ -114,7 +114,7 @@ async fn one_server_under_two_names_has_one_vote() {
     let masters = Masters::start(1);
     let port = masters[0].port();
     let urls = [format!("redis://127.0.0.1:{port}"), format!("redis://localhost:{port}")];
-    let redlock = Redlock::builder().masters(urls).build().unwrap();
+    let redlock = crate::begin().masters(urls).build().unwrap();
     let error = redlock.lock("l").try_acquire().await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
     assert!(error.to_string().contains("the same server as"), "{error}");

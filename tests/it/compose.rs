@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use quorate::{Error, Redlock};
+use quorate::Error;
 
 use crate::{PATIENT, SOON, TTL, answering, until};
 
@@ -97,7 +97,7 @@ async fn the_compose_file_gives_five_masters_that_keep_their_votes() {
     project.must(&["up", "-d"]);
     wait_for_health(&project, 5).await;
     let urls = (1..=5).map(|i| format!("redis://127.0.0.1:{PORTS}{i}"));
-    let redlock = Redlock::builder().masters(urls).ttl(TTL * 4).timeout(PATIENT).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(TTL * 4).timeout(PATIENT).build().unwrap();
     let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
     let everywhere = async || {
         redlock.lock("l").inspect().await.unwrap().holder().is_some_and(|holder| holder.masters == 5)

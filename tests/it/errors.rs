@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use quorate::{Error, Redlock};
+use quorate::Error;
 use quorate_testkit::Masters;
 
 use crate::{builder, ms, on_all, patient, until};
@@ -50,7 +50,7 @@ async fn a_wait_that_ends_says_who_had_it_and_how_often_it_tried() {
 
 #[tokio::test]
 async fn a_wait_without_a_quorum_ends_as_no_quorum() {
-    let redlock = Redlock::builder().masters(["redis://127.0.0.1:1", "redis://127.0.0.1:2"]).build().unwrap();
+    let redlock = crate::begin().masters(["redis://127.0.0.1:1", "redis://127.0.0.1:2"]).build().unwrap();
     let error = redlock.lock("l").wait(ms(50)).acquire().await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { granted: 0, needed: 2, .. }), "{error}");
 }

@@ -3,7 +3,7 @@
 use quorate::Error;
 use quorate_testkit::{Masters, eventually};
 
-use crate::{SOON, builder, ms, on_all, patient, until};
+use crate::{SOON, builder, granted_since, ms, on_all, patient, until};
 
 #[tokio::test]
 async fn an_extend_moves_the_deadline_on_the_masters_too() {
@@ -59,11 +59,9 @@ async fn an_extend_of_a_lock_that_most_masters_lost_tells_at_once() {
     let redlock = patient(&masters);
     let guard = redlock.lock("l").try_acquire().await.unwrap();
     on_all(&masters).await;
-    for i in 0..2 {
-        let _: () = masters[i].command(&["FLUSHALL"]);
-    }
+    (0..2).for_each(|i| granted_since(&masters[i]));
     guard.extend(ms(60_000)).await.unwrap(); // three still have it
-    let _: () = masters[2].command(&["FLUSHALL"]);
+    granted_since(&masters[2]);
     let error = guard.extend(ms(60_000)).await.unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     assert!(!guard.is_valid() && guard.remaining().is_zero());

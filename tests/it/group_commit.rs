@@ -94,14 +94,14 @@ async fn operations_that_begin_together_share_calls_and_a_lone_one_leaves_alone(
 #[tokio::test]
 async fn a_lock_that_the_user_may_not_have_is_refused_and_those_beside_it_are_not() {
     let masters = Masters::start(3);
-    let rights = ["~quorate:{ok*", "~quorate:waiting:{ok*", "&*", "+@all"];
+    let keys = ["~quorate:{ok*", "~quorate:waiting:{ok*", "~quorate:fence:{ok*", "~quorate:marker"];
+    let rights = [&keys[..], &["&*", "+@all"]].concat();
     for server in masters.iter() {
         let _: () = server.command(&[&["ACL", "SETUSER", "bob", "on", ">secret"][..], &rights].concat());
     }
     let urls = masters.iter().map(|server| format!("redis://bob:secret@127.0.0.1:{}", server.port()));
     let runtime = tokio::runtime::Handle::current();
-    let redlock =
-        Redlock::builder().masters(urls).ttl(TTL).timeout(PATIENT).runtime(runtime).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(TTL).timeout(PATIENT).runtime(runtime).build().unwrap();
     let mut locks: Vec<_> = (0..50).map(|i| redlock.lock(format!("ok{i}"))).collect();
     locks.insert(20, redlock.lock("forbidden"));
     let refused = only_one_is_refused(&masters, &locks, 20).await;

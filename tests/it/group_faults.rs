@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use futures::future::{join_all, try_join_all};
 use futures::poll;
-use quorate::{Error, Guard, Lock, Outcome, Redlock, Silence, Vote};
+use quorate::{Error, Guard, Lock, Outcome, Silence, Vote};
 use quorate_testkit::{Cut, CutProxy, DelayProxy, Masters, RedisServer, eventually};
 
 use crate::cancel::same_runtime;
@@ -74,7 +74,7 @@ async fn those_with_little_time_time_out_beside_those_that_have_enough() {
         proxies.push(DelayProxy::start(server.address(), ms(30)).await);
     }
     let urls = proxies.iter().map(DelayProxy::url);
-    let redlock = Redlock::builder().masters(urls).ttl(TTL).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(TTL).build().unwrap();
     answering(&redlock, 3).await;
     let ttl = |i: usize| match i % 2 {
         0 => TTL,

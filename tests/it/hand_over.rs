@@ -94,7 +94,7 @@ async fn a_token_of_another_lock_or_of_other_masters_is_refused_and_nothing_is_s
     assert!(live.is_valid());
 
     // The masters in another order are the same masters.
-    let reversed = Redlock::builder().masters(masters.urls().into_iter().rev()).ttl(TTL).build().unwrap();
+    let reversed = crate::begin().masters(masters.urls().into_iter().rev()).ttl(TTL).build().unwrap();
     answering(&reversed, 3).await;
     let _ = reversed.lock("l").adopt(&token).await.unwrap();
 }

@@ -81,6 +81,9 @@ fn pure_rules_are_pure() {
         "src/coordinator/verdict.rs",
         "src/coordinator/arbitration.rs",
         "src/renewal/mod.rs",
+        "src/doctor/alone.rs",
+        "src/doctor/facts.rs",
+        "src/doctor/together.rs",
         "src/backoff.rs",
         "src/lease.rs",
     ] {
@@ -134,7 +137,7 @@ fn the_architecture_names_every_file_of_the_library() {
 
 #[test]
 fn small_files_say_what_they_are() {
-    for folder in ["src", "cli/src", "simulator/src", "testkit/src"] {
+    for folder in ["src", "cli/src", "simulator/src", "testkit/src", "tests/model"] {
         for (name, text) in files(folder, ".rs") {
             assert!(text.starts_with("//!"), "{name} does not begin with what it is");
             let code = text.split("#[cfg(test)]").next().unwrap();

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use quorate::Redlock;
 use quorate_testkit::{DelayProxy, Masters, RedisServer, eventually};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -151,7 +150,7 @@ async fn whoever_comes_when_its_client_stops_to_listen_misses_nothing() {
         far.push(proxy);
     }
     let holder = patient(&masters);
-    let client = Redlock::builder().masters(urls).ttl(LONG).timeout(PATIENT).wait(LONG).build().unwrap();
+    let client = crate::begin().masters(urls).ttl(LONG).timeout(PATIENT).wait(LONG).build().unwrap();
     let held = hold(&masters, &holder).await;
     let token = CancellationToken::new();
     let gone = waiter(client.lock("l").cancelled_by(token.clone())).await;

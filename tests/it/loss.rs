@@ -10,7 +10,7 @@ use quorate_testkit::{DelayProxy, Masters, RedisServer};
 
 use crate::clock::Jumping;
 use crate::renewal::{renewed, scripts_run};
-use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
+use crate::{SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
 
 /// Waits for the loss, and tells its cause.
 async fn lost(guard: &Guard) -> Loss {
@@ -145,14 +145,12 @@ async fn a_lease_that_most_masters_deny_is_lost_at_the_next_renewal() {
     on_all(&masters).await;
     let work = guard.run(std::future::pending::<()>());
     let denying = async {
-        for i in 0..2 {
-            let _: i64 = masters[i].command(&["DEL", "quorate:{l}"]);
-        }
+        (0..2).for_each(|i| granted_since(&masters[i]));
         for _ in 0..2 {
             renewed(&guard).await;
         }
         assert!(!guard.lost_token().is_cancelled());
-        let _: i64 = masters[2].command(&["DEL", "quorate:{l}"]);
+        granted_since(&masters[2]);
         assert_eq!(lost(&guard).await, Loss::NotOurs);
     };
     let (end, ()) = tokio::time::timeout(SOON, futures::future::join(work, denying)).await.unwrap();
@@ -172,9 +170,7 @@ async fn a_lease_that_most_masters_deny_is_lost_without_waiting_for_those_that_a
     on_all(&masters).await;
     renewed(&guard).await;
     (3..5).for_each(|i| masters[i].freeze());
-    for i in 0..3 {
-        let _: i64 = masters[i].command(&["DEL", "quorate:{l}"]);
-    }
+    (0..3).for_each(|i| granted_since(&masters[i]));
     let begun = redlock.now();
     assert_eq!(lost(&guard).await, Loss::NotOurs);
     let took = redlock.now().since(begun);
@@ -205,7 +201,7 @@ async fn a_minority_that_is_frozen_slow_or_dead_is_no_loss() {
     let slow = DelayProxy::start(masters[4].address(), ms(100)).await;
     let mut urls = masters.urls();
     urls[4] = slow.url();
-    let redlock = Redlock::builder().masters(urls).ttl(TTL).timeout(ms(500)).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(TTL).timeout(ms(500)).build().unwrap();
     answering(&redlock, 5).await;
     let guard = redlock.lock("l").renew_every(ms(250)).acquire().await.unwrap();
     let holds = async || {
@@ -326,7 +322,7 @@ const STAGE: &str = "QUORATE_TEST_STAGE";
 #[ignore = "the part of another process: the next test runs it"]
 async fn a_process_that_is_stopped() {
     let Ok(urls) = std::env::var(STAGE) else { return };
-    let redlock = Redlock::builder().masters(urls.split(',')).timeout(ms(300)).build().unwrap();
+    let redlock = crate::begin().masters(urls.split(',')).timeout(ms(300)).build().unwrap();
     let guard = redlock.lock("l").ttl(ms(1_000)).acquire().await.unwrap();
     let mut lines = std::io::stdin().lines();
     println!("holding");

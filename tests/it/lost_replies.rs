@@ -13,7 +13,7 @@ pub(crate) async fn through_proxies(masters: &Masters) -> (Vec<CutProxy>, Redloc
         proxies.push(CutProxy::start(server.address()).await);
     }
     let urls = proxies.iter().map(CutProxy::url);
-    let redlock = Redlock::builder().masters(urls).ttl(TTL).timeout(PATIENT).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(TTL).timeout(PATIENT).build().unwrap();
     redlock.lock("warm").acquire().await.unwrap().release().await.unwrap();
     answering(&redlock, proxies.len()).await;
     (proxies, redlock)
@@ -92,7 +92,7 @@ async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() 
 async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release() {
     let masters = Masters::start(3);
     for _ in 0..20 {
-        let redlock = Redlock::builder().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
+        let redlock = crate::begin().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
         masters[0].freeze(); // it accepts, and does not greet
         let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
         guard.release().await.unwrap();
@@ -108,7 +108,7 @@ async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_whose_script_was_forgotten_is_not_sent_again_once_it_was_given_up() {
     let masters = Masters::start(1);
-    let redlock = Redlock::builder().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
+    let redlock = crate::begin().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
     let read = |name: &str| {
         std::fs::read_to_string(format!("{}/scripts/lua/reentrant/{name}", env!("CARGO_MANIFEST_DIR")))
             .unwrap()

@@ -3,19 +3,24 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "these tests bound their waits by the wall clock")]
 
+mod attacks;
 mod bad_input;
 mod cancel;
 mod clock;
 mod compose;
+mod doctor;
 mod drops;
 mod errors;
 mod exclusion;
 mod extend;
 mod faults;
+mod fenced;
+mod fencing;
 mod first_attempt;
 mod group_commit;
 mod group_faults;
 mod hand_over;
+mod handshake;
 mod house;
 mod inspect;
 mod listening;
@@ -37,10 +42,13 @@ mod tls;
 mod waiting;
 mod wake_ups;
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use quorate::{Builder, Redlock};
-use quorate_testkit::Masters;
+use quorate::config::MAX_TTL;
+use quorate::{Builder, ColdStart, Redlock};
+use quorate_testkit::{Masters, RedisServer};
 
 /// A bound for what should happen at once, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
@@ -50,8 +58,18 @@ const PATIENT: Duration = Duration::from_secs(3);
 
 const TTL: Duration = Duration::from_secs(30);
 
+/// A client of masters that are new, and vote at once, for locks of any TTL.
+fn begin() -> Builder {
+    Redlock::builder().cold_start(ColdStart::None).max_ttl(MAX_TTL)
+}
+
+/// The same, with the TTLs that there may be where nothing else is said.
+fn begin_new() -> Builder {
+    Redlock::builder().cold_start(ColdStart::None)
+}
+
 fn builder(masters: &Masters) -> Builder {
-    Redlock::builder().masters(masters.urls()).ttl(TTL).timeout(PATIENT)
+    begin().masters(masters.urls()).ttl(TTL).timeout(PATIENT)
 }
 
 /// A client that no stall of the machine disturbs.
@@ -77,6 +95,24 @@ async fn answering(redlock: &Redlock, count: usize) {
 /// Waits until every master has a key: the stragglers of an acquire have come in.
 async fn on_all(masters: &Masters) {
     until("the key on every master", async || masters.keys().len() == masters.iter().len()).await;
+}
+
+/// An example as a command, with not even a path to look for anything on.
+fn example(name: &str) -> Command {
+    let deps = std::env::current_exe().unwrap();
+    let example = deps.parent().and_then(Path::parent).unwrap().join("examples").join(name);
+    assert!(example.exists(), "cargo build --examples, in this profile, makes {}", example.display());
+    let mut command = Command::new(example);
+    command.env_clear();
+    command
+}
+
+/// This master granted the lock `l` to somebody else meanwhile, who released it.
+fn granted_since(server: &RedisServer) {
+    let record: String = server.command(&["GET", "quorate:fence:{l}"]);
+    let token: u64 = record.split(':').next().unwrap().parse().unwrap();
+    let _: () = server.command(&["SET", "quorate:fence:{l}", &(token + 1).to_string()]);
+    let _: i64 = server.command(&["DEL", "quorate:{l}"]);
 }
 
 fn ms(ms: u64) -> Duration {

@@ -9,7 +9,7 @@ use quorate_testkit::{Masters, RedisServer, eventually};
 use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient};
 
 fn only(url: impl Into<String>) -> Redlock {
-    Redlock::builder().master(url.into()).ttl(TTL).timeout(PATIENT).build().unwrap()
+    crate::begin().master(url.into()).ttl(TTL).timeout(PATIENT).build().unwrap()
 }
 
 async fn works(redlock: &Redlock) {
@@ -57,7 +57,7 @@ async fn user_password_and_database_are_used() {
     let guard = redlock.lock("l").acquire().await.unwrap();
     assert!(server.keys().is_empty(), "it is in database 3");
     let keyspace: String = server.command(&["INFO", "keyspace"]);
-    assert!(keyspace.contains("db3:keys=1"), "{keyspace}");
+    assert!(keyspace.contains("db3:keys=3"), "{keyspace}");
     guard.release().await.unwrap();
 
     let wrong = only(format!("redis://bob:wrong@127.0.0.1:{}", server.port()));
@@ -89,7 +89,7 @@ async fn a_silent_endpoint_costs_its_time_out_once_and_nothing_from_then_on() {
     let timeout = ms(300);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
-    let redlock = Redlock::builder().master(url).timeout(timeout).build().unwrap();
+    let redlock = crate::begin().master(url).timeout(timeout).build().unwrap();
     for i in 0..4 {
         let begun = Instant::now();
         let error = redlock.lock("l").try_acquire().await.unwrap_err();

@@ -116,15 +116,17 @@ impl Freezes for Real {
 }
 
 /// A server within the process.
-pub(crate) struct Embedded(Arc<EmbeddedMaster>);
+pub(crate) struct Embedded(Arc<EmbeddedMaster>, Arc<dyn Master>);
 
 impl Kind for Embedded {
     fn start() -> Self {
-        Self(Arc::new(EmbeddedMaster::new(EmbeddedServer::new(0))))
+        let embedded = Arc::new(EmbeddedMaster::new(EmbeddedServer::new(0)));
+        let master = embedded.master();
+        Self(embedded, master)
     }
 
     fn master(&self) -> Arc<dyn Master> {
-        self.0.clone()
+        self.1.clone()
     }
 
     fn server(&self) -> &dyn Server {

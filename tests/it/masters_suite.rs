@@ -8,11 +8,11 @@ use quorate::{Refusal, Silence};
 use crate::masters_kinds::{Embedded, Freezes, Kind, Real, Simulated};
 use crate::{PATIENT, until};
 
-/// Adds to a number, an operation a key.
+/// Adds to a number, an operation a key. As in all scripts, three arguments and one reply stand before those of operations.
 static ADD: Script = Script::new(
     "add",
-    "local replies = {} \
-     for i, key in ipairs(KEYS) do replies[i] = redis.call('HINCRBY', key, 'n', ARGV[i]) end \
+    "local replies = {1000} \
+     for i, key in ipairs(KEYS) do replies[i + 1] = redis.call('HINCRBY', key, 'n', ARGV[i + 3]) end \
      return replies",
 );
 
@@ -20,8 +20,8 @@ static ADD: Script = Script::new(
 static SHAPE: Script = Script::new(
     "shape",
     "local shapes = {none = false, number = -7.9, text = 'x', list = {1, {'y', true}, nil, 2}} \
-     local replies = {} \
-     for i, name in ipairs(ARGV) do replies[i] = shapes[name] end \
+     local replies = {false} \
+     for i = 4, #ARGV do replies[i - 2] = shapes[ARGV[i]] end \
      return replies",
 );
 
@@ -42,7 +42,7 @@ impl Hears for Answers {
         self.wants
     }
 
-    fn hear(&self, place: usize, answer: Result<Value, Failure>) {
+    fn hear(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         self.heard.lock().unwrap().push((place, answer));
     }
 }

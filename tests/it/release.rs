@@ -3,7 +3,7 @@
 use quorate::Error;
 use quorate_testkit::{Masters, RedisServer, eventually};
 
-use crate::{SOON, TTL, builder, ms, on_all, patient};
+use crate::{SOON, TTL, builder, ms, on_all, patient, until};
 
 #[tokio::test]
 async fn releasing_more_than_is_held_is_an_error() {
@@ -254,4 +254,22 @@ async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
     drop(guards);
     assert!(matches!(redlock.shutdown(ms(300)).await, Err(Error::Unflushed { under_way: 1..=100, .. })));
     redlock.shutdown(SOON).await.unwrap();
+}
+
+/// Renewal must not take back what was broken, on a master that never had it or was out of reach then.
+#[tokio::test]
+async fn a_lock_that_was_broken_is_not_taken_back_where_its_owner_never_had_it() {
+    let masters = Masters::start(3);
+    let (holder, admin) = (patient(&masters), patient(&masters));
+    let guard = holder.lock("l").renew_every(ms(200)).acquire().await.unwrap();
+    crate::on_all(&masters).await;
+    // The third master never granted it, as far as it knows.
+    let _: i64 = masters[2].command(&["DEL", "quorate:{l}", "quorate:fence:{l}"]);
+    masters[1].freeze();
+    let _ = admin.lock("l").break_from(&guard.owner()).await; // two of three heard it
+    masters[1].thaw();
+    let lost = tokio::time::timeout(SOON, guard.lost()).await.expect("it is told");
+    assert!(matches!(lost, Error::Lost { .. }), "{lost}");
+    drop(guard);
+    until("nothing to be left", async || masters.keys().is_empty()).await;
 }

@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use quorate::Redlock;
 use quorate_testkit::RedisServer;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -57,7 +56,7 @@ async fn a_password_is_in_no_log_error_or_debug_output() {
 
     let mut shown = String::new();
     for url in [&right, &wrong, &nowhere] {
-        let builder = Redlock::builder().master(url.as_str()).timeout(ms(2_000));
+        let builder = crate::begin().master(url.as_str()).timeout(ms(2_000));
         shown += &format!("{builder:?}");
         let redlock = builder.build().unwrap();
         shown += &format!("{redlock:?} {:?}", redlock.lock("l"));
@@ -70,7 +69,7 @@ async fn a_password_is_in_no_log_error_or_debug_output() {
     for url in
         [format!("redis://bob:{PASSWORD}@h:port"), format!("bob:{PASSWORD}@h"), format!("x://{PASSWORD}@h")]
     {
-        let error = Redlock::builder().master(url).build().unwrap_err();
+        let error = crate::begin().master(url).build().unwrap_err();
         shown += &format!("{error} {error:?}");
     }
     let logged = log.text();
@@ -88,7 +87,7 @@ async fn a_password_is_in_no_log_error_or_debug_output() {
 async fn a_server_that_quotes_the_login_does_not_give_it_away() {
     let server = RedisServer::start_with(&["--rename-command", "HELLO", "", "--requirepass", PASSWORD]);
     let url = format!("redis://bob:{PASSWORD}@127.0.0.1:{}", server.port());
-    let redlock = Redlock::builder().master(url).timeout(ms(2_000)).build().unwrap();
+    let redlock = crate::begin().master(url).timeout(ms(2_000)).build().unwrap();
     let error = redlock.lock("l").try_acquire().await.unwrap_err().to_string();
     assert!(error.contains("HELLO") && !error.contains(PASSWORD) && !error.contains("bob"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! TLS, with a certificate authority of the test's own.
 
-use quorate::{Outcome, Redlock};
+use quorate::Outcome;
 use quorate_testkit::RedisServer;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
@@ -41,7 +41,7 @@ impl Authority {
 }
 
 async fn first_vote(url: String, root: Option<&str>) -> Outcome {
-    let builder = Redlock::builder().master(url).ttl(TTL).timeout(PATIENT);
+    let builder = crate::begin().master(url).ttl(TTL).timeout(PATIENT);
     let builder = root.into_iter().fold(builder, |builder, root| builder.tls_root(root));
     let redlock = builder.build().unwrap();
     let lock = redlock.lock("l");
@@ -70,9 +70,8 @@ async fn a_certificate_is_trusted_by_its_root_and_for_its_name_only() {
 
 #[test]
 fn a_root_that_is_none_and_an_unchecked_certificate_are_refused() {
-    let build = |url: &str, root: &str| {
-        Redlock::builder().master(url).tls_root(root).build().unwrap_err().to_string()
-    };
+    let build =
+        |url: &str, root: &str| crate::begin().master(url).tls_root(root).build().unwrap_err().to_string();
     assert!(build("rediss://h", "hello").contains("no certificate"));
     assert!(build("rediss://h#insecure", &Authority::new().pem).contains("always checked"));
 }

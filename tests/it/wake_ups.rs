@@ -221,7 +221,7 @@ async fn of_clients_that_split_the_masters_among_them_one_has_the_lock_at_once()
             urls[i] = proxy.url();
             far.push(proxy);
         }
-        let builder = Redlock::builder().masters(urls).ttl(LONG).timeout(PATIENT);
+        let builder = crate::begin().masters(urls).ttl(LONG).timeout(PATIENT);
         clients.push(builder.wait(LONG).build().unwrap());
     }
     all_come_at_once(&masters, &clients, 6).await;

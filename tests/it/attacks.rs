@@ -1,0 +1,180 @@
+//! The eight attacks on one master by which plain Redlock is held by two: a clock that jumps, keys that are forgotten. The
+//! first client has the lock on masters 0, 1 and 2; master 2 is attacked; the second one reaches 2, 3 and 4, and asks.
+//!
+//! Source: Kleppmann, "How to do distributed locking" (2016), for the first and the second; the others are their kin.
+
+use std::time::Duration;
+
+use quorate::{Builder, Guard, Redlock};
+use quorate_testkit::{Masters, RedisServer};
+
+use crate::{answering, ms};
+
+/// The master that is attacked: the one that both quorums have.
+const VICTIM: usize = 2;
+
+/// Long enough to be still there when all that an attack does is done, on a busy machine.
+const TTL: Duration = Duration::from_secs(20);
+
+/// How far clocks are set (ms): every key is over then.
+const FAR: i64 = 60_000;
+
+/// How often each attack is made; `QUORATE_ATTACKS` says otherwise.
+fn times() -> usize {
+    std::env::var("QUORATE_ATTACKS").ok().map_or(2, |times| times.parse().unwrap())
+}
+
+/// How a client is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guards {
+    On,
+    Strict,
+    Off,
+}
+
+impl Guards {
+    fn build(self, urls: Vec<String>) -> Redlock {
+        let builder = Redlock::builder().masters(urls).ttl(TTL).timeout(ms(500));
+        let build = |builder: Builder| builder.build().unwrap();
+        match self {
+            Self::On => build(builder),
+            Self::Strict => build(builder.strict()),
+            Self::Off => build(builder.unguarded()),
+        }
+    }
+}
+
+/// Five masters that have been in use for long, and a client that reaches the first three.
+struct Stage {
+    masters: Masters,
+    guards: Guards,
+    first: Redlock,
+    /// A client that is connected to the last three before anything happens.
+    second: Redlock,
+}
+
+impl Stage {
+    async fn set(guards: Guards) -> Self {
+        let masters = Masters::start_with_clocks(5, &[]);
+        // They are not new: whoever was there before has left its markers.
+        let pioneer = crate::begin_new().masters(masters.urls());
+        let pioneer = if guards == Guards::Strict { pioneer.strict() } else { pioneer };
+        answering(&pioneer.build().unwrap(), 5).await;
+        let first = guards.build(reach(&masters, 0..3));
+        let second = guards.build(reach(&masters, 2..5));
+        answering(&first, 3).await;
+        answering(&second, 3).await;
+        Self { masters, guards, first, second }
+    }
+
+    fn victim(&self) -> &RedisServer {
+        &self.masters[VICTIM]
+    }
+
+    /// A client that comes now, and reaches the last three.
+    fn newcomer(&self) -> Redlock {
+        self.guards.build(reach(&self.masters, 2..5))
+    }
+
+    /// Whether somebody else gets the lock while it is held.
+    async fn is_held_by_two(&self, guard: &Guard) -> bool {
+        let (second, newcomer) = (self.second.lock("l"), self.newcomer());
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < ms(600) {
+            for lock in [&second, &newcomer.lock("l")] {
+                if lock.try_acquire().await.is_ok() {
+                    return guard.is_valid();
+                }
+            }
+            tokio::time::sleep(ms(20)).await;
+        }
+        false
+    }
+}
+
+/// Five masters, of which these can be reached. Nobody listens at the others' addresses.
+fn reach(masters: &Masters, within: std::ops::Range<usize>) -> Vec<String> {
+    let url = |(place, url): (usize, String)| match within.contains(&place) {
+        true => url,
+        false => format!("redis://127.0.1.{}:1", place + 1),
+    };
+    masters.urls().into_iter().enumerate().map(url).collect()
+}
+
+/// What is done to the victim. Where it takes time, the second client goes on asking meanwhile.
+async fn attack(name: &str, stage: &mut Stage, guard: &Guard) -> bool {
+    match name {
+        "clock step" => stage.victim().step_clock(FAR),
+        "restart without its keys" => stage.masters[VICTIM].restart_empty(),
+        "restart with a slow clock that is put right" => {
+            stage.victim().step_clock(-3_600_000);
+            stage.masters[VICTIM].restart_empty();
+            if stage.is_held_by_two(guard).await {
+                return true;
+            }
+            stage.victim().step_clock(3_600_000);
+        }
+        "FLUSHALL" => stage.victim().wipe(),
+        "clock strobe" => return strobe(stage, guard).await,
+        "restart, and then a clock strobe" => {
+            stage.masters[VICTIM].restart_empty();
+            if stage.is_held_by_two(guard).await {
+                return true;
+            }
+            return strobe(stage, guard).await;
+        }
+        "a key that is evicted" => assert!(stage.victim().evict("quorate:{l}")),
+        "a wipe by replication" => stage.victim().wipe_by_replication(),
+        other => panic!("{other}"),
+    }
+    stage.is_held_by_two(guard).await
+}
+
+/// The clock is set forward, and back.
+async fn strobe(stage: &Stage, guard: &Guard) -> bool {
+    let (_, during) = tokio::join!(stage.victim().strobe_clock(FAR, ms(400)), stage.is_held_by_two(guard));
+    during || stage.is_held_by_two(guard).await
+}
+
+/// How often the lock was held by two, and how often it was tried.
+async fn try_it(name: &str, guards: Guards) -> (usize, usize) {
+    let mut breaches = 0;
+    for _ in 0..times() {
+        let mut stage = Stage::set(guards).await;
+        let guard = stage.first.lock("l").try_acquire().await.unwrap();
+        assert!(!stage.is_held_by_two(&guard).await, "before anything happened");
+        breaches += usize::from(attack(name, &mut stage, &guard).await);
+        assert!(guard.is_valid() || guards == Guards::Off, "it lasts longer than the attack");
+    }
+    println!("{name}, guards {guards:?}: held by two {breaches} of {} times", times());
+    (breaches, times())
+}
+
+async fn is_withstood(name: &str) {
+    for guards in [Guards::On, Guards::Strict] {
+        let (breaches, _) = try_it(name, guards).await;
+        assert_eq!(breaches, 0, "{name}, guards {guards:?}");
+    }
+    let (breaches, times) = try_it(name, Guards::Off).await;
+    assert_eq!(breaches, times, "{name}: without guards it succeeds, so that the test can fail");
+}
+
+macro_rules! attacks {
+    ($($test:ident: $name:literal;)*) => {$(
+        #[tokio::test]
+        async fn $test() {
+            is_withstood($name).await;
+        }
+    )*};
+}
+
+attacks! {
+    a_clock_step: "clock step";
+    a_restart_without_its_keys: "restart without its keys";
+    a_restart_with_a_slow_clock_that_is_put_right: "restart with a slow clock that is put right";
+    a_flushall: "FLUSHALL";
+    a_clock_strobe: "clock strobe";
+    a_restart_and_then_a_clock_strobe: "restart, and then a clock strobe";
+    a_key_that_is_evicted: "a key that is evicted";
+    a_wipe_by_replication: "a wipe by replication";
+}

@@ -1,0 +1,291 @@
+//! Fencing tokens: higher with every grant, whatever happens to the masters, and in one round trip.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use quorate::{Redlock, Standing};
+use quorate_testkit::{Masters, RedisServer};
+
+use crate::faults::calls;
+use crate::{SOON, TTL, answering, begin, builder, ms, patient, until};
+
+/// How many grants; `QUORATE_GRANTS` says otherwise.
+fn grants() -> u64 {
+    std::env::var("QUORATE_GRANTS").ok().map_or(1_500, |grants| grants.parse().unwrap())
+}
+
+const CLIENTS: usize = 32;
+
+/// One grant: when it was asked for and when it was there, on one clock.
+#[derive(Clone, Copy, Debug)]
+struct Granted {
+    asked: Instant,
+    at: Instant,
+    token: u64,
+}
+
+/// Each token is higher than those of all grants that were there before it was asked for.
+fn rise(mut granted: Vec<Granted>) {
+    let mut tokens: Vec<_> = granted.iter().map(|granted| granted.token).collect();
+    tokens.sort_unstable();
+    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "each is another one");
+    let mut by_time = granted.clone();
+    by_time.sort_by_key(|granted| granted.at);
+    granted.sort_by_key(|granted| granted.asked);
+    let (mut there, mut highest) = (by_time.iter().peekable(), 0);
+    for next in &granted {
+        while let Some(before) = there.next_if(|before| before.at < next.asked) {
+            highest = highest.max(before.token);
+        }
+        assert!(next.token > highest, "{next:?} is not above {highest}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "is not above 9")]
+fn the_check_can_fail() {
+    let now = Instant::now();
+    let granted = |after, token| Granted { asked: now + ms(after), at: now + ms(after + 1), token };
+    rise(vec![granted(0, 5), granted(10, 9), granted(20, 7)]);
+}
+
+#[tokio::test]
+async fn a_token_rises_with_every_grant_and_stays_where_an_owner_enters_again() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let lock = redlock.lock("l").owned_by(&redlock.owner());
+    let mut before = 0;
+    for _ in 0..5 {
+        let outer = lock.acquire().await.unwrap();
+        let inner = lock.acquire().await.unwrap();
+        outer.extend(TTL).await.unwrap();
+        assert!(outer.fence() > before && inner.fence() == outer.fence());
+        before = outer.fence();
+        inner.release().await.unwrap();
+        outer.release().await.unwrap();
+    }
+    let by_unguarded = begin().masters(masters.urls()).unguarded().build().unwrap();
+    assert_eq!(by_unguarded.lock("u").acquire().await.unwrap().fence(), 0);
+}
+
+#[tokio::test]
+async fn whoever_adopts_a_lock_has_a_higher_token_than_whoever_handed_it_over() {
+    let masters = Masters::start(3);
+    let (one, other) = (patient(&masters), patient(&masters));
+    let guard = one.lock("l").acquire().await.unwrap();
+    let before = guard.fence();
+    let token = guard.hand_over().await.unwrap();
+    let adopted = other.lock("l").adopt(&token).await.unwrap();
+    assert!(adopted.fence() > before);
+    adopted.extend(TTL).await.unwrap();
+    adopted.release().await.unwrap();
+    assert!(one.lock("l").acquire().await.unwrap().fence() > before);
+}
+
+/// A master that was not there for the last grants has a lower counter, and a record of one that came to nothing a higher.
+#[tokio::test]
+async fn masters_that_give_different_tokens_are_brought_to_the_highest() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    answering(&redlock, 3).await;
+    let ahead = |server: &RedisServer, by: u64| {
+        let now: Vec<String> = server.command(&["TIME"]);
+        let token = now[0].parse::<u64>().unwrap() * 1_000_000 + by * 1_000_000;
+        let _: () = server.command(&["SET", "quorate:fence:{l}", &token.to_string()]);
+        token
+    };
+    let (one, other) = (ahead(&masters[0], 100), ahead(&masters[1], 200));
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    assert!(guard.fence() > one.min(other));
+    let records = || -> Vec<String> {
+        masters.iter().map(|server| server.command(&["GET", "quorate:fence:{l}"])).collect()
+    };
+    until("a majority with this token", async || {
+        let same = |record: &&String| record.starts_with(&format!("{}:", guard.fence()));
+        records().iter().filter(same).count() >= 2
+    })
+    .await;
+    guard.extend(TTL).await.unwrap();
+    let before = guard.fence();
+    guard.release().await.unwrap();
+    assert!(redlock.lock("l").acquire().await.unwrap().fence() > before);
+}
+
+/// What servers were asked, beyond an acquire and a release each.
+#[tokio::test]
+async fn a_token_costs_no_second_round_trip() {
+    const CYCLES: u32 = 300;
+    let masters = Masters::start(5);
+    let clients: Vec<_> = (0..4).map(|_| patient(&masters)).collect();
+    for client in &clients {
+        answering(client, 5).await;
+    }
+    let asked = || masters.iter().map(|server| calls(server, "evalsha")).sum::<u32>();
+    let before = asked();
+    for i in 0..CYCLES {
+        let redlock = &clients[i as usize % clients.len()];
+        redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
+    }
+    for client in &clients {
+        client.shutdown(SOON).await.unwrap();
+    }
+    let needed = 2 * CYCLES * 5;
+    let beyond = asked() - before - needed.min(asked() - before);
+    println!("{CYCLES} grants: {beyond} calls beyond {needed}");
+    assert!(beyond * 100 <= CYCLES * 5, "{beyond} calls beyond {needed}: more than one grant of a hundred");
+}
+
+/// One after the other, each for a while: frozen, killed and back, or back without its keys.
+async fn harm(masters: &Mutex<Masters>, watcher: &Redlock, stop: &AtomicBool) -> usize {
+    let mut harmed = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let victim = harmed % 5;
+        match harmed % 3 {
+            0 => masters.lock().unwrap()[victim].freeze(),
+            1 => masters.lock().unwrap()[victim].kill(),
+            _ => tokio::task::block_in_place(|| masters.lock().unwrap()[victim].restart_empty()),
+        }
+        tokio::time::sleep(ms(150)).await;
+        match harmed % 3 {
+            0 => masters.lock().unwrap()[victim].thaw(),
+            1 => tokio::task::block_in_place(|| masters.lock().unwrap()[victim].restart()),
+            _ => {}
+        }
+        harmed += 1;
+        let trusted = async || {
+            let _ = watcher.lock("x").inspect().await; // so that it connects
+            watcher.standings()[victim].standing == Standing::Trusted
+        };
+        until("the master to have its vote again", trusted).await;
+    }
+    harmed
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_rise_in_real_time_while_masters_die_and_come_back() {
+    let ttl = Duration::from_secs(2);
+    let masters = Masters::start(5);
+    let urls = masters.urls();
+    let client = || {
+        let client = crate::begin_new().masters(urls.clone()).ttl(ttl).max_ttl(ttl).timeout(ms(300));
+        client.wait(SOON)
+    };
+    answering(&client().build().unwrap(), 5).await; // they are not new any more
+    let client = || client().cold_start(quorate::ColdStart::Quarantine).build().unwrap();
+    let (left, granted) = (AtomicU64::new(grants()), Mutex::new(Vec::new()));
+    let (stop, masters, watcher) = (AtomicBool::new(false), Mutex::new(masters), client());
+    let asking = async {
+        let clients = (0..CLIENTS).map(|_| async {
+            let redlock = client();
+            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+            {
+                let asked = Instant::now();
+                match redlock.lock("l").acquire().await {
+                    Ok(guard) => {
+                        let at = Instant::now();
+                        granted.lock().unwrap().push(Granted { asked, at, token: guard.fence() });
+                        let _ = guard.release().await; // a quorum may not be there at the moment
+                    }
+                    Err(_) => drop(left.fetch_add(1, Ordering::Relaxed)),
+                }
+            }
+        });
+        join_all(clients).await;
+        stop.store(true, Ordering::Relaxed);
+    };
+    let ((), harmed) = tokio::join!(asking, harm(&masters, &watcher, &stop));
+    let granted = granted.into_inner().unwrap();
+    println!("{} grants to {CLIENTS} clients, while masters were harmed {harmed} times", granted.len());
+    assert!(granted.len() as u64 == grants() && harmed > 0);
+    rise(granted);
+}
+
+/// Each master restarts without its keys, sits out its quarantine, and gets the lock back by the next renewal.
+#[tokio::test]
+async fn five_rolling_restarts_never_cost_a_holder_its_lease() {
+    let ttl = Duration::from_secs(2);
+    let mut masters = Masters::start(5);
+    let client = || crate::begin_new().masters(masters.urls()).ttl(ttl).max_ttl(ttl).timeout(ms(400));
+    answering(&client().build().unwrap(), 5).await;
+    let client = || client().cold_start(quorate::ColdStart::Quarantine).build().unwrap();
+    let (redlock, rival) = (client(), client());
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    let token = guard.fence();
+    for place in 0..5 {
+        masters[place].restart_empty();
+        until("the lock on the master that restarted", async || {
+            assert!(guard.is_valid() && !guard.lost_token().is_cancelled(), "restart {place}");
+            assert!(rival.lock("l").try_acquire().await.is_err(), "held by two");
+            masters[place].keys() == ["quorate:{l}"]
+        })
+        .await;
+    }
+    assert_eq!(guard.fence(), token);
+    guard.release().await.unwrap();
+}
+
+/// Where a lock was not released, its record keeps it from others for what is asked for beyond the TTL.
+#[tokio::test]
+async fn a_lock_delay_keeps_others_away_after_a_lease_that_was_not_released() {
+    let masters = Masters::start(3);
+    let (ttl, delay) = (ms(500), ms(1_500));
+    let holder = builder(&masters).timeout(ms(200)).build().unwrap();
+    answering(&holder, 3).await;
+    for delay in [Duration::ZERO, delay] {
+        let guard = holder.lock("l").lease(ttl).lock_delay(delay).acquire().await.unwrap();
+        let began = Instant::now();
+        std::mem::forget(guard); // it dies
+        let next = patient(&masters).lock("l").wait(SOON).acquire().await.unwrap();
+        let took = began.elapsed();
+        assert!(took > ttl + delay && took < ttl + delay + ms(3_000), "{took:?} with {delay:?}");
+        next.release().await.unwrap();
+        let began = Instant::now();
+        let guard = holder.lock("l").lease(ttl).lock_delay(delay).acquire().await.unwrap();
+        guard.release().await.unwrap();
+        patient(&masters).lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+        assert!(began.elapsed() < delay.max(ms(1_000)), "what is released is free at once");
+    }
+    let error = holder.lock("l").ttl(Duration::from_secs(86_000)).lock_delay(Duration::from_secs(401));
+    let error = error.try_acquire().await.unwrap_err().to_string();
+    assert!(error.contains("401s") && error.contains("86000s") && error.contains("86400s"), "{error}");
+}
+
+/// Whoever waits already when a holder dies gets the lock at the end of its TTL, and whoever comes later one TTL after that:
+/// no clock of a master takes part.
+#[tokio::test]
+async fn in_strict_mode_a_dead_holder_is_watched_for_a_ttl() {
+    let masters = Masters::start_with_clocks(3, &[]);
+    let ttl = ms(1_000);
+    let client =
+        || begin().masters(masters.urls()).ttl(ttl).timeout(ms(200)).wait(SOON).strict().build().unwrap();
+    let (holder, waiter) = (client(), client());
+    answering(&holder, 3).await;
+    for waits in [true, false] {
+        let guard = holder.lock("l").lease(ttl).acquire().await.unwrap();
+        let began = Instant::now();
+        std::mem::forget(guard);
+        let next = if waits {
+            waiter.lock("l").acquire().await.unwrap()
+        } else {
+            let over = async || masters.keys().is_empty();
+            until("the keys to be gone", over).await;
+            for server in masters.iter() {
+                server.step_clock(3_600_000); // that makes it no sooner
+            }
+            let late = client();
+            let came = Instant::now();
+            let next = late.lock("l").acquire().await.unwrap();
+            assert!(came.elapsed() > ttl, "it had seen nothing before");
+            next
+        };
+        let took = began.elapsed();
+        let most = if waits { ttl * 2 } else { ttl * 3 } + ms(2_000);
+        assert!(took > ttl && took < most, "{took:?}");
+        next.release().await.unwrap();
+        let began = Instant::now();
+        client().lock("l").acquire().await.unwrap().release().await.unwrap();
+        assert!(began.elapsed() < ttl, "what is released is free at once");
+    }
+}

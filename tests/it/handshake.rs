@@ -1,0 +1,150 @@
+//! What a master is asked when a connection is opened, and who has no vote after that.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quorate::seam::{BootClock, Clock};
+use quorate::{Builder, ColdStart, Error, Moment, Outcome, Redlock, Refusal, Standing};
+use quorate_testkit::{Masters, RedisServer};
+
+use crate::{SOON, begin_new, ms, until};
+
+/// The shortest quarantine there is is three seconds.
+const MAX_TTL: Duration = Duration::from_secs(1);
+
+fn client(masters: &Masters) -> Builder {
+    Redlock::builder().masters(masters.urls()).ttl(MAX_TTL).max_ttl(MAX_TTL).timeout(ms(500))
+}
+
+/// Why the masters cannot be voted with, each in its own words.
+async fn refused(redlock: &Redlock) -> Vec<String> {
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    error.votes().iter().map(|vote| vote.outcome.to_string()).collect()
+}
+
+#[tokio::test]
+async fn new_masters_have_no_vote_until_whatever_they_may_have_granted_is_over() {
+    let masters = Masters::start(3);
+    let (redlock, other) = (client(&masters).build().unwrap(), client(&masters).build().unwrap());
+    let began = Instant::now();
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    let quarantined =
+        |outcome: &Outcome| matches!(outcome, Outcome::Refused { reason: Refusal::Quarantined, .. });
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    assert!(error.votes().iter().any(|vote| quarantined(&vote.outcome)), "{error}");
+    let standings = redlock.standings();
+    assert!(standings.iter().any(|master| match master.standing {
+        Standing::Quarantined { left, .. } => left > ms(1_000) && left <= ms(3_000),
+        _ => false,
+    }));
+    let guard = other.lock("l").wait(SOON).acquire().await.unwrap();
+    let took = began.elapsed();
+    assert!(took > ms(2_900) && took < ms(8_000), "{took:?}");
+    guard.release().await.unwrap();
+    // They are not new any more.
+    drop(client(&masters).build().unwrap().lock("l").acquire().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_policy_says_what_to_trust_of_new_masters() {
+    let persistent: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
+    for (policy, options, trusted) in [
+        (ColdStart::None, &[][..], true),
+        (ColdStart::Quarantine, persistent, false),
+        (ColdStart::Fsync, persistent, true),
+        (ColdStart::Fsync, &[][..], false),
+        (ColdStart::Uptime, &[][..], false),
+    ] {
+        let masters = Masters::start_with(3, options);
+        let redlock = client(&masters).cold_start(policy).build().unwrap();
+        let granted = redlock.lock("l").try_acquire().await.is_ok();
+        assert_eq!(granted, trusted, "{policy} {options:?}");
+    }
+    let masters = Masters::start(3);
+    tokio::time::sleep(MAX_TTL * 3).await; // they grow old
+    let redlock = client(&masters).cold_start(ColdStart::Uptime).build().unwrap();
+    drop(redlock.lock("l").try_acquire().await.unwrap());
+}
+
+#[tokio::test]
+async fn clients_that_disagree_are_refused_and_told_about_what() {
+    let masters = Masters::start(3);
+    let first = begin_new().masters(masters.urls()).build().unwrap();
+    crate::answering(&first, 3).await;
+    let alike = || begin_new().timeout(ms(500));
+    let others = [
+        (alike().masters(masters.urls()).max_ttl(Duration::from_secs(60)), "60000 ms"),
+        (alike().masters(masters.urls()).strict(), "strict"),
+        (alike().masters(&masters.urls()[..2]), "2 masters"),
+    ];
+    for (other, difference) in others {
+        let said = refused(&other.build().unwrap()).await;
+        assert!(said.iter().any(|said| said.contains(difference) && said.contains("30000 ms")), "{said:?}");
+    }
+    drop(first.lock("l").acquire().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_replica_and_a_master_that_may_drop_keys_are_refused() {
+    let masters = Masters::start(3);
+    let primary = RedisServer::start();
+    let _: () = masters[0].command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]);
+    let _: () = masters[0].command(&["CONFIG", "SET", "replica-read-only", "no"]);
+    let _: () = masters[1].command(&["CONFIG", "SET", "maxmemory", "100mb"]);
+    let _: () = masters[1].command(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    let redlock = begin_new().masters(masters.urls()).timeout(ms(500)).build().unwrap();
+    until("both to be refused", async || {
+        let said = refused(&redlock).await;
+        said[0].contains("it is a slave") && said[1].contains("volatile-lru")
+    })
+    .await;
+    let _: () = masters[1].command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    drop(redlock.lock("l").wait(SOON).acquire().await.unwrap());
+}
+
+/// The machine's clock, but that somebody has set the time wrong.
+#[derive(Debug)]
+struct Wrong;
+
+impl Clock for Wrong {
+    fn now(&self) -> Moment {
+        BootClock.now()
+    }
+
+    fn wall(&self) -> Duration {
+        BootClock.wall() + Duration::from_secs(3_600)
+    }
+}
+
+#[tokio::test]
+async fn a_client_whose_clock_is_wrong_goes_by_the_masters() {
+    let masters = Masters::start(3);
+    let right = begin_new().masters(masters.urls()).build().unwrap();
+    crate::answering(&right, 3).await;
+    let wrong = begin_new().masters(masters.urls()).clock(Arc::new(Wrong)).build().unwrap();
+    let guard = wrong.lock("l").try_acquire().await.unwrap();
+    let before = guard.fence();
+    guard.release().await.unwrap();
+    assert!(right.lock("l").try_acquire().await.unwrap().fence() > before, "its tokens are as others'");
+}
+
+/// A master whose clock is wrong from the start has no vote, and the others are enough.
+#[tokio::test]
+async fn a_master_whose_clock_is_wrong_has_no_vote() {
+    let masters = Masters::start_with_clocks(3, &[]);
+    masters[0].step_clock(-3_600_000);
+    let redlock = begin_new().masters(masters.urls()).timeout(ms(500)).build().unwrap();
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    until(
+        "it to be refused",
+        async || matches!(&redlock.standings()[0].standing, Standing::Refused(why) if why.contains("clock")),
+    )
+    .await;
+    assert!(guard.is_valid());
+    masters[0].set_clock_offset(0);
+    until("it to be trusted", async || {
+        let _ = redlock.lock("x").inspect().await;
+        redlock.standings()[0].standing == Standing::Trusted
+    })
+    .await;
+}
