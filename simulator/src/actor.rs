@@ -117,6 +117,9 @@ impl Acting {
             let (owner, deadline) = (guard.owner(), clock.time_of(guard.deadline()));
             format!("#{attempt} GRANTED to {owner} until {:.6}", deadline.as_secs_f64())
         });
+        if guard.fence() > 0 {
+            self.stage.resource.is_written_to(&self.lock, guard.fence(), self.stage.ttl);
+        }
         let held = Held::new(self.client, clock, guard);
         let number = self.stage.world.recorder.grant(attempt, &held, now);
         let (stage, client, lock) = (self.stage.clone(), self.client, self.lock.clone());

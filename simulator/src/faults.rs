@@ -42,7 +42,7 @@ pub(crate) enum What {
     /// A client's wall clock is set forward, or back, by so many microseconds.
     Step { client: usize, by: i64 },
     /// What Redlock's argument excludes, on some masters.
-    Excluded { kind: Kind, masters: Vec<usize> },
+    Excluded { kind: Kind, masters: Vec<usize>, by: i64 },
 }
 
 /// A fault outside of Redlock's assumptions.
@@ -76,6 +76,14 @@ impl Kind {
         Self::Eviction,
     ];
 
+    /// How many masters may have it in one run. What clocks show is judged by what most of them show.
+    fn most_masters(self) -> usize {
+        match self {
+            Self::ClockStep | Self::ClockStrobe => MASTERS / 2,
+            _ => MASTERS,
+        }
+    }
+
     /// What the command line calls it.
     pub fn name(self) -> &'static str {
         match self {
@@ -104,10 +112,14 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
     let ordinary = *dice.one_of(&[0, 4, 12, 24]);
     let mut faults: Vec<Fault> = (0..ordinary).map(|number| ordinary_fault(dice, number, ttl)).collect();
     if let Profile::Outside(kind) = profile {
+        let (first, most) = (dice.below(MASTERS), kind.most_masters());
         for _ in 0..=dice.below(3) {
-            let masters = (0..MASTERS).filter(|_| dice.happens(500)).collect();
+            let masters =
+                (0..most).map(|next| (first + next) % MASTERS).filter(|_| dice.happens(500)).collect();
             let at = dice.time(Duration::ZERO, STORM);
-            let what = What::Excluded { kind, masters };
+            // Far enough for every key to be over, or so little that it may go unseen.
+            let by = if dice.happens(500) { STEP } else { dice.between(-SMALL_STEP, SMALL_STEP) };
+            let what = What::Excluded { kind, masters, by };
             faults.push(Fault { number: faults.len(), at, until: at + dice.millis(5, 200), what });
         }
     }
@@ -159,8 +171,8 @@ impl Fault {
             What::Pause { client } => stage.pause(client),
             What::Kill { client } => stage.kill(client),
             What::Step { client, by } => stage.clients[client].clock.wall_clock().step(by),
-            What::Excluded { kind, ref masters } => {
-                masters.iter().for_each(|master| excluded_begins(kind, stage, *master));
+            What::Excluded { kind, ref masters, by } => {
+                masters.iter().for_each(|master| excluded_begins(kind, stage, *master, by));
             }
         }
     }
@@ -179,8 +191,8 @@ impl Fault {
             What::Restart { master } => stage.start(master, Restart::Whole),
             What::Pause { client } => stage.resume(client),
             What::Step { .. } | What::Break { .. } | What::Kill { .. } => {}
-            What::Excluded { kind, ref masters } => {
-                masters.iter().for_each(|master| excluded_ends(kind, stage, *master));
+            What::Excluded { kind, ref masters, by } => {
+                masters.iter().for_each(|master| excluded_ends(kind, stage, *master, by));
             }
         }
     }
@@ -232,9 +244,12 @@ impl fmt::Display for Fault {
             What::Pause { client } => write!(f, "c{client} stands still {until}"),
             What::Kill { client } => write!(f, "c{client} is killed"),
             What::Step { client, by } => write!(f, "c{client} its wall clock is set by {by} us"),
-            What::Excluded { kind, masters } => {
+            What::Excluded { kind, masters, by } => {
                 write!(f, "{kind} on")?;
                 masters.iter().try_for_each(|master| write!(f, " m{master}"))?;
+                if matches!(kind, Kind::ClockStep | Kind::ClockStrobe) {
+                    write!(f, " by {by} us")?;
+                }
                 write!(f, " {until}")
             }
         }
@@ -244,25 +259,28 @@ impl fmt::Display for Fault {
 /// How far clocks are set: far enough for every key to be over.
 const STEP: i64 = 60_000_000;
 
+/// How far at most, where it is little.
+const SMALL_STEP: i64 = 3_000_000;
+
 /// How long a master that was killed is down, at least, before it is back with older data.
 const DOWN: Duration = Duration::from_millis(20);
 
-fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize) {
+fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     let server = &stage.servers[master];
     match kind {
         Kind::RestartEmpty => stage.stop(master),
-        Kind::ClockStep | Kind::ClockStrobe => server.clock.step(STEP),
+        Kind::ClockStep | Kind::ClockStrobe => server.clock.step(by),
         Kind::FlushAll => server.redis.wipe(),
         Kind::Promotion | Kind::Rollback => server.remember(),
         Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
     }
 }
 
-fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize) {
+fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     match kind {
         Kind::RestartEmpty => stage.start(master, Restart::Empty),
         Kind::ClockStep | Kind::FlushAll | Kind::Eviction => {}
-        Kind::ClockStrobe => stage.servers[master].clock.step(-STEP),
+        Kind::ClockStrobe => stage.servers[master].clock.step(-by),
         Kind::Promotion => fall_back(stage, master),
         Kind::Rollback => {
             stage.stop(master);

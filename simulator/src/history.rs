@@ -165,8 +165,10 @@ pub struct Place {
 }
 
 /// A write to the resource that the lock protects, with the token of its writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
+    /// The lock that protects it.
+    pub lock: String,
     /// When it reached the resource.
     pub at: Time,
     /// The writer's token.

@@ -14,6 +14,7 @@ mod pipe;
 mod plan;
 mod process;
 mod recorder;
+mod resource;
 mod run;
 mod server;
 mod shrink;

@@ -41,10 +41,13 @@ struct Args {
     /// How many threads; as many as there are cores, if not given
     #[arg(long, conflicts_with = "seed", value_parser = value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe, flush-all, promotion, rollback or
-    /// eviction
-    #[arg(long, value_parser = kind)]
-    fault: Option<Kind>,
+    /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe, flush-all, promotion, rollback,
+    /// eviction, or any: all of them in turn
+    #[arg(long, value_parser = fault)]
+    fault: Option<Fault>,
+    /// Clients have no guards against such faults: plain Redlock
+    #[arg(long)]
+    unguarded: bool,
     /// With --seed: only these tasks of its plan, as in 3,17 or none
     #[arg(long, requires = "seed", value_name = "NUMBERS")]
     tasks: Option<Numbers>,
@@ -63,13 +66,20 @@ struct Args {
 }
 
 impl Args {
-    fn profile(&self) -> Profile {
-        self.fault.map_or(Profile::Inside, Profile::Outside)
+    /// The plan of a seed.
+    fn whole_plan(&self, seed: u64) -> Plan {
+        let profile = match self.fault {
+            None => Profile::Inside,
+            Some(Fault(Some(kind))) => Profile::Outside(kind),
+            Some(Fault(None)) => Profile::Outside(Kind::ALL[seed as usize % Kind::ALL.len()]),
+        };
+        let plan = Plan::new(seed, profile);
+        if self.unguarded { plan.unguarded() } else { plan }
     }
 
     /// The plan of the one seed, or what was left of it.
     fn plan(&self, seed: u64) -> Result<Plan, String> {
-        let plan = Plan::new(seed, self.profile());
+        let plan = self.whole_plan(seed);
         check("tasks", self.tasks.as_ref(), &plan.task_numbers())?;
         check("faults", self.faults.as_ref(), &plan.fault_numbers())?;
         let plan = match &self.tasks {
@@ -85,7 +95,8 @@ impl Args {
     /// What to type to run this seed.
     fn command(&self, seed: u64) -> String {
         let fault = self.fault.map(|fault| format!(" --fault {fault}")).unwrap_or_default();
-        format!("cargo run --release -p quorate-simulator -- --seed {seed}{fault}")
+        let unguarded = if self.unguarded { " --unguarded" } else { "" };
+        format!("cargo run --release -p quorate-simulator -- --seed {seed}{fault}{unguarded}")
     }
 }
 
@@ -131,10 +142,23 @@ fn property(name: &str) -> Result<String, String> {
     }
 }
 
-fn kind(name: &str) -> Result<Kind, String> {
-    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-    let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+/// One kind of fault, or all of them in turn.
+#[derive(Clone, Copy, Debug)]
+struct Fault(Option<Kind>);
+
+const ANY: &str = "any";
+
+fn fault(name: &str) -> Result<Fault, String> {
+    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).chain([ANY]).collect();
+    let found = Kind::ALL.into_iter().find(|kind| kind.name() == name).map(|kind| Fault(Some(kind)));
+    let found = found.or((name == ANY).then_some(Fault(None)));
     found.ok_or_else(|| format!("it is none of {}", names.join(", ")))
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.map_or(ANY, Kind::name))
+    }
 }
 
 fn main() -> ExitCode {
@@ -178,8 +202,7 @@ fn many(args: &Args) -> Vec<String> {
     let limits = many::Limits { from: args.from, seeds, during: args.during.map(Duration::from_secs) };
     let cores = || std::thread::available_parallelism().map_or(1, Into::into);
     let threads = args.threads.map_or_else(cores, Into::into);
-    let profile = args.profile();
-    let report = many::run_all(limits, threads, |seed| Plan::new(seed, profile));
+    let report = many::run_all(limits, threads, |seed| args.whole_plan(seed));
     say(format_args!("{report}"));
     let Some((seed, violations)) = report.found else { return Vec::new() };
     say(format_args!("\nseed {seed} violates:"));
@@ -187,7 +210,7 @@ fn many(args: &Args) -> Vec<String> {
     say(format_args!("replay it:\n  {} --trace", args.command(seed)));
     let shrinks = !args.no_shrink && args.expect.is_none();
     if let Some(first) = violations.first().filter(|first| shrinks && first.property != PANIC) {
-        say_smaller(args, &Plan::new(seed, profile), first.property);
+        say_smaller(args, &args.whole_plan(seed), first.property);
     }
     names(&violations)
 }

@@ -49,6 +49,11 @@ pub enum Profile {
 pub struct Plan {
     /// What decided everything.
     pub seed: u64,
+    profile: Profile,
+    /// Whether clients trust no clock of a master.
+    pub(crate) strict: bool,
+    /// Whether they have guards at all.
+    pub(crate) guarded: bool,
     pub(crate) ttl: Duration,
     /// How long a message takes, at most.
     pub(crate) slowest: Duration,
@@ -124,6 +129,9 @@ impl Plan {
         let clients = (0..CLIENTS).map(clock).collect();
         let mut plan = Self {
             seed,
+            profile,
+            strict: Dice::new(seed, "strict", 0).happens(300),
+            guarded: true,
             ttl,
             slowest: dice.millis(1, 8),
             repeated: if worse { 20 } else { 0 },
@@ -137,6 +145,17 @@ impl Plan {
         plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
         plan.healed = plan.faults.iter().map(|fault| fault.until).max().unwrap_or_default();
         plan
+    }
+
+    /// The same with clients that have no guards: plain Redlock.
+    #[must_use]
+    pub fn unguarded(self) -> Self {
+        Self { guarded: false, ..self }
+    }
+
+    /// Whether something goes wrong that Redlock's argument excludes.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.profile != Profile::Inside
     }
 
     /// The same with none but these tasks.

@@ -77,7 +77,9 @@ impl Recorder {
 
     /// A guard was handed out.
     pub(crate) fn grant(&self, attempt: usize, held: &Arc<Held>, now: Time) -> usize {
-        let owner = held.guard().map(|guard| guard.owner().to_string()).unwrap_or_default();
+        let guard = held.guard();
+        let fence = guard.as_ref().map(|guard| guard.fence()).filter(|fence| *fence > 0);
+        let owner = guard.map(|guard| guard.owner().to_string()).unwrap_or_default();
         let owner = short_name(&owner, held.client);
         self.answer(attempt, now, AttemptOutcome::Granted);
         let mut state = self.state();
@@ -91,7 +93,7 @@ impl Recorder {
             deadline: Time::ZERO, // noted below
             given_back: None,
             lost: None,
-            fence: None,
+            fence,
         };
         state.history.holds.push(hold);
         let number = state.history.holds.len() - 1;

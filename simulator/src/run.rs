@@ -76,7 +76,8 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
         (stage.world.recorder.finish(world.look_at_the_time()), world.panic(), trace)
     });
     // A run that was broken off says nothing about the rest.
-    let violations = panic.map_or_else(|| checkers::check_all(&history), |panic| vec![panic]);
+    let check = if plan.is_outside() { checkers::check_safety } else { checkers::check_all };
+    let violations = panic.map_or_else(|| check(&history), |panic| vec![panic]);
     Run { trace: marked(trace, &violations), history, violations }
 }
 

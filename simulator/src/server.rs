@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate::seam::{Call, Failure, Script, Value, Words};
-use quorate_testkit::{EmbeddedServer, Resp, Restart, Snapshot};
+use quorate::seam::{Call, Failure, Passport, Value, Words};
+use quorate_testkit::{EmbeddedServer, Resp, Restart, Snapshot, stays};
 
 use crate::clocks::WallClock;
 use crate::dice::Dice;
@@ -86,21 +86,24 @@ impl Server {
         true
     }
 
-    /// Runs one operation. `late` tells that its sender may not know of it any more.
-    pub(crate) fn run(&self, call: &Call, late: bool) -> Result<Value, Failure> {
-        let answer = self.run_script(call.script, &call.words);
+    /// Runs one operation of a connection with this passport, and tells the time, where it knows it. `late` tells that the
+    /// sender may not know of it any more.
+    pub(crate) fn run(
+        &self,
+        call: &Call,
+        passport: &Passport,
+        late: bool,
+    ) -> (Option<u64>, Result<Value, Failure>) {
+        let (time, mut answers) = self.redis.run(call.script, passport, &[&call.words]);
+        let answer = answers.pop().unwrap_or(Ok(Value::Nil));
         if late {
             let words = call.words.args().filter(|word| word.contains(':')).map(str::to_owned);
             self.state().late_tickets.extend(words);
         }
-        if answer == Ok(Value::Int(1)) {
+        if matches!(answer, Ok(Value::Int(1..))) {
             self.note_write(&call.words, late);
         }
-        answer
-    }
-
-    fn run_script(&self, script: &'static Script, words: &Words) -> Result<Value, Failure> {
-        self.redis.run(script, &[words]).pop().unwrap_or(Ok(Value::Nil))
+        (time, answer)
     }
 
     /// It has granted what these words ask for.
@@ -187,9 +190,10 @@ impl Server {
         self.state().remembered.take().map_or(Restart::Whole, Restart::From)
     }
 
-    /// It wants memory, and evicts keys that expire, as they come.
+    /// It wants memory, and evicts keys, as they come; or somebody deletes them. Not those that stay when a lock is free: a
+    /// master that may evict them is refused.
     pub(crate) fn evict(&self, dice: &Dice) {
-        for key in self.redis.keys().into_iter().filter(|_| dice.happens(700)) {
+        for key in self.redis.keys().into_iter().filter(|key| !stays(key) && dice.happens(700)) {
             self.redis.evict(&key);
         }
     }
@@ -238,7 +242,8 @@ impl Server {
         let key = format!("quorate:{{{lock}}}");
         let found = self.world.now();
         let written = state.written.get(&key);
-        let expires = self.left(&key).is_some_and(|left| left >= 0);
+        // What came back with older data was written longer ago than is known.
+        let left = self.left(&key).and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis);
         Key {
             master: self.number,
             lock: lock.to_owned(),
@@ -246,7 +251,7 @@ impl Server {
             client: None,
             since: written.map_or(found, |written| written.since),
             written: written.map_or(found, |written| written.at),
-            ttl: written.map(|written| written.ttl).filter(|_| expires),
+            ttl: left.map(|left| written.map_or(left, |written| written.ttl)),
             late: written.is_some_and(|written| written.late),
             found,
         }

@@ -12,6 +12,7 @@ use crate::faults::Fault;
 use crate::link::{Link, Way, Weather};
 use crate::plan::Plan;
 use crate::process::{Process, Tasks};
+use crate::resource::Resource;
 use crate::server::Server;
 use crate::world::World;
 
@@ -22,6 +23,8 @@ pub(crate) struct Stage {
     pub(crate) servers: Vec<Arc<Server>>,
     pub(crate) clients: Vec<Client>,
     pub(crate) ttl: Duration,
+    /// What the locks protect.
+    pub(crate) resource: Resource,
     /// Everything that goes wrong.
     faults: Vec<Fault>,
 }
@@ -50,7 +53,8 @@ impl Stage {
             Client::new(world, plan, number, clock, &servers)
         };
         let clients = plan.clients.iter().enumerate().map(client).collect();
-        Arc::new(Self { world: world.clone(), servers, clients, ttl: plan.ttl, faults: plan.faults.clone() })
+        let (resource, faults) = (Resource::new(world), plan.faults.clone());
+        Arc::new(Self { world: world.clone(), servers, clients, ttl: plan.ttl, resource, faults })
     }
 
     pub(crate) fn link(&self, client: usize, master: usize) -> &Arc<Link> {
@@ -131,9 +135,16 @@ impl Client {
             servers.iter().map(|server| Link::new(world, &process, server, weather)).collect();
         let mut builder = Redlock::builder()
             .ttl(plan.ttl)
+            .max_ttl(plan.ttl * crate::plan::LONGER)
             .clock(clock.clone())
             .random(Arc::new(Chance(world.dice("client", number as u64))))
             .executor(Arc::new(Tasks(process.clone())));
+        if plan.strict {
+            builder = builder.strict();
+        }
+        if !plan.guarded {
+            builder = builder.unguarded();
+        }
         for link in &links {
             let way: Arc<dyn Master> = Arc::new(Way(link.clone()));
             builder = builder.master(way);

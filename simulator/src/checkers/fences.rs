@@ -2,7 +2,7 @@
 //! resource that the lock protects can therefore tell a late write from a current one.
 //!
 //! - The tokens of one lock are unique, but for guards of one owner that re-entered: it asked while a guard with that
-//!   token was neither given back nor over.
+//!   token was neither given back nor over, or was on its way from one to the next in another acquire of the same client.
 //! - They rise in real time: the token of a guard is greater than that of every guard that had been handed out before
 //!   this one was asked for. Those that were asked for meanwhile may have either order.
 //! - The resource accepted no write with a token below one that it had accepted before.
@@ -12,8 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use super::holds_by_lock;
-use crate::history::{History, Hold, Time, Violation, Write};
+use super::{by_lock, holds_by_lock};
+use crate::history::{Attempt, History, Hold, Time, Violation, Write};
 
 /// The property's name.
 pub const NAME: &str = "fences";
@@ -21,11 +21,12 @@ pub const NAME: &str = "fences";
 /// Finds every token that was handed out again or fell, and every write with an old one that was accepted.
 pub fn check(history: &History) -> Vec<Violation> {
     let locks = holds_by_lock(history);
-    let mut found = old_writes(&history.writes);
+    let writes = by_lock(&history.writes, |write| (&write.lock, write.at));
+    let mut found: Vec<_> = writes.values().flat_map(|writes| old_writes(writes)).collect();
     for holds in locks.values() {
         let fenced: Vec<_> =
             holds.iter().filter_map(|hold| Some(Fenced { hold, fence: hold.fence? })).collect();
-        found.extend(shared(&fenced));
+        found.extend(shared(&fenced, &history.attempts));
         found.extend(fallen(&fenced));
     }
     found
@@ -46,11 +47,13 @@ impl Fenced<'_> {
 }
 
 /// Finds the tokens that were handed out again. The guards are in the order in which they were handed out.
-fn shared(holds: &[Fenced<'_>]) -> Vec<Violation> {
+fn shared(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
     let (mut last, mut found) = (BTreeMap::<u64, Fenced<'_>>::new(), Vec::new());
     for &next in holds {
         let before = last.get(&next.fence).copied();
-        found.extend(before.filter(|before| !re_enters(next, *before)).map(|before| again(next, before)));
+        found.extend(
+            before.filter(|before| !re_enters(next, *before, attempts)).map(|before| again(next, before)),
+        );
         if before.is_none_or(|before| before.shares_until() <= next.shares_until()) {
             last.insert(next.fence, next);
         }
@@ -58,8 +61,15 @@ fn shared(holds: &[Fenced<'_>]) -> Vec<Violation> {
     found
 }
 
-fn re_enters(next: Fenced<'_>, before: Fenced<'_>) -> bool {
-    next.hold.owner == before.hold.owner && next.hold.asked <= before.shares_until()
+fn re_enters(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool {
+    let over = before.shares_until();
+    // It may have been granted before, and be handed out later.
+    let spans = |attempt: &Attempt| {
+        (&attempt.lock, attempt.client) == (&next.hold.lock, next.hold.client)
+            && attempt.began <= over
+            && attempt.ended.is_none_or(|ended| ended > next.hold.asked)
+    };
+    next.hold.owner == before.hold.owner && (next.hold.asked <= over || attempts.iter().any(spans))
 }
 
 fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
@@ -100,11 +110,9 @@ fn fell(next: Fenced<'_>, highest: &Fenced<'_>) -> Violation {
 }
 
 /// Finds the writes that the resource should have refused.
-fn old_writes(writes: &[Write]) -> Vec<Violation> {
-    let mut accepted: Vec<_> = writes.iter().filter(|write| write.accepted).collect();
-    accepted.sort_by_key(|write| write.at);
+fn old_writes(writes: &[&Write]) -> Vec<Violation> {
     let (mut highest, mut found) = (None, Vec::new());
-    for write in accepted {
+    for write in writes.iter().filter(|write| write.accepted) {
         match highest {
             Some(before) if before > write.fence => found.push(old_write(write, before)),
             _ => highest = Some(write.fence),
@@ -126,6 +134,7 @@ fn old_write(write: &Write, highest: u64) -> Violation {
 mod tests {
     use super::super::made_up::{given_back, history, hold, ms, words};
     use super::*;
+    use crate::history::AttemptOutcome;
 
     fn fenced(fence: u64, hold: Hold) -> Hold {
         Hold { fence: Some(fence), ..hold }
@@ -136,7 +145,7 @@ mod tests {
     }
 
     fn write(at: u64, fence: u64, accepted: bool) -> Write {
-        Write { at: ms(at), fence, accepted }
+        Write { lock: "l".into(), at: ms(at), fence, accepted }
     }
 
     fn writes(writes: &[Write]) -> Vec<Violation> {
@@ -200,6 +209,22 @@ mod tests {
     }
 
     #[test]
+    fn a_guard_on_its_way_keeps_the_token() {
+        let holds = [fenced(9, given_back("a", 10, 300, 50)), fenced(9, hold("a", 60, 300))];
+        assert_eq!(found(holds.clone()).len(), 1);
+        let attempt = |began, ended| Attempt {
+            lock: "l".into(),
+            client: 0,
+            began: ms(began),
+            ended: Some(ms(ended)),
+            outcome: AttemptOutcome::Granted,
+            wait: Time::ZERO,
+        };
+        let found = |attempt| check(&History { attempts: vec![attempt], ..history(holds.clone()) }).len();
+        assert_eq!((found(attempt(20, 70)), found(attempt(55, 70)), found(attempt(20, 55))), (0, 1, 1));
+    }
+
+    #[test]
     fn an_owner_that_comes_back_needs_another_token() {
         assert_eq!(found([fenced(9, hold("a", 10, 100)), fenced(9, hold("a", 102, 300))]).len(), 1, "over");
         let given_back = given_back("a", 10, 300, 50);
@@ -225,6 +250,12 @@ mod tests {
             []
         );
         assert_eq!(writes(&[write(1, 9, false), write(2, 5, true)]), [], "what was refused does not count");
+    }
+
+    #[test]
+    fn each_resource_is_looked_at_by_itself() {
+        let elsewhere = Write { lock: "m".into(), ..write(2, 4, true) };
+        assert_eq!(writes(&[write(1, 5, true), elsewhere]), []);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use quorate::seam::{Call, Failure, Reply, Terms, Value};
 use std::time::Duration;
 
+use super::connection::Sender;
 use super::words::{describe, tell};
-use super::{Flying, Link, Phase};
+use super::{Answer, Flying, Link, Phase};
 
 impl Link {
     /// Takes a call, as the library's connection does.
@@ -67,60 +68,74 @@ impl Link {
 
     /// The same call once more, later, and nobody hears of it.
     fn send_again(self: &Arc<Self>, id: u64) {
-        let Some(call) = self.state().calls.get(&id).map(|flying| flying.call.clone()) else { return };
+        let (call, passport) = {
+            let state = self.state();
+            let Some(flying) = state.calls.get(&id) else { return };
+            (flying.call.clone(), state.passport.clone())
+        };
         let link = self.clone();
         self.world.after(self.delay() + self.dice.millis(1, 100), move || {
             let its = link.clone();
             let _ = link.server.take(move || {
                 its.note(|| format!("executes a second time: {}", describe(&call)));
-                let _ = its.server.run(&call, true);
+                let _ = its.server.run(&call, &passport, true);
             });
         });
     }
 
     /// A call arrives at the master, which may do it much later.
     pub(super) fn arrive(self: &Arc<Self>, id: u64, late: bool) {
-        let (call, connection) = {
+        let (call, sender) = {
             let state = self.state();
             let Some(flying) = state.calls.get(&id) else { return };
-            (flying.call.clone(), state.connection)
+            (flying.call.clone(), state.sender())
         };
         let link = self.clone();
         // A master that is down has broken the connection.
         let _ = self.server.take(move || {
             let is_open = link.state().calls.contains_key(&id);
-            if is_open { link.execute(id, &call, late) } else { link.execute_late(&call, connection) }
+            if is_open { link.execute(id, &call, late) } else { link.execute_late(&call, &sender) }
         });
     }
 
     fn execute(self: &Arc<Self>, id: u64, call: &Call, late: bool) {
-        let answer = self.server.run(call, late);
-        self.note(|| format!("executes {} -> {}", describe(call), tell(&answer)));
+        let passport = self.state().passport.clone();
+        let answer = self.server.run(call, &passport, late);
+        self.note(|| format!("executes {} -> {}", describe(call), tell(&answer.1)));
         let delay = self.delay();
         let arrives = self.state().back.push(self.world.now() + delay, (id, answer));
         let link = self.clone();
         self.world.at(arrives, move || link.pump());
     }
 
-    pub(super) fn execute_late(&self, call: &Call, connection: u64) {
-        if self.state().known <= connection {
+    pub(super) fn execute_late(&self, call: &Call, sender: &Sender) {
+        if self.state().known <= sender.connection {
             self.note(|| format!("executes late: {}", describe(call)));
-            let _ = self.server.run(call, true);
+            let _ = self.server.run(call, &sender.passport, true);
         }
     }
 
     /// An answer arrives at the client.
-    pub(super) fn answer(&self, id: u64, answer: Result<Value, Failure>) {
-        let flying = {
+    pub(super) fn answer(self: &Arc<Self>, id: u64, (time, answer): Answer) {
+        let (flying, is_unknown) = {
             let mut state = self.state();
             if std::mem::take(&mut state.silent) {
                 self.up.notify_waiters();
             }
             state.failures = 0;
-            state.calls.remove(&id)
+            let is_unknown = time.is_none() && state.phase == Phase::Up && answer.is_ok();
+            (state.calls.remove(&id), is_unknown)
         };
-        let Some(Flying { call, reply: Some(reply), .. }) = flying else { return };
-        reply.tell(answer);
+        if let Some(Flying { call, reply: Some(reply), .. }) = flying {
+            self.tell(&call, reply, answer, time);
+        }
+        if is_unknown {
+            self.lose("it lost keys under this connection", Phase::Opening);
+        }
+    }
+
+    fn tell(&self, call: &Call, reply: Reply, answer: Result<Value, Failure>, time: Option<u64>) {
+        reply.tell_at(answer, time);
         if call.words.args().next() == Some("extend") {
             // The lease may be longer as soon as the engine has run.
             let (world, client) = (self.world.clone(), self.process.number);

@@ -5,9 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::Silence;
-use quorate::seam::{Call, Failure, Reply};
+use quorate::seam::{Call, Failure, Passport, Question, Reply, Sight, Value, Welcome};
 
-use super::{Flying, Link, Phase};
+use super::words::tell;
+use super::{Flying, Link, Phase, State};
+
+/// Who made a call: a connection, and what its master knew it by.
+#[derive(Clone)]
+pub(super) struct Sender {
+    pub(super) connection: u64,
+    pub(super) passport: Passport,
+}
+
+impl State {
+    pub(super) fn sender(&self) -> Sender {
+        Sender { connection: self.connection, passport: self.passport.clone() }
+    }
+}
 
 /// How long a client waits for a connection, or an answer, before the master counts as out of reach.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -28,8 +42,9 @@ impl Link {
     /// The connection is gone. Those that wait to be sent wait on, if another one is opened at once.
     pub(super) fn lose(self: &Arc<Self>, why: &'static str, next: Phase) {
         self.note(|| why.to_owned());
-        let (late, sent, posted) = {
+        let (late, sender, sent, posted) = {
             let mut state = self.state();
+            let sender = state.sender();
             (state.phase, state.silent) = (next, false);
             state.back.empty().for_each(drop);
             let on_the_way: Vec<u64> = state.there.empty().collect();
@@ -41,12 +56,12 @@ impl Link {
             match next {
                 Phase::Opening => {
                     state.calls = posted;
-                    (late, sent, BTreeMap::new())
+                    (late, sender, sent, BTreeMap::new())
                 }
-                _ => (late, sent, posted),
+                _ => (late, sender, sent, posted),
             }
         };
-        self.leave_late(late);
+        self.leave_late(late, sender);
         self.tell_lost(sent, Failure::Unknown(Silence::ConnectionLost(why.into())));
         self.tell_lost(posted, Failure::Unreachable(why.into()));
         match next {
@@ -56,18 +71,17 @@ impl Link {
     }
 
     /// Half of what was on its way is executed all the same, in order, unless the next connection is there first.
-    fn leave_late(self: &Arc<Self>, late: Vec<Call>) {
+    fn leave_late(self: &Arc<Self>, late: Vec<Call>, sender: Sender) {
         let mut delay = self.delay();
-        let connection = self.state().connection;
         for call in late {
             if self.dice.happens(500) {
                 continue;
             }
             delay += self.dice.millis(0, 20);
-            let link = self.clone();
+            let (link, sender) = (self.clone(), sender.clone());
             self.world.after(delay, move || {
                 let its = link.clone();
-                let _ = link.server.take(move || its.execute_late(&call, connection));
+                let _ = link.server.take(move || its.execute_late(&call, &sender));
             });
         }
     }
@@ -77,7 +91,7 @@ impl Link {
         self.process.deliver(move || replies.into_iter().for_each(|reply| reply.tell(Err(failure.clone()))));
     }
 
-    /// Opens a connection: its first message makes the server forget the one before.
+    /// Opens a connection: its first message makes the server forget the one before, and is the question of a handshake.
     pub(super) fn open(self: &Arc<Self>) {
         self.state().phase = Phase::Opening;
         let link = self.clone();
@@ -96,13 +110,27 @@ impl Link {
             state.connection += 1;
             state.connection
         };
-        let (link, delay) = (self.clone(), self.delay());
-        self.world.after(delay, move || link.knock(connection));
+        self.ask_to_be_known(connection);
         connection
     }
 
+    fn ask_to_be_known(self: &Arc<Self>, connection: u64) {
+        let is_new = self.server.redis.is_whole();
+        let sight = if is_new { Sight::New } else { Sight::Nothing };
+        let question = self.handshake.get().map(|handshake| handshake.question(sight));
+        let (link, delay) = (self.clone(), self.delay());
+        self.world.after(delay, move || {
+            // What is known of a process is not said to the next one.
+            if is_new == link.server.redis.is_whole() {
+                link.knock(connection, question);
+            } else {
+                link.give_up(connection);
+            }
+        });
+    }
+
     /// The first message of a connection arrives.
-    fn knock(self: &Arc<Self>, connection: u64) {
+    fn knock(self: &Arc<Self>, connection: u64, question: Option<Question>) {
         if self.is_blocked() {
             return; // nothing gets through until it is given up
         }
@@ -111,15 +139,43 @@ impl Link {
             let mut state = link.state();
             state.known = state.known.max(connection);
             drop(state);
+            let greeted = question.map(|question| {
+                let script = link.handshake.get().expect("it asked").script();
+                let answer = link.server.redis.greet(script, &question);
+                link.note(|| format!("greets -> {}", tell(&answer)));
+                (question, answer)
+            });
             let (its, delay) = (link.clone(), link.delay());
-            link.world.after(delay, move || its.opened(connection));
+            link.world.after(delay, move || its.greeted(connection, greeted));
         });
         if !taken {
             self.give_up(connection);
         }
     }
 
-    fn opened(self: &Arc<Self>, connection: u64) {
+    /// The answer to the first message arrives.
+    fn greeted(self: &Arc<Self>, connection: u64, greeted: Option<(Question, Result<Value, Failure>)>) {
+        let link = self.clone();
+        self.process.deliver(move || {
+            let welcome = match (link.handshake.get(), greeted) {
+                (Some(handshake), Some((question, answer))) => handshake.answer(&question, answer),
+                _ => Welcome::Known(Passport::default()),
+            };
+            if link.state().connection != connection {
+                return;
+            }
+            match welcome {
+                Welcome::Known(passport) => link.opened(connection, passport),
+                Welcome::Again => link.ask_to_be_known(connection),
+                Welcome::Refused(why) => {
+                    link.note(|| format!("is refused: {why}"));
+                    link.give_up(connection);
+                }
+            }
+        });
+    }
+
+    fn opened(self: &Arc<Self>, connection: u64, passport: Passport) {
         let link = self.clone();
         self.process.deliver(move || {
             let posted: Vec<u64> = {
@@ -127,7 +183,7 @@ impl Link {
                 if state.connection != connection || state.phase == Phase::Up {
                     return;
                 }
-                (state.phase, state.silent) = (Phase::Up, false);
+                (state.phase, state.silent, state.passport) = (Phase::Up, false, passport);
                 state.calls.keys().copied().collect()
             };
             link.note(|| "is connected".to_owned());

@@ -11,12 +11,12 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Ear, Failure, Master, Reply, Value};
+use quorate::seam::{Call, Ear, Failure, Handshake, Master, Passport, Reply, Value};
 use tokio::sync::Notify;
 
 use crate::dice::Dice;
@@ -46,6 +46,7 @@ pub(crate) struct Link {
     pub(crate) server: Arc<Server>,
     dice: Dice,
     state: Mutex<State>,
+    handshake: OnceLock<Handshake>,
     /// Told when it is up.
     up: Notify,
     pub(crate) hearing: Hearing,
@@ -61,14 +62,19 @@ struct State {
     silent: bool,
     failures: u32,
     weather: Weather,
+    /// What the master knows the connection by that is open.
+    passport: Passport,
     calls: BTreeMap<u64, Flying>,
     /// When it looks at the time next.
     alarm: Option<Time>,
     count: u64,
     /// What is on its way to the master, and back.
     there: Pipe<u64>,
-    back: Pipe<(u64, Result<Value, Failure>)>,
+    back: Pipe<(u64, Answer)>,
 }
+
+/// A master's time, where it knows the connection, and its answer.
+type Answer = (Option<u64>, Result<Value, Failure>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -103,6 +109,7 @@ impl Link {
             silent: false,
             failures: 0,
             weather,
+            passport: Passport::default(),
             calls: BTreeMap::new(),
             alarm: None,
             count: 0,
@@ -116,6 +123,7 @@ impl Link {
             server: server.clone(),
             dice: world.dice("link", number),
             state: Mutex::new(state),
+            handshake: OnceLock::new(),
             up: Notify::new(),
             hearing: Hearing::default(),
         })
@@ -180,6 +188,10 @@ pub(crate) struct Way(pub(crate) Arc<Link>);
 impl Master for Way {
     fn name(&self) -> &Arc<str> {
         &self.0.name
+    }
+
+    fn introduce(&self, handshake: Handshake) {
+        let _ = self.0.handshake.set(handshake); // it is told once
     }
 
     fn call(&self, call: Call, reply: Reply) {

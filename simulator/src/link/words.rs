@@ -5,12 +5,18 @@ use quorate::seam::{Call, Failure, Value};
 
 /// What the words of each verb are, as the headers of the Lua files say.
 const NAMES: [(&str, &[&str]); 7] = [
-    ("acquire", &["owner", "holds", "ttl", "round"]),
-    ("queue", &["owner", "holds", "ttl", "round", "before", "ticket", "since", "waited"]),
-    ("extend", &["owner", "holds", "ttl", "round"]),
-    ("release", &["owner", "holds", "round"]),
+    ("acquire", &["owner", "holds", "ttl", "round", "fence", "kept", "watched"]),
+    (
+        "queue",
+        &[
+            "owner", "holds", "ttl", "round", "fence", "kept", "watched", "before", "ticket", "since",
+            "waited",
+        ],
+    ),
+    ("extend", &["owner", "holds", "ttl", "round", "fence", "kept", "heals"]),
+    ("release", &["owner", "holds", "round", "", "undoes"]),
     ("withdraw", &["owner", "holds", "round", "ticket", "since", "waited"]),
-    ("transfer", &["to", "holds", "ttl", "round", "from"]),
+    ("transfer", &["to", "holds", "ttl", "round", "fence", "kept", "from"]),
     ("inspect", &[]),
 ];
 
@@ -21,7 +27,7 @@ pub(super) fn describe(call: &Call) -> String {
     let mut args = call.words.args();
     let verb = args.next().unwrap_or_default();
     let names = NAMES.iter().find(|(name, _)| *name == verb).map_or(&[][..], |(_, names)| names);
-    let named = names.iter().zip(args).filter(|(_, word)| !word.is_empty());
+    let named = names.iter().zip(args).filter(|(name, word)| !name.is_empty() && !word.is_empty());
     named.fold(format!("{verb} {lock}"), |line, (name, word)| format!("{line} {name}={word}"))
 }
 
@@ -30,6 +36,7 @@ pub(super) fn tell(answer: &Result<Value, Failure>) -> String {
     match answer {
         Ok(Value::Int(1)) => "granted".to_owned(),
         Ok(Value::Int(0)) => "absent".to_owned(),
+        Ok(Value::Int(token)) => format!("granted fence={token}"),
         Ok(Value::List(items)) => tell_items(&items.iter().map(tell_item).collect::<Vec<_>>()),
         Err(Failure::Refused { reason: Refusal::Other, detail }) => detail.to_string(),
         other => format!("{other:?}"),
