@@ -174,7 +174,7 @@ impl Client {
     /// A client that has a connection to every master that lives.
     async fn connect(job: &Job) -> Self {
         let client = match job.contender {
-            Contender::Quorate => Self::Quorate(Redlock::builder().masters(&job.masters).build().unwrap()),
+            Contender::Quorate => Self::Quorate(crate::contender::new(&job.masters).build().unwrap()),
             Contender::Rslock => {
                 let mut manager = rslock::LockManager::new(job.masters.clone());
                 manager.set_retry(u32::MAX, RSLOCK_DELAY); // no pause lies between the tries of one call and the next

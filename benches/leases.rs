@@ -23,7 +23,7 @@ pub(crate) fn run() {
     println!("leases, {count} in one process, {MASTERS} local masters, TTL {TTL:?}:");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let redlock = Redlock::builder().masters(masters.urls()).ttl(TTL).build().unwrap();
+        let redlock = crate::contender::new(&masters.urls()).ttl(TTL).build().unwrap();
         warm(&redlock).await;
         let before = memory();
         let guards = acquire(&redlock, count).await;

@@ -7,6 +7,7 @@
 //! - `degraded`: some masters dead, frozen or slow
 //! - `wide`: masters in five regions
 //! - `handoff`: clients that pass one lock on
+//! - `guards`: what markers, tokens and clocks cost
 //! - `leases`: many leases held by one process
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails may panic")]
@@ -14,6 +15,7 @@
 
 mod contender;
 mod degraded;
+mod guards;
 mod handoff;
 mod handoff_child;
 mod handoff_crew;
@@ -40,13 +42,14 @@ fn main() {
     if topic.is_none() && !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    let topics: [(&str, fn()); 7] = [
+    let topics: [(&str, fn()); 8] = [
         ("uncontended", uncontended::run),
         ("throughput", throughput::run),
         ("instructions", instructions::run),
         ("degraded", degraded::run),
         ("wide", wide::run),
         ("handoff", handoff::run),
+        ("guards", guards::run),
         ("leases", leases::run),
     ];
     let wanted = |name: &str| topic.as_deref().is_none_or(|topic| topic == name);

@@ -2,16 +2,25 @@
 //! reply to them says. The only file of the benches that knows how the script is laid out.
 
 use std::sync::LazyLock;
+use std::time::UNIX_EPOCH;
 
-macro_rules! verbs {
-    ($($name:literal),*) => {
-        concat!($(include_str!(concat!("../scripts/lua/reentrant/", $name, ".lua"))),*)
+macro_rules! files {
+    ($($folder:literal: $($name:literal),*;)*) => {
+        concat!($($(include_str!(concat!("../scripts/lua/", $folder, "/", $name, ".lua"))),*),*)
     };
 }
 
 /// The script, as the library puts it together.
-const SOURCE: &str =
-    verbs!("lock", "acquire", "queue", "extend", "release", "withdraw", "transfer", "inspect", "run");
+const SOURCE: &str = files!(
+    "common": "head", "fence";
+    "reentrant": "lock", "acquire", "queue", "extend", "release", "withdraw", "transfer", "inspect", "run";
+);
+
+/// What stands at the head of every call: the marker's key, what is there, and since when the master votes.
+const HEAD: [&str; 3] = ["bench:marker", "bench", "0"];
+
+/// How long (ms) leases last, and keep others away.
+const TTL: &str = "30000";
 
 static DIGEST: LazyLock<String> = LazyLock::new(|| sha1_smol::Sha1::from(SOURCE).digest().to_string());
 
@@ -19,41 +28,59 @@ static DIGEST: LazyLock<String> = LazyLock::new(|| sha1_smol::Sha1::from(SOURCE)
 #[derive(Clone)]
 pub(crate) struct Name {
     lock: String,
+    record: String,
     queue: String,
 }
 
 impl Name {
     pub(crate) fn new(contender: &str, lock: &str) -> Self {
-        Self { lock: format!("{contender}:{{{lock}}}"), queue: format!("{contender}:waiting:{{{lock}}}") }
+        let key = |what: &str| format!("{contender}:{what}{{{lock}}}");
+        Self { lock: key(""), record: key("fence:"), queue: key("waiting:") }
     }
 }
 
-/// An owner that nobody ever was.
-pub(crate) fn owner(number: u64) -> String {
-    format!("9c7e6ad4-8f0c-4b7f-9d3a-0123456789ab:{number}")
+/// Who asks, and by which round and token.
+pub(crate) struct Turn {
+    owner: String,
+    round: String,
+    token: String,
+}
+
+impl Turn {
+    /// An owner's turn; nobody was ever this owner.
+    pub(crate) fn new(owner: u64, round: u64) -> Self {
+        let owner = format!("9c7e6ad4-8f0c-4b7f-9d3a-0123456789ab:{owner}");
+        let token = UNIX_EPOCH.elapsed().unwrap().as_micros().to_string();
+        Self { owner, round: round.to_string(), token }
+    }
 }
 
 /// The words of the command that takes the lock for an owner.
-pub(crate) fn acquire<'a>(name: &'a Name, owner: &'a str, round: &'a str) -> Vec<&'a str> {
-    vec!["EVALSHA", &DIGEST, "1", &name.lock, "acquire", owner, "1", "30000", round]
+pub(crate) fn acquire<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
+    let keys = ["EVALSHA", &DIGEST, "2", &name.lock, &name.record];
+    let args = ["acquire", &turn.owner, "1", TTL, &turn.round, &turn.token, TTL, ""];
+    [&keys[..], &HEAD, &args].concat()
 }
 
 /// The words of the command that gives the lock back.
-pub(crate) fn release<'a>(name: &'a Name, owner: &'a str, round: &'a str) -> Vec<&'a str> {
-    let (keys, wakes) = (["2", &*name.lock, &*name.queue], "bench:wake:");
-    [&["EVALSHA", &*DIGEST][..], &keys, &["release", owner, "0", round, wakes]].concat()
+pub(crate) fn release<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
+    let keys = ["EVALSHA", &DIGEST, "3", &name.lock, &name.record, &name.queue];
+    let args = ["release", &turn.owner, "0", &turn.round, "bench:wake:", "0"];
+    [&keys[..], &HEAD, &args].concat()
 }
 
-/// Whether a reply, which is an array of one, grants what was asked for.
+/// Whether a reply, whose last word this is, grants what was asked for: by 1, or by a token.
 pub(crate) fn grants(word: &[u8]) -> bool {
-    word == b"1"
+    std::str::from_utf8(word).is_ok_and(|word| word.parse().is_ok_and(|number: u64| number > 0))
 }
 
-/// Makes the masters know the script.
+/// Makes the masters know the script, and the marker.
 pub(crate) fn load(masters: &[String]) {
     for master in masters {
         let mut connection = redis::Client::open(&**master).unwrap().get_connection().unwrap();
         let digest: String = redis::cmd("SCRIPT").arg("LOAD").arg(SOURCE).query(&mut connection).unwrap();
         assert_eq!(digest, *DIGEST);
+        let [marker, text, _] = HEAD;
+        let () = redis::cmd("SET").arg(marker).arg(text).query(&mut connection).unwrap();
     }
 }

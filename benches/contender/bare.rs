@@ -13,7 +13,7 @@ use redis::{AsyncConnectionConfig, Client as Redis, Cmd, IntoConnectionInfo, Red
 
 use super::{Client, Worker, lock};
 use crate::measure::Cycle;
-use crate::script::{self, Name};
+use crate::script::{self, Name, Turn};
 
 /// As many as wait for a connection in the widest bench.
 const PIPELINE: usize = 2048;
@@ -65,11 +65,10 @@ impl Worker for Caller {
     async fn cycle(&mut self) -> Option<Cycle> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
-        let owner = script::owner(number);
-        let mut acquiring = self.send(script::acquire(&self.name, &owner, &(2 * number).to_string()));
+        let mut acquiring = self.send(script::acquire(&self.name, &Turn::new(number, 2 * number)));
         majority(&mut acquiring, self.connections.len()).await;
         let granted = Instant::now();
-        let mut releasing = self.send(script::release(&self.name, &owner, &(2 * number + 1).to_string()));
+        let mut releasing = self.send(script::release(&self.name, &Turn::new(number, 2 * number + 1)));
         majority(&mut releasing, self.connections.len()).await;
         let released = Instant::now();
         let rest = async move {
@@ -115,7 +114,7 @@ where
 fn check(reply: RedisResult<Value>) {
     let mut value = &reply.unwrap();
     while let Value::Array(items) = value {
-        value = &items[0];
+        value = items.last().unwrap();
     }
     let granted = match value {
         Value::BulkString(word) => script::grants(word),

@@ -13,7 +13,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use super::link::{Link, Vote};
 use super::{Contender, Load, Shift, lock};
 use crate::measure::{Block, Cycle};
-use crate::script::{self, Name};
+use crate::script::{self, Name, Turn};
 
 pub(crate) struct Floor {
     epoll: OwnedFd,
@@ -37,7 +37,7 @@ struct Worker {
     name: Name,
     shift: Shift,
     phase: Phase,
-    owner: String,
+    owner: u64,
     /// The operation under way, and how many have granted it.
     operation: u64,
     grants: usize,
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
             name: Name::new(Floor::NAME, &lock(place)),
             shift,
             phase: Phase::Idle,
-            owner: String::new(),
+            owner: 0,
             operation: 0,
             grants: 0,
             began: now,
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
             return;
         }
         worker.began = Instant::now();
-        worker.owner = script::owner(self.floor.operations);
+        worker.owner = self.floor.operations;
         self.send(place, Phase::Acquiring);
     }
 
@@ -142,9 +142,8 @@ impl<'a> Run<'a> {
         self.floor.operations += 1;
         let worker = &mut self.workers[place];
         (worker.phase, worker.operation, worker.grants) = (phase, self.floor.operations, 0);
-        let round = worker.operation.to_string();
         let words = if phase == Phase::Acquiring { script::acquire } else { script::release };
-        encode(&mut self.command, &words(&worker.name, &worker.owner, &round));
+        encode(&mut self.command, &words(&worker.name, &Turn::new(worker.owner, worker.operation)));
         let vote = Vote { place, operation: worker.operation };
         for link in &mut self.floor.links {
             link.send(&self.command, vote);

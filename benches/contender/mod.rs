@@ -11,7 +11,7 @@ mod rslock;
 
 pub(crate) use self::bare::{Bare, connect};
 pub(crate) use self::floor::Floor;
-pub(crate) use self::quorate::{PATIENCE, Quorate};
+pub(crate) use self::quorate::{PATIENCE, Quorate, new};
 pub(crate) use self::rslock::Rslock;
 
 use std::future::Future;
@@ -145,6 +145,7 @@ pub(crate) fn one(
     match name {
         Quorate::NAME => Box::new(Tasks::new(Quorate::connect(masters, patience), runtime)),
         Quorate::LENT => Box::new(Tasks::new(Quorate::lent(masters, runtime), runtime)),
+        Quorate::UNGUARDED => Box::new(Tasks::new(Quorate::unguarded(masters), runtime)),
         Bare::NAME => Box::new(Tasks::new(runtime.block_on(Bare::connect(masters)), runtime)),
         Rslock::NAME => Box::new(Tasks::new(Rslock::connect(masters), runtime)),
         Floor::NAME => Box::new(Floor::connect(masters)),

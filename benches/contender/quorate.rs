@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use quorate::{Outcome, Redlock};
+use quorate::{Builder, ColdStart, Outcome, Redlock};
 use tokio::runtime::Runtime;
 
 use super::{Client, TTL, Worker, lock};
@@ -20,18 +20,30 @@ pub(crate) struct Caller {
     name: String,
 }
 
+/// A client of masters that are new, and vote at once.
+pub(crate) fn new(masters: &[String]) -> Builder {
+    Redlock::builder().masters(masters).ttl(TTL).cold_start(ColdStart::None)
+}
+
 impl Quorate {
     /// The name of one whose engine has no thread of its own.
     pub(crate) const LENT: &'static str = "quorate, lent";
 
+    /// The name of one without guards.
+    pub(crate) const UNGUARDED: &'static str = "quorate, unguarded";
+
     pub(crate) fn connect(masters: &[String], patience: Duration) -> Self {
-        Self { redlock: Redlock::builder().masters(masters).ttl(TTL).timeout(patience).build().unwrap() }
+        Self { redlock: new(masters).timeout(patience).build().unwrap() }
+    }
+
+    /// One without guards: plain Redlock.
+    pub(crate) fn unguarded(masters: &[String]) -> Self {
+        Self { redlock: new(masters).prefix("unguarded:").unguarded().build().unwrap() }
     }
 
     /// One whose engine runs on the workers' own runtime.
     pub(crate) fn lent(masters: &[String], runtime: &Runtime) -> Self {
-        let builder = Redlock::builder().masters(masters).ttl(TTL).runtime(runtime.handle().clone());
-        Self { redlock: builder.build().unwrap() }
+        Self { redlock: new(masters).runtime(runtime.handle().clone()).build().unwrap() }
     }
 
     /// Waits until the client has an answer from so many masters, and knows that the others are out of reach.

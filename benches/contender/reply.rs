@@ -1,6 +1,6 @@
-//! As much of RESP as a floor needs: where a reply ends, and its first word.
+//! As much of RESP as a floor needs: where a reply ends, and its last word.
 
-/// The first reply in `bytes` when all of it is there: its length, and its first word.
+/// The first reply in `bytes` when all of it is there: its length, and its last word.
 pub(super) fn first(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (mut at, mut missing, mut word) = (0, 1, None);
     while missing > 0 {
@@ -13,10 +13,10 @@ pub(super) fn first(bytes: &[u8]) -> Option<(usize, &[u8])> {
             b'$' => {
                 let text = bytes.get(at..at + count(rest))?;
                 at += text.len() + 2;
-                word = word.or(Some(text));
+                word = Some(text);
             }
-            b'-' => word = word.or(Some(line)),
-            _ => word = word.or(Some(rest)),
+            b'-' => word = Some(line),
+            _ => word = Some(rest),
         }
     }
     (at <= bytes.len()).then_some((at, word.unwrap_or_default()))
