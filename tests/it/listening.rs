@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use quorate_testkit::{DelayProxy, Masters, RedisServer, eventually};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::secrets::Log;
 use crate::waiting::{hold, listeners, queue, standing, waiter};
@@ -100,9 +99,7 @@ async fn everybody_gets_the_lock_though_wake_ups_are_cut_off_all_the_time() {
 
 #[tokio::test]
 async fn where_listening_is_not_allowed_waiters_poll_and_the_log_says_so_once() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
-    let _this_thread = subscriber.set_default(); // the engine runs on it, too
+    let (log, _guard) = Log::of_this_thread(); // the engine runs on it, too
     let masters = Masters::start(3);
     let poor = builder(&masters).runtime(tokio::runtime::Handle::current()).build().unwrap();
     let holder = patient(&masters);

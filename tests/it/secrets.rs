@@ -1,10 +1,13 @@
 //! A password never appears in what can be printed or logged.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use quorate_testkit::RedisServer;
+use tracing::Dispatch;
+use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::ms;
 
@@ -14,6 +17,17 @@ const PASSWORD: &str = "hunter2hunter2";
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
+    /// A log of what this thread says from now on, for as long as the second of the two lives.
+    pub(crate) fn of_this_thread() -> (Self, DefaultGuard) {
+        // Where there is one subscriber only, tracing asks it on the thread that logs first whether a line is wanted at all,
+        // and a thread of another test says no for all of them. With two it asks both.
+        static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
+        LazyLock::force(&ANOTHER);
+        let log = Self::default();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
+        (log, subscriber.set_default())
+    }
+
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
@@ -45,7 +59,7 @@ async fn a_password_is_in_no_log_error_or_debug_output() {
         .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
         .with_writer(log.clone());
     // The engine logs on its own thread, so this is for the whole process.
-    tracing_subscriber::util::SubscriberInitExt::init(subscriber.finish());
+    subscriber.finish().init();
 
     let server = RedisServer::start();
     let _: () =
