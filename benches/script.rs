@@ -1,20 +1,9 @@
 //! The library's acquire and release as commands, for the contenders that talk to the masters themselves, and what a
 //! reply to them says. The only file of the benches that knows how the script is laid out.
 
-use std::sync::LazyLock;
 use std::time::UNIX_EPOCH;
 
-macro_rules! files {
-    ($($folder:literal: $($name:literal),*;)*) => {
-        concat!($($(include_str!(concat!("../scripts/lua/", $folder, "/", $name, ".lua"))),*),*)
-    };
-}
-
-/// The script, as the library puts it together.
-const SOURCE: &str = files!(
-    "common": "head", "fence";
-    "reentrant": "lock", "acquire", "queue", "extend", "release", "withdraw", "transfer", "inspect", "run";
-);
+use quorate::seam::{SCRIPTS, Script};
 
 /// What stands at the head of every call: the marker's key, what is there, and since when the master votes.
 const HEAD: [&str; 3] = ["bench:marker", "bench", "0"];
@@ -22,7 +11,10 @@ const HEAD: [&str; 3] = ["bench:marker", "bench", "0"];
 /// How long (ms) leases last, and keep others away.
 const TTL: &str = "30000";
 
-static DIGEST: LazyLock<String> = LazyLock::new(|| sha1_smol::Sha1::from(SOURCE).digest().to_string());
+/// The script of the reentrant lock.
+fn script() -> &'static Script {
+    SCRIPTS[0]
+}
 
 /// A lock's keys.
 #[derive(Clone)]
@@ -57,14 +49,14 @@ impl Turn {
 
 /// The words of the command that takes the lock for an owner.
 pub(crate) fn acquire<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let keys = ["EVALSHA", &DIGEST, "2", &name.lock, &name.record];
+    let keys = ["EVALSHA", script().sha1(), "2", &name.lock, &name.record];
     let args = ["acquire", &turn.owner, "1", TTL, &turn.round, &turn.token, TTL, ""];
     [&keys[..], &HEAD, &args].concat()
 }
 
 /// The words of the command that gives the lock back.
 pub(crate) fn release<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let keys = ["EVALSHA", &DIGEST, "3", &name.lock, &name.record, &name.queue];
+    let keys = ["EVALSHA", script().sha1(), "3", &name.lock, &name.record, &name.queue];
     let args = ["release", &turn.owner, "0", &turn.round, "bench:wake:", "0"];
     [&keys[..], &HEAD, &args].concat()
 }
@@ -78,8 +70,9 @@ pub(crate) fn grants(word: &[u8]) -> bool {
 pub(crate) fn load(masters: &[String]) {
     for master in masters {
         let mut connection = redis::Client::open(&**master).unwrap().get_connection().unwrap();
-        let digest: String = redis::cmd("SCRIPT").arg("LOAD").arg(SOURCE).query(&mut connection).unwrap();
-        assert_eq!(digest, *DIGEST);
+        let digest: String =
+            redis::cmd("SCRIPT").arg("LOAD").arg(script().source()).query(&mut connection).unwrap();
+        assert_eq!(digest, script().sha1());
         let [marker, text, _] = HEAD;
         let () = redis::cmd("SET").arg(marker).arg(text).query(&mut connection).unwrap();
     }

@@ -11,7 +11,6 @@ use crate::clock::Moment;
 use crate::coordinator::Coordinator;
 use crate::error::Error;
 use crate::host::Host;
-use crate::lock::Lock;
 use crate::owner::Owner;
 use crate::trust::MasterStatus;
 
@@ -41,13 +40,6 @@ impl Redlock {
 
     pub(crate) fn new(engine: Arc<Coordinator>, host: Host) -> Self {
         Self { client: Arc::new(Client { engine, host }) }
-    }
-
-    /// The lock of this name. Nothing is sent, or checked, before it is acquired.
-    ///
-    /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes.
-    pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self.clone(), name.into())
     }
 
     /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it

@@ -155,23 +155,29 @@ impl fmt::Display for Key<'_> {
     }
 }
 
-/// The key of the record of the lock's tokens on every master.
-pub(crate) struct Record<'a>(pub(crate) &'a str, pub(crate) &'a str);
+/// What stands in the keys beside a lock whose own key is its bare name: that is another lock than Quorate's of this name.
+fn space(is_shared: bool) -> &'static str {
+    if is_shared { "shared:" } else { "" }
+}
+
+/// The key of the record of the lock's tokens on every master: of a prefix, of a lock that is shared with other libraries or
+/// not, and of its name.
+pub(crate) struct Record<'a>(pub(crate) &'a str, pub(crate) bool, pub(crate) &'a str);
 
 impl fmt::Display for Record<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, name) = self;
-        write!(f, "{prefix}fence:{{{name}}}")
+        let Self(prefix, is_shared, name) = self;
+        write!(f, "{prefix}fence:{}{{{name}}}", space(*is_shared))
     }
 }
 
-/// The key of the lock's queue on every master.
-pub(crate) struct Queue<'a>(pub(crate) &'a str, pub(crate) &'a str);
+/// The key of the lock's queue on every master, in the same way.
+pub(crate) struct Queue<'a>(pub(crate) &'a str, pub(crate) bool, pub(crate) &'a str);
 
 impl fmt::Display for Queue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, name) = self;
-        write!(f, "{prefix}waiting:{{{name}}}")
+        let Self(prefix, is_shared, name) = self;
+        write!(f, "{prefix}waiting:{}{{{name}}}", space(*is_shared))
     }
 }
 
@@ -253,7 +259,8 @@ mod tests {
     #[test]
     fn the_name_is_the_hash_tag_of_its_keys() {
         assert_eq!(Key(DEFAULT_PREFIX, "a").to_string(), "quorate:{a}");
-        assert_eq!(Queue(DEFAULT_PREFIX, "a").to_string(), "quorate:waiting:{a}");
-        assert_eq!(Record(DEFAULT_PREFIX, "a").to_string(), "quorate:fence:{a}");
+        assert_eq!(Queue(DEFAULT_PREFIX, false, "a").to_string(), "quorate:waiting:{a}");
+        assert_eq!(Record(DEFAULT_PREFIX, false, "a").to_string(), "quorate:fence:{a}");
+        assert_eq!(Record(DEFAULT_PREFIX, true, "a").to_string(), "quorate:fence:shared:{a}");
     }
 }

@@ -90,6 +90,25 @@ pub enum Error {
         votes: Arc<[Vote]>,
     },
 
+    /// The name is in use by another kind of lock, or by something that is no lock. Nothing was overwritten. It is not waited
+    /// for: one of the two should have another name.
+    #[error("{name:?} is held as another kind of lock, or is none [{}]", Listed(votes))]
+    AnotherKind {
+        /// The lock's name.
+        name: Arc<str>,
+        /// Every master's part in the round.
+        votes: Arc<[Vote]>,
+    },
+
+    /// An acquire by an owner that holds this lock already, and cannot enter it again. It is a bug in the caller.
+    #[error("lock {name:?} is held by {owner} already, and cannot be entered again")]
+    AlreadyHeld {
+        /// The lock's name.
+        name: Arc<str>,
+        /// Who holds it.
+        owner: Owner,
+    },
+
     /// A release of a lock that this owner does not hold, or by more holds than it has. It is a bug in the caller.
     #[error("lock {name:?} is not held by {owner}{}{}{}", if votes.is_empty() { "" } else { " [" }, Listed(votes),
         if votes.is_empty() { "" } else { "]" })]
@@ -133,8 +152,10 @@ impl Error {
             | Self::NoQuorum { votes, .. }
             | Self::WaitTimedOut { votes, .. }
             | Self::Lost { votes, .. }
+            | Self::AnotherKind { votes, .. }
             | Self::NotHeld { votes, .. } => votes,
             Self::QueueFull { .. }
+            | Self::AlreadyHeld { .. }
             | Self::Cancelled { .. }
             | Self::Invalid(_)
             | Self::Closed

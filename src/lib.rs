@@ -74,8 +74,9 @@ pub use vote::{Outcome, Refusal, Silence, Vote};
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
+    pub use crate::lock::SCRIPTS;
     pub use crate::master::{
-        Call, Ear, Failure, Heard, Hears, Master, Overdue, Reply, Script, Terms, Value, Words, connect,
+        Call, Ear, Failure, Heard, Hears, Master, Overdue, Part, Reply, Script, Terms, Value, Words, connect,
     };
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;

@@ -67,7 +67,9 @@ impl Coordinator {
                 Err(error) => Err(error),
             };
             match granted {
-                Err(error) if !request.wait.is_zero() && !self.is_closed() => denied = Some(error),
+                Err(error) if !request.wait.is_zero() && !self.is_closed() && may_change(&error) => {
+                    denied = Some(error);
+                }
                 decided => return decided,
             }
         }
@@ -163,10 +165,15 @@ impl Coordinator {
     pub(super) fn hold_for(&self, request: &Request) -> Arc<Hold> {
         let Request { name, kind, owner, .. } = request;
         match *owner {
-            Some(owner) => self.holds.find_or(name, owner, || Hold::of_named(name.clone(), owner, *kind)),
+            Some(owner) => self.holds.find_or_make(*kind, name, owner),
             None => Hold::new(name.clone(), self.fresh_owner(), *kind),
         }
     }
+}
+
+/// Whether it is worth while to wait, and ask again.
+pub(super) fn may_change(error: &Error) -> bool {
+    !matches!(error, Error::AnotherKind { .. } | Error::AlreadyHeld { .. })
 }
 
 /// The last await is behind us, and it may have taken any time.

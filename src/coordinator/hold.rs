@@ -77,7 +77,7 @@ impl Hold {
     }
 
     /// The hold of an owner that was named, and may wait in several places for what it gets in one.
-    pub(crate) fn of_named(name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
+    fn of_named(name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
         Self::with(name, owner, kind, Some(Box::default()))
     }
 
@@ -220,23 +220,19 @@ impl Count {
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<Holds>);
 
-type Holds = HashMap<(Arc<str>, Owner), Weak<Hold>>;
+type Holds = HashMap<(Arc<str>, Owner, &'static str), Weak<Hold>>;
 
 impl Registry {
-    /// The hold of `owner` on `name`, if there is one.
-    pub(crate) fn find(&self, name: &Arc<str>, owner: Owner) -> Option<Arc<Hold>> {
-        self.lock().get(&(name.clone(), owner)).and_then(Weak::upgrade)
+    /// The hold of `owner` on the lock `name` of this kind, if there is one.
+    pub(crate) fn find(&self, kind: &dyn Kind, name: &Arc<str>, owner: Owner) -> Option<Arc<Hold>> {
+        self.lock().get(&(name.clone(), owner, kind.name())).and_then(Weak::upgrade)
     }
 
-    /// The hold of `owner` on `name`, made by `new` if there is none.
-    pub(crate) fn find_or(
-        &self,
-        name: &Arc<str>,
-        owner: Owner,
-        new: impl FnOnce() -> Arc<Hold>,
-    ) -> Arc<Hold> {
+    /// The same, made if there is none.
+    pub(crate) fn find_or_make(&self, kind: &'static dyn Kind, name: &Arc<str>, owner: Owner) -> Arc<Hold> {
         let mut holds = self.lock();
-        if let Some(hold) = holds.get(&(name.clone(), owner)).and_then(Weak::upgrade) {
+        let key = (name.clone(), owner, kind.name());
+        if let Some(hold) = holds.get(&key).and_then(Weak::upgrade) {
             return hold;
         }
         if holds.len() == holds.capacity() {
@@ -244,8 +240,8 @@ impl Registry {
             let live = holds.len();
             holds.reserve(live + 1); // so that the next sweep is as many entries away as there are
         }
-        let hold = new();
-        holds.insert((name.clone(), owner), Arc::downgrade(&hold));
+        let hold = Hold::of_named(name.clone(), owner, kind);
+        holds.insert(key, Arc::downgrade(&hold));
         hold
     }
 

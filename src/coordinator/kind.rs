@@ -50,7 +50,13 @@ pub(crate) struct Place {
 
 /// A lock kind. Its script answers in the words that `reply.rs` reads.
 pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
+    /// What tells it from the others within a client.
+    fn name(&self) -> &'static str;
     fn script(&self) -> &'static Script;
+    /// Whether an owner may enter again.
+    fn is_reentrant(&self) -> bool;
+    /// The channel on which other libraries tell of a release.
+    fn channel(&self, name: &str) -> Option<String>;
     fn acquire(&self, operation: &Operation<'_>) -> Words;
     fn extend(&self, operation: &Operation<'_>) -> Words;
     fn release(&self, operation: &Operation<'_>) -> Words;

@@ -60,7 +60,7 @@ pub(crate) use kind::{Kind, Operation, Place};
 use outbox::Outbox;
 pub(crate) use quorum::quorum;
 use relay::Relay;
-pub(crate) use verdict::holder;
+pub(crate) use verdict::{holder, is_held_by, no_quorum};
 
 /// One client's engine.
 pub(crate) struct Coordinator {

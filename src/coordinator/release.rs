@@ -67,11 +67,12 @@ impl Coordinator {
     /// Gives back one hold of `owner`, whichever guard it is out with.
     pub(crate) async fn release_by_owner(
         self: &Arc<Self>,
+        kind: &dyn Kind,
         name: Arc<str>,
         owner: Owner,
     ) -> Result<(), Error> {
         check_name(&name)?;
-        let Some(hold) = self.holds.find(&name, owner) else {
+        let Some(hold) = self.holds.find(kind, &name, owner) else {
             return Err(Error::NotHeld { name, owner, votes: Arc::new([]) });
         };
         let its = hold.clone();
@@ -139,7 +140,7 @@ impl Coordinator {
     ) -> Result<(), Error> {
         check_name(&name)?;
         self.run(|engine| async move {
-            let own = engine.holds.find(&name, owner);
+            let own = engine.holds.find(kind, &name, owner);
             let (hold, round) = match own {
                 Some(hold) => {
                     let round = engine.give_all_back(&hold).await;

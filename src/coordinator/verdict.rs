@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use super::quorum::{quorum, surely_lost};
 use crate::error::{Error, Holder, Loss};
-use crate::vote::{Outcome, Vote};
+use crate::vote::{Outcome, Refusal, Vote};
 
-/// The error of a round in which no quorum granted: held by another where enough masters were able to vote, and
-/// otherwise no quorum.
+/// The error of a round in which no quorum granted: held by another where enough masters were able to vote, or what a quorum
+/// has under this name is no lock of this kind, and otherwise no quorum.
 pub(crate) fn denied(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
+    if votes.iter().filter(|vote| is_another_kind(&vote.outcome)).count() >= quorum(votes.len()) {
+        return Error::AnotherKind { name: name.clone(), votes };
+    }
     match holder(&votes) {
         Some(holder) if able >= quorum(votes.len()) => Error::Held { name: name.clone(), holder, votes },
         _ => no_quorum(name, votes, false),
@@ -32,9 +35,26 @@ pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Erro
     Error::NoQuorum { name: name.clone(), granted, needed: quorum(votes.len()), late, votes }
 }
 
+fn is_another_kind(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Refused { reason: Refusal::WrongType, .. })
+}
+
 /// Whether a quorum names one owner.
 pub(crate) fn is_held(votes: &[Vote]) -> bool {
     holder(votes).is_some_and(|holder| holder.masters >= quorum(votes.len()))
+}
+
+/// Whether a quorum says that `owner` has the lock; `None` where too few answered to know.
+pub(crate) fn is_held_by(votes: &[Vote], owner: &str) -> Option<bool> {
+    let says_so = |outcome: &Outcome| matches!(outcome, Outcome::Held { owner: its, count: 1.., .. } if **its == *owner);
+    let theirs = votes.iter().filter(|vote| says_so(&vote.outcome)).count();
+    let is_answer = |outcome: &Outcome| outcome.is_definite_no() || is_another_kind(outcome);
+    let unknown = votes.iter().filter(|vote| !is_answer(&vote.outcome)).count();
+    match quorum(votes.len()) {
+        quorum if theirs >= quorum => Some(true),
+        quorum if theirs + unknown >= quorum => None,
+        _ => Some(false),
+    }
 }
 
 /// The owner that most masters name.
@@ -93,6 +113,31 @@ mod tests {
 
         let error = denied(&name, votes(&[DEAD, DEAD, DEAD, held("a", 1), Outcome::Granted]));
         assert!(matches!(error, Error::NoQuorum { granted: 1, needed: 3, late: false, .. }), "{error}");
+    }
+
+    #[test]
+    fn what_a_quorum_has_as_another_kind_is_none_of_this() {
+        let name = Arc::from("n");
+        let other = || Outcome::Refused { reason: Refusal::WrongType, detail: "x".into() };
+        let error = denied(&name, votes(&[other(), other(), other(), Outcome::Granted, DEAD]));
+        assert!(matches!(error, Error::AnotherKind { .. }), "{error}");
+        let error = denied(&name, votes(&[other(), other(), DEAD, Outcome::Granted, Outcome::Granted]));
+        assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    }
+
+    #[test]
+    fn who_holds_a_lock_is_known_where_a_quorum_says_so_or_can_not() {
+        let other = || Outcome::Refused { reason: Refusal::WrongType, detail: "x".into() };
+        let a = || held("a", 1);
+        assert_eq!(is_held_by(&votes(&[a(), a(), a(), DEAD, DEAD]), "a"), Some(true));
+        assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), DEAD, DEAD]), "a"), None);
+        assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), other(), Outcome::Absent]), "a"), Some(false));
+        let gone = Outcome::Held { owner: "a".into(), count: 0, remaining: None, ahead: None };
+        assert_eq!(
+            is_held_by(&votes(&[gone.clone(), gone.clone(), gone]), "a"),
+            Some(false),
+            "its key is gone"
+        );
     }
 
     #[test]

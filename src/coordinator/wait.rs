@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Coordinator;
-use super::acquire::Request;
+use super::acquire::{Request, may_change};
 use super::arbitration::{QUEUE_LIFE, next_look};
 use super::attempt::{Ask, Attempt, Standing};
 use super::clean_up::{Effort, Notice};
@@ -18,7 +18,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
 use crate::vote::Vote;
-use crate::wake::{Bell, Denial, Presence, Spot};
+use crate::wake::{Bell, Denial, Outside, Presence, Spot};
 
 /// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a local network, the last
 /// keeps a hundred waiters from loading the masters and still takes over a free lock within a tenth of a second.
@@ -64,6 +64,8 @@ pub(super) struct Wait {
     /// While this lives, the client listens to its masters.
     presence: Option<Presence>,
     bell: Option<Bell>,
+    /// While this lives, the client listens for releases by other libraries.
+    outside: Option<Outside>,
 }
 
 impl Wait {
@@ -76,9 +78,20 @@ impl Wait {
     ) -> Self {
         let since = engine.clock.wall().saturating_sub(engine.clock.now().since(began));
         let backoff = Backoff::new(POLL.0, POLL.1);
-        let (spot, standing, presence, bell) = (None, None, None, None);
-        let attempts = 0;
-        Self { engine, request, timeout, began, since, attempts, backoff, spot, standing, presence, bell }
+        Self {
+            engine,
+            request,
+            timeout,
+            began,
+            since,
+            attempts: 0,
+            backoff,
+            spot: None,
+            standing: None,
+            presence: None,
+            bell: None,
+            outside: None,
+        }
     }
 
     /// Attempts until one is granted, or the wait is over. There may have been one at once, which was denied.
@@ -116,7 +129,7 @@ impl Wait {
         loop {
             match self.attempt().await {
                 Ok(grant) => return Ok(grant),
-                Err(error) if self.is_over() => return Err(self.out_of_time(error)),
+                Err(error) if self.is_over() || !may_change(&error) => return Err(self.out_of_time(error)),
                 Err(error) => self.pause(error).await,
             }
         }
@@ -130,7 +143,7 @@ impl Wait {
     /// Whether it is a re-entry. An owner that has the lock does not line up behind those who wait for it.
     fn is_held_by_own_owner(&self) -> bool {
         let Request { owner, name, .. } = &self.request;
-        let hold = owner.and_then(|owner| self.engine.holds.find(name, owner));
+        let hold = owner.and_then(|owner| self.engine.holds.find(self.request.kind, name, owner));
         hold.is_some_and(|hold| hold.stands(self.engine.clock.now()))
     }
 
@@ -182,6 +195,9 @@ impl Wait {
         let place = self.place(ticket);
         let bell = &*self.bell.insert(engine.wakes.bell(ticket.number()));
         let turn = hold.turn.clone().lock_owned().await;
+        if turn.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock.now()) {
+            return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
+        }
         let ask = Ask {
             ttl: self.request.ttl,
             timeout: self.timeout,
@@ -213,13 +229,36 @@ impl Wait {
         let name = &*self.request.name;
         tracing::trace!(name, attempts = self.attempts, %error, "not granted yet");
         self.note(&error);
+        self.listen_outside();
         let pause = self.until_next(error.votes()).min(self.left());
         match &self.bell {
             Some(bell) if self.spot.is_some() => {
                 self.presence.get_or_insert_with(|| self.engine.wakes.attend());
-                let _ = tokio::time::timeout(pause, bell.rung()).await;
+                let rung_outside = async {
+                    match &self.outside {
+                        Some(outside) => outside.rung().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = bell.rung() => {}
+                    () = rung_outside => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
             }
             _ => tokio::time::sleep(pause).await,
+        }
+    }
+
+    /// Listens where other libraries tell of releases, if they have locks of this kind, too.
+    fn listen_outside(&mut self) {
+        let Request { kind, name, .. } = &self.request;
+        if self.spot.is_some()
+            && self.outside.is_none()
+            && let Some(channel) = kind.channel(name)
+        {
+            self.outside = Some(self.engine.wakes.listen_outside(&channel.into()));
         }
     }
 
@@ -229,7 +268,8 @@ impl Wait {
         if let Some(polling) = self.request.polling {
             return polling.interval;
         }
-        match next_look(votes).filter(|_| self.standing.is_some()) {
+        let is_called = self.standing.is_some() && self.outside.as_ref().is_none_or(Outside::hears);
+        match next_look(votes).filter(|_| is_called) {
             Some(look) => look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0),
             None => self.backoff.delay(random),
         }

@@ -3,6 +3,12 @@
 //! | you want | use | file |
 //! |---|---|---|
 //! | one holder at a time, which may re-enter | [`Redlock::lock`] | `reentrant.rs` |
+//! | one holder at a time, which may not | [`Redlock::mutex`] | `mutex.rs` |
+//! | the same, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] | `mutex.rs` |
+//! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] | `redisson.rs` |
+//!
+//! What tells the kinds apart is how a lock is kept on a master; `words.rs` has what they share. A [`Lock`] of any kind has the
+//! same options, waits and renews in the same way, and gives the same [`Guard`] and the same errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,20 +17,25 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Adoption, Polling, Request};
+use crate::coordinator::{self, Adoption, Kind, Polling, Request};
 use crate::error::{Error, Holder, Invalid};
+use crate::master::Script;
 use crate::owner::Owner;
 use crate::token::Token;
 use crate::vote::{Outcome, Vote};
 
 mod guard;
+mod mutex;
+mod redisson;
 mod reentrant;
 mod renewal;
+mod words;
 
 pub use guard::Guard;
-use reentrant::Reentrant;
-pub(crate) use reentrant::SCRIPTS;
 use renewal::RenewalOptions;
+
+/// The scripts that a connection loads when it is opened: one for each way to keep a lock, the reentrant lock's first.
+pub static SCRIPTS: &[&Script] = &[&reentrant::SCRIPT, &mutex::SCRIPT, &redisson::SCRIPT];
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
 ///
@@ -34,6 +45,7 @@ use renewal::RenewalOptions;
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock {
     redlock: Redlock,
+    kind: &'static dyn Kind,
     name: Arc<str>,
     ttl: Duration,
     delay: Duration,
@@ -45,11 +57,12 @@ pub struct Lock {
 }
 
 impl Lock {
-    pub(crate) fn new(redlock: Redlock, name: Arc<str>) -> Self {
+    fn new(redlock: &Redlock, kind: &'static dyn Kind, name: Arc<str>) -> Self {
+        let redlock = redlock.clone();
         let (ttl, wait) = (redlock.engine().settings().ttl, redlock.engine().settings().wait);
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
         let (delay, owner) = (Duration::ZERO, None);
-        Self { redlock, name, ttl, delay, wait, owner, renewal, polling, cancelled }
+        Self { redlock, kind, name, ttl, delay, wait, owner, renewal, polling, cancelled }
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
@@ -204,7 +217,7 @@ impl Lock {
         let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
         let request = Request {
             name: self.name.clone(),
-            kind: &Reentrant,
+            kind: self.kind,
             ttl: self.ttl,
             delay: self.delay,
             wait,
@@ -240,7 +253,7 @@ impl Lock {
                 .into());
         }
         let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
-        let adoption = Adoption { token: token.clone(), kind: &Reentrant, ttl: self.ttl, renewal };
+        let adoption = Adoption { token: token.clone(), kind: self.kind, ttl: self.ttl, renewal };
         let grant = self.redlock.engine().adopt(adoption).await?;
         Ok(Guard::new(grant, self.redlock.clone()))
     }
@@ -273,7 +286,7 @@ impl Lock {
     /// ```
     pub async fn release(&self) -> Result<(), Error> {
         let owner = self.named_owner().ok_or(Invalid::NoOwner)?;
-        self.redlock.engine().release_by_owner(self.name.clone(), owner).await
+        self.redlock.engine().release_by_owner(self.kind, self.name.clone(), owner).await
     }
 
     /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock that is stuck. If
@@ -300,7 +313,7 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn break_from(&self, owner: &Owner) -> Result<(), Error> {
-        self.redlock.engine().break_lock(self.name.clone(), *owner, &Reentrant).await
+        self.redlock.engine().break_lock(self.name.clone(), *owner, self.kind).await
     }
 
     /// Asks every master who holds the lock, and waits for each within its time-out. The answer was true when each
@@ -326,8 +339,28 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
-        let votes = self.redlock.engine().inspect(self.name.clone(), &Reentrant).await?;
+        let votes = self.redlock.engine().inspect(self.name.clone(), self.kind).await?;
         Ok(Inspection { votes })
+    }
+
+    /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be
+    /// any more.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoQuorum`] when too few masters answered to know, and [`Error::Invalid`].
+    ///
+    /// # Examples
+    ///
+    /// See [`Redlock::mutex`].
+    pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
+        let votes = self.inspect().await?.votes;
+        coordinator::is_held_by(&votes, &owner.to_string())
+            .ok_or_else(|| coordinator::no_quorum(&self.name, votes, false))
     }
 
     fn named_owner(&self) -> Option<Owner> {
@@ -337,8 +370,9 @@ impl Lock {
 
 impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { redlock: _, name, ttl, wait, owner, .. } = self;
+        let Self { kind, name, ttl, wait, owner, .. } = self;
         f.debug_struct("Lock")
+            .field("kind", &kind.name())
             .field("name", name)
             .field("ttl", ttl)
             .field("wait", wait)

@@ -15,8 +15,10 @@ use crate::executor::Executor;
 use crate::master::{Ear, Heard, Master};
 
 mod line;
+mod outside;
 
 pub(crate) use line::{Denial, Lines, Spot};
+pub(crate) use outside::Outside;
 
 /// How long to listen on when nobody waits any more: whoever works with a contended lock is back soon.
 const LINGER: Duration = Duration::from_secs(2);

@@ -23,6 +23,7 @@ mod hand_over;
 mod handshake;
 mod house;
 mod inspect;
+mod kinds;
 mod listening;
 mod loss;
 mod lost_replies;
@@ -37,6 +38,7 @@ mod renewal;
 mod scripts;
 mod seams;
 mod secrets;
+mod shared;
 #[cfg(feature = "tls")]
 mod tls;
 mod waiting;

@@ -1,12 +1,13 @@
 -- fence: the record beside a lock, which outlives it: the last fencing token that was granted here, and whether that grant
--- was released. A STRING of one of two forms:
+-- was released. A STRING of one of these forms:
 --   'FENCE'                              released
 --   'FENCE:ROUND:WATCH:UNTIL:OWNER'      granted to OWNER in ROUND, and not released. Once the lock's key is gone, nobody
 --                                        else gets it before UNTIL (us), by this master's clock and by the others', or,
 --                                        where clients do not trust clocks, before they have watched this record unchanged
 --                                        for WATCH (ms)
+--   'FENCE:ROUND:WATCH:UNTIL:OWNER|BEFORE'   the same, and what was here before it, where the lock has no place for that
 -- So a key that was evicted, deleted, or expired early by a clock that jumped does not give the lock away. A grant that came
--- to nothing leaves the record as it was: it is kept with the lock for so long. Otherwise a holder could not take back what a
+-- to nothing leaves the record as it was: it is kept for so long, with the lock or here. Otherwise a holder could not take back what a
 -- master forgot, because others had tried to. Tokens are microseconds since 1970 where nothing else forces them higher:
 -- records may be forgotten, and tokens rise all the same. They stay below 2^53, which Lua's numbers hold exactly.
 -- KEYS     the record, as the files of the verbs say
@@ -30,9 +31,10 @@ local function last_fence(record)
   if not text then return 0, nil, '' end
   local released = tonumber(text)
   if released then return released, nil, text end
-  local fence, round, watch, until_us, owner = match(text, '^(%d+):(%d+):(%d+):(%d+):(.*)$')
+  local fence, round, watch, until_us, owner, tail = match(text, '^(%d+):(%d+):(%d+):(%d+):([^|]*)(.*)$')
   if not fence then return nil, {'refused', 'WRONGTYPE the record beside this lock is not one'} end
-  local grant = {version = fence .. ':' .. round, round = round, watch = watch, ends = until_us, owner = owner}
+  local grant = {version = fence .. ':' .. round, fence = fence, round = round, watch = watch, ends = until_us,
+    owner = owner, before = tail ~= '' and string.sub(tail, 2)}
   return tonumber(fence), grant, text
 end
 
@@ -60,10 +62,11 @@ local function unreleased(grant, seen, proposal)
   return {'held', grant.owner, '0', tonumber(grant.watch), -1, grant.version, tonumber(grant.watch)}
 end
 
--- Notes a grant. Answers an error, or nil.
-local function note_grant(record, fence, round, watch, owner)
+-- Notes a grant, and what was here before it if that is given. Answers an error, or nil.
+local function note_grant(record, fence, round, watch, owner, before)
   local ends = format('%.0f', now + watch * 1000)
   local text = fence .. ':' .. round .. ':' .. watch .. ':' .. ends .. ':' .. owner
+  if before then text = text .. '|' .. match(before, '^[^|]*') end
   return failed(call('SET', record, text, 'PX', UNRELEASED_FOR))
 end
 
@@ -79,4 +82,13 @@ local function undo_grant(record, before)
   else
     call('SET', record, before, 'PX', tonumber(before) and RELEASED_FOR or UNRELEASED_FOR)
   end
+end
+
+-- What `look` answers for a lock of `owner` whose token is in the record.
+local function its_own(record, owner, round)
+  if not guarded then return 'mine' end
+  local last, grant = last_fence(record)
+  if not last or not grant or grant.owner ~= owner then return 'mine' end
+  if tonumber(grant.round) > tonumber(round) then return nil, {'stale', grant.round} end
+  return 'mine', nil, grant.fence, grant.before
 end

@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use quorate::seam::Script;
 use quorate_testkit::Resp;
 
 use crate::ears::Ears;
 use crate::moments::PATIENCE;
 use crate::operations::{Draw, MARK, MARKER, Request};
 use crate::pair::{Pair, command, same};
-use crate::source::REENTRANT;
+use crate::source::LOCKS;
 
 /// So many go to the servers together.
 const TOGETHER: u64 = 100;
@@ -41,27 +42,42 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn random_calls_are_answered_alike_and_leave_the_same() {
+fn random_calls_about_reentrant_locks_are_answered_alike_and_leave_the_same() {
+    compare(LOCKS[0]);
+}
+
+#[test]
+fn random_calls_about_mutexes_are_answered_alike_and_leave_the_same() {
+    compare(LOCKS[1]);
+}
+
+#[test]
+fn random_calls_about_locks_as_redisson_has_them_are_answered_alike_and_leave_the_same() {
+    compare(LOCKS[2]);
+}
+
+fn compare(script: &Script) {
     let (calls, seed) = (setting("QUORATE_CALLS", 20_000), setting("QUORATE_SEED", 1));
     let (mut pair, mut draw) = (Pair::start(), Draw::new(seed));
     // Where a value is longer, fields have no order, and it is by chance which of two owners is named.
     pair.server.command::<()>(&["CONFIG", "SET", "hash-max-ziplist-value", "1000"]);
-    let mut ears = Ears::subscribe(&pair, &["quorate:wake:u1", "quorate:wake:u2"]);
+    let mut ears =
+        Ears::subscribe(&pair, &["quorate:wake:u1", "quorate:wake:u2", "redisson_lock__channel:quorate:{a}"]);
     let begun = Instant::now();
     let mut seen = BTreeMap::new();
     for batch in 0..calls.div_ceil(TOGETHER) {
         let is_first = batch % 10 == 0;
         if is_first {
-            pair.ask(&REENTRANT, &[command(&["FLUSHALL"])]);
+            pair.ask(script, &[command(&["FLUSHALL"])]);
         }
-        pair.ask(&REENTRANT, &[command(&["SET", MARKER, MARK])]);
+        pair.ask(script, &[command(&["SET", MARKER, MARK])]);
         draw.moments.begin(is_first);
         let drawn = Instant::now();
         let requests: Vec<Request> = (0..TOGETHER).map(|_| draw.request()).collect();
-        let answers = pair.ask(&REENTRANT, &requests);
+        let answers = pair.ask(script, &requests);
         if drawn.elapsed() > PATIENCE {
             // The machine stood still, and the servers may have looked at the clock at moments that are far apart.
-            pair.ask(&REENTRANT, &[command(&["FLUSHALL"])]);
+            pair.ask(script, &[command(&["FLUSHALL"])]);
             ears.forget(&mut pair);
             continue;
         }
@@ -75,7 +91,7 @@ fn random_calls_are_answered_alike_and_leave_the_same() {
                 note(&real, &mut seen);
             }
         }
-        pair.compare_keys(&REENTRANT);
+        pair.compare_keys(script);
         *seen.entry("heard".to_owned()).or_default() += ears.compare();
         *seen.entry("compared".to_owned()).or_default() += TOGETHER;
     }

@@ -7,7 +7,7 @@ use quorate::seam::Heard;
 use quorate_testkit::Subscription;
 
 use crate::pair::{Pair, command};
-use crate::source::REENTRANT;
+use crate::source::LOCKS;
 
 /// A channel and a message on it.
 type Message = (String, String);
@@ -55,7 +55,7 @@ impl Ears {
     /// Hears out what both said, and compares nothing.
     pub(crate) fn forget(&mut self, pair: &mut Pair) {
         const LAST: &str = "nobody has this number";
-        pair.ask(&REENTRANT, &[command(&["PUBLISH", self.channel, LAST])]);
+        pair.ask(LOCKS[0], &[command(&["PUBLISH", self.channel, LAST])]);
         self.embedded.lock().unwrap().clear();
         while self.next().1 != LAST {}
     }

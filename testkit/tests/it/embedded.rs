@@ -8,7 +8,7 @@ use quorate::seam::{Failure, Heard, Passport, Script, Value, Words};
 use quorate::{Error, Redlock, Refusal, Standing};
 use quorate_testkit::{EmbeddedMasters, EmbeddedServer, Resp, Restart, eventually};
 
-use crate::source::REENTRANT;
+use crate::source::LOCKS;
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -29,7 +29,7 @@ fn acquire(name: &str, owner: &str) -> Words {
 
 /// What a client without guards is answered.
 fn run(server: &EmbeddedServer, calls: &[&Words]) -> Vec<Result<Value, Failure>> {
-    let (time, answers) = server.run(&REENTRANT, &Passport::default(), calls);
+    let (time, answers) = server.run(LOCKS[0], &Passport::default(), calls);
     assert_eq!(time, None);
     answers
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use quorate_testkit::EmbeddedServer;
 
-use crate::source::REENTRANT;
+use crate::source::LOCKS;
 
 const OWNER: &str = "0123456789abcdef0123456789abcdef:123";
 const LOCK: &str = "quorate:{bench}";
@@ -27,7 +27,7 @@ fn run(server: &EmbeddedServer, head: [&str; 3], operations: &[Words]) {
     let keys: Vec<&str> = operations.iter().flat_map(|(keys, _)| *keys).copied().collect();
     let args = operations.iter().flat_map(|(_, args)| *args).copied();
     let args: Vec<&str> = head.into_iter().chain(args).collect();
-    black_box(server.eval(&REENTRANT, &keys, &args));
+    black_box(server.eval(LOCKS[0], &keys, &args));
 }
 
 /// Prints what a run costs where nobody else wants the machine: the least of many short measurements.

@@ -20,7 +20,7 @@ super::scenarios! {
 }
 
 /// Runs an operation that may not call this command, and says what was refused.
-fn without(lab: &Lab, denied: &str, operation: &Operation) -> String {
+pub(super) fn without(lab: &Lab, denied: &str, operation: &Operation) -> String {
     lab.command(&["ACL", "SETUSER", "default", &format!("-{denied}")]);
     let said = lab.run(operation.clone());
     lab.command(&["ACL", "SETUSER", "default", &format!("+{denied}")]);
@@ -149,7 +149,7 @@ fn a_release_that_cannot_be_noted_is_one_all_the_same(lab: &Lab) {
 /// Rights on keys, which embedded servers do not know: the server looks at all keys of a call before it runs any of it.
 #[test]
 fn a_user_without_rights_on_the_record_is_granted_nothing() {
-    let lab = Lab::real(std::sync::Arc::new(super::source::scripts()), true);
+    let lab = Lab::real(std::sync::Arc::new(super::source::scripts()), super::lab::REENTRANT, true);
     for rights in [&["~marker", "~lock:*"][..], &["~marker", "~lock:*", "%R~fence:*"]] {
         lab.command(&[&["ACL", "SETUSER", "default", "resetkeys"][..], rights].concat());
         let (keys, args) = lab.words(&[acquire(A)]);

@@ -11,6 +11,11 @@ use redis::ConnectionLike;
 use super::operation::Operation;
 use super::said::Said;
 
+/// The kinds of locks, by the places of their scripts.
+pub(super) const REENTRANT: usize = 0;
+pub(super) const MUTEX: usize = 1;
+pub(super) const REDISSON: usize = 2;
+
 pub(super) const LOCK: &str = "lock:{k}";
 pub(super) const RECORD: &str = "fence:{k}";
 pub(super) const QUEUE: &str = "waiting:{k}";
@@ -23,7 +28,8 @@ const START: u64 = 1_700_000_000_123_456;
 /// The scripts to try.
 #[derive(Debug)]
 pub(super) struct Scripts {
-    pub(super) reentrant: Script,
+    /// Those of the kinds of locks.
+    pub(super) kinds: Vec<Script>,
     pub(super) hello: Script,
     pub(super) fenced: Script,
 }
@@ -32,6 +38,8 @@ pub(super) struct Scripts {
 pub(super) struct Lab {
     server: Server,
     scripts: Arc<Scripts>,
+    /// Which kind of lock it is about, by its place among the scripts.
+    kind: usize,
     /// What calls begin with.
     head: RefCell<[String; 3]>,
     /// The token of the last grant.
@@ -53,27 +61,27 @@ struct Real {
 
 impl Lab {
     /// With a real server.
-    pub(super) fn real(scripts: Arc<Scripts>, has_guards: bool) -> Self {
+    pub(super) fn real(scripts: Arc<Scripts>, kind: usize, has_guards: bool) -> Self {
         let server = RedisServer::start();
         let all = ["on", "nopass", "allkeys", "allchannels", "allcommands"];
         let _: () = server.command(&[&["ACL", "SETUSER", "admin"][..], &all].concat());
         let connect = |url: String| RefCell::new(redis::Client::open(url).unwrap().get_connection().unwrap());
         let admin = connect(server.url().replace("://", "://admin:any@"));
         let real = Real { user: connect(server.url()), admin, server };
-        Self::new(Server::Real(Box::new(real)), scripts, has_guards)
+        Self::new(Server::Real(Box::new(real)), scripts, kind, has_guards)
     }
 
     /// With a server whose clock goes as it is told.
-    pub(super) fn embedded(scripts: Arc<Scripts>, has_guards: bool) -> Self {
+    pub(super) fn embedded(scripts: Arc<Scripts>, kind: usize, has_guards: bool) -> Self {
         let time = Arc::new(AtomicU64::new(START));
         let its = time.clone();
         let server = EmbeddedServer::with_clock(0, Arc::new(move || its.load(Ordering::Relaxed)));
-        Self::new(Server::Embedded(server, time), scripts, has_guards)
+        Self::new(Server::Embedded(server, time), scripts, kind, has_guards)
     }
 
-    fn new(server: Server, scripts: Arc<Scripts>, has_guards: bool) -> Self {
-        let (head, token) = (RefCell::default(), Cell::default());
-        let mut lab = Self { server, scripts, head, token, began: 0 };
+    fn new(server: Server, scripts: Arc<Scripts>, kind: usize, has_guards: bool) -> Self {
+        let (head, token) = Default::default();
+        let mut lab = Self { server, scripts, kind, head, token, began: 0 };
         lab.began = lab.now();
         if has_guards {
             lab.command(&["SET", MARKER, MARK]);
@@ -89,6 +97,10 @@ impl Lab {
 
     pub(super) fn has_guards(&self) -> bool {
         !self.head.borrow()[0].is_empty()
+    }
+
+    pub(super) fn kind(&self) -> usize {
+        self.kind
     }
 
     /// Runs one operation.
@@ -131,7 +143,7 @@ impl Lab {
     /// Runs the lock's script with these arguments behind the head.
     pub(super) fn eval(&self, keys: &[String], args: &[String]) -> Resp {
         let args = [&*self.head.borrow(), args].concat();
-        self.evaluate(&self.scripts.reentrant, keys, &args)
+        self.evaluate(&self.scripts.kinds[self.kind], keys, &args)
     }
 
     /// Runs the script of the handshake.
@@ -206,6 +218,10 @@ impl Lab {
 
     /// The count of holds of an owner.
     pub(super) fn count(&self, owner: &str) -> Option<String> {
+        if self.kind == MUTEX {
+            let holder = optional(self.command(&["GET", LOCK]));
+            return holder.filter(|holder| holder == owner).map(|_| "1".to_owned());
+        }
         self.field(owner)
     }
 

@@ -17,6 +17,7 @@ mod head;
 mod heal;
 mod hello;
 mod inspecting;
+mod kinds;
 mod longer;
 mod strange;
 mod tokens;
@@ -69,7 +70,7 @@ macro_rules! real_test {
     ($mode:ident $name:ident) => {
         #[test]
         fn $name() {
-            super::super::try_on_a_real_server(super::$name, super::super::Mode::$mode);
+            super::super::try_on_a_real_server(stringify!($name), super::$name, super::super::Mode::$mode);
         }
     };
 }
@@ -85,6 +86,7 @@ fn all() -> Vec<Scenario> {
         heal::SCENARIOS,
         hello::SCENARIOS,
         inspecting::SCENARIOS,
+        kinds::SCENARIOS,
         longer::SCENARIOS,
         strange::SCENARIOS,
         tokens::SCENARIOS,
@@ -104,12 +106,13 @@ impl Mode {
 }
 
 /// Where the machine stood still meanwhile, tokens that were proposed before are stale: that proves nothing.
-fn try_on_a_real_server(run: fn(&Lab), mode: Mode) {
+fn try_on_a_real_server(name: &'static str, run: fn(&Lab), mode: Mode) {
     const STILL: Duration = Duration::from_millis(500);
-    for &has_guards in mode.guards() {
+    let scripts = Arc::new(source::scripts());
+    for (kind, has_guards) in (Scenario { name, run, mode }).times() {
         let mut tries = 5;
         loop {
-            let lab = Lab::real(Arc::new(source::scripts()), has_guards);
+            let lab = Lab::real(scripts.clone(), kind, has_guards);
             let begun = Instant::now();
             let Err(failure) = catch_unwind(AssertUnwindSafe(|| run(&lab))) else { break };
             tries -= 1;
@@ -121,10 +124,16 @@ fn try_on_a_real_server(run: fn(&Lab), mode: Mode) {
 }
 
 impl Scenario {
+    /// How often it is tried: for which kind of lock, and whether with guards.
+    fn times(&self) -> impl Iterator<Item = (usize, bool)> {
+        let kinds = kinds::of(self.name).iter();
+        kinds.flat_map(|&kind| self.mode.guards().iter().map(move |&has_guards| (kind, has_guards)))
+    }
+
     /// Tries it on embedded servers; panics where it fails.
     fn try_embedded(&self, scripts: &Arc<Scripts>) {
-        for &has_guards in self.mode.guards() {
-            (self.run)(&Lab::embedded(scripts.clone(), has_guards));
+        for (kind, has_guards) in self.times() {
+            (self.run)(&Lab::embedded(scripts.clone(), kind, has_guards));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The scripts' files, and the scripts that are made of them.
 
-use quorate::seam::Script;
+use quorate::seam::{Part, SCRIPTS, Script};
 
 use super::lab::Scripts;
 
@@ -11,42 +11,32 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-/// The files of the lock's script, in the order in which the library puts them together, then that of the handshake, and
-/// that of a guarded value.
-const NAMES: [&str; 13] = [
-    "common/head",
-    "common/fence",
-    "reentrant/lock",
-    "reentrant/acquire",
-    "reentrant/queue",
-    "reentrant/extend",
-    "reentrant/release",
-    "reentrant/withdraw",
-    "reentrant/transfer",
-    "reentrant/inspect",
-    "reentrant/run",
-    "master/hello",
-    "fenced/set",
-];
+/// The files that make a script by themselves: that of the handshake, and that of a guarded value.
+const ALONE: [&str; 2] = ["master/hello", "fenced/set"];
 
-/// All files, as they are.
+/// All files, as they are, each once.
 pub(super) fn files() -> Vec<File> {
+    let mut files: Vec<File> = Vec::new();
+    for &(name, text) in SCRIPTS.iter().flat_map(|script| script.parts()) {
+        if files.iter().all(|file| file.name != name) {
+            files.push(File { name, text: text.to_owned() });
+        }
+    }
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/lua");
     let read = |name| File { name, text: std::fs::read_to_string(format!("{root}/{name}.lua")).unwrap() };
-    NAMES.into_iter().map(read).collect()
+    files.extend(ALONE.map(read));
+    files
 }
 
 /// The scripts of these files.
 pub(super) fn assemble(files: &[File]) -> Scripts {
-    let [reentrant @ .., hello, fenced] = files else { panic!("{files:?}") };
-    let reentrant: String = reentrant.iter().map(|file| &*file.text).collect();
+    let text = |name: &str| &*files.iter().find(|file| file.name == name).unwrap().text;
+    let whole = |parts: &[Part]| parts.iter().map(|(name, _)| text(name)).collect::<String>();
     // Scripts are made for ever.
     let script = |name, text: String| Script::new(name, text.leak());
-    Scripts {
-        reentrant: script("reentrant", reentrant),
-        hello: script("hello", hello.text.clone()),
-        fenced: script("fenced", fenced.text.clone()),
-    }
+    let [hello, fenced] = ALONE.map(|name| script(name, text(name).to_owned()));
+    let kinds = SCRIPTS.iter().map(|kind| script(kind.name(), whole(kind.parts()))).collect();
+    Scripts { kinds, hello, fenced }
 }
 
 /// The scripts as they are.

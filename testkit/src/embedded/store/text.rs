@@ -1,4 +1,4 @@
-//! Strings: GET, and SET with EX, PX, NX and XX.
+//! Strings: GET, and SET with EX, PX, KEEPTTL, NX and XX.
 
 use super::keyspace::{Data, Entry};
 use super::{Answer, Context};
@@ -25,16 +25,20 @@ struct Options<'a> {
     there: Option<bool>,
     /// How long it is to live, and in what unit (ms).
     life: Option<(&'a [u8], i64)>,
+    /// Whether it lives as long as it would have.
+    keeps: bool,
 }
 
 pub(super) fn set(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let options = Options::parse(&words[3..])?;
     let until = options.until(context.millis())?;
     let horizon = context.horizon();
-    let is_there = context.store.keyspace.get(words[1], horizon).is_some();
-    if options.there.is_some_and(|wanted| wanted != is_there) {
+    let there = context.store.keyspace.get(words[1], horizon).map(|entry| entry.until);
+    let kept = there.flatten().filter(|_| options.keeps);
+    if options.there.is_some_and(|wanted| wanted != there.is_some()) {
         return Ok(Resp::Nil);
     }
+    let until = until.or(kept);
     context.store.keyspace.put(words[1], Entry { data: Data::Text(words[2].to_vec()), until });
     Ok(Resp::ok())
 }
@@ -47,7 +51,8 @@ impl<'a> Options<'a> {
             match (word.to_ascii_uppercase().as_slice(), options.there, options.life) {
                 (b"NX", None | Some(false), _) => options.there = Some(false),
                 (b"XX", None | Some(true), _) => options.there = Some(true),
-                (unit @ (b"EX" | b"PX"), _, None) => {
+                (b"KEEPTTL", _, None) => options.keeps = true,
+                (unit @ (b"EX" | b"PX"), _, None) if !options.keeps => {
                     let life = words.next().ok_or(SYNTAX)?;
                     options.life = Some((life, if unit == b"EX" { 1000 } else { 1 }));
                 }

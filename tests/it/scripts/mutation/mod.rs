@@ -91,13 +91,9 @@ impl Mutant {
 
     /// Tries the scenarios until one fails. It is the first for the next mutant, which is likely to be much like this one.
     fn fate(&self, scenarios: &mut [Scenario]) -> Fate {
-        let lab = Lab::embedded(self.scripts.clone(), false);
-        let greeting = lab.greet(&[]);
-        let call = lab.eval(&[], &[]);
-        if [greeting, call]
-            .iter()
-            .any(|reply| matches!(reply, Resp::Error(text) if text.contains("compiling")))
-        {
+        let labs = (0..self.scripts.kinds.len()).map(|kind| Lab::embedded(self.scripts.clone(), kind, false));
+        let is_no_lua = |reply: &Resp| matches!(reply, Resp::Error(text) if text.contains("compiling"));
+        if labs.into_iter().any(|lab| is_no_lua(&lab.eval(&[], &[])) || is_no_lua(&lab.greet(&[]))) {
             return Fate::NoLua;
         }
         let fails = |scenario: &Scenario| {

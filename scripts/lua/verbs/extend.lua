@@ -3,14 +3,14 @@
 -- KEYS     the lock, and its record
 -- ARGV     owner, hold count to end up with, TTL in ms, round; the token of the grant, how long the lock is kept from
 --          others if it is not released (ms), and 1 where a key that is gone may be made again
--- Replies  granted, held, absent, stale or refused (see lock.lua)
+-- Replies  granted, held, absent, stale or refused (see replies.lua)
 -- Again    a repeated run sets the TTL again from the moment it runs, and never shortens it. It makes no lock again that
 --          was released or given to another owner, or after a higher token: who was granted that may hold it elsewhere. It
 --          always writes, so that a replica cannot answer in its master's place.
 local function extend(key, record, owner, count, ttl, round, token, watch, heals)
   local no_vote = withheld()
   if no_vote then return no_vote end
-  local found, reply, fence = look(key, owner, round)
+  local found, reply, fence, before = look(key, record, owner, round)
   local left
   if found == 'mine' then
     if now and (tonumber(fence) or 0) > tonumber(token) then return {'stale', fence} end
@@ -24,7 +24,7 @@ local function extend(key, record, owner, count, ttl, round, token, watch, heals
   else
     return reply
   end
-  local err = write(found, key, record, owner, count, ttl, round, now and token, watch, left)
+  local err = write(found, key, record, owner, count, ttl, round, now and token, watch, left, RECORD_TELLS and before)
   if err then return {'refused', err} end
   return GRANTED
 end

@@ -2,10 +2,10 @@
 -- instead of waking anybody.
 -- KEYS     the lock, its record, and its queue
 -- ARGV     owner, hold count to end up with, round; a ticket, since when it waits (us, wall clock) and for how long (us)
--- Replies  granted, held, absent, stale or refused (see lock.lua)
+-- Replies  granted, held, absent, stale or refused (see replies.lua)
 -- Again    as for release. Where the lock is not its own it takes no place.
 local function withdraw(key, record, queue, owner, count, round, ticket, since, waited)
-  local found, reply, fence, before = look(key, owner, round)
+  local found, reply, fence, before = look(key, record, owner, round)
   if found ~= 'mine' then
     if found == 'absent' and count == '0' then leave_gone(record, owner, round) end
     return reply

@@ -4,12 +4,12 @@
 -- ARGV     owner, which may have a place in the queue too, hold count to end up with, round; what wake channels begin with,
 --          1 where the grant came to nothing, and nobody has seen its token, or the token of an owner that is not asked:
 --          it takes the lock back nowhere then. Otherwise 0
--- Replies  granted, held, absent, stale or refused (see lock.lua)
+-- Replies  granted, held, absent, stale or refused (see replies.lua)
 -- Again    a repeated run finds the same count, or no lock of this owner: it never touches another owner's lock, and
 --          never one that the same owner took in a later round. The lease is left as it is while holds remain. Where the
 --          lock is free already, the first in the queue is woken all the same: this owner may have been, for nothing.
 local function release(key, record, queue, owner, count, round, wakes, token)
-  local found, reply, fence, before = look(key, owner, round)
+  local found, reply, fence, before = look(key, record, owner, round)
   if found ~= 'mine' then
     if count == '0' then
       if found == 'absent' then leave_gone(record, owner, round, token) end

@@ -2,7 +2,7 @@
 -- KEYS     those of each operation, as the file of its verb says
 -- ARGV     the head's three (see head.lua); then for each operation its verb, and the arguments that the file of the verb
 --          names
--- Replies  the head's; then one an operation, in their order (see lock.lua)
+-- Replies  the head's; then one an operation, in their order (see replies.lua)
 -- Again    as each verb's file says
 local replies, k, a = {false}, 1, 4
 local number = tonumber

@@ -3,16 +3,16 @@
 -- ARGV     owner, hold count to end up with, TTL in ms, round; the token that the client proposes (us since 1970), how long
 --          the lock is kept from others if it is not released (ms), and the versions of the record that were watched for
 --          that long, or nothing where clocks are trusted (see fence.lua)
--- Replies  its token, granted where there are no guards, held, stale or refused (see lock.lua)
+-- Replies  its token, granted where there are no guards, held, stale or refused (see replies.lua)
 -- Again    a repeated run writes the same count and the same or a longer TTL: the count is absolute, never added to. It
 --          is a new grant, with a higher token. After a later round of the same owner it is stale and writes nothing.
 local function acquire(key, record, owner, count, ttl, round, proposal, watch, seen)
   local no_vote = withheld()
   if no_vote then return no_vote end
-  local fields = call('HLEN', key) -- a free lock is known by one look
-  if failed(fields) then return refused(fields) end
+  local there = size(key) -- a free lock is known by one look
+  if failed(there) then return refused(there) end
   local found, reply, had = 'absent', nil, nil
-  if fields > 0 then found, reply, had = look(key, owner, round, fields) end
+  if there > 0 then found, reply, had = look(key, record, owner, round, there) end
   if not found then return to_watch(reply, record, seen) end
   local fence, before
   if now then

@@ -1,0 +1,25 @@
+-- replies: what every verb answers to an operation. Defines what they share, and runs nothing.
+-- KEYS     none
+-- ARGV     none
+-- Replies  one an operation; those that carry one number are that number, which costs least
+--   1                                  granted: done, and written
+--   more than 1                        granted, and the token of the grant
+--   0                                  absent: there is no such lock here
+--   {'held', owner, count, ttl}        another owner holds it; ttl in ms, -1 when the key never expires. A count of 0 is a
+--                                      grant that was not released, though its key is gone. Where the asker was to have a
+--                                      place in the queue, a fifth says how many are ahead of it, or -1 where it got none.
+--                                      To those who trust no clocks a sixth and a seventh say which version of the record
+--                                      to watch, and for how long (ms)
+--   {'stale', round or token}          a later round, or a higher token, of the same owner was here first; nothing was
+--                                      written
+--   {'refused', error}                 Redis's own words, or those of head.lua and fence.lua; nothing was written
+-- Again    as the files of the verbs say
+local GRANTED, ABSENT = 1, 0
+
+-- Adds to such a reply what is to be watched, for those who trust no clocks.
+local function to_watch(reply, record, seen)
+  if seen == '' or not now or reply[1] ~= 'held' then return reply end
+  local fence, grant = last_fence(record)
+  if fence and grant then reply[5], reply[6], reply[7] = -1, grant.version, tonumber(grant.watch) end
+  return reply
+end

@@ -1,0 +1,100 @@
+//! The mutex: one owner at a time, which cannot enter again.
+//!
+//! On a master it is a STRING that says who the owner is, as SET NX PX leaves it; see `scripts/lua/kinds/mutex.lua`.
+
+use std::sync::Arc;
+
+use super::Lock;
+use super::words::{Layout, script};
+use crate::client::Redlock;
+use crate::master::Script;
+
+impl Redlock {
+    /// The mutex of this name: one owner has it at a time, and cannot enter it again. An owner that tries gets
+    /// [`Error::AlreadyHeld`](crate::Error::AlreadyHeld), where a [`lock`](Redlock::lock) would let it in: for what must not
+    /// be done twice at once even by one owner. Names are as for [`lock`](Redlock::lock).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// # use quorate::Error;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let me = redlock.owner();
+    /// let mutex = redlock.mutex("invoice:42").owned_by(&me);
+    /// let guard = mutex.acquire().await?;
+    /// assert!(mutex.is_held_by(&me).await?);
+    /// assert!(matches!(mutex.acquire().await, Err(Error::AlreadyHeld { .. })));
+    /// guard.release().await?;
+    /// assert!(matches!(mutex.release().await, Err(Error::NotHeld { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn mutex(&self, name: impl Into<Arc<str>>) -> Lock {
+        Lock::new(self, &Mutex, name.into())
+    }
+
+    /// The same in the layout that other libraries have: a STRING under the bare name, without the
+    /// [prefix](crate::Builder::prefix), as SET NX PX leaves it. Clients of redsync, node-redlock, redis-py, rslock and others
+    /// that use the same masters, in the same number, are kept out by it and keep it out, and neither side releases
+    /// what the other holds.
+    ///
+    /// Their grants leave no fencing token, no record and no quarantine on the masters, so what the guards promise
+    /// (docs/SAFETY.md) holds among Quorate's own clients only, and a key that a master lost is not made again. They do not
+    /// call those who wait either: a waiter comes back when the TTL of such a holder is over, or polls with
+    /// [`poll`](Lock::poll).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.plain_mutex("invoice:42").acquire().await?; // GET invoice:42 is guard.owner()
+    /// guard.release().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock {
+        Lock::new(self, &PlainMutex, name.into())
+    }
+}
+
+pub(super) static SCRIPT: Script = script!("mutex": "kinds/mutex");
+
+/// The kind; its key is one of Quorate's.
+#[derive(Debug)]
+pub(super) struct Mutex;
+
+impl Layout for Mutex {
+    fn name(&self) -> &'static str {
+        "mutex"
+    }
+
+    fn script(&self) -> &'static Script {
+        &SCRIPT
+    }
+
+    fn is_reentrant(&self) -> bool {
+        false
+    }
+}
+
+/// The same in the layout of other libraries: its key is the bare name.
+#[derive(Debug)]
+pub(super) struct PlainMutex;
+
+impl Layout for PlainMutex {
+    fn name(&self) -> &'static str {
+        "plain mutex"
+    }
+
+    fn script(&self) -> &'static Script {
+        &SCRIPT
+    }
+
+    fn is_reentrant(&self) -> bool {
+        false
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}

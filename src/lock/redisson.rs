@@ -1,0 +1,60 @@
+//! The reentrant lock in the layout of Redisson's RLock, which Java services have: each excludes the other, waits for it and
+//! wakes it.
+//!
+//! On a master it is a HASH, owner -> hold count, under the bare name; see `scripts/lua/kinds/redisson.lua`.
+
+use std::sync::Arc;
+
+use super::Lock;
+use super::words::{Layout, script};
+use crate::client::Redlock;
+use crate::master::Script;
+
+impl Redlock {
+    /// The lock of this name as Redisson's `RLock` has it: a HASH under the bare name, without the
+    /// [prefix](crate::Builder::prefix), whose field is `uuid:number`, and a channel for releases. With one master, or a quorum
+    /// of them that Java services lock in the same way, a Java service and a Rust service exclude each other, wait
+    /// for each other and wake each other. An owner may enter again.
+    ///
+    /// Redisson leaves no fencing token, no record and no quarantine on the masters, so what the guards promise
+    /// (docs/SAFETY.md) holds among Quorate's own clients only, and a key that a master lost is not made again. While
+    /// one waits here, the client listens on the lock's own channel, on one more connection to each master.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.redisson_lock("invoice:42").acquire().await?; // HGETALL invoice:42 is {guard.owner(): 1}
+    /// guard.release().await?; // and whoever waits in Java is told
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        Lock::new(self, &Redisson, name.into())
+    }
+}
+
+pub(super) static SCRIPT: Script = script!("redisson": "kinds/hash", "kinds/redisson");
+
+/// The kind.
+#[derive(Debug)]
+pub(super) struct Redisson;
+
+impl Layout for Redisson {
+    fn name(&self) -> &'static str {
+        "redisson"
+    }
+
+    fn script(&self) -> &'static Script {
+        &SCRIPT
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn channel(&self, name: &str) -> Option<String> {
+        let braced = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
+        Some(format!("redisson_lock__channel:{braced}"))
+    }
+}

@@ -1,0 +1,74 @@
+//! Wake-ups by other libraries: while somebody waits for a lock that these have, too, the client listens on the lock's own
+//! channel of every master. Whatever is heard there is a hint to ask.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{GRACE, Switchboard};
+use crate::master::{Ear, Heard};
+
+/// Listens for as long as it lives.
+pub(crate) struct Outside {
+    told: Arc<Told>,
+    is_alone: bool,
+    _listening: DropGuard,
+}
+
+#[derive(Default)]
+struct Told {
+    /// The masters that are heard, by their place.
+    heard: AtomicU16,
+    quorum: u32,
+    /// Told of a release, or that a quorum is heard from now on: what was told before that may have been missed.
+    news: Notify,
+}
+
+impl Switchboard {
+    /// Listens on the channel of a lock.
+    pub(crate) fn listen_outside(self: &Arc<Self>, channel: &Arc<str>) -> Outside {
+        let told = Arc::new(Told { quorum: self.quorum, ..Told::default() });
+        let stop = CancellationToken::new();
+        for (place, master) in self.masters.iter().enumerate() {
+            let ear = told.clone().ear(1 << place);
+            self.listen_until(&stop, master.listen(channel.clone(), ear));
+        }
+        Outside { told, is_alone: self.masters.len() == 1, _listening: stop.drop_guard() }
+    }
+}
+
+impl Told {
+    fn ear(self: Arc<Self>, bit: u16) -> Ear {
+        Arc::new(move |heard| match heard {
+            Heard::Message(_) => self.news.notify_one(),
+            Heard::Listening => {
+                self.heard.fetch_or(bit, Ordering::Relaxed);
+                if self.hears() {
+                    self.news.notify_one();
+                }
+            }
+            Heard::Deaf => drop(self.heard.fetch_and(!bit, Ordering::Relaxed)),
+        })
+    }
+
+    fn hears(&self) -> bool {
+        self.heard.load(Ordering::Relaxed).count_ones() >= self.quorum
+    }
+}
+
+impl Outside {
+    /// Whether a quorum of the masters is heard.
+    pub(crate) fn hears(&self) -> bool {
+        self.told.hears()
+    }
+
+    /// Resolves when there is reason to ask: a release reaches its masters within a moment of the first.
+    pub(crate) async fn rung(&self) {
+        self.told.news.notified().await;
+        if !self.is_alone {
+            tokio::time::sleep(GRACE).await;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Every kind of lock that has one owner: each excludes, waits, renews and is lost as the others, and none takes what another
+//! kind has.
+
+use std::time::Duration;
+
+use quorate::{Error, Guard, Lock, Loss, Redlock};
+use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
+
+use crate::cancel::same_runtime;
+use crate::waiting::{standing, waiter};
+use crate::wake_ups::{LONG, handed};
+use crate::{SOON, builder, ms, on_all, patient, until};
+
+/// What makes a lock of a kind, and whether its owner may enter again.
+type Kind = (&'static str, fn(&Redlock, &str) -> Lock, bool);
+
+const KINDS: [Kind; 4] = [
+    ("reentrant", |redlock, name| redlock.lock(name), true),
+    ("mutex", |redlock, name| redlock.mutex(name), false),
+    ("plain mutex", |redlock, name| redlock.plain_mutex(name), false),
+    ("redisson", |redlock, name| redlock.redisson_lock(name), true),
+];
+
+/// What is left on the masters is nothing of a lock.
+async fn nothing_is_left(masters: &Masters) {
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn of_every_kind_one_has_it_and_the_next_one_is_woken() {
+    for (kind, lock, _) in KINDS {
+        let masters = Masters::start(5);
+        let (one, other) = (patient(&masters), patient(&masters));
+        let held = lock(&one, "l").acquire().await.unwrap();
+        let Err(Error::Held { holder, .. }) = lock(&other, "l").try_acquire().await else { panic!("{kind}") };
+        assert_eq!(*holder.owner, *held.owner().to_string(), "{kind}");
+        let waiting = waiter(lock(&other, "l").ttl(LONG)).await;
+        until("a place on every master", async || masters.iter().all(|server| places(server) == 1)).await;
+        let before = held.fence();
+        held.release().await.unwrap();
+        let next = handed(waiting).await;
+        assert!(next.fence() > before, "{kind}");
+        next.release().await.unwrap();
+        nothing_is_left(&masters).await;
+    }
+}
+
+/// How many wait for any lock.
+fn places(server: &quorate_testkit::RedisServer) -> usize {
+    let queues: Vec<String> = server.command(&["KEYS", "quorate:waiting:*"]);
+    queues.iter().map(|queue| server.command::<usize>(&["ZCARD", queue])).sum()
+}
+
+#[tokio::test]
+async fn of_every_kind_an_owner_enters_again_or_hears_that_it_cannot() {
+    for (kind, lock, reenters) in KINDS {
+        let masters = Masters::start(3);
+        let redlock = patient(&masters);
+        let (me, you) = (redlock.owner(), redlock.owner());
+        let lock = lock(&redlock, "l").owned_by(&me);
+        assert!(!lock.is_held_by(&me).await.unwrap(), "{kind}");
+        let Err(Error::NotHeld { .. }) = lock.release().await else { panic!("{kind}") };
+        let outer = lock.acquire().await.unwrap();
+        assert!(lock.is_held_by(&me).await.unwrap() && !lock.is_held_by(&you).await.unwrap(), "{kind}");
+        match (reenters, lock.acquire().await) {
+            (true, Ok(inner)) => inner.release().await.unwrap(),
+            (false, Err(Error::AlreadyHeld { name, owner })) => assert_eq!((&*name, owner), ("l", me)),
+            (_, other) => panic!("{kind}: {other:?}"),
+        }
+        match (reenters, lock.try_acquire().await) {
+            (true, Ok(inner)) => inner.release().await.unwrap(),
+            (false, Err(Error::AlreadyHeld { .. })) => {}
+            (_, other) => panic!("{kind}: {other:?}"),
+        }
+        assert!(outer.is_valid(), "{kind}");
+        lock.release().await.unwrap();
+        let Err(Error::NotHeld { .. }) = outer.release().await else { panic!("{kind}") };
+        lock.acquire().await.unwrap().release().await.unwrap();
+        nothing_is_left(&masters).await;
+    }
+}
+
+#[tokio::test]
+async fn of_every_kind_a_lease_is_renewed_extended_seen_and_broken() {
+    for (kind, lock, _) in KINDS {
+        let masters = Masters::start(3);
+        let redlock = builder(&masters).timeout(ms(100)).build().unwrap();
+        let held = lock(&redlock, "l").ttl(ms(600)).acquire().await.unwrap();
+        let first = held.deadline();
+        until("two renewals", async || held.deadline() >= first + ms(350)).await;
+        assert!(held.is_valid(), "{kind}");
+        held.extend(Duration::from_secs(20)).await.unwrap();
+        assert!(held.remaining() > Duration::from_secs(10), "{kind}");
+        let holder = lock(&redlock, "l").inspect().await.unwrap().holder().unwrap();
+        assert_eq!(*holder.owner, *held.owner().to_string(), "{kind}");
+        assert!(holder.remaining.unwrap() > Duration::from_secs(10), "{kind}");
+        lock(&redlock, "l").break_from(&held.owner()).await.unwrap();
+        let next = lock(&redlock, "l").try_acquire().await.unwrap();
+        assert!(next.fence() > held.fence(), "{kind}");
+        assert!(lock(&redlock, "l").inspect().await.unwrap().holder().unwrap().owner != holder.owner);
+        next.release().await.unwrap();
+        drop(held);
+        nothing_is_left(&masters).await;
+    }
+}
+
+#[tokio::test]
+async fn of_every_kind_a_lock_is_handed_over() {
+    for (kind, lock, _) in KINDS {
+        let masters = Masters::start(3);
+        let (one, other) = (patient(&masters), patient(&masters));
+        let held = lock(&one, "l").acquire().await.unwrap();
+        let fence = held.fence();
+        let token = held.hand_over().await.unwrap();
+        assert!(matches!(lock(&other, "l").try_acquire().await, Err(Error::Held { .. })), "{kind}");
+        let adopted = lock(&other, "l").adopt(&token).await.unwrap();
+        assert!(adopted.fence() > fence, "{kind}");
+        assert!(matches!(lock(&one, "l").adopt(&token).await, Err(Error::Held { .. })), "{kind}");
+        adopted.release().await.unwrap();
+        nothing_is_left(&masters).await;
+    }
+}
+
+#[tokio::test]
+async fn of_every_kind_two_of_five_masters_may_be_down_and_three_are_a_loss() {
+    for (kind, lock, _) in KINDS {
+        let masters = Masters::start(5);
+        let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+        (0..2).for_each(|i| masters[i].kill());
+        let held = lock(&redlock, "l").ttl(ms(1500)).acquire().await.unwrap();
+        assert!(matches!(lock(&redlock, "l").try_acquire().await, Err(Error::Held { .. })), "{kind}");
+        masters[2].kill();
+        let loss = tokio::time::timeout(SOON, held.lost()).await.unwrap();
+        assert!(matches!(loss, Error::Lost { cause: Loss::Expired, .. }), "{kind}: {loss}");
+        assert!(redlock.now() < held.deadline(), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn of_every_kind_an_acquire_dropped_after_any_number_of_polls_leaves_nothing() {
+    for (kind, lock, _) in KINDS {
+        let masters = Masters::start(3);
+        let redlock = same_runtime(&masters);
+        lock(&redlock, "l").acquire().await.unwrap().release().await.unwrap();
+        let free = async |polls, guard: Option<Result<Guard, Error>>| {
+            if let Some(guard) = guard {
+                assert!(guard.is_ok(), "{kind}, after {polls} polls: {guard:?}");
+            }
+            lock(&redlock, "l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+        };
+        let acquire = || async { lock(&redlock, "l").try_acquire().await };
+        assert!(cancel_at_every_poll(100_000, acquire, free).await.unwrap() > 1, "{kind}");
+        nothing_is_left(&masters).await;
+    }
+}
+
+/// Kinds that have the same key.
+const RIVALS: [(usize, usize); 4] = [(0, 1), (1, 0), (2, 3), (3, 2)];
+
+#[tokio::test]
+async fn a_name_that_is_held_as_one_kind_is_refused_as_another_and_nothing_is_overwritten() {
+    for (first, second) in RIVALS {
+        let masters = Masters::start(3);
+        let (one, other) = (patient(&masters), patient(&masters));
+        let held = KINDS[first].1(&one, "l").acquire().await.unwrap();
+        on_all(&masters).await;
+        let before: Vec<_> = masters.keys();
+        let rival = KINDS[second].1(&other, "l");
+        for refused in
+            [rival.try_acquire().await, rival.acquire().await, rival.clone().wait(SOON).acquire().await]
+        {
+            let error = refused.unwrap_err();
+            assert!(matches!(&error, Error::AnotherKind { name, .. } if &**name == "l"), "{error}");
+            assert!(error.to_string().contains("held as another kind"), "{error}");
+        }
+        assert!(!rival.is_held_by(&held.owner()).await.unwrap());
+        rival.break_from(&held.owner()).await.unwrap_err();
+        assert_eq!(masters.keys(), before);
+        assert!(KINDS[first].1(&one, "l").is_held_by(&held.owner()).await.unwrap() && held.is_valid());
+        held.release().await.unwrap();
+        rival.acquire().await.unwrap().release().await.unwrap();
+        nothing_is_left(&masters).await;
+    }
+}
+
+/// The keys of other libraries are other keys than Quorate's.
+#[tokio::test]
+async fn a_lock_and_a_shared_one_of_the_same_name_are_two() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let guards = [
+        redlock.lock("l").try_acquire().await.unwrap(),
+        redlock.plain_mutex("l").try_acquire().await.unwrap(),
+        redlock.mutex("m").try_acquire().await.unwrap(),
+        redlock.redisson_lock("m").try_acquire().await.unwrap(),
+    ];
+    assert!(guards.iter().all(Guard::is_valid));
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    nothing_is_left(&masters).await;
+}
+
+/// An owner may hold two kinds of one name, and releases one of them.
+#[tokio::test]
+async fn an_owner_has_each_kind_by_itself() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let me = redlock.owner();
+    let (lock, shared) = (redlock.lock("l").owned_by(&me), redlock.redisson_lock("l").owned_by(&me));
+    let (one, other) = (lock.acquire().await.unwrap(), shared.acquire().await.unwrap());
+    lock.release().await.unwrap();
+    assert!(!one.is_valid() && other.is_valid());
+    assert!(shared.is_held_by(&me).await.unwrap() && !lock.is_held_by(&me).await.unwrap());
+    drop((one, other));
+    nothing_is_left(&masters).await;
+}
+
+#[tokio::test]
+async fn who_holds_a_lock_is_not_known_without_a_quorum() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(100)).build().unwrap();
+    let held = redlock.mutex("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    (0..2).for_each(|i| masters[i].kill());
+    let unknown = redlock.mutex("l").is_held_by(&held.owner()).await;
+    assert!(matches!(unknown, Err(Error::NoQuorum { .. })), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn of_every_kind_many_take_turns() {
+    for (kind, lock, _) in KINDS {
+        let masters = Masters::start(3);
+        let clients = [patient(&masters), patient(&masters)];
+        let held = lock(&clients[0], "l").acquire().await.unwrap();
+        let mut waiters = Vec::new();
+        for i in 0..10 {
+            waiters.push(waiter(lock(&clients[i % 2], "l").ttl(LONG)).await);
+        }
+        held.release().await.unwrap();
+        let turns = waiters.into_iter().map(|waiting| async {
+            let guard = tokio::time::timeout(SOON, waiting).await.expect(kind).unwrap().unwrap();
+            let fence = guard.fence();
+            guard.release().await.unwrap();
+            fence
+        });
+        let mut fences = futures::future::join_all(turns).await;
+        fences.sort_unstable();
+        fences.dedup();
+        assert_eq!(fences.len(), 10, "{kind}");
+        standing(masters.iter(), 0).await;
+        nothing_is_left(&masters).await;
+    }
+}
