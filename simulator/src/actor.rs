@@ -47,7 +47,7 @@ impl Acting {
 
     /// The client's handle of the lock.
     pub(crate) fn lock(&self) -> Lock {
-        self.client().redlock.lock(self.lock.clone())
+        self.stage.locks.of(&self.client().redlock, &self.lock)
     }
 
     fn client(&self) -> &Client {

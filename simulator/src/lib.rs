@@ -9,6 +9,7 @@ mod faults;
 mod hearing;
 pub mod history;
 mod link;
+mod locks;
 mod lone;
 mod pipe;
 mod plan;
@@ -23,6 +24,7 @@ mod trace;
 mod world;
 
 pub use faults::Kind;
+pub use locks::Locks;
 pub use lone::Lone;
 pub use plan::{CLIENTS, MASTERS, OPERATIONS, Plan, Profile};
 pub use run::{Run, run};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Parser, value_parser};
 use quorate_simulator::history::Violation;
-use quorate_simulator::{Kind, PANIC, Plan, Profile, checkers, run, shrink};
+use quorate_simulator::{Kind, Locks, PANIC, Plan, Profile, checkers, run, shrink};
 
 mod many;
 
@@ -48,6 +48,9 @@ struct Args {
     /// Clients have no guards against such faults: plain Redlock
     #[arg(long)]
     unguarded: bool,
+    /// The kind of the locks: reentrant, mutex, plain-mutex, redisson, or any: all of them in turn
+    #[arg(long, value_name = "KIND", value_parser = locks)]
+    locks: Option<OfLocks>,
     /// With --seed: only these tasks of its plan, as in 3,17 or none
     #[arg(long, requires = "seed", value_name = "NUMBERS")]
     tasks: Option<Numbers>,
@@ -74,6 +77,12 @@ impl Args {
             Some(Fault(None)) => Profile::Outside(Kind::ALL[seed as usize % Kind::ALL.len()]),
         };
         let plan = Plan::new(seed, profile);
+        let plan = match self.locks {
+            None => plan,
+            Some(OfLocks(Some(locks))) => plan.of(locks),
+            // Beside the faults in turn each kind has each of them.
+            Some(OfLocks(None)) => plan.of(Locks::ALL[seed as usize / Kind::ALL.len() % Locks::ALL.len()]),
+        };
         if self.unguarded { plan.unguarded() } else { plan }
     }
 
@@ -96,7 +105,8 @@ impl Args {
     fn command(&self, seed: u64) -> String {
         let fault = self.fault.map(|fault| format!(" --fault {fault}")).unwrap_or_default();
         let unguarded = if self.unguarded { " --unguarded" } else { "" };
-        format!("cargo run --release -p quorate-simulator -- --seed {seed}{fault}{unguarded}")
+        let locks = self.locks.map(|locks| format!(" --locks {locks}")).unwrap_or_default();
+        format!("cargo run --release -p quorate-simulator -- --seed {seed}{fault}{unguarded}{locks}")
     }
 }
 
@@ -158,6 +168,23 @@ fn fault(name: &str) -> Result<Fault, String> {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.map_or(ANY, Kind::name))
+    }
+}
+
+/// A kind of lock, or all of them.
+#[derive(Clone, Copy, Debug)]
+struct OfLocks(Option<Locks>);
+
+fn locks(name: &str) -> Result<OfLocks, String> {
+    let names: Vec<_> = Locks::ALL.iter().map(|locks| locks.name()).chain([ANY]).collect();
+    let found = Locks::ALL.into_iter().find(|locks| locks.name() == name).map(|locks| OfLocks(Some(locks)));
+    let found = found.or((name == ANY).then_some(OfLocks(None)));
+    found.ok_or_else(|| format!("it is none of {}", names.join(", ")))
+}
+
+impl fmt::Display for OfLocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.map_or(ANY, Locks::name))
     }
 }
 

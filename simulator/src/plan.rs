@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::dice::Dice;
 use crate::faults::{Fault, Kind};
 use crate::history::Time;
+use crate::locks::Locks;
 
 /// How many masters a run has.
 pub const MASTERS: usize = 5;
@@ -54,6 +55,8 @@ pub struct Plan {
     pub(crate) strict: bool,
     /// Whether they have guards at all.
     pub(crate) guarded: bool,
+    /// The kind of its locks.
+    pub(crate) locks: Locks,
     pub(crate) ttl: Duration,
     /// How long a message takes, at most.
     pub(crate) slowest: Duration,
@@ -132,6 +135,7 @@ impl Plan {
             profile,
             strict: Dice::new(seed, "strict", 0).happens(300),
             guarded: true,
+            locks: Locks::default(),
             ttl,
             slowest: dice.millis(1, 8),
             repeated: if worse { 20 } else { 0 },
@@ -151,6 +155,12 @@ impl Plan {
     #[must_use]
     pub fn unguarded(self) -> Self {
         Self { guarded: false, ..self }
+    }
+
+    /// The same with locks of this kind.
+    #[must_use]
+    pub fn of(self, locks: Locks) -> Self {
+        Self { locks, ..self }
     }
 
     /// Whether something goes wrong that Redlock's argument excludes.

@@ -10,6 +10,7 @@ use quorate_testkit::Restart;
 use crate::clocks::{Chance, ClientClock, Rate, WallClock};
 use crate::faults::Fault;
 use crate::link::{Link, Way, Weather};
+use crate::locks::Locks;
 use crate::plan::Plan;
 use crate::process::{Process, Tasks};
 use crate::resource::Resource;
@@ -23,6 +24,8 @@ pub(crate) struct Stage {
     pub(crate) servers: Vec<Arc<Server>>,
     pub(crate) clients: Vec<Client>,
     pub(crate) ttl: Duration,
+    /// The kind of the locks.
+    pub(crate) locks: Locks,
     /// What the locks protect.
     pub(crate) resource: Resource,
     /// Everything that goes wrong.
@@ -54,7 +57,15 @@ impl Stage {
         };
         let clients = plan.clients.iter().enumerate().map(client).collect();
         let (resource, faults) = (Resource::new(world), plan.faults.clone());
-        Arc::new(Self { world: world.clone(), servers, clients, ttl: plan.ttl, resource, faults })
+        Arc::new(Self {
+            world: world.clone(),
+            servers,
+            clients,
+            ttl: plan.ttl,
+            locks: plan.locks,
+            resource,
+            faults,
+        })
     }
 
     pub(crate) fn link(&self, client: usize, master: usize) -> &Arc<Link> {
