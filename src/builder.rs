@@ -281,6 +281,11 @@ impl Builder {
         Ok(doctor::judge(&facts, &visitor))
     }
 
+    /// Whether the client is to have a thread of its own.
+    pub(crate) fn has_own_thread(&self) -> bool {
+        self.executor.is_none()
+    }
+
     /// Checks everything, and starts the thread.
     fn start(&mut self) -> Result<(Vec<Checked>, Dialler, Host), Error> {
         self.settings.check()?;

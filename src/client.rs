@@ -109,6 +109,11 @@ impl Redlock {
         }
     }
 
+    /// Whether the engine runs while all of the user's threads wait.
+    pub(crate) fn has_own_thread(&self) -> bool {
+        self.client.host.has_own_thread()
+    }
+
     pub(crate) fn engine(&self) -> &Arc<Coordinator> {
         &self.client.engine
     }

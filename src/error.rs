@@ -121,7 +121,7 @@ pub enum Error {
         votes: Arc<[Vote]>,
     },
 
-    /// The input was refused before anything was sent.
+    /// The input, or the place from which the call came, was refused before anything was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 
@@ -423,6 +423,18 @@ pub enum Invalid {
     /// An operation that needs an owner was given none.
     #[error("no owner was named: name one with owned_by, or run inside an owner's scope")]
     NoOwner,
+    /// A [blocking](crate::blocking) call on a thread on which tokio runs tasks: they would all stand still.
+    #[error(
+        "a blocking call on a thread that runs async tasks, which would stand still: await the async API there, or make \
+        the call within tokio::task::spawn_blocking"
+    )]
+    InsideRuntime,
+    /// A [blocking](crate::blocking) call to a client whose engine has no thread of its own: it could wait for ever.
+    #[error(
+        "a blocking call to a client whose builder was lent a runtime or an executor, which may stand still meanwhile: \
+        build it without, or wait for the async API with that runtime's own block_on"
+    )]
+    LentRuntime,
 }
 
 /// The start of a text, short enough for an error message.

@@ -51,6 +51,11 @@ impl Host {
         &self.executor
     }
 
+    /// Whether it goes on while its user's threads wait.
+    pub(crate) fn has_own_thread(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// Cancelled when everything on this host has to end.
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.stop

@@ -19,6 +19,7 @@
 //! so](Guard::lost) while the lease still stands. Whoever waits for a lock stands in a queue and is woken by its release.
 //!
 //! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
+//! - [`blocking`] has the same without async, for programs that have no runtime.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
 //! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
 //! - [`doctor`] says what is wrong with a set of masters, and how to mend it: [`Builder::examine`].
@@ -38,6 +39,7 @@
 //! [Redlock]: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 
 mod backoff;
+pub mod blocking;
 mod builder;
 mod client;
 mod clock;

@@ -72,6 +72,27 @@ impl Owner {
         SCOPE.scope(*self, future).await
     }
 
+    /// The same for threads: runs `work` with this owner. It is the thread that is in the scope, until `work` is done; threads that
+    /// it starts are outside of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc_blocking(|masters| {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build_blocking()?;
+    /// redlock.owner().scope_blocking(|| {
+    ///     let outer = redlock.lock("invoice:42").acquire()?;
+    ///     let inner = redlock.lock("invoice:42").acquire()?; // re-enters
+    ///     assert_eq!(outer.owner(), inner.owner());
+    ///     inner.release()?;
+    ///     outer.release()
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn scope_blocking<T>(&self, work: impl FnOnce() -> T) -> T {
+        SCOPE.sync_scope(*self, work)
+    }
+
     /// The owner of the scope that this code runs in, if it is one of `client`'s.
     pub(crate) fn of_scope(client: Uuid) -> Option<Self> {
         SCOPE.try_with(|owner| *owner).ok().filter(|owner| owner.client == client)

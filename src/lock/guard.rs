@@ -31,7 +31,7 @@ use crate::vote::Vote;
 pub struct Guard {
     grant: Grant,
     /// Keeps the background thread while the guard lives, and until its release is out.
-    _redlock: Redlock,
+    redlock: Redlock,
 }
 
 impl fmt::Debug for Guard {
@@ -46,7 +46,11 @@ impl fmt::Debug for Guard {
 
 impl Guard {
     pub(crate) fn new(grant: Grant, redlock: Redlock) -> Self {
-        Self { grant, _redlock: redlock }
+        Self { grant, redlock }
+    }
+
+    pub(crate) fn redlock(&self) -> &Redlock {
+        &self.redlock
     }
 
     /// The lock's name.
@@ -133,11 +137,16 @@ impl Guard {
     pub async fn lost(&self) -> Error {
         loop {
             let token = self.grant.token();
-            if let Some(loss) = self.grant.loss() {
+            if let Some(loss) = self.loss() {
                 return loss;
             }
             token.cancelled().await;
         }
+    }
+
+    /// How it was lost, if it was: the clock is read now.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        self.grant.loss()
     }
 
     /// A token that is cancelled when the lease is lost, as [`lost`](Guard::lost) tells it, or over because the lock was
@@ -174,7 +183,7 @@ impl Guard {
         let output = {
             let (mut lost, mut work) = (pin!(self.lost()), pin!(work));
             // The clock is read before each step of the work.
-            poll_fn(|context| match self.grant.loss() {
+            poll_fn(|context| match self.loss() {
                 Some(loss) => Poll::Ready(Err(loss)),
                 None => match lost.as_mut().poll(context) {
                     Poll::Ready(loss) => Poll::Ready(Err(loss)),
@@ -287,7 +296,7 @@ impl Guard {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(self) -> Result<(), Error> {
-        let Self { grant, _redlock } = self;
+        let Self { grant, redlock: _kept } = self;
         grant.release().await
     }
 }

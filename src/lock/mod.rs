@@ -9,6 +9,8 @@
 //!
 //! What tells the kinds apart is how a lock is kept on a master; `words.rs` has what they share. A [`Lock`] of any kind has the
 //! same options, waits and renews in the same way, and gives the same [`Guard`] and the same errors.
+//!
+//! Each is there without async as well, by the same name: see [`blocking`](crate::blocking).
 
 use std::fmt;
 use std::sync::Arc;
@@ -361,6 +363,10 @@ impl Lock {
         let votes = self.inspect().await?.votes;
         coordinator::is_held_by(&votes, &owner.to_string())
             .ok_or_else(|| coordinator::no_quorum(&self.name, votes, false))
+    }
+
+    pub(crate) fn redlock(&self) -> &Redlock {
+        &self.redlock
     }
 
     fn named_owner(&self) -> Option<Owner> {

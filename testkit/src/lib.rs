@@ -110,3 +110,15 @@ where
         .expect("a runtime");
     runtime.block_on(example(masters.masters())).expect("the example works");
 }
+
+/// The same for an example of the blocking API, without a runtime.
+///
+/// # Panics
+///
+/// When the example fails.
+#[cfg(feature = "embedded")]
+pub fn doc_blocking<E: Debug>(
+    example: impl FnOnce(Vec<std::sync::Arc<dyn quorate::seam::Master>>) -> Result<(), E>,
+) {
+    example(EmbeddedMasters::new(3).masters()).expect("the example works");
+}

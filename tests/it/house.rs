@@ -62,7 +62,7 @@ fn imports_point_one_way() {
             &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"],
         ),
         ("src/renewal/", &["crate::coordinator", "crate::master", "crate::lock", "crate::client"]),
-        ("src/", &["quorate_testkit"]),
+        ("src/", &["quorate_testkit", "crate::blocking"]),
     ];
     for (layer, above) in layers {
         for (name, text) in files(layer, ".rs") {
@@ -132,6 +132,31 @@ fn the_architecture_names_every_file_of_the_library() {
     for (name, _) in files("src", ".rs").into_iter().filter(|(name, _)| !name.ends_with("mod.rs")) {
         let file = Path::new(&name).file_name().unwrap().to_str().unwrap();
         assert!(map.contains(file), "ARCHITECTURE.md does not name {name}");
+    }
+}
+
+/// The names of the public methods of a type, in all files of the library or in those of the blocking API.
+fn methods(of: &str, blocking: bool) -> Vec<String> {
+    let head = format!("\nimpl {of} {{\n");
+    let sources =
+        files("src", ".rs").into_iter().filter(|(name, _)| name.starts_with("src/blocking/") == blocking);
+    let mut names = Vec::new();
+    for (_, text) in sources {
+        let bodies = text.split(&head).skip(1).map(|rest| rest.split("\n}").next().unwrap());
+        let lines = bodies.flat_map(str::lines).map(|line| line.trim().replace("async ", ""));
+        names.extend(
+            lines.filter_map(|line| Some(line.strip_prefix("pub fn ")?.split(['(', '<']).next()?.to_owned())),
+        );
+    }
+    names
+}
+
+#[test]
+fn the_blocking_api_has_every_method_of_the_async_one() {
+    for (of, without) in [("Redlock", vec![]), ("Lock", vec![]), ("Guard", vec!["lost", "run"])] {
+        let there = methods(of, true);
+        let missing = methods(of, false).into_iter().filter(|name| !there.contains(name));
+        assert_eq!(missing.collect::<Vec<_>>(), without, "{of} in src/blocking/");
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod attacks;
 mod bad_input;
+mod blocking;
 mod cancel;
 mod clock;
 mod compose;

@@ -1,0 +1,107 @@
+//! The handle to a set of masters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Lock, wait};
+use crate::builder::Builder;
+use crate::clock::Moment;
+use crate::error::Error;
+use crate::owner::Owner;
+use crate::trust::MasterStatus;
+
+/// A client of N independent masters whose calls block: [`Redlock`](crate::Redlock) without async. Clones share everything.
+///
+/// # Examples
+///
+/// ```
+/// # quorate_testkit::doc_blocking(|masters| {
+/// let redlock = quorate::Redlock::builder().masters(masters).build_blocking()?;
+/// std::thread::scope(|scope| {
+///     for _ in 0..3 {
+///         scope.spawn(|| {
+///             let guard = redlock.lock("invoice:42").acquire().expect("there are masters");
+///             println!("one thread at a time: {guard:?}");
+///         });
+///     }
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(()) });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Redlock(crate::Redlock);
+
+impl Redlock {
+    /// Begins a client: the same [`Builder`], of which [`build_blocking`](Builder::build_blocking) makes one.
+    pub fn builder() -> Builder {
+        crate::Redlock::builder()
+    }
+
+    /// [`Redlock::lock`](crate::Redlock::lock): the lock of this name.
+    pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        self.0.lock(name).into()
+    }
+
+    /// [`Redlock::mutex`](crate::Redlock::mutex): a lock that its owner cannot enter again.
+    pub fn mutex(&self, name: impl Into<Arc<str>>) -> Lock {
+        self.0.mutex(name).into()
+    }
+
+    /// [`Redlock::plain_mutex`](crate::Redlock::plain_mutex): the same, shared with clients that set a string.
+    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock {
+        self.0.plain_mutex(name).into()
+    }
+
+    /// [`Redlock::redisson_lock`](crate::Redlock::redisson_lock): a lock shared with Redisson's `RLock`.
+    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        self.0.redisson_lock(name).into()
+    }
+
+    /// [`Redlock::standings`](crate::Redlock::standings): how each master stands with this client.
+    pub fn standings(&self) -> Vec<MasterStatus> {
+        self.0.standings()
+    }
+
+    /// [`Redlock::owner`](crate::Redlock::owner): a new owner, to hold locks with more than once.
+    pub fn owner(&self) -> Owner {
+        self.0.owner()
+    }
+
+    /// [`Redlock::now`](crate::Redlock::now): the present moment on the clock that guards' deadlines are on.
+    pub fn now(&self) -> Moment {
+        self.0.now()
+    }
+
+    /// [`Redlock::shutdown`](crate::Redlock::shutdown): refuses every further acquire, ends those that wait on other threads,
+    /// and waits for every release that is under way, for `deadline` at most.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unflushed`] when the deadline came first; [`Error::Invalid`] where a call [may not
+    /// block](crate::blocking#where-it-may-not-be-called), and then the client was not shut down.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc_blocking(|masters| {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build_blocking()?;
+    /// drop(redlock.lock("invoice:42").acquire()?); // released in the background
+    /// redlock.shutdown(std::time::Duration::from_secs(1))?;
+    /// assert!(redlock.lock("invoice:42").acquire().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn shutdown(&self, deadline: Duration) -> Result<(), Error> {
+        wait(&self.0, self.0.shutdown(deadline))
+    }
+
+    /// The same client, for async code.
+    pub fn into_async(self) -> crate::Redlock {
+        self.0
+    }
+}
+
+impl From<crate::Redlock> for Redlock {
+    /// The same client, whose calls block.
+    fn from(redlock: crate::Redlock) -> Self {
+        Self(redlock)
+    }
+}
