@@ -8,6 +8,7 @@
 //! - `wide`: masters in five regions
 //! - `handoff`: clients that pass one lock on
 //! - `guards`: what markers, tokens and clocks cost
+//! - `kinds`: what a lock of each kind costs, beside the reentrant lock
 //! - `leases`: many leases held by one process
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails may panic")]
@@ -21,6 +22,7 @@ mod handoff_child;
 mod handoff_crew;
 mod handoff_report;
 mod instructions;
+mod kinds;
 mod leases;
 mod measure;
 mod sample;
@@ -42,7 +44,7 @@ fn main() {
     if topic.is_none() && !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    let topics: [(&str, fn()); 8] = [
+    let topics: [(&str, fn()); 9] = [
         ("uncontended", uncontended::run),
         ("throughput", throughput::run),
         ("instructions", instructions::run),
@@ -50,6 +52,7 @@ fn main() {
         ("wide", wide::run),
         ("handoff", handoff::run),
         ("guards", guards::run),
+        ("kinds", kinds::run),
         ("leases", leases::run),
     ];
     let wanted = |name: &str| topic.as_deref().is_none_or(|topic| topic == name);

@@ -11,7 +11,7 @@ mod rslock;
 
 pub(crate) use self::bare::{Bare, connect};
 pub(crate) use self::floor::Floor;
-pub(crate) use self::quorate::{PATIENCE, Quorate, new};
+pub(crate) use self::quorate::{KINDS, PATIENCE, Quorate, new};
 pub(crate) use self::rslock::Rslock;
 
 use std::future::Future;
@@ -149,7 +149,11 @@ pub(crate) fn one(
         Bare::NAME => Box::new(Tasks::new(runtime.block_on(Bare::connect(masters)), runtime)),
         Rslock::NAME => Box::new(Tasks::new(Rslock::connect(masters), runtime)),
         Floor::NAME => Box::new(Floor::connect(masters)),
-        _ => panic!("no contender {name:?}"),
+        name => {
+            let kind = KINDS.iter().find(|(kind, _)| *kind == name);
+            let (_, kind) = kind.unwrap_or_else(|| panic!("no contender {name:?}"));
+            Box::new(Tasks::new(Quorate::of(*kind, masters), runtime))
+        }
     }
 }
 

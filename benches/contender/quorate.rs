@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use quorate::{Builder, ColdStart, Outcome, Redlock};
+use quorate::{Builder, ColdStart, Lock, Outcome, Redlock};
 use tokio::runtime::Runtime;
 
 use super::{Client, TTL, Worker, lock};
@@ -13,12 +13,25 @@ pub(crate) const PATIENCE: Duration = quorate::config::DEFAULT_TIMEOUT;
 
 pub(crate) struct Quorate {
     pub(crate) redlock: Redlock,
+    kind: Kind,
 }
 
 pub(crate) struct Caller {
-    redlock: Redlock,
-    name: String,
+    lock: Lock,
 }
+
+/// What makes a lock.
+type Kind = fn(&Redlock, String) -> Lock;
+
+/// A client's locks of the usual kind.
+const USUAL: Kind = |redlock, name| redlock.lock(name);
+
+/// The other kinds, with the name of a contender that has locks of this kind.
+pub(crate) const KINDS: [(&str, Kind); 3] = [
+    ("quorate, mutex", |redlock, name| redlock.mutex(name)),
+    ("quorate, plain mutex", |redlock, name| redlock.plain_mutex(name)),
+    ("quorate, redisson", |redlock, name| redlock.redisson_lock(name)),
+];
 
 /// A client of masters that are new, and vote at once.
 pub(crate) fn new(masters: &[String]) -> Builder {
@@ -33,17 +46,22 @@ impl Quorate {
     pub(crate) const UNGUARDED: &'static str = "quorate, unguarded";
 
     pub(crate) fn connect(masters: &[String], patience: Duration) -> Self {
-        Self { redlock: new(masters).timeout(patience).build().unwrap() }
+        Self { redlock: new(masters).timeout(patience).build().unwrap(), kind: USUAL }
+    }
+
+    /// One with locks of another kind, whose names no other contender has.
+    pub(crate) fn of(kind: Kind, masters: &[String]) -> Self {
+        Self { redlock: new(masters).prefix("kinds:").build().unwrap(), kind }
     }
 
     /// One without guards: plain Redlock.
     pub(crate) fn unguarded(masters: &[String]) -> Self {
-        Self { redlock: new(masters).prefix("unguarded:").unguarded().build().unwrap() }
+        Self { redlock: new(masters).prefix("unguarded:").unguarded().build().unwrap(), kind: USUAL }
     }
 
     /// One whose engine runs on the workers' own runtime.
     pub(crate) fn lent(masters: &[String], runtime: &Runtime) -> Self {
-        Self { redlock: new(masters).runtime(runtime.handle().clone()).build().unwrap() }
+        Self { redlock: new(masters).runtime(runtime.handle().clone()).build().unwrap(), kind: USUAL }
     }
 
     /// Waits until the client has an answer from so many masters, and knows that the others are out of reach.
@@ -67,14 +85,14 @@ impl Client for Quorate {
     type Worker = Caller;
 
     fn worker(&self, place: usize) -> Caller {
-        Caller { redlock: self.redlock.clone(), name: lock(place) }
+        Caller { lock: (self.kind)(&self.redlock, lock(place)) }
     }
 }
 
 impl Worker for Caller {
     async fn cycle(&mut self) -> Option<Cycle> {
         let began = Instant::now();
-        let guard = self.redlock.lock(&*self.name).try_acquire().await.ok()?;
+        let guard = self.lock.try_acquire().await.ok()?;
         let granted = Instant::now();
         guard.release().await.ok()?;
         Some(Cycle { acquire: granted - began, release: granted.elapsed() })
