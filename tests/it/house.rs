@@ -135,6 +135,28 @@ fn the_architecture_names_every_file_of_the_library() {
     }
 }
 
+/// A claim names the test that shows it: there is one of that name.
+#[test]
+fn the_tests_that_the_docs_name_are_there() {
+    let folders = ["tests", "src", "cli/tests", "simulator/tests", "testkit/tests"];
+    let tests: String =
+        folders.iter().flat_map(|folder| files(folder, ".rs")).map(|(_, text)| text).collect();
+    let mut named = 0;
+    for page in ["SAFETY.md", "SEEDS.md"] {
+        let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
+        let words = text.split('`').skip(1).step_by(2);
+        let is_name = |word: &&str| {
+            word.matches('_').count() > 2
+                && word.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase())
+        };
+        for name in words.filter(is_name) {
+            named += 1;
+            assert!(tests.contains(&format!("fn {name}(")), "docs/{page} names {name}, which is no test");
+        }
+    }
+    assert!(named > 60, "only {named} tests are named");
+}
+
 /// The names of the public methods of a type, in all files of the library or in those of the blocking API.
 fn methods(of: &str, blocking: bool) -> Vec<String> {
     let head = format!("\nimpl {of} {{\n");
