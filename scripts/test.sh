@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 . scripts/need-redis.sh
 
 # Fewer tests than this have run means that some were not found, or not built.
-LEAST_TESTS=980
+LEAST_TESTS=1200
 
 DENY=0.20.2
 
@@ -34,9 +34,11 @@ cargo test -p quorate --lib --test it --release --locked 2>&1 | tee -a "$log"
 step "the model of the fencing tokens, and what is wrong with its broken variants"
 cargo test -p quorate --test model --release --locked -- --nocapture 2>&1 | tee -a "$log"
 
-step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, and known bugs put back"
+step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, 300 of each of locks of all kinds, and known bugs put back"
 cargo run --release --locked -p quorate-simulator -- --seeds 1000
 cargo run --release --locked -p quorate-simulator -- --seeds 1000 --fault any
+cargo run --release --locked -p quorate-simulator -- --seeds 300 --locks any
+cargo run --release --locked -p quorate-simulator -- --seeds 300 --fault any --locks any
 scripts/mutants.sh
 
 step "docs"

@@ -12,11 +12,9 @@ local RECORD_TELLS = true
 -- A string that is longer is no owner of anybody's lock.
 local LONGEST_OWNER = 512
 
--- How much is at `key`: 0 where there is nothing.
+-- How much is at `key`: 0 where there is nothing. Where that cannot be read, the next look says so.
 local function size(key)
-  local found = call('GET', key)
-  if failed(found) then return found end
-  return found and 1 or 0
+  return call('GET', key) and 1 or 0
 end
 
 -- Who holds the lock at `key`, which exists and is not the asker's.

@@ -1,7 +1,7 @@
 //! Runs of plans.
 
 use quorate_simulator::history::{AttemptOutcome, History};
-use quorate_simulator::{Kind, Plan, Profile, run, shrink};
+use quorate_simulator::{Kind, Locks, Plan, Profile, run, shrink};
 
 /// The first seed that violates a property, and which.
 fn first(profile: Profile, seeds: std::ops::RangeInclusive<u64>) -> Option<(Plan, &'static str)> {
@@ -59,6 +59,26 @@ fn no_fault_outside_of_the_assumptions_breaks_exclusion_with_guards() {
     for kind in Kind::ALL {
         if let Some((plan, property)) = first(Profile::Outside(kind), 1..=8) {
             panic!("seed {} violates {property} by {kind}", plan.seed);
+        }
+    }
+}
+
+/// What holds for the reentrant lock holds for every kind. `scripts/test.sh` runs more of them.
+#[test]
+fn no_kind_of_lock_violates_anything() {
+    for locks in Locks::ALL {
+        for profile in
+            [Profile::Inside, Profile::Outside(Kind::RestartEmpty), Profile::Outside(Kind::Eviction)]
+        {
+            for seed in 1..=6 {
+                let found = run(&Plan::new(seed, profile).of(locks), false);
+                assert!(
+                    found.violations.is_empty(),
+                    "seed {seed}, {profile:?}, {locks}: {:?}",
+                    found.violations
+                );
+                assert!(!found.history.holds.is_empty());
+            }
         }
     }
 }
