@@ -11,6 +11,7 @@ use crate::clock::Moment;
 use crate::coordinator::Coordinator;
 use crate::error::Error;
 use crate::host::Host;
+use crate::lock::Election;
 use crate::owner::Owner;
 use crate::trust::MasterStatus;
 
@@ -40,6 +41,15 @@ impl Redlock {
 
     pub(crate) fn new(engine: Arc<Coordinator>, host: Host) -> Self {
         Self { client: Arc::new(Client { engine, host }) }
+    }
+
+    /// The election of this name: one leader at a time among all that campaign in it. Nothing is sent, or checked, before
+    /// somebody campaigns or observes.
+    ///
+    /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. An election and a [`lock`](Redlock::lock) of one name are
+    /// the same to the masters: who leads holds the lock.
+    pub fn election(&self, name: impl Into<Arc<str>>) -> Election {
+        Election::new(self.lock(name))
     }
 
     /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it

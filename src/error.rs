@@ -296,6 +296,16 @@ pub enum Invalid {
         /// The longest wait.
         max: Duration,
     },
+    /// An observer's time between two looks that is outside of its limits.
+    #[error("a look every {interval:?} is not within {min:?} and {max:?}")]
+    LookInterval {
+        /// The interval asked for.
+        interval: Duration,
+        /// The shortest interval.
+        min: Duration,
+        /// The longest interval.
+        max: Duration,
+    },
     /// A renewal interval that is too short, or leaves no time for a second try before the lease ends.
     #[error(
         "a renewal interval of {interval:?} is not within {min:?} and {max:?}, two thirds of the TTL of {ttl:?}"

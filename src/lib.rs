@@ -19,6 +19,7 @@
 //! so](Guard::lost) while the lease still stands. Whoever waits for a lock stands in a queue and is woken by its release.
 //!
 //! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
+//! - [`Election`] is a lock for a leader among candidates; [`Leadership`] leads, [`Observer`] follows who does.
 //! - [`blocking`] has the same without async, for programs that have no runtime.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
 //! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
@@ -66,7 +67,7 @@ pub use builder::Builder;
 pub use client::Redlock;
 pub use clock::Moment;
 pub use error::{Error, Holder, Invalid, Loss};
-pub use lock::{Guard, Inspection, Lock};
+pub use lock::{Election, Guard, Inspection, Leader, Leadership, Lock, Observed, Observer};
 pub use owner::Owner;
 pub use token::Token;
 pub use trust::{ColdStart, MasterStatus, Standing};

@@ -42,7 +42,8 @@
 //!
 //! There is no `run`: a closure cannot be dropped half-way as a future can. Work looks at [`Guard::is_valid`] before each step that
 //! must not be done without the lock, and waits in [`Guard::sleep`], which ends when the lease is lost;
-//! [`Guard::lost_token`] tells other threads.
+//! [`Guard::lost_token`] tells other threads. For the same reason there is no election: whoever leads has work that is dropped
+//! before another can lead. A [`Redlock::lock`] with a long [`wait`](Lock::wait) does for a thread that asks.
 
 mod caller;
 mod guard;

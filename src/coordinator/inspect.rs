@@ -4,10 +4,19 @@ use std::sync::Arc;
 
 use super::Coordinator;
 use super::kind::Kind;
+use super::verdict::holder;
 use crate::config::check_name;
 use crate::error::Error;
 use crate::master::Terms;
 use crate::vote::Vote;
+
+/// What masters said of a lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Sighting {
+    pub(crate) votes: Arc<[Vote]>,
+    /// The token of the owner that most masters name, if any of them told it.
+    pub(crate) fence: Option<u64>,
+}
 
 impl Coordinator {
     /// Every master's view of the lock, each within its time-out.
@@ -15,13 +24,15 @@ impl Coordinator {
         self: &Arc<Self>,
         name: Arc<str>,
         kind: &'static dyn Kind,
-    ) -> Result<Arc<[Vote]>, Error> {
+    ) -> Result<Sighting, Error> {
         check_name(&name)?;
         self.run(|engine| async move {
             let words = kind.inspect(&engine.settings.prefix, &name);
             let round = engine.ask(&name, kind.script(), words, engine.unconditional(), None);
             round.finish().await;
-            Ok(round.votes())
+            let votes = round.votes();
+            let token = holder(&votes).map_or(0, |holder| round.token_of(&holder.owner));
+            Ok(Sighting { votes, fence: (token > 0).then_some(token) })
         })
         .await
     }

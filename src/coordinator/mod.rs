@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::config::{Settings, Wakes};
 use crate::error::Error;
@@ -56,6 +57,7 @@ mod watchdog;
 pub(crate) use acquire::{Polling, Request};
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
+pub(crate) use inspect::Sighting;
 pub(crate) use kind::{Kind, Operation, Place};
 use outbox::Outbox;
 pub(crate) use quorum::quorum;
@@ -237,6 +239,23 @@ impl Coordinator {
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.executor.spawn(self.tasks.track_future(task));
+    }
+
+    /// Runs `task` on the client's own runtime until it is done, or the client is shut down.
+    pub(crate) fn spawn_until_closed(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.closing.clone();
+        self.spawn(async move {
+            tokio::select! {
+                biased;
+                () = closing.cancelled_owned() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// A time between half of `full` and all of it, so that clients which began together part.
+    pub(crate) fn jittered(&self, full: Duration) -> Duration {
+        Backoff::new(full, full).delay(self.random.next_u64())
     }
 
     /// Refuses every acquire, ends those that wait, and resolves when everything else that is under way and every

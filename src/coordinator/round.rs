@@ -262,6 +262,9 @@ impl Hears for BallotBox {
 
     fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
         let heard = self.engine.clock.now();
+        if let (Some(trust), Ok(_), None) = (&self.engine.trust, &answer, time) {
+            trust.doubt(place);
+        }
         self.vote(place, self.weigh(place, reply::said(answer), time, heard), heard);
     }
 }

@@ -6,6 +6,7 @@
 //! | one holder at a time, which may not | [`Redlock::mutex`] | `mutex.rs` |
 //! | the same, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] | `mutex.rs` |
 //! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] | `redisson.rs` |
+//! | one leader among candidates, for as long as it lives, and others who want to know who leads | [`Redlock::election`] | `election.rs`, `observer.rs` |
 //!
 //! What tells the kinds apart is how a lock is kept on a master; `words.rs` has what they share. A [`Lock`] of any kind has the
 //! same options, waits and renews in the same way, and gives the same [`Guard`] and the same errors.
@@ -19,21 +20,25 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Adoption, Kind, Polling, Request};
+use crate::coordinator::{self, Adoption, Kind, Polling, Request, Sighting};
 use crate::error::{Error, Holder, Invalid};
 use crate::master::Script;
 use crate::owner::Owner;
 use crate::token::Token;
 use crate::vote::{Outcome, Vote};
 
+mod election;
 mod guard;
 mod mutex;
+mod observer;
 mod redisson;
 mod reentrant;
 mod renewal;
 mod words;
 
+pub use election::{Election, Leadership};
 pub use guard::Guard;
+pub use observer::{Leader, Observed, Observer};
 use renewal::RenewalOptions;
 
 /// The scripts that a connection loads when it is opened: one for each way to keep a lock, the reentrant lock's first.
@@ -216,6 +221,11 @@ impl Lock {
     }
 
     async fn acquire_within(&self, wait: Duration) -> Result<Guard, Error> {
+        self.acquire_as(self.named_owner(), wait).await
+    }
+
+    /// Waits for the lock for this owner, or for one that nobody else knows.
+    async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard, Error> {
         let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
         let request = Request {
             name: self.name.clone(),
@@ -223,7 +233,7 @@ impl Lock {
             ttl: self.ttl,
             delay: self.delay,
             wait,
-            owner: self.named_owner(),
+            owner,
             renewal,
             polling: self.polling,
             cancelled: self.cancelled.clone(),
@@ -341,8 +351,8 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
-        let votes = self.redlock.engine().inspect(self.name.clone(), self.kind).await?;
-        Ok(Inspection { votes })
+        let seen = self.redlock.engine().inspect(self.name.clone(), self.kind).await?;
+        Ok(Inspection { seen })
     }
 
     /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be
@@ -360,7 +370,7 @@ impl Lock {
     ///
     /// See [`Redlock::mutex`].
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
-        let votes = self.inspect().await?.votes;
+        let votes = self.inspect().await?.seen.votes;
         coordinator::is_held_by(&votes, &owner.to_string())
             .ok_or_else(|| coordinator::no_quorum(&self.name, votes, false))
     }
@@ -390,33 +400,39 @@ impl fmt::Debug for Lock {
 /// Every master's view of one lock.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    votes: Arc<[Vote]>,
+    seen: Sighting,
 }
 
 impl Inspection {
     /// What each master said.
     pub fn votes(&self) -> &[Vote] {
-        &self.votes
+        &self.seen.votes
     }
 
     /// How many masters a holder needs.
     pub fn quorum(&self) -> usize {
-        coordinator::quorum(self.votes.len())
+        coordinator::quorum(self.seen.votes.len())
     }
 
     /// How many masters answered.
     pub fn answered(&self) -> usize {
-        self.votes.iter().filter(|vote| vote.outcome.is_definite_no()).count()
+        self.seen.votes.iter().filter(|vote| vote.outcome.is_definite_no()).count()
     }
 
     /// Whether nobody holds the lock: a majority of the masters has no such lock. Neither this nor a
     /// [`holder`](Inspection::holder) means that too few masters answered, or that they do not agree.
     pub fn is_free(&self) -> bool {
-        self.votes.iter().filter(|vote| vote.outcome == Outcome::Absent).count() >= self.quorum()
+        self.seen.votes.iter().filter(|vote| vote.outcome == Outcome::Absent).count() >= self.quorum()
     }
 
     /// Who holds the lock: the owner that a majority names.
     pub fn holder(&self) -> Option<Holder> {
-        coordinator::holder(&self.votes).filter(|holder| holder.masters >= self.quorum())
+        coordinator::holder(&self.seen.votes).filter(|holder| holder.masters >= self.quorum())
+    }
+
+    /// The fencing token by which the [`holder`](Inspection::holder) has the lock: what its [`Guard::fence`] is. `None` where
+    /// nobody holds it, or no master that answered told: masters know it of holders with guards, to clients with guards.
+    pub fn fence(&self) -> Option<u64> {
+        self.holder().and(self.seen.fence)
     }
 }

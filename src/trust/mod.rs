@@ -190,6 +190,11 @@ impl Trust {
         next(last.unwrap_or(0))
     }
 
+    /// A master that answers does not know this client any more: whether it may vote is not known before the next handshake.
+    pub(crate) fn doubt(&self, place: usize) {
+        self.standings()[place] = Standing::Unknown;
+    }
+
     fn clocks(&self) -> MutexGuard<'_, Clocks> {
         self.clocks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 use quorate::Outcome;
 use quorate_testkit::Masters;
 
-use crate::{ms, on_all, patient};
+use crate::{builder, ms, on_all, patient};
 
 #[tokio::test]
 async fn an_inspection_says_who_holds_it_where_and_for_how_long() {
@@ -26,6 +26,19 @@ async fn an_inspection_says_who_holds_it_where_and_for_how_long() {
     let counts = seen.votes().iter().filter(|vote| matches!(vote.outcome, Outcome::Held { count: 2, .. }));
     assert_eq!(counts.count(), 4);
     assert_eq!(seen.answered(), 4);
+}
+
+#[tokio::test]
+async fn an_inspection_tells_the_holders_fencing_token_where_there_are_guards() {
+    let masters = Masters::start(3);
+    let (redlock, unguarded) = (patient(&masters), builder(&masters).unguarded().build().unwrap());
+    assert_eq!(redlock.lock("l").inspect().await.unwrap().fence(), None);
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    assert_eq!(redlock.lock("l").inspect().await.unwrap().fence(), Some(guard.fence()));
+    assert_eq!(unguarded.lock("l").inspect().await.unwrap().fence(), None);
+    guard.release().await.unwrap();
+    assert_eq!(redlock.lock("l").inspect().await.unwrap().fence(), None);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod clock;
 mod compose;
 mod doctor;
 mod drops;
+mod election;
 mod errors;
 mod exclusion;
 mod extend;

@@ -1,0 +1,325 @@
+//! Leader election: a candidate campaigns for the lock of the election's name, leads while it holds it, and resigns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::guard::Guard;
+use super::observer::{self, Observed, Observer};
+use super::{Lock, Redlock};
+use crate::config::{self, DEFAULT_LOOK, MAX_WAIT};
+use crate::error::Error;
+use crate::owner::Owner;
+
+/// An election by its name, with the options of the campaigns to come. It holds nothing; a [`Leadership`] does.
+///
+/// It is the [`Lock`] of this name, used for one thing: at most one candidate leads at a time, a candidate waits its turn for
+/// as long as it takes, and whoever wants to know who leads can [`observe`](Election::observe). Every campaign is a candidate
+/// of its own: an [`Owner::scope`] that it runs in does not count. What is written of a lock is true here: `quorate status`
+/// shows the leader, and [`Lock::break_from`] deposes one.
+///
+/// # Examples
+///
+/// ```
+/// # quorate_testkit::doc(|masters| async move {
+/// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+/// let first = redlock.election("scheduler").campaign().await?; // waits until it leads
+/// let term = first.term();
+/// first.run(async { /* nobody else leads; this is dropped before that could change */ }).await?;
+/// first.resign().await?; // or drop it: it resigns in the background
+/// let second = redlock.election("scheduler").campaign().await?;
+/// assert!(second.term() > term);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) });
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nobody is elected before somebody campaigns"]
+pub struct Election {
+    lock: Lock,
+    /// None is as long as it takes.
+    wait: Option<Duration>,
+    look_every: Duration,
+}
+
+impl Election {
+    pub(crate) fn new(lock: Lock) -> Self {
+        Self { lock, wait: None, look_every: DEFAULT_LOOK }
+    }
+
+    /// How long a leader that dies keeps the others waiting; see [`Lock::ttl`]. While it lives, its lease is renewed. The
+    /// default is the client's.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.lock = self.lock.ttl(ttl);
+        self
+    }
+
+    /// How long a campaign waits, up to [`MAX_WAIT`]; zero is one try. The default is as long as it takes: a candidate has
+    /// nothing better to do.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// Keeps others from leading for so long after a leader that did not resign; see [`Lock::lock_delay`]. The default is
+    /// none.
+    pub fn lock_delay(mut self, delay: Duration) -> Self {
+        self.lock = self.lock.lock_delay(delay);
+        self
+    }
+
+    /// Ends a [`campaign`](Election::campaign), and what [`lead`](Election::lead) does, when `token` is cancelled: with
+    /// [`Error::Cancelled`].
+    pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
+        self.lock = self.lock.cancelled_by(token);
+        self
+    }
+
+    /// How often an [`Observer`] looks, from [`MIN_LOOK`](config::MIN_LOOK) to [`MAX_LOOK`](config::MAX_LOOK). The default is
+    /// [`DEFAULT_LOOK`], a second.
+    pub fn look_every(mut self, interval: Duration) -> Self {
+        self.look_every = interval;
+        self
+    }
+
+    /// The election's name.
+    pub fn name(&self) -> &str {
+        self.lock.name()
+    }
+
+    /// Waits to lead: for as long as it takes, whoever leads and whatever is wrong with the masters, or for the
+    /// [`wait`](Election::wait). Candidates are called in turn, as those that wait for a lock: see [`Lock::acquire`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future, at any moment, ends the candidacy and leaves nothing behind, as [`Lock::try_acquire`] says.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], [`Error::Closed`], [`Error::Cancelled`], and [`Error::QueueFull`] when too many candidates of
+    /// this client wait. With a [`wait`](Election::wait) those of [`Lock::acquire`].
+    ///
+    /// # Examples
+    ///
+    /// See [`Election`].
+    pub async fn campaign(&self) -> Result<Leadership, Error> {
+        loop {
+            match self.lock.acquire_as(None, self.wait.unwrap_or(MAX_WAIT)).await {
+                Ok(guard) => return Ok(Leadership { guard }),
+                // A wait ends some time, and a candidacy does not.
+                Err(Error::WaitTimedOut { .. } | Error::NoQuorum { .. } | Error::Lost { .. })
+                    if self.wait.is_none() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Campaigns, and runs `work` while it leads. When the leadership is lost, `work` is dropped before anybody else can lead,
+    /// provided that it yields, and the campaign begins anew, with new work. When `work` is done, this resigns, and returns
+    /// what `work` did.
+    ///
+    /// Work that is done only after the lease had ended counts as lost, and is begun anew as well. A panic of `work` goes
+    /// through, and resigns in the background. What `work` gives the [`Leadership`] to, other tasks say, has to drop it when
+    /// `work` ends: before that it does not resign.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops `work` and resigns in the background. To wait until it has resigned, use
+    /// [`cancelled_by`](Election::cancelled_by).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`campaign`](Election::campaign). With [`Error::Cancelled`] `work` was dropped, if it ran, and this resigned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let term = redlock.election("scheduler").lead(|leadership| async move {
+    ///     // Schedule, with leadership.term() on whatever is written; return in order to stop leading.
+    ///     leadership.term()
+    /// }).await?;
+    /// assert!(term > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn lead<F: Future>(
+        &self,
+        mut work: impl FnMut(Arc<Leadership>) -> F,
+    ) -> Result<F::Output, Error> {
+        loop {
+            let leadership = Arc::new(self.campaign().await?);
+            let work = work(leadership.clone());
+            let ended = tokio::select! {
+                biased;
+                () = self.cancelled() => Err(Error::Cancelled { name: self.lock.name.clone() }),
+                ended = leadership.run(work) => ended,
+            };
+            if let Err(Error::Lost { .. }) = ended {
+                continue;
+            }
+            // What the masters do not hear of it now they hear later, or the lease runs out: the work is over either way.
+            if let Some(leadership) = Arc::into_inner(leadership) {
+                let _ = leadership.resign().await;
+            }
+            return ended;
+        }
+    }
+
+    async fn cancelled(&self) {
+        match &self.lock.cancelled {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Asks every master who leads, and waits for each within its time-out. The answer was true when the masters gave it,
+    /// and may not be any more.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], and [`Error::Closed`]. Where too few masters answer, it is [`Observed::Unknown`] who leads;
+    /// [`Lock::inspect`] says what each of them answered.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// # use quorate::Observed;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// assert_eq!(redlock.election("scheduler").leader().await?, Observed::Nobody);
+    /// let leadership = redlock.election("scheduler").campaign().await?;
+    /// let Observed::Leader(leader) = redlock.election("scheduler").leader().await? else { panic!() };
+    /// assert_eq!(*leader.owner, *leadership.owner().to_string());
+    /// assert_eq!(leader.term, Some(leadership.term()));
+    /// assert!(leader.is_ours); // a candidate of this very client
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn leader(&self) -> Result<Observed, Error> {
+        observer::look(self.redlock().engine(), &self.lock.name).await
+    }
+
+    /// Follows who leads, from now on: see [`Observer`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a name, or a time between two looks, outside of its limits.
+    ///
+    /// # Examples
+    ///
+    /// See [`Observer`].
+    pub fn observe(&self) -> Result<Observer, Error> {
+        config::check_name(&self.lock.name)?;
+        config::check_look(self.look_every)?;
+        Ok(Observer::begin(self.redlock(), &self.lock.name, self.look_every))
+    }
+
+    fn redlock(&self) -> &Redlock {
+        &self.lock.redlock
+    }
+}
+
+/// What the candidate has that leads, until it resigns or is lost: a [`Guard`] of the election's lock.
+///
+/// Dropping it resigns in the background: from any thread, with or without a runtime. When its process dies, the next
+/// candidate leads after the TTL.
+#[derive(Debug)]
+#[must_use = "a leader that is dropped resigns, which here is at once"]
+pub struct Leadership {
+    guard: Guard,
+}
+
+impl Leadership {
+    /// The number of this term: its fencing token, [`Guard::fence`]. It is higher than that of every term before, so whatever
+    /// the leader writes to can refuse one that comes too late: see [`fence`](crate::fence). It rises with the time, and not
+    /// by one. Without guards, [`Builder::unguarded`](crate::Builder::unguarded), it is 0.
+    pub fn term(&self) -> u64 {
+        self.guard.fence()
+    }
+
+    /// Who leads: what an [`Observer`] sees as [`Leader::owner`](crate::Leader::owner), written out.
+    pub fn owner(&self) -> Owner {
+        self.guard.owner()
+    }
+
+    /// Whether it still leads, read from the clock now.
+    pub fn is_leader(&self) -> bool {
+        self.guard.is_valid()
+    }
+
+    /// For how long it surely leads yet, should no renewal succeed any more, read from the clock now; zero when it does not.
+    pub fn remaining(&self) -> Duration {
+        self.guard.remaining()
+    }
+
+    /// Waits until the leadership is lost, and says how: before anybody else can lead. See [`Guard::lost`].
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing, and can be called again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// # use std::time::Duration;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let leadership = redlock.election("scheduler").ttl(Duration::from_millis(300)).campaign().await?;
+    /// redlock.lock("scheduler").break_from(&leadership.owner()).await?; // somebody deposes it
+    /// assert!(matches!(leadership.lost().await, quorate::Error::Lost { .. })); // at its next renewal
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn lost(&self) -> Error {
+        self.guard.lost().await
+    }
+
+    /// A token that is cancelled when the leadership is lost, or over because it resigned: for work in other tasks. See
+    /// [`Guard::lost_token`].
+    pub fn lost_token(&self) -> CancellationToken {
+        self.guard.lost_token()
+    }
+
+    /// Runs `work` until it is done, or the leadership is lost. Then `work` is dropped, before anybody else can lead, provided
+    /// that it yields.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops `work`, and leaves the leadership as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`], as [`Guard::run`].
+    ///
+    /// # Examples
+    ///
+    /// See [`Election`].
+    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Error> {
+        self.guard.run(work).await
+    }
+
+    /// Stops leading: the next candidate is called at once. Returns when a majority has confirmed it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future, before or after it was polled, leaves it to the background.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] when it did not lead any more, and [`Error::NoQuorum`] when too few masters confirmed it in time: it
+    /// goes on in the background. As [`Guard::release`].
+    ///
+    /// # Examples
+    ///
+    /// See [`Election`].
+    pub async fn resign(self) -> Result<(), Error> {
+        self.guard.release().await
+    }
+
+    /// The guard itself, for what else it can do.
+    pub fn into_guard(self) -> Guard {
+        self.guard
+    }
+}
