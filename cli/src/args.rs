@@ -20,6 +20,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Run(RunArgs),
+    Elect(ElectArgs),
     Status(StatusArgs),
     Release(ReleaseArgs),
     Doctor(DoctorArgs),
@@ -175,6 +176,24 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The lease that a command runs under.
+#[derive(Debug, Args)]
+pub(crate) struct LeaseArgs {
+    /// How long the lease lasts without renewal, at least 1s: for so long others wait if this machine dies
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) ttl: Duration,
+
+    /// How long the command may take to end between SIGTERM and SIGKILL when the lease cannot be kept, up to a third of
+    /// the TTL [default: a quarter of the TTL, at most 5s]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) grace: Option<Duration>,
+
+    /// How long to keep the lock from others after a lease that ended without a release, for what the job sent before it
+    /// died; together with the TTL no longer than the max TTL
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub(crate) lock_delay: Duration,
+}
+
 /// Run a command while holding a lock
 ///
 /// The command runs in a process group of its own, with QUORATE_LOCK, QUORATE_OWNER and QUORATE_FENCE, the fencing token, in
@@ -189,9 +208,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
 
-    /// How long the lease lasts without renewal, at least 1s: for so long others wait if this machine dies
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
-    pub(crate) ttl: Duration,
+    #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
 
     /// How long to wait for the lock. The default outlives the quarantine of masters that are new or restarted
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
@@ -201,18 +219,55 @@ pub(crate) struct RunArgs {
     #[arg(short = 'n', long, conflicts_with = "wait")]
     pub(crate) no_wait: bool,
 
-    /// How long the command may take to end between SIGTERM and SIGKILL when the lease cannot be kept, up to a third of
-    /// the TTL [default: a quarter of the TTL, at most 5s]
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
-    pub(crate) grace: Option<Duration>,
-
-    /// How long to keep the lock from others after a lease that ended without a release, for what the job sent before it
-    /// died; together with the TTL no longer than the max TTL
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
-    pub(crate) lock_delay: Duration,
-
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Run a command while this process leads
+///
+/// At most one of those that campaign under one name leads. It waits to lead for as long as it takes, and runs the command as
+/// `run` does. If the lease is about to end and cannot be renewed, the command is ended in time, and the campaign begins anew:
+/// the command is started again when this process leads again. When the command ends by itself, this ends with its exit code,
+/// and the next one leads at once; a restart is for whatever looks after this process.
+///
+/// While it waits, a signal ends it. While the command runs, signals are passed on to its process group; after SIGINT, SIGQUIT
+/// or SIGTERM there is no other campaign.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct ElectArgs {
+    /// The election's name: who leads holds the lock of this name
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
+
+    /// How long each campaign waits; 0s is one try [default: as long as it takes]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Option<Duration>,
+
+    /// Do not campaign: print who leads, and again when that changes, until a signal comes
+    #[arg(long, conflicts_with_all = ["ttl", "grace", "lock_delay", "wait"])]
+    pub(crate) observe: bool,
+
+    /// How often to look who leads: a change is printed so late at most
+    #[arg(long, conflicts_with = "command", value_name = "DURATION", default_value = "1s", value_parser = humantime::parse_duration)]
+    pub(crate) every: Duration,
+
+    /// Print who leads as JSON, an object a line
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) json: bool,
+
+    /// The command and its arguments
+    #[arg(
+        last = true,
+        required_unless_present = "observe",
+        conflicts_with = "observe",
+        value_name = "COMMAND"
+    )]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -68,17 +68,19 @@ impl From<Error> for Failure {
 /// The codes, for the help.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  the job's own (run); 128 + N when signal N ended it, or ended the wait for the lock, or a bench
-    0  status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured;
+  the job's own (run, elect); 128 + N when signal N ended it, or ended the wait for the lock, an
+       observer, or a bench
+    0  elect --observe: nobody reads it any more; status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured;
        doctor: all is well
    64  wrong usage, or a value outside of its limits
    69  no quorum: too few masters can vote
    70  another failure
-   75  another owner has the lock (run), to the end of the wait
-   76  the lease was lost before the job had ended; the job was ended if it still ran (run)
+   75  another owner has the lock (run, elect), to the end of the wait
+   76  the lease was lost before the job had ended; the job was ended if it still ran (run). With elect only where it
+       had ended by itself by then, or could not be ended
    77  that owner does not have the lock (release)
    78  something is wrong with the masters, and a quorum of them can vote (doctor)
-  126  the job cannot be executed (run)
-  127  the job was not found (run)
+  126  the job cannot be executed (run, elect)
+  127  the job was not found (run, elect)
 
 Durations are written like 500ms, 10s, 5m or 1h.";

@@ -61,6 +61,11 @@ pub(crate) fn is_fatal(signal: Signal) -> bool {
     !matches!(signal, Signal::SIGWINCH | Signal::SIGTSTP)
 }
 
+/// Whether whoever sends it wants the job to end, and not to begin anew.
+pub(crate) fn is_request_to_end(signal: Signal) -> bool {
+    matches!(signal, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTERM)
+}
+
 /// A running job.
 #[derive(Debug)]
 pub(crate) struct Job {

@@ -1,10 +1,11 @@
-//! The `quorate` command: run jobs under a lock, see who holds it, break it, examine the masters,
+//! The `quorate` command: run jobs under a lock, or on whoever leads, see who holds it, break it, examine the masters,
 //! measure them, and watch a demonstration.
 
 mod args;
 mod bench;
 mod demo;
 mod doctor;
+mod elect;
 mod exit;
 mod job;
 mod lease_plan;
@@ -45,6 +46,7 @@ async fn quorate() -> Code {
     };
     let ended = match cli.verb {
         Verb::Run(args) => run::run(args).await,
+        Verb::Elect(args) => elect::elect(args).await,
         Verb::Status(args) => status::status(args).await,
         Verb::Release(args) => release::release(args).await,
         Verb::Doctor(args) => doctor::doctor(args).await,

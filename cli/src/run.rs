@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::RunArgs;
+use crate::args::{LeaseArgs, RunArgs};
 use crate::exit::{self, Code, Failure};
 use crate::job::{self, Job};
 use crate::lease_plan::{Due, LeasePlan};
@@ -20,29 +20,30 @@ use crate::say::say;
 const UNKILLABLE: Duration = Duration::from_secs(2);
 
 /// How long masters that did not take part in the decision have to hear of the release, before it is left to the TTL.
-const FLUSH: Duration = Duration::from_millis(250);
+pub(crate) const FLUSH: Duration = Duration::from_millis(250);
 
 const UNRENEWED: &str = "the lease could not be renewed";
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
-    let plan = LeasePlan::new(args.ttl, args.grace)?;
+    let LeaseArgs { ttl, grace, lock_delay } = args.lease;
+    let plan = LeasePlan::new(ttl, grace)?;
     let mut signals = job::signals().map_err(no_signals)?;
     let redlock = args.masters.client()?;
     let wait = if args.no_wait { Duration::ZERO } else { args.wait };
-    let lock = redlock.lock(args.name).ttl(args.ttl).wait(wait).lock_delay(args.lock_delay);
-    let acquired = tokio::select! {
-        acquired = acquire(&redlock, &lock, wait) => acquired.map_err(Failure::from),
-        signal = fatal(&mut signals) => Err(Failure::new(job::code_of(signal), format!("{signal} while waiting"))),
-    };
+    let lock = redlock.lock(args.name).ttl(ttl).wait(wait).lock_delay(lock_delay);
+    let acquired = unless_ended(&mut signals, acquire(&redlock, &lock, wait)).await;
     let ended = match acquired {
         Ok(guard) => under(guard, &redlock, &plan, &args.command, &mut signals).await,
         Err(failure) => Err(failure),
     };
     let _ = redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
-    ended
+    match ended? {
+        Ended::ByItself(code) => Ok(code),
+        Ended::Stopped { why, .. } => Err(Failure::new(exit::LOST, format!("the job was ended: {why}"))),
+    }
 }
 
-fn no_signals(error: std::io::Error) -> Failure {
+pub(crate) fn no_signals(error: std::io::Error) -> Failure {
     Failure::new(exit::FAILED, format!("signals: {error}"))
 }
 
@@ -60,7 +61,18 @@ async fn acquire(redlock: &Redlock, lock: &Lock, wait: Duration) -> Result<Guard
     if wait.is_zero() { Err(error) } else { lock.acquire().await }
 }
 
-async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) -> Signal {
+/// Waits for what comes before a job, unless a signal ends that.
+pub(crate) async fn unless_ended<T>(
+    signals: &mut (impl Stream<Item = Signal> + Unpin),
+    waiting: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        done = waiting => done.map_err(Failure::from),
+        signal = fatal(signals) => Err(Failure::new(job::code_of(signal), format!("{signal} while waiting"))),
+    }
+}
+
+pub(crate) async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) -> Signal {
     loop {
         let signal = job::next(signals).await;
         if job::is_fatal(signal) {
@@ -69,34 +81,51 @@ async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) -> Signal {
     }
 }
 
+/// How a job ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// While it had the lock.
+    ByItself(Code),
+    /// It was stopped, because the lease could not be kept.
+    Stopped {
+        /// How that came.
+        why: String,
+        /// Who sent this signal wanted the job to end anyway.
+        asked: Option<Signal>,
+    },
+}
+
 /// Runs the command under the lock, and releases it.
-async fn under(
+pub(crate) async fn under(
     guard: Guard,
     redlock: &Redlock,
     plan: &LeasePlan,
     command: &[std::ffi::OsString],
     signals: &mut (impl Stream<Item = Signal> + Unpin),
-) -> Result<Code, Failure> {
+) -> Result<Ended, Failure> {
     let mut children = signal(SignalKind::child()).map_err(no_signals)?;
     // Declared after the guard, so that it ends before the lock is released, whatever happens.
     let mut job = Job::start(command, &guard)?;
     let deadline = guard.deadline();
-    let mut watch =
-        Watch { guard: &guard, redlock, plan, deadline, failing: false, ending: None, kill_at: None };
+    let (failing, asked, ending, kill_at) = (false, None, None, None);
+    let mut watch = Watch { guard: &guard, redlock, plan, deadline, failing, asked, ending, kill_at };
     let ended = watch.until_the_end(&mut job, signals, &mut children).await;
     drop(job); // kills it if it was not seen to end, and takes the terminal back
-    let ended = ended?;
+    let code = match ended? {
+        Ended::ByItself(code) => code,
+        stopped => return Ok(stopped),
+    };
     match guard.release().await {
-        Ok(()) => Ok(ended),
+        Ok(()) => Ok(Ended::ByItself(code)),
         Err(Error::Lost { .. }) => {
-            let code = ended.0;
+            let code = code.0;
             let why = "the lease was lost before the job ended, and another may have run meanwhile";
             Err(Failure::new(exit::LOST, format!("{why}; the job's own code was {code}")))
         }
         // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
         Err(error) => {
             say(error);
-            Ok(ended)
+            Ok(Ended::ByItself(code))
         }
     }
 }
@@ -110,6 +139,8 @@ struct Watch<'a> {
     deadline: Moment,
     /// Whether the last renewal failed: its votes were said then.
     failing: bool,
+    /// The last signal that somebody wanted the job to end with.
+    asked: Option<Signal>,
     /// Why the job is being ended, once it is.
     ending: Option<String>,
     kill_at: Option<Moment>,
@@ -121,7 +152,7 @@ impl Watch<'_> {
         job: &mut Job,
         signals: &mut (impl Stream<Item = Signal> + Unpin),
         children: &mut tokio::signal::unix::Signal,
-    ) -> Result<Code, Failure> {
+    ) -> Result<Ended, Failure> {
         let failed = |error: std::io::Error| Failure::new(exit::FAILED, format!("the job: {error}"));
         let mut looks = tokio::time::interval(self.plan.look());
         let mut lost = pin!(self.guard.lost().fuse());
@@ -129,7 +160,7 @@ impl Watch<'_> {
         loop {
             tokio::select! {
                 ended = job.ended(), if status.is_none() => status = Some(ended.map_err(failed)?),
-                signal = job::next(signals) => job.signal(signal),
+                signal = job::next(signals) => self.pass_on(signal, job),
                 loss = &mut lost => self.lost(&loss, job),
                 _ = children.recv() => job.go_on_if_stopped(),
                 _ = looks.tick() => {}
@@ -138,13 +169,21 @@ impl Watch<'_> {
                 && (self.ending.is_none() || !job.is_alive())
             {
                 job.let_go();
-                return self.code(job::code(status));
+                return Ok(self.ended(job::code(status)));
             }
             if self.ending.is_some() && self.redlock.now() >= self.deadline + UNKILLABLE {
                 return Err(Failure::new(exit::LOST, "the lease was lost, and the job could not be killed"));
             }
             self.look_after(job);
         }
+    }
+
+    fn pass_on(&mut self, signal: Signal, job: &Job) {
+        // A job may do with SIGHUP what it likes; one that is being ended anyway is not asked.
+        if job::is_request_to_end(signal) || (self.ending.is_some() && job::is_fatal(signal)) {
+            self.asked = Some(signal);
+        }
+        job.signal(signal);
     }
 
     /// Ends or kills the job where that is due, and says what is wrong with the lease.
@@ -189,10 +228,10 @@ impl Watch<'_> {
         say(format_args!("{why}; ending the job"));
     }
 
-    fn code(&self, code: Code) -> Result<Code, Failure> {
-        match &self.ending {
-            None => Ok(code),
-            Some(why) => Err(Failure::new(exit::LOST, format!("the job was ended: {why}"))),
+    fn ended(&mut self, code: Code) -> Ended {
+        match self.ending.take() {
+            None => Ended::ByItself(code),
+            Some(why) => Ended::Stopped { why, asked: self.asked },
         }
     }
 }

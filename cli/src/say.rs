@@ -20,6 +20,7 @@ enum Message {
 }
 
 static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+static UNREAD: AtomicBool = AtomicBool::new(false);
 static MESSAGES: OnceLock<SyncSender<Message>> = OnceLock::new();
 
 /// Writes a message to standard error, some time.
@@ -38,12 +39,18 @@ pub(crate) use out;
 /// See [`out`].
 pub(crate) fn line(text: std::fmt::Arguments<'_>) {
     match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => UNREAD.store(true, Ordering::Relaxed),
+        Err(error) => {
             UNWRITTEN.store(true, Ordering::Relaxed);
             say(format_args!("standard output: {error}"));
         }
-        _ => {}
+        Ok(()) => {}
     }
+}
+
+/// Whether nobody reads standard output any more.
+pub(crate) fn is_output_unread() -> bool {
+    UNREAD.load(Ordering::Relaxed)
 }
 
 /// Whether output was lost that somebody may have waited for.

@@ -8,6 +8,7 @@
 
 mod bench;
 mod doctor;
+mod elect;
 mod guards;
 mod run;
 mod show;
