@@ -10,6 +10,10 @@ use crate::trust::{ColdStart, Terms};
 /// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
 pub const MAX_NAME: usize = 512;
 
+/// The most names of one lock over several. One script on a master takes them all, and keeps everybody else there waiting
+/// meanwhile, for some 10 us a name; and who needs more of them at once wants a coarser name.
+pub const MAX_NAMES: usize = 16;
+
 /// The most masters. A round costs one message each, and nobody gains from surviving eight failures at once.
 pub const MAX_MASTERS: usize = 15;
 

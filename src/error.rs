@@ -244,6 +244,26 @@ pub enum Invalid {
         /// The most bytes a name may have.
         limit: usize,
     },
+    /// A lock over no names.
+    #[error("no names: give 1 to {limit} of them")]
+    NoNames {
+        /// The most names.
+        limit: usize,
+    },
+    /// A lock over too many names.
+    #[error("a lock over {count} names: at most {limit} are allowed")]
+    TooManyNames {
+        /// How many were given.
+        count: usize,
+        /// The most names.
+        limit: usize,
+    },
+    /// A lock over several names that has one of them twice.
+    #[error("the name {name:?} is given twice; the names of one lock must differ")]
+    DuplicateName {
+        /// How the name begins.
+        name: String,
+    },
     /// A TTL outside of its limits.
     #[error(
         "a TTL of {ttl:?} is not within {min:?} and {max:?}, this client's max TTL: leases renew themselves, or raise \

@@ -51,6 +51,11 @@ impl Redlock {
         self.0.plain_mutex(name).into()
     }
 
+    /// [`Redlock::lock_all`](crate::Redlock::lock_all): several names at once, all of them or none.
+    pub fn lock_all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Lock {
+        self.0.lock_all(names).into()
+    }
+
     /// [`Redlock::redisson_lock`](crate::Redlock::redisson_lock): a lock shared with Redisson's `RLock`.
     pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
         self.0.redisson_lock(name).into()

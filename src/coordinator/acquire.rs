@@ -15,7 +15,7 @@ use super::grant::Grant;
 use super::hold::Hold;
 use super::kind::Kind;
 use super::wait::Wait;
-use crate::config::{MIN_INTERVAL, check_name, check_wait};
+use crate::config::{MIN_INTERVAL, check_wait};
 use crate::error::{Error, Invalid};
 use crate::owner::Owner;
 use crate::renewal::Renewal;
@@ -102,8 +102,8 @@ impl Coordinator {
     /// An attempt that the caller may wait for by itself. Whoever is not run any more keeps nobody waiting with it: its owner
     /// is known to nobody, it stands in no line and no queue, and no line is passed by.
     fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<First> {
-        let Request { owner, wait, cancelled, name, .. } = request;
-        let is_alone = wait.is_zero() || (!self.wakes.hears() && !self.lines.has(name));
+        let Request { owner, wait, cancelled, name, kind, .. } = request;
+        let is_alone = wait.is_zero() || (!self.wakes.hears() && !self.lines.has(kind.name(), name));
         if owner.is_some() || cancelled.is_some() || !is_alone {
             return None;
         }
@@ -143,7 +143,7 @@ impl Coordinator {
 
     /// Checks what was asked for, and tells the per-master time-out.
     fn check(&self, request: &Request) -> Result<Duration, Invalid> {
-        check_name(&request.name)?;
+        request.kind.check_name(&request.name)?;
         check_wait(request.wait)?;
         if let Some(owner) = request.owner.filter(|owner| owner.client() != self.client()) {
             return Err(Invalid::ForeignOwner { owner });
@@ -165,7 +165,10 @@ impl Coordinator {
     pub(super) fn hold_for(&self, request: &Request) -> Arc<Hold> {
         let Request { name, kind, owner, .. } = request;
         match *owner {
-            Some(owner) => self.holds.find_or_make(*kind, name, owner),
+            Some(owner) => self.holds.find_or_make(*kind, name, owner, || match kind.is_held_by_name() {
+                true => owner,
+                false => self.fresh_owner(),
+            }),
             None => Hold::new(name.clone(), self.fresh_owner(), *kind),
         }
     }

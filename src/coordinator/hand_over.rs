@@ -15,7 +15,6 @@ use super::quorum::Decision;
 use super::round::Round;
 use super::tokens::Tokens;
 use super::{Coordinator, fresh_uuid, verdict};
-use crate::config::check_name;
 use crate::error::{Error, Invalid, Loss};
 use crate::lease;
 use crate::master::{Terms, Words};
@@ -83,7 +82,7 @@ impl Coordinator {
 
     /// Takes up the lock of a token. A caller that goes away leaves it to the token again.
     pub(crate) async fn adopt(self: &Arc<Self>, adoption: Adoption) -> Result<Grant, Error> {
-        check_name(adoption.token.name())?;
+        adoption.kind.check_name(adoption.token.name())?;
         adoption.token.check(&self.fingerprint())?;
         let timeout = self.settings.timeout_for(adoption.ttl)?;
         if let Some(renewal) = &adoption.renewal {

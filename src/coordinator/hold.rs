@@ -228,8 +228,14 @@ impl Registry {
         self.lock().get(&(name.clone(), owner, kind.name())).and_then(Weak::upgrade)
     }
 
-    /// The same, made if there is none.
-    pub(crate) fn find_or_make(&self, kind: &'static dyn Kind, name: &Arc<str>, owner: Owner) -> Arc<Hold> {
+    /// The same, made if there is none. `on_masters` is who has it there.
+    pub(crate) fn find_or_make(
+        &self,
+        kind: &'static dyn Kind,
+        name: &Arc<str>,
+        owner: Owner,
+        on_masters: impl FnOnce() -> Owner,
+    ) -> Arc<Hold> {
         let mut holds = self.lock();
         let key = (name.clone(), owner, kind.name());
         if let Some(hold) = holds.get(&key).and_then(Weak::upgrade) {
@@ -240,7 +246,7 @@ impl Registry {
             let live = holds.len();
             holds.reserve(live + 1); // so that the next sweep is as many entries away as there are
         }
-        let hold = Hold::of_named(name.clone(), owner, kind);
+        let hold = Hold::of_named(name.clone(), on_masters(), kind);
         holds.insert(key, Arc::downgrade(&hold));
         hold
     }

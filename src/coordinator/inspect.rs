@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Coordinator;
 use super::kind::Kind;
 use super::verdict::holder;
-use crate::config::check_name;
 use crate::error::Error;
 use crate::master::Terms;
 use crate::vote::Vote;
@@ -25,7 +24,7 @@ impl Coordinator {
         name: Arc<str>,
         kind: &'static dyn Kind,
     ) -> Result<Sighting, Error> {
-        check_name(&name)?;
+        kind.check_name(&name)?;
         self.run(|engine| async move {
             let words = kind.inspect(&engine.settings.prefix, &name);
             let round = engine.ask(&name, kind.script(), words, engine.unconditional(), None);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::error::Invalid;
 use crate::master::{Script, Words};
 use crate::owner::Owner;
 
@@ -53,8 +54,12 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     /// What tells it from the others within a client.
     fn name(&self) -> &'static str;
     fn script(&self) -> &'static Script;
+    /// Checks a name, before anything is sent.
+    fn check_name(&self, name: &str) -> Result<(), Invalid>;
     /// Whether an owner may enter again.
     fn is_reentrant(&self) -> bool;
+    /// Whether a named owner is the owner on the masters, too. Otherwise each of its holds has one of its own there.
+    fn is_held_by_name(&self) -> bool;
     /// The channel on which other libraries tell of a release.
     fn channel(&self, name: &str) -> Option<String>;
     fn acquire(&self, operation: &Operation<'_>) -> Words;

@@ -218,6 +218,11 @@ impl Coordinator {
         Owner::new(self.client, self.owners.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// Who has a lock on the masters where this owner has it.
+    pub(crate) fn owner_on_masters(&self, kind: &dyn kind::Kind, name: &Arc<str>, owner: Owner) -> Owner {
+        self.holds.find(kind, name, owner).map_or(owner, |hold| hold.owner)
+    }
+
     /// A round number above all before.
     fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1

@@ -12,7 +12,6 @@ use super::quorum::{Decision, surely_lost};
 use super::round::Round;
 use super::{Coordinator, verdict};
 use crate::clock::Moment;
-use crate::config::check_name;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
 use crate::vote::Outcome;
@@ -71,7 +70,7 @@ impl Coordinator {
         name: Arc<str>,
         owner: Owner,
     ) -> Result<(), Error> {
-        check_name(&name)?;
+        kind.check_name(&name)?;
         let Some(hold) = self.holds.find(kind, &name, owner) else {
             return Err(Error::NotHeld { name, owner, votes: Arc::new([]) });
         };
@@ -138,7 +137,7 @@ impl Coordinator {
         owner: Owner,
         kind: &'static dyn Kind,
     ) -> Result<(), Error> {
-        check_name(&name)?;
+        kind.check_name(&name)?;
         self.run(|engine| async move {
             let own = engine.holds.find(kind, &name, owner);
             let (hold, round) = match own {

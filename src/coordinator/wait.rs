@@ -163,7 +163,7 @@ impl Wait {
     async fn line_up(&mut self) -> Result<(), Error> {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
-        let mut spot = self.engine.lines.join(name).map_err(full)?;
+        let mut spot = self.engine.lines.join(self.request.kind.name(), name).map_err(full)?;
         let own = self.request.owner.map(|_| self.engine.hold_for(&self.request));
         let entered = async {
             match &own {

@@ -5,6 +5,7 @@
 //! | one holder at a time, which may re-enter | [`Redlock::lock`] | `reentrant.rs` |
 //! | one holder at a time, which may not | [`Redlock::mutex`] | `mutex.rs` |
 //! | the same, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] | `mutex.rs` |
+//! | several names at once, all of them or none | [`Redlock::lock_all`] | `all.rs` |
 //! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] | `redisson.rs` |
 //! | one leader among candidates, for as long as it lives, and others who want to know who leads | [`Redlock::election`] | `election.rs`, `observer.rs` |
 //!
@@ -27,6 +28,7 @@ use crate::owner::Owner;
 use crate::token::Token;
 use crate::vote::{Outcome, Vote};
 
+mod all;
 mod election;
 mod guard;
 mod mutex;
@@ -42,7 +44,7 @@ pub use observer::{Leader, Observed, Observer};
 use renewal::RenewalOptions;
 
 /// The scripts that a connection loads when it is opened: one for each way to keep a lock, the reentrant lock's first.
-pub static SCRIPTS: &[&Script] = &[&reentrant::SCRIPT, &mutex::SCRIPT, &redisson::SCRIPT];
+pub static SCRIPTS: &[&Script] = &[&reentrant::SCRIPT, &mutex::SCRIPT, &redisson::SCRIPT, &all::SCRIPT];
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
 ///
@@ -371,6 +373,7 @@ impl Lock {
     /// See [`Redlock::mutex`].
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
         let votes = self.inspect().await?.seen.votes;
+        let owner = self.redlock.engine().owner_on_masters(self.kind, &self.name, *owner);
         coordinator::is_held_by(&votes, &owner.to_string())
             .ok_or_else(|| coordinator::no_quorum(&self.name, votes, false))
     }

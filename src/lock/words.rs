@@ -3,8 +3,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use crate::config::{Key, Queue, Record, Wakes};
+use crate::config::{Key, Queue, Record, Wakes, check_name};
 use crate::coordinator::{Kind, Operation, Place};
+use crate::error::Invalid;
 use crate::master::{Script, Words};
 use crate::owner::Owner;
 
@@ -18,6 +19,10 @@ macro_rules! part {
 /// The script of a kind, which is kept as these files say. See `scripts/lua/common/lock.lua`.
 macro_rules! script {
     ($kind:literal: $($file:literal),+) => {
+        $crate::lock::words::script!($kind: [$($file),+] [] ["verbs/queue", "verbs/run"])
+    };
+    // The files of the kind, what the verbs' files stand behind, and what stands behind them.
+    ($kind:literal: [$($file:literal),+] [$($before:literal),*] [$($behind:literal),+]) => {
         $crate::master::Script::of($kind, &[
             $crate::lock::words::part!("common/head"),
             $crate::lock::words::part!("common/fence"),
@@ -25,14 +30,14 @@ macro_rules! script {
             $crate::lock::words::part!("common/queue"),
             $($crate::lock::words::part!($file),)+
             $crate::lock::words::part!("common/lock"),
+            $($crate::lock::words::part!($before),)*
             $crate::lock::words::part!("verbs/acquire"),
-            $crate::lock::words::part!("verbs/queue"),
             $crate::lock::words::part!("verbs/extend"),
             $crate::lock::words::part!("verbs/release"),
             $crate::lock::words::part!("verbs/withdraw"),
             $crate::lock::words::part!("verbs/transfer"),
             $crate::lock::words::part!("verbs/inspect"),
-            $crate::lock::words::part!("verbs/run"),
+            $($crate::lock::words::part!($behind),)+
         ])
     };
 }
@@ -70,8 +75,16 @@ impl<L: Layout> Kind for L {
         Layout::script(self)
     }
 
+    fn check_name(&self, name: &str) -> Result<(), Invalid> {
+        check_name(name)
+    }
+
     fn is_reentrant(&self) -> bool {
         Layout::is_reentrant(self)
+    }
+
+    fn is_held_by_name(&self) -> bool {
+        true
     }
 
     fn channel(&self, name: &str) -> Option<String> {
@@ -142,7 +155,7 @@ fn keys(layout: &impl Layout, words: Words, prefix: &str, name: &str) -> Words {
 }
 
 /// What is to be held, and by which grant.
-fn hold(words: Words, operation: &Operation<'_>) -> Words {
+pub(super) fn hold(words: Words, operation: &Operation<'_>) -> Words {
     let Operation { owner, count, ttl, round, fence, kept, .. } = *operation;
     let words = words.with(owner).with(count).with(millis(ttl)).with(round);
     let words = if fence == 0 { words.with("") } else { words.with(fence) };
@@ -150,7 +163,7 @@ fn hold(words: Words, operation: &Operation<'_>) -> Words {
 }
 
 /// A waiter's ticket, since when it waits, and for how long, in microseconds.
-fn standing(words: Words, Place { ticket, since, waited }: Place) -> Words {
+pub(super) fn standing(words: Words, Place { ticket, since, waited }: Place) -> Words {
     words.with(ticket).with(since.as_micros()).with(waited.as_micros())
 }
 

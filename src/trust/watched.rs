@@ -16,8 +16,8 @@ use crate::lease;
 /// How many locks are watched at once, at most. Whoever wants another one waits longer for it, for it is forgotten.
 const MOST_NAMES: usize = 10_000;
 
-/// How many versions of one lock: each master may show another one.
-const MOST_VERSIONS: usize = 2 * crate::config::MAX_MASTERS;
+/// How many versions of one lock: each master may show another one, or each name of a lock over several.
+const MOST_VERSIONS: usize = 2 * crate::config::MAX_NAMES;
 
 /// What a client has watched.
 #[derive(Debug)]

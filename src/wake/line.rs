@@ -8,12 +8,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::Holder;
 use crate::vote::Vote;
 
-/// The lines of a client, by the lock's name.
+/// The lines of a client.
 #[derive(Debug)]
 pub(crate) struct Lines {
     limit: usize,
-    lines: Mutex<HashMap<Arc<str>, Line>>,
+    lines: Mutex<HashMap<Key, Line>>,
 }
+
+/// The lock's kind, and its name. Locks of two kinds need not be in each other's way: who is first in line for one may be
+/// waiting for what another one's holder does behind it.
+type Key = (&'static str, Arc<str>);
 
 #[derive(Debug)]
 struct Line {
@@ -36,10 +40,10 @@ impl Lines {
         Arc::new(Self { limit, lines: Mutex::default() })
     }
 
-    /// Joins the end of the line for `name`; `Err` is the limit, where it is as long as that.
-    pub(crate) fn join(self: &Arc<Self>, name: &Arc<str>) -> Result<Spot, usize> {
-        let mut lines = self.lock();
-        let line = lines.entry(name.clone()).or_insert_with(|| Line {
+    /// Joins the end of the line for the lock `name` of this kind; `Err` is the limit, where it is as long as that.
+    pub(crate) fn join(self: &Arc<Self>, kind: &'static str, name: &Arc<str>) -> Result<Spot, usize> {
+        let (mut lines, key) = (self.lock(), (kind, name.clone()));
+        let line = lines.entry(key.clone()).or_insert_with(|| Line {
             first: Arc::new(Semaphore::new(1)),
             length: 0,
             last: None,
@@ -49,15 +53,15 @@ impl Lines {
         }
         line.length += 1;
         let first = line.first.clone();
-        Ok(Spot { lines: self.clone(), name: name.clone(), first, permit: None })
+        Ok(Spot { lines: self.clone(), key, first, permit: None })
     }
 
-    /// Whether anybody stands in line for `name`.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.lock().contains_key(name)
+    /// Whether anybody stands in line for it.
+    pub(crate) fn has(&self, kind: &'static str, name: &Arc<str>) -> bool {
+        self.lock().contains_key(&(kind, name.clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Line>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Line>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,7 +70,7 @@ impl Lines {
 #[derive(Debug)]
 pub(crate) struct Spot {
     lines: Arc<Lines>,
-    name: Arc<str>,
+    key: Key,
     first: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -80,24 +84,24 @@ impl Spot {
 
     /// Tells the rest of the line who has the lock.
     pub(crate) fn note(&self, denial: Denial) {
-        if let Some(line) = self.lines.lock().get_mut(&self.name) {
+        if let Some(line) = self.lines.lock().get_mut(&self.key) {
             line.last = Some(denial);
         }
     }
 
     /// Who had the lock when the first in line last asked.
     pub(crate) fn last(&self) -> Option<Denial> {
-        self.lines.lock().get(&self.name).and_then(|line| line.last.clone())
+        self.lines.lock().get(&self.key).and_then(|line| line.last.clone())
     }
 }
 
 impl Drop for Spot {
     fn drop(&mut self) {
         let mut lines = self.lines.lock();
-        let Some(line) = lines.get_mut(&self.name) else { return };
+        let Some(line) = lines.get_mut(&self.key) else { return };
         line.length -= 1;
         if line.length == 0 {
-            lines.remove(&self.name);
+            lines.remove(&self.key);
         }
     }
 }
@@ -112,7 +116,7 @@ mod tests {
     fn the_line_is_first_in_first_out_and_whoever_leaves_costs_nobody_a_place() {
         let lines = Lines::new(10);
         let name = Arc::from("l");
-        let mut spots: Vec<_> = (0..4).map(|_| Some(lines.join(&name).unwrap())).collect();
+        let mut spots: Vec<_> = (0..4).map(|_| Some(lines.join("k", &name).unwrap())).collect();
         let standing = |spot: Option<Spot>| {
             let mut spot = spot.unwrap();
             Box::pin(async move {
@@ -139,10 +143,11 @@ mod tests {
     fn a_full_line_says_its_limit() {
         let lines = Lines::new(2);
         let name = Arc::from("l");
-        let spots = [lines.join(&name).unwrap(), lines.join(&name).unwrap()];
-        assert_eq!(lines.join(&name).unwrap_err(), 2);
-        assert!(lines.join(&Arc::from("other")).is_ok());
+        let spots = [lines.join("k", &name).unwrap(), lines.join("k", &name).unwrap()];
+        assert_eq!(lines.join("k", &name).unwrap_err(), 2);
+        assert!(lines.join("k", &Arc::from("other")).is_ok());
+        assert!(lines.join("another", &name).is_ok(), "another kind");
         drop(spots);
-        assert!(lines.join(&name).is_ok());
+        assert!(lines.join("k", &name).is_ok());
     }
 }

@@ -27,6 +27,7 @@ mod house;
 mod inspect;
 mod kinds;
 mod listening;
+mod lock_all;
 mod loss;
 mod lost_replies;
 mod masters;

@@ -1,6 +1,7 @@
 -- lock: taking and leaving a lock of any kind. The files of `common`, of one of the `kinds` and of the `verbs` are one script:
 -- head.lua, fence.lua, replies.lua and queue.lua, the kind, this one, the verbs, and run.lua, which carries out a call's
--- operations. All but the last define functions and run nothing.
+-- operations. All but the last define functions and run nothing. The files of `all` make another script of them, for several
+-- names at once.
 --
 -- A kind says how a lock is kept on a master. Lua does not roll back, so every verb reads and refuses first and writes last,
 -- and an error of one operation stays in that operation's reply. Arguments stay the strings they came as, but where they are

@@ -6,10 +6,10 @@
 --   more than 1                        granted, and the token of the grant
 --   0                                  absent: there is no such lock here
 --   {'held', owner, count, ttl}        another owner holds it; ttl in ms, -1 when the key never expires. A count of 0 is a
---                                      grant that was not released, though its key is gone. Where the asker was to have a
---                                      place in the queue, a fifth says how many are ahead of it, or -1 where it got none.
---                                      To those who trust no clocks a sixth and a seventh say which version of the record
---                                      to watch, and for how long (ms)
+--                                      grant that was not released, though its key is gone, or, of several names, a hold of
+--                                      some of them only. Where the asker was to have a place in the queue, a fifth says how
+--                                      many are ahead of it, or -1 where it got none. To those who trust no clocks a sixth
+--                                      and a seventh say which version of the record to watch, and for how long (ms)
 --   {'stale', round or token}          a later round, or a higher token, of the same owner was here first; nothing was
 --                                      written
 --   {'refused', error}                 Redis's own words, or those of head.lua and fence.lua; nothing was written

@@ -56,9 +56,18 @@ fn random_calls_about_locks_as_redisson_has_them_are_answered_alike_and_leave_th
     compare(LOCKS[2]);
 }
 
+#[test]
+fn random_calls_about_locks_over_several_names_are_answered_alike_and_leave_the_same() {
+    compare_drawn(LOCKS[3], Draw::of_several);
+}
+
 fn compare(script: &Script) {
+    compare_drawn(script, Draw::new);
+}
+
+fn compare_drawn(script: &Script, draw: fn(u64) -> Draw) {
     let (calls, seed) = (setting("QUORATE_CALLS", 20_000), setting("QUORATE_SEED", 1));
-    let (mut pair, mut draw) = (Pair::start(), Draw::new(seed));
+    let (mut pair, mut draw) = (Pair::start(), draw(seed));
     // Where a value is longer, fields have no order, and it is by chance which of two owners is named.
     pair.server.command::<()>(&["CONFIG", "SET", "hash-max-ziplist-value", "1000"]);
     let mut ears =

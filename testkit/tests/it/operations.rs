@@ -19,6 +19,8 @@ pub(crate) enum Request {
 pub(crate) struct Draw {
     pub(crate) dice: Dice,
     pub(crate) moments: Moments,
+    /// Whether operations are about several names.
+    is_of_several: bool,
 }
 
 pub(crate) const MARKER: &str = "quorate:marker";
@@ -52,7 +54,12 @@ const KEPT: [&str; 5] = ["0", "0", "60000", "30000", "90000"];
 
 impl Draw {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { dice: Dice(seed), moments: Moments::default() }
+        Self { dice: Dice(seed), moments: Moments::default(), is_of_several: false }
+    }
+
+    /// For the script of locks over several names.
+    pub(crate) fn of_several(seed: u64) -> Self {
+        Self { is_of_several: true, ..Self::new(seed) }
     }
 
     /// A call, or now and then a command.
@@ -62,7 +69,10 @@ impl Draw {
         }
         let (mut keys, mut args) = (Vec::new(), self.head().to_vec());
         for _ in 0..self.dice.one_of(&[1, 1, 1, 2, 3, 8]) {
-            self.operation(&mut keys, &mut args);
+            match self.is_of_several {
+                true => self.operation_on_several(&mut keys, &mut args),
+                false => self.operation(&mut keys, &mut args),
+            }
         }
         if self.dice.happens(10) {
             let most = args.len().try_into().unwrap();
@@ -132,6 +142,44 @@ impl Draw {
         }
     }
 
+    /// Adds one operation on several names to a call.
+    fn operation_on_several(&mut self, keys: &mut Vec<String>, args: &mut Vec<String>) {
+        const VERBS: [&str; 10] = [
+            "acquire", "acquire", "acquire", "release", "release", "extend", "extend", "withdraw",
+            "transfer", "inspect",
+        ];
+        let drawn = self.dice.one_of(&VERBS);
+        let verb = if self.dice.happens(2) { "steal" } else { drawn };
+        let names = self.dice.one_of(&[1, 1, 2, 2, 3]);
+        keys.extend((0..names).flat_map(|_| self.keys()));
+        let count = if self.dice.happens(4) { self.odd().to_owned() } else { names.to_string() };
+        args.extend([verb.to_owned(), count]);
+        for word in self.words(if verb == "acquire" { "queue" } else { verb }) {
+            args.push(if self.dice.happens(8) { self.odd().to_owned() } else { word });
+        }
+        match verb {
+            "withdraw" => args.extend(self.standing()),
+            "acquire" => {
+                let place = if self.dice.happens(300) { vec![String::new(); 3] } else { self.standing() };
+                args.extend(place);
+                args.push("quorate:wake:".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// The versions that were watched for long enough.
+    fn watched(&mut self) -> String {
+        let watched = self.moments.watched(&mut self.dice);
+        if !self.is_of_several || watched.is_empty() {
+            return watched;
+        }
+        let versions = watched.split(',').filter(|version| !version.is_empty());
+        let of_owners =
+            versions.flat_map(|version| OWNERS[3..].iter().map(move |owner| format!("{version}:{owner},")));
+        of_owners.fold(",".to_owned(), |all, version| all + &version)
+    }
+
     /// The arguments of a verb, as clients send them, without a place in a queue.
     fn words(&mut self, verb: &str) -> Vec<String> {
         let count = self.dice.one_of(&["0", "1", "1", "2"]);
@@ -159,7 +207,7 @@ impl Draw {
         words.push(match verb {
             "extend" => self.dice.one_of(&["0", "1"]).to_owned(),
             "transfer" => self.owner().to_owned(),
-            _ => self.moments.watched(&mut self.dice),
+            _ => self.watched(),
         });
         if verb == "queue" {
             words.push(self.dice.one_of(&["", "u1:2", "u2:33"]).to_owned());

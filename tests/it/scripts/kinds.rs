@@ -4,9 +4,10 @@ use quorate_testkit::Resp;
 
 use super::denied::without;
 use super::ear::Ear;
-use super::lab::{LOCK, Lab, MARK, MARKER, MUTEX, RECORD, REDISSON, REENTRANT, text};
+use super::lab::{self, LOCK, Lab, MARK, MARKER, MUTEX, RECORD, REDISSON, REENTRANT, text};
 use super::operation::{A, B, acquire, extend, inspect, queue, release, transfer, withdraw};
 use super::said::Said;
+use super::several;
 
 super::scenarios! {
     Both:
@@ -27,18 +28,29 @@ super::scenarios! {
         without_guards_the_record_is_not_looked_at;
 }
 
-const ALL: &[usize] = &[REENTRANT, MUTEX, REDISSON];
+const EVERY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL];
 
 /// The kinds that a scenario is about. Those of this file are about those whose token is in the record. Others look into the
 /// lock, are about holds, or about calls on several locks.
 pub(super) fn of(scenario: &str) -> &'static [usize] {
     match scenario {
         name if SCENARIOS.iter().any(|own| own.name == name) => &[MUTEX, REDISSON],
-        name if LOOKS_INSIDE.contains(&name) => &[REENTRANT],
-        name if IS_A_HASH.contains(&name) => &[REENTRANT, REDISSON],
-        _ => ALL,
+        name if several::SCENARIOS.iter().any(|own| own.name == name) => &[lab::ALL],
+        name if SPELLS_VERSIONS.contains(&name) => &[REENTRANT, MUTEX, REDISSON],
+        name if LOOKS_INSIDE.contains(&name) => &[REENTRANT, lab::ALL],
+        name if IS_A_HASH.contains(&name) => &[REENTRANT, REDISSON, lab::ALL],
+        _ => EVERY,
     }
 }
+
+/// They know how a version to watch is written where there is one name.
+const SPELLS_VERSIONS: &[&str] = &[
+    "a_holder_that_renews_is_another_version",
+    "a_place_in_the_queue_comes_with_what_to_watch",
+    "what_is_held_says_what_to_watch",
+    "without_trust_in_clocks_it_takes_a_version_that_was_watched",
+    "without_trust_in_clocks_time_frees_nothing",
+];
 
 /// They know where a reentrant lock has its round and its token, or what commands that takes.
 const LOOKS_INSIDE: &[&str] = &[

@@ -15,6 +15,7 @@ use super::said::Said;
 pub(super) const REENTRANT: usize = 0;
 pub(super) const MUTEX: usize = 1;
 pub(super) const REDISSON: usize = 2;
+pub(super) const ALL: usize = 3;
 
 pub(super) const LOCK: &str = "lock:{k}";
 pub(super) const RECORD: &str = "fence:{k}";
@@ -135,8 +136,8 @@ impl Lab {
             true => (self.now().to_string(), self.token.get().to_string()),
             false => Default::default(),
         };
-        let keys = operations.iter().flat_map(Operation::keys);
-        let args = operations.iter().flat_map(|operation| operation.args(&proposal, &token));
+        let keys = operations.iter().flat_map(|operation| operation.keys(self.kind));
+        let args = operations.iter().flat_map(|operation| operation.args(self.kind, &proposal, &token));
         (keys.collect(), args.collect())
     }
 

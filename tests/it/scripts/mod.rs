@@ -19,6 +19,7 @@ mod hello;
 mod inspecting;
 mod kinds;
 mod longer;
+mod several;
 mod strange;
 mod tokens;
 mod transferring;
@@ -88,6 +89,7 @@ fn all() -> Vec<Scenario> {
         inspecting::SCENARIOS,
         kinds::SCENARIOS,
         longer::SCENARIOS,
+        several::SCENARIOS,
         strange::SCENARIOS,
         tokens::SCENARIOS,
         transferring::SCENARIOS,

@@ -1,6 +1,6 @@
 //! Operations of the lock's script, in the form in which the library asks for them.
 
-use super::lab::{LOCK, QUEUE, RECORD};
+use super::lab::{ALL, LOCK, QUEUE, RECORD};
 
 pub(super) const A: &str = "00000000-0000-0000-0000-00000000000a:1";
 pub(super) const B: &str = "00000000-0000-0000-0000-00000000000b:1";
@@ -11,7 +11,8 @@ pub(super) const C: &str = "00000000-0000-0000-0000-00000000000c:77";
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     verb: &'static str,
-    keys: [String; 3],
+    /// Those of each name.
+    keys: Vec<[String; 3]>,
     owner: String,
     count: u64,
     ttl: u64,
@@ -27,7 +28,7 @@ pub(super) struct Operation {
 fn operation(verb: &'static str, owner: &str, count: u64, last: &str) -> Operation {
     Operation {
         verb,
-        keys: [LOCK, RECORD, QUEUE].map(str::to_owned),
+        keys: vec![[LOCK, RECORD, QUEUE].map(str::to_owned)],
         owner: owner.to_owned(),
         count,
         ttl: 5000,
@@ -71,10 +72,20 @@ pub(super) fn inspect() -> Operation {
     operation("inspect", "", 0, "")
 }
 
+/// The keys of another lock: the lock, its record, and its queue.
+fn keys_of(lock: &str) -> [String; 3] {
+    [lock.to_owned(), format!("fence:{{{lock}}}"), format!("waiting:{{{lock}}}")]
+}
+
 impl Operation {
     /// On another lock, whose keys have no common name.
     pub(super) fn on(self, lock: &str) -> Self {
-        Self { keys: [lock.to_owned(), format!("fence:{{{lock}}}"), format!("waiting:{{{lock}}}")], ..self }
+        Self { keys: vec![keys_of(lock)], ..self }
+    }
+
+    /// On these names at once.
+    pub(super) fn on_all(self, locks: &[&str]) -> Self {
+        Self { keys: locks.iter().map(|lock| keys_of(lock)).collect(), ..self }
     }
 
     pub(super) fn count(self, count: u64) -> Self {
@@ -129,31 +140,34 @@ impl Operation {
         Self { place: Some([ticket.to_owned(), since.to_string(), waited.to_string()]), ..self }
     }
 
-    pub(super) fn keys(&self) -> Vec<String> {
+    pub(super) fn keys(&self, kind: usize) -> Vec<String> {
         let needs = match self.verb {
+            _ if kind == ALL => 3,
             "release" | "withdraw" | "queue" => 3,
             _ => 2,
         };
-        self.keys[..needs].to_vec()
+        self.keys.iter().flat_map(|keys| keys[..needs].to_vec()).collect()
     }
 
-    pub(super) fn args(&self, proposal: &str, granted: &str) -> Vec<String> {
-        let Self { owner, count, ttl, round, kept, last, .. } = self;
-        let token = self.token.as_deref().unwrap_or(if self.verb == "extend" { granted } else { proposal });
-        let place = self.place.clone().unwrap_or_default();
-        let words = match self.verb {
+    pub(super) fn args(&self, kind: usize, proposal: &str, granted: &str) -> Vec<String> {
+        let Self { verb, owner, count, ttl, round, kept, last, before, .. } = self;
+        let token = self.token.as_deref().unwrap_or(if *verb == "extend" { granted } else { proposal });
+        let place = self.place.clone().unwrap_or_default().join(" ");
+        let hold = format!(" {owner} {count} {ttl} {round} {token} {kept} {last}");
+        let words = match *verb {
             "inspect" => String::new(),
             "release" => format!(" {owner} {count} {round} wake: {last}"),
-            "withdraw" => format!(" {owner} {count} {round} {}", place.join(" ")),
-            "queue" => {
-                format!(
-                    " {owner} {count} {ttl} {round} {token} {kept} {last} {} {}",
-                    self.before,
-                    place.join(" ")
-                )
-            }
-            _ => format!(" {owner} {count} {ttl} {round} {token} {kept} {last}"),
+            "withdraw" => format!(" {owner} {count} {round} {place}"),
+            "acquire" | "queue" if kind == ALL => format!("{hold} {before} {place} wake:"),
+            "queue" => format!("{hold} {before} {place}"),
+            _ => hold,
         };
-        format!("{}{words}", self.verb).split(' ').map(str::to_owned).collect()
+        let names = format!(" {}", self.keys.len());
+        let (verb, names) = match (*verb, kind) {
+            ("queue", ALL) => ("acquire", &*names),
+            (verb, ALL) => (verb, &*names),
+            (verb, _) => (verb, ""),
+        };
+        format!("{verb}{names}{words}").split(' ').map(str::to_owned).collect()
     }
 }

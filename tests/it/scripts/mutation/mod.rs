@@ -19,7 +19,7 @@ use super::source::{self, File};
 use make::Edit;
 use quorate_testkit::Resp;
 
-/// How often the loops of a broken script may go round before it is stopped.
+/// How often the loops of a broken script may go round in one call before it is stopped.
 const ROUNDS: u32 = 20_000;
 
 /// A broken script.
@@ -113,7 +113,8 @@ impl Mutant {
     }
 }
 
-/// A script that lost the end of a loop is stopped: a function counts the rounds. No line gets another number.
+/// A script that lost the end of a loop is stopped: a function counts the rounds. No line gets another number. Embedded servers
+/// define the functions once, so each call begins anew to count.
 fn bound_loops(files: &mut [File]) {
     let count = format!(
         "local rounds = 0 local function round() rounds = rounds + 1 if rounds > {ROUNDS} then error('no end') end end "
@@ -121,7 +122,7 @@ fn bound_loops(files: &mut [File]) {
     for file in files.iter_mut() {
         let lines = file.text.lines().map(|line| match line.trim_start().starts_with("while ") {
             true => line.replace(" do", " do round()") + "\n",
-            false => line.to_owned() + "\n",
+            false => line.replace("local replies, ", "rounds = 0 local replies, ") + "\n",
         });
         file.text = lines.collect();
     }
