@@ -60,6 +60,10 @@ pub const MAX_LOOK: Duration = MAX_WAIT;
 /// a lock that nobody gives back does not collect waiters until the memory is full.
 pub const DEFAULT_MAX_WAITERS: usize = 10_000;
 
+/// The most permits of a semaphore. A refused acquire is told of each that is taken: with so many that takes a master half a
+/// millisecond, in which it serves nobody else.
+pub const MAX_PERMITS: u32 = 1_000;
+
 /// The key prefix where none is given: it says whose keys these are.
 pub const DEFAULT_PREFIX: &str = "quorate:";
 
@@ -170,6 +174,28 @@ impl fmt::Display for Key<'_> {
     }
 }
 
+/// The key of a permit of a semaphore on every master: of a prefix, the name, the permit's number and that of all. The
+/// semaphore's own key is that of a lock of this name.
+pub(crate) struct PermitKey<'a>(pub(crate) &'a str, pub(crate) &'a str, pub(crate) u32, pub(crate) u32);
+
+impl fmt::Display for PermitKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(prefix, name, number, of) = self;
+        write!(f, "{}:{number}/{of}", Key(prefix, name))
+    }
+}
+
+/// The key of the record of a permit's tokens: of a prefix, the name and the permit's number. It stays the permit's when their
+/// number changes.
+pub(crate) struct PermitRecord<'a>(pub(crate) &'a str, pub(crate) &'a str, pub(crate) u32);
+
+impl fmt::Display for PermitRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(prefix, name, number) = self;
+        write!(f, "{}:{number}", Record(prefix, false, name))
+    }
+}
+
 /// What stands in the keys beside a lock whose own key is its bare name: that is another lock than Quorate's of this name.
 fn space(is_shared: bool) -> &'static str {
     if is_shared { "shared:" } else { "" }
@@ -210,6 +236,15 @@ pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
         0 => Err(Invalid::EmptyName { limit: MAX_NAME }),
         length if length > MAX_NAME => {
             Err(Invalid::LongName { name: excerpt(name), length, limit: MAX_NAME })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn check_permits(permits: Option<u32>) -> Result<(), Invalid> {
+    match permits {
+        Some(permits) if permits == 0 || permits > MAX_PERMITS => {
+            Err(Invalid::Permits { permits, max: MAX_PERMITS })
         }
         _ => Ok(()),
     }
@@ -284,5 +319,7 @@ mod tests {
         assert_eq!(Queue(DEFAULT_PREFIX, false, "a").to_string(), "quorate:waiting:{a}");
         assert_eq!(Record(DEFAULT_PREFIX, false, "a").to_string(), "quorate:fence:{a}");
         assert_eq!(Record(DEFAULT_PREFIX, true, "a").to_string(), "quorate:fence:shared:{a}");
+        assert_eq!(PermitKey(DEFAULT_PREFIX, "a", 2, 3).to_string(), "quorate:{a}:2/3");
+        assert_eq!(PermitRecord(DEFAULT_PREFIX, "a", 2).to_string(), "quorate:fence:{a}:2");
     }
 }

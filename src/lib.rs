@@ -51,6 +51,7 @@ mod error;
 mod executor;
 pub mod fence;
 mod host;
+mod invalid;
 mod lease;
 mod lock;
 mod master;
@@ -71,7 +72,7 @@ pub use lock::{Election, Guard, Inspection, Leader, Leadership, Lock, Observed, 
 pub use owner::Owner;
 pub use token::Token;
 pub use trust::{ColdStart, MasterStatus, Standing};
-pub use vote::{Outcome, Refusal, Silence, Vote};
+pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
 
 /// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's tasks.
 pub mod seam {

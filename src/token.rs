@@ -7,6 +7,7 @@ use std::sync::Arc;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use uuid::Uuid;
 
+use crate::coordinator::Permit;
 use crate::error::{Invalid, excerpt};
 use crate::owner::Owner;
 
@@ -17,18 +18,20 @@ const FORM: &str = "quorate1";
 /// [`Guard::hand_over`](crate::Guard::hand_over), and turned into a guard by [`Lock::adopt`](crate::Lock::adopt), once.
 ///
 /// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent signs. It holds the
-/// lock's name, the owner that the lock has meanwhile, and a fingerprint of the masters. Whoever has it can take the lock.
+/// lock's name, the owner that the lock has meanwhile, a fingerprint of the masters, and which permit of a semaphore it is. Whoever has it can take the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     name: Arc<str>,
     owner: Owner,
     /// The masters that the lock is on.
     masters: String,
+    /// Which permit it is, of a semaphore.
+    permit: Option<Permit>,
 }
 
 impl Token {
-    pub(crate) fn new(name: Arc<str>, owner: Owner, masters: String) -> Self {
-        Self { name, owner, masters }
+    pub(crate) fn new(name: Arc<str>, owner: Owner, masters: String, permit: Option<Permit>) -> Self {
+        Self { name, owner, masters, permit }
     }
 
     /// The lock's name.
@@ -38,6 +41,10 @@ impl Token {
 
     pub(crate) fn owner(&self) -> Owner {
         self.owner
+    }
+
+    pub(crate) fn permit(&self) -> Option<Permit> {
+        self.permit
     }
 
     /// Checks that it is for these masters.
@@ -57,7 +64,11 @@ impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = utf8_percent_encode(&self.name, NON_ALPHANUMERIC);
         let (client, number) = (self.owner.client(), self.owner.number());
-        write!(f, "{FORM}.{}.{}.{number}.{name}", self.masters, client.hyphenated())
+        write!(f, "{FORM}.{}.{}.{number}.{name}", self.masters, client.hyphenated())?;
+        match self.permit {
+            Some(Permit { number, of }) => write!(f, ".{number}-{of}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -68,13 +79,20 @@ impl FromStr for Token {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = |why: &str| Invalid::Token { token: excerpt(text), why: why.to_owned() };
         let parse = || {
-            let mut parts = text.splitn(5, '.');
+            let mut parts = text.splitn(6, '.');
             let mut next = || parts.next();
             (next()? == FORM).then_some(())?;
             let masters = next()?.to_owned();
             let owner = Owner::new(Uuid::try_parse(next()?).ok()?, next()?.parse().ok()?);
             let name = percent_decode_str(next()?).decode_utf8().ok()?;
-            let token = Self { name: (*name).into(), owner, masters };
+            let permit = match next() {
+                Some(permit) => {
+                    let (number, of) = permit.split_once('-')?;
+                    Some(Permit { number: number.parse().ok()?, of: of.parse().ok()? })
+                }
+                None => None,
+            };
+            let token = Self { name: (*name).into(), owner, masters, permit };
             (token.to_string() == text).then_some(token)
         };
         let token = parse().ok_or_else(|| invalid("it is not a token, or was cut short or changed"))?;
@@ -90,7 +108,7 @@ mod tests {
     use super::*;
 
     fn token(name: &str, number: u64) -> Token {
-        Token::new(name.into(), Owner::new(Uuid::from_u128(7), number), "0123456789abcdef".to_owned())
+        Token::new(name.into(), Owner::new(Uuid::from_u128(7), number), "0123456789abcdef".to_owned(), None)
     }
 
     #[test]
@@ -99,6 +117,8 @@ mod tests {
             let text = token(name, 0).to_string();
             assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || ".-%".contains(c)), "{text}");
             assert_eq!(text.parse::<Token>().unwrap(), token(name, 0));
+            let of_permit = Token { permit: Some(Permit { number: 2, of: 5 }), ..token(name, 0) };
+            assert_eq!(of_permit.to_string().parse::<Token>().unwrap(), of_permit);
         }
     }
 
@@ -112,6 +132,8 @@ mod tests {
             &good.replace("quorate1", "quorate2"),
             &good.replace(".l", "."),
             &good.replace(".l", ".%zz"),
+            &good.replace(".l", ".l.2"),
+            &good.replace(".l", ".l.2-+5"),
         ] {
             if let Ok(token) = text.parse::<Token>() {
                 assert!(token.name().is_empty(), "{text:?} was read as {token:?}"); // an empty name is refused later

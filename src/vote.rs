@@ -32,6 +32,8 @@ pub enum Outcome {
         count: u64,
         /// How many others are ahead in the queue there, where the acquire took a place in it.
         ahead: Option<u32>,
+        /// Which permits are taken there, where one of a semaphore was asked for.
+        permits: Option<Arc<Permits>>,
     },
     /// There is no such lock there. Only an extend, a release and an inspection get this answer.
     Absent,
@@ -48,6 +50,29 @@ pub enum Outcome {
     Unknown(Silence),
     /// It had not answered yet when the others decided the round.
     Pending,
+}
+
+/// The permits of a semaphore, as a master that refused one tells of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permits {
+    taken: Box<[u32]>,
+    first_over: Option<Duration>,
+}
+
+impl Permits {
+    pub(crate) fn new(taken: Box<[u32]>, first_over: Option<Duration>) -> Self {
+        Self { taken, first_over }
+    }
+
+    /// The numbers of those that are taken there.
+    pub fn taken(&self) -> &[u32] {
+        &self.taken
+    }
+
+    /// How long until the first of them is free, unless it is renewed.
+    pub fn first_over(&self) -> Option<Duration> {
+        self.first_over
+    }
 }
 
 /// Why a master that answered did nothing.
@@ -68,6 +93,8 @@ pub enum Refusal {
     NoPermission,
     /// `WRONGTYPE`: something that is not a lock has the lock's key. It was left alone.
     WrongType,
+    /// The semaphore has another number of permits there.
+    OtherPermits,
     /// A later round of the same owner was there first, or a higher token.
     Stale,
     /// It lost keys, or restarted, since this client's connection was opened, which is being opened anew.
@@ -112,6 +139,7 @@ impl fmt::Display for Refusal {
             Self::Misconfigured => "cannot persist",
             Self::NoPermission => "no permission",
             Self::WrongType => "not a lock",
+            Self::OtherPermits => "another number of permits",
             Self::Stale => "overtaken by a later round",
             Self::Forgot => "has forgotten what it granted",
             Self::Quarantined => "in quarantine",

@@ -27,10 +27,12 @@ type Kind = fn(&Redlock, String) -> Lock;
 const USUAL: Kind = |redlock, name| redlock.lock(name);
 
 /// The other kinds, with the name of a contender that has locks of this kind.
-pub(crate) const KINDS: [(&str, Kind); 3] = [
+pub(crate) const KINDS: [(&str, Kind); 5] = [
     ("quorate, mutex", |redlock, name| redlock.mutex(name)),
     ("quorate, plain mutex", |redlock, name| redlock.plain_mutex(name)),
     ("quorate, redisson", |redlock, name| redlock.redisson_lock(name)),
+    ("quorate, all of two", |redlock, name| redlock.lock_all([format!("{name}-a"), format!("{name}-b")])),
+    ("quorate, semaphore", |redlock, name| redlock.semaphore(format!("{name}-permits"), 10)),
 ];
 
 /// A client of masters that are new, and vote at once.

@@ -35,6 +35,11 @@ impl Guard {
         self.0.fence()
     }
 
+    /// [`Guard::permit`](crate::Guard::permit): which permit of a semaphore it is.
+    pub fn permit(&self) -> Option<u32> {
+        self.0.permit()
+    }
+
     /// Who holds it.
     pub fn owner(&self) -> Owner {
         self.0.owner()

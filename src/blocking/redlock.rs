@@ -56,6 +56,11 @@ impl Redlock {
         self.0.lock_all(names).into()
     }
 
+    /// [`Redlock::semaphore`](crate::Redlock::semaphore): so many holders at a time.
+    pub fn semaphore(&self, name: impl Into<Arc<str>>, permits: u32) -> Lock {
+        self.0.semaphore(name, permits).into()
+    }
+
     /// [`Redlock::redisson_lock`](crate::Redlock::redisson_lock): a lock shared with Redisson's `RLock`.
     pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
         self.0.redisson_lock(name).into()

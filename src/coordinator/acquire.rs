@@ -14,18 +14,22 @@ use super::first::First;
 use super::grant::Grant;
 use super::hold::Hold;
 use super::kind::Kind;
+use super::permits::has_free;
 use super::wait::Wait;
-use crate::config::{MIN_INTERVAL, check_wait};
+use crate::config::{MIN_INTERVAL, check_permits, check_wait};
 use crate::error::{Error, Invalid};
 use crate::owner::Owner;
 use crate::renewal::Renewal;
 use crate::trust::Trust;
+use crate::vote::Vote;
 
 /// What to acquire.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) name: Arc<str>,
     pub(crate) kind: &'static dyn Kind,
+    /// How many permits there are, of a semaphore.
+    pub(crate) permits: Option<u32>,
     pub(crate) ttl: Duration,
     /// For how long the lock is kept from others should its lease end without a release.
     pub(crate) delay: Duration,
@@ -67,9 +71,7 @@ impl Coordinator {
                 Err(error) => Err(error),
             };
             match granted {
-                Err(error) if !request.wait.is_zero() && !self.is_closed() && may_change(&error) => {
-                    denied = Some(error);
-                }
+                Err(error) if !self.is_closed() && is_worth_waiting(&error, &request) => denied = Some(error),
                 decided => return decided,
             }
         }
@@ -107,7 +109,7 @@ impl Coordinator {
         if owner.is_some() || cancelled.is_some() || !is_alone {
             return None;
         }
-        let hold = self.hold_for(request);
+        let hold = self.hold_for(request, &[]);
         let turn = hold.turn.clone().try_lock_owned().ok()?;
         let ask = Ask {
             ttl: request.ttl,
@@ -144,6 +146,7 @@ impl Coordinator {
     /// Checks what was asked for, and tells the per-master time-out.
     fn check(&self, request: &Request) -> Result<Duration, Invalid> {
         request.kind.check_name(&request.name)?;
+        check_permits(request.permits)?;
         check_wait(request.wait)?;
         if let Some(owner) = request.owner.filter(|owner| owner.client() != self.client()) {
             return Err(Invalid::ForeignOwner { owner });
@@ -161,22 +164,34 @@ impl Coordinator {
         Ok(timeout)
     }
 
-    /// The hold that an attempt is for: a named owner's own, or one of an owner that was never there before.
-    pub(super) fn hold_for(&self, request: &Request) -> Arc<Hold> {
-        let Request { name, kind, owner, .. } = request;
-        match *owner {
-            Some(owner) => self.holds.find_or_make(*kind, name, owner, || match kind.is_held_by_name() {
-                true => owner,
-                false => self.fresh_owner(),
-            }),
-            None => Hold::new(name.clone(), self.fresh_owner(), *kind),
+    /// The hold that an attempt is for: a named owner's own, or one of an owner that was never there before. Of a semaphore
+    /// it is that of a permit which may be free by the last votes.
+    pub(super) fn hold_for(&self, request: &Request, votes: &[Vote]) -> Arc<Hold> {
+        let Request { name, kind, owner, permits, .. } = request;
+        match (*owner, *permits) {
+            (Some(owner), _) => {
+                self.holds.find_or_make(*kind, name, owner, || match kind.is_held_by_name() {
+                    true => owner,
+                    false => self.fresh_owner(),
+                })
+            }
+            (None, Some(of)) => {
+                let picked = self.permits.pick(name, of, votes, self.random.next_u64());
+                Hold::of_picked(name.clone(), self.fresh_owner(), *kind, picked)
+            }
+            (None, None) => Hold::new(name.clone(), self.fresh_owner(), *kind, None),
         }
     }
 }
 
 /// Whether it is worth while to wait, and ask again.
 pub(super) fn may_change(error: &Error) -> bool {
-    !matches!(error, Error::AnotherKind { .. } | Error::AlreadyHeld { .. })
+    !matches!(error, Error::AnotherKind { .. } | Error::OtherPermits { .. } | Error::AlreadyHeld { .. })
+}
+
+/// Whether to go on after the first attempt: there is time, or another permit may be free.
+fn is_worth_waiting(error: &Error, request: &Request) -> bool {
+    may_change(error) && (!request.wait.is_zero() || has_free(error.votes(), request.permits))
 }
 
 /// The last await is behind us, and it may have taken any time.

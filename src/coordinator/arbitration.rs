@@ -44,7 +44,8 @@ pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
 
 /// How long a waiter may sleep when nobody wakes it: until the TTLs on a quorum have run out, and a quarter of that more
 /// for each that is ahead of it. So the first in the queue follows a holder that died, the next follows a first that
-/// died, and the number of looks hardly grows with the number of waiters.
+/// died, and the number of looks hardly grows with the number of waiters. Of a semaphore any permit will do: it is that
+/// which is over first.
 ///
 /// `None` when nobody may be counted on to wake it: too few masters gave it a place, or nobody has the lock. Then some
 /// owner has a few masters and may be dead.
@@ -56,9 +57,10 @@ pub(crate) fn next_look(votes: &[Vote]) -> Option<Duration> {
     let (mut free_in, mut ahead) = (Vec::new(), Vec::new());
     for vote in votes {
         match vote.outcome {
-            Outcome::Held { remaining, ahead: Some(others), .. } => {
+            Outcome::Held { remaining, ahead: Some(others), ref permits, .. } => {
                 ahead.push(others);
-                free_in.push(remaining.unwrap_or(LONGEST_LOOK));
+                let first_over = permits.as_ref().and_then(|permits| permits.first_over());
+                free_in.push(first_over.or(remaining).unwrap_or(LONGEST_LOOK));
             }
             // It was free, and is so again when it is withdrawn from, with a place in its queue.
             Outcome::Granted => free_in.push(Duration::ZERO),
@@ -73,7 +75,10 @@ pub(crate) fn next_look(votes: &[Vote]) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::vote::Permits;
     use proptest::prelude::*;
 
     fn vote(outcome: Outcome) -> Vote {
@@ -82,7 +87,7 @@ mod tests {
 
     fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
         let remaining = Some(Duration::from_millis(ms));
-        vote(Outcome::Held { owner: owner.into(), count: 1, remaining, ahead })
+        vote(Outcome::Held { owner: owner.into(), count: 1, remaining, ahead, permits: None })
     }
 
     fn granted() -> Vote {
@@ -117,6 +122,22 @@ mod tests {
         assert_eq!(look(&split), None, "nobody has it, and who has a part may be dead");
         assert_eq!(look(&[held("b", 300, Some(0)), dead(), dead()]), None);
         assert_eq!(look(&[held("b", 80_000, Some(9)), held("b", 80_000, Some(9)), dead()]), Some(60_000));
+    }
+
+    #[test]
+    fn a_waiter_for_a_permit_looks_when_the_first_may_be_free() {
+        let taken = |ms| {
+            let permits = Permits::new([0, 1].into(), Some(Duration::from_millis(ms)));
+            let (owner, remaining) = ("b".into(), Some(Duration::from_secs(9)));
+            vote(Outcome::Held {
+                owner,
+                count: 1,
+                remaining,
+                ahead: Some(0),
+                permits: Some(Arc::new(permits)),
+            })
+        };
+        assert_eq!(next_look(&[taken(100), taken(200), taken(300)]), Some(Duration::from_millis(200)));
     }
 
     proptest! {

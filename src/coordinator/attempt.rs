@@ -11,6 +11,7 @@ use super::era::Era;
 use super::grant::Grant;
 use super::hold::{Count, Hold, Title};
 use super::kind::{Kind, Operation, Place};
+use super::permits::{Permit, has_free};
 use super::places::Places;
 use super::quorum::Decision;
 use super::round::{BallotBox, Round};
@@ -81,7 +82,7 @@ impl Attempt {
         let words = if holds == 0 {
             let title = Title { fence: engine.propose(), delay: self.ask.delay };
             let strict = engine.trust.as_ref().filter(|trust| trust.is_strict());
-            let watched = strict.map(|trust| trust.watched.over(&hold.name)).unwrap_or_default();
+            let watched = strict.map(|trust| trust.watched.over(&hold.site)).unwrap_or_default();
             let operation = engine.titled(hold, 1, self.ask.ttl, title);
             let (place, watched) = (self.ask.place, &*watched);
             hold.kind.acquire(&Operation { place, before, watched, ..operation })
@@ -90,7 +91,7 @@ impl Attempt {
             hold.kind.extend(&Operation { heals: true, ..operation })
         };
         let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
-        self.round = Some(engine.ask(&hold.name, hold.kind.script(), words, terms, era));
+        self.round = Some(engine.ask(&hold.site, hold.kind.script(), words, terms, era));
     }
 
     fn round(&self) -> &Round {
@@ -117,7 +118,7 @@ impl Attempt {
 
     /// The error of an attempt that was not granted.
     pub(super) fn denied(&self) -> Error {
-        verdict::denied(&self.hold.name, self.votes())
+        verdict::denied(&self.hold.name, self.hold.permits(), self.votes())
     }
 
     /// Whether a round that was granted has its token, so that there is nothing more to ask.
@@ -138,7 +139,7 @@ impl Attempt {
             let (hold, title) = (&self.hold, Title { fence: highest, delay: self.ask.delay });
             let words = hold.kind.extend(&self.engine.titled(hold, 1, self.ask.ttl, title));
             let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
-            let confirming = self.engine.ask(&hold.name, hold.kind.script(), words, terms, era);
+            let confirming = self.engine.ask(&hold.site, hold.kind.script(), words, terms, era);
             if confirming.decision().await != Decision::Granted {
                 return Err(verdict::no_quorum(&hold.name, confirming.votes(), false));
             }
@@ -175,7 +176,7 @@ impl Attempt {
         drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome)));
         let (ttl, renewal) = (self.ask.ttl, self.ask.renewal.take());
         if let Some(trust) = &self.engine.trust {
-            trust.watched.forget(&self.hold.name);
+            trust.watched.forget(&self.hold.site);
         }
         let generation = match self.count.holds {
             0 => {
@@ -230,6 +231,13 @@ impl Attempt {
         let _ = tokio::time::timeout(patience, hearing).await;
     }
 
+    /// Whether it was granted nowhere, and another permit may be free: there is nothing to settle.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        let votes = self.votes();
+        let has_some = votes.iter().any(|vote| vote.outcome == Outcome::Granted);
+        !has_some && has_free(&votes, self.hold.permits())
+    }
+
     /// Takes back what was granted without being a lock, and keeps the place in the queue.
     pub(super) fn withdraw(mut self) -> Option<Standing> {
         let place = self.ask.place?; // otherwise its drop takes everything back
@@ -253,8 +261,9 @@ impl Attempt {
     /// Its place on the masters with such an outcome.
     fn standing_where(&self, round: &Round, wanted: impl Fn(&Outcome) -> bool) -> Option<Standing> {
         let (ticket, on) = (self.ask.place?.ticket, round.places(wanted));
-        let (kind, name) = (self.hold.kind, self.hold.name.clone());
-        Some(Standing { engine: self.engine.clone(), kind, name, ticket, on })
+        let Hold { kind, name, permit, .. } = &*self.hold;
+        let (engine, name) = (self.engine.clone(), name.clone());
+        Some(Standing { engine, kind: *kind, name, permit: *permit, ticket, on })
     }
 
     /// Whether there may be a place that nothing else gives up: a release gives up that of an owner which is its own
@@ -291,6 +300,8 @@ pub(super) struct Standing {
     engine: Arc<Coordinator>,
     kind: &'static dyn Kind,
     name: Arc<str>,
+    /// Which permit was asked for.
+    permit: Option<Permit>,
     ticket: Owner,
     /// The masters where it may have a place.
     on: Places,
@@ -305,7 +316,8 @@ impl Standing {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        self.engine.leave(self.kind, &self.name, self.ticket, self.on);
+        let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
+        self.engine.leave(&hold, self.on);
     }
 }
 

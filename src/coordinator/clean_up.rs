@@ -91,7 +91,7 @@ impl Coordinator {
             keys_end: count.keys_end,
             era: None,
         };
-        let round = self.round(&hold.name, None);
+        let round = self.round(&hold.site, None);
         let votes = || Some(round.ballots().clone());
         let mut until_done = count.touched;
         let release = notice(None);

@@ -68,7 +68,7 @@ impl Coordinator {
             hold.kind.extend(&Operation { heals: true, ..self.titled(&hold, count.holds, ttl, title) });
         // One that is not sent before the lock is given up must not come behind the release, and take the lock back.
         let (terms, era) = (Terms::Vote { timeout }, Some(Era::of(&hold)));
-        let round = self.ask(&hold.name, hold.kind.script(), words, terms, era);
+        let round = self.ask(&hold.site, hold.kind.script(), words, terms, era);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;

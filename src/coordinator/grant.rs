@@ -45,6 +45,11 @@ impl Grant {
         self.hold.owner
     }
 
+    /// Which permit it is, of a semaphore.
+    pub(crate) fn permit(&self) -> Option<u32> {
+        self.hold.permit.map(|permit| permit.number)
+    }
+
     pub(crate) fn votes(&self) -> Vec<Vote> {
         self.votes.read(&self.engine.names)
     }

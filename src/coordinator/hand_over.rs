@@ -60,7 +60,7 @@ impl Coordinator {
         }
         let ttl = hold.lease().course.ttl;
         let timeout = self.settings.timeout_within(ttl);
-        let transit = Hold::new(hold.name.clone(), nobody, hold.kind);
+        let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.eras.end();
         let way = Way { from: hold, to: &transit, ttl, timeout, era: Era::of(hold) };
         let transfer = Transfer::begin(self, way, 0);
@@ -77,7 +77,7 @@ impl Coordinator {
         self.lose(hold, Loss::HandedOver, None);
         hold.give_up(&mut count);
         count.touched = Places::default();
-        Ok(Token::new(hold.name.clone(), nobody, self.fingerprint()))
+        Ok(Token::new(hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
     /// Takes up the lock of a token. A caller that goes away leaves it to the token again.
@@ -98,7 +98,7 @@ impl Coordinator {
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
         let Adoption { token, kind, ttl, renewal } = adoption;
-        let hold = |owner| Hold::new(token.name().clone(), owner, *kind);
+        let hold = |owner| Hold::new(token.name().clone(), owner, *kind, token.permit());
         let (transit, hold) = (hold(token.owner()), hold(self.fresh_owner()));
         let mut count = hold.turn.lock().await;
         let way = Way { from: &transit, to: &hold, ttl: *ttl, timeout, era: Era::of(&hold) };
@@ -111,7 +111,7 @@ impl Coordinator {
         if decision != Decision::Granted {
             let votes = transfer.round().votes();
             let error = match verdict::is_held(&votes) {
-                true => verdict::denied(&hold.name, votes),
+                true => verdict::denied(&hold.name, hold.permits(), votes),
                 false => verdict::not_ours(&hold.name, votes),
             };
             transfer.is_void = matches!(error, Error::Held { .. } | Error::Lost { .. });
@@ -212,7 +212,7 @@ impl<'a> Transfer<'a> {
 impl Way<'_> {
     fn ask(&self, engine: &Arc<Coordinator>, words: Words) -> Round {
         let (terms, era) = (Terms::Vote { timeout: self.timeout }, Some(self.era.clone()));
-        engine.ask(&self.to.name, self.to.kind.script(), words, terms, era)
+        engine.ask(&self.to.site, self.to.kind.script(), words, terms, era)
     }
 }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::clean_up::Effort;
 use super::era::Eras;
 use super::kind::Kind;
+use super::permits::{Permit, Picked};
 use super::places::Places;
 use super::round::Round;
 use crate::clock::{Clock, Moment};
@@ -25,6 +26,12 @@ pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
     pub(crate) owner: Owner,
     pub(crate) kind: &'static dyn Kind,
+    /// Which permit it is, of a semaphore.
+    pub(crate) permit: Option<Permit>,
+    /// What its record is watched under.
+    pub(super) site: Arc<str>,
+    /// Keeps this client from asking for the permit again.
+    _picked: Option<Picked>,
     pub(crate) turn: Arc<tokio::sync::Mutex<Count>>,
     lease: Mutex<Lease>,
     pub(super) eras: Eras,
@@ -72,18 +79,43 @@ pub(crate) struct Lease {
 }
 
 impl Hold {
-    pub(crate) fn new(name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
-        Self::with(name, owner, kind, None)
+    pub(crate) fn new(
+        name: Arc<str>,
+        owner: Owner,
+        kind: &'static dyn Kind,
+        permit: Option<Permit>,
+    ) -> Arc<Self> {
+        Arc::new(Self::with(name, owner, kind, permit))
+    }
+
+    /// The hold of a permit that was picked to be asked for.
+    pub(super) fn of_picked(
+        name: Arc<str>,
+        owner: Owner,
+        kind: &'static dyn Kind,
+        picked: Picked,
+    ) -> Arc<Self> {
+        let permit = Some(picked.permit);
+        Arc::new(Self { _picked: Some(picked), ..Self::with(name, owner, kind, permit) })
     }
 
     /// The hold of an owner that was named, and may wait in several places for what it gets in one.
     fn of_named(name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
-        Self::with(name, owner, kind, Some(Box::default()))
+        Arc::new(Self { begun: Some(Box::default()), ..Self::with(name, owner, kind, None) })
     }
 
-    fn with(name: Arc<str>, owner: Owner, kind: &'static dyn Kind, begun: Option<Box<Notify>>) -> Arc<Self> {
+    fn with(name: Arc<str>, owner: Owner, kind: &'static dyn Kind, permit: Option<Permit>) -> Self {
         let (turn, lease, eras) = Default::default();
-        Arc::new(Self { name, owner, kind, turn, lease, eras, begun })
+        let site = match permit {
+            Some(Permit { number, .. }) => format!("{name}:{number}").into(),
+            None => name.clone(),
+        };
+        Self { name, owner, kind, permit, site, _picked: None, turn, lease, eras, begun: None }
+    }
+
+    /// How many permits there are, of a semaphore.
+    pub(super) fn permits(&self) -> Option<u32> {
+        self.permit.map(|permit| permit.of)
     }
 
     pub(crate) fn lease(&self) -> MutexGuard<'_, Lease> {

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use super::Coordinator;
+use super::hold::Hold;
 use super::kind::Kind;
+use super::permits::Permit;
+use super::round::Round;
 use super::verdict::holder;
+use crate::config::check_permits;
 use crate::error::Error;
 use crate::master::Terms;
 use crate::vote::Vote;
@@ -18,20 +22,33 @@ pub(crate) struct Sighting {
 }
 
 impl Coordinator {
-    /// Every master's view of the lock, each within its time-out.
+    /// Every master's view of the lock, each within its time-out; of a semaphore, of each of its permits.
     pub(crate) async fn inspect(
         self: &Arc<Self>,
         name: Arc<str>,
         kind: &'static dyn Kind,
-    ) -> Result<Sighting, Error> {
+        permits: Option<u32>,
+    ) -> Result<Vec<Sighting>, Error> {
         kind.check_name(&name)?;
+        check_permits(permits)?;
         self.run(|engine| async move {
-            let words = kind.inspect(&engine.settings.prefix, &name);
-            let round = engine.ask(&name, kind.script(), words, engine.unconditional(), None);
-            round.finish().await;
-            let votes = round.votes();
-            let token = holder(&votes).map_or(0, |holder| round.token_of(&holder.owner));
-            Ok(Sighting { votes, fence: (token > 0).then_some(token) })
+            let ask = |permit: Option<Permit>| {
+                let hold = Hold::new(name.clone(), engine.fresh_owner(), kind, permit);
+                let words = kind.inspect(&engine.settings.prefix, &name, permit);
+                engine.ask(&hold.site, kind.script(), words, engine.unconditional(), None)
+            };
+            let rounds: Vec<Round> = match permits {
+                Some(of) => (0..of).map(|number| ask(Some(Permit { number, of }))).collect(),
+                None => vec![ask(None)],
+            };
+            let mut views = Vec::with_capacity(rounds.len());
+            for round in rounds {
+                round.finish().await;
+                let votes = round.votes();
+                let token = holder(&votes).map_or(0, |holder| round.token_of(&holder.owner));
+                views.push(Sighting { votes, fence: (token > 0).then_some(token) });
+            }
+            Ok(views)
         })
         .await
     }

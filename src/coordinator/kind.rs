@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::permits::Permit;
 use crate::error::Invalid;
 use crate::master::{Script, Words};
 use crate::owner::Owner;
@@ -14,6 +15,8 @@ pub(crate) struct Operation<'a> {
     pub(crate) prefix: &'a str,
     /// The lock's name.
     pub(crate) name: &'a str,
+    /// Which permit it is about, if the lock is a semaphore.
+    pub(crate) permit: Option<Permit>,
     pub(crate) owner: Owner,
     /// The hold count to end up with.
     pub(crate) count: u32,
@@ -67,5 +70,5 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     fn release(&self, operation: &Operation<'_>) -> Words;
     /// Gives the lock from the owner `from` to the operation's owner.
     fn transfer(&self, operation: &Operation<'_>, from: Owner) -> Words;
-    fn inspect(&self, prefix: &str, name: &str) -> Words;
+    fn inspect(&self, prefix: &str, name: &str, permit: Option<Permit>) -> Words;
 }

@@ -43,6 +43,7 @@ mod hold;
 mod inspect;
 mod kind;
 mod outbox;
+mod permits;
 mod places;
 mod quorum;
 mod relay;
@@ -60,6 +61,7 @@ pub(crate) use hand_over::Adoption;
 pub(crate) use inspect::Sighting;
 pub(crate) use kind::{Kind, Operation, Place};
 use outbox::Outbox;
+pub(crate) use permits::Permit;
 pub(crate) use quorum::quorum;
 use relay::Relay;
 pub(crate) use verdict::{holder, is_held_by, no_quorum};
@@ -90,6 +92,8 @@ pub(crate) struct Coordinator {
     /// The last number given to a round.
     rounds: AtomicU64,
     holds: hold::Registry,
+    /// Which permits of semaphores this client has or asks for.
+    permits: Arc<permits::Pool>,
     /// Where waiters of this process stand.
     lines: Arc<Lines>,
     /// Where they are woken.
@@ -147,6 +151,7 @@ impl Coordinator {
             owners: AtomicU64::new(0),
             rounds: AtomicU64::new(0),
             holds: hold::Registry::default(),
+            permits: Arc::default(),
         });
         engine.executor.spawn(Self::watch(Arc::downgrade(&engine), schedule));
         engine
@@ -180,6 +185,7 @@ impl Coordinator {
         Operation {
             prefix: &self.settings.prefix,
             name: &hold.name,
+            permit: hold.permit,
             owner: hold.owner,
             count,
             ttl,

@@ -7,6 +7,7 @@ use tokio::sync::MutexGuard;
 
 use super::hold::{Count, Hold, Title};
 use super::kind::Kind;
+use super::permits::Permit;
 use super::places::Places;
 use super::quorum::{Decision, surely_lost};
 use super::round::Round;
@@ -136,6 +137,7 @@ impl Coordinator {
         name: Arc<str>,
         owner: Owner,
         kind: &'static dyn Kind,
+        permit: Option<Permit>,
     ) -> Result<(), Error> {
         kind.check_name(&name)?;
         self.run(|engine| async move {
@@ -145,7 +147,7 @@ impl Coordinator {
                     let round = engine.give_all_back(&hold).await;
                     (hold, round)
                 }
-                None => engine.take_away(name, owner, kind).await,
+                None => engine.take_away(name, owner, kind, permit).await,
             };
             round.finish().await;
             broken(&hold, &round)
@@ -168,10 +170,11 @@ impl Coordinator {
         name: Arc<str>,
         owner: Owner,
         kind: &'static dyn Kind,
+        permit: Option<Permit>,
     ) -> (Arc<Hold>, Round) {
-        let hold = Hold::new(name, owner, kind);
-        let words = kind.inspect(&self.settings.prefix, &hold.name);
-        let seen = self.ask(&hold.name, kind.script(), words, self.unconditional(), None);
+        let hold = Hold::new(name, owner, kind, permit);
+        let words = kind.inspect(&self.settings.prefix, &hold.name, permit);
+        let seen = self.ask(&hold.site, kind.script(), words, self.unconditional(), None);
         seen.finish().await;
         let title = Title { fence: seen.token_of(&owner.to_string()), delay: Duration::ZERO };
         let mut operation = self.titled(&hold, 0, Duration::ZERO, title);
@@ -179,7 +182,7 @@ impl Coordinator {
             operation.round = LAST_ROUND;
         }
         let (words, terms) = (kind.release(&operation), self.unconditional());
-        let round = self.ask(&hold.name, kind.script(), words, terms, None);
+        let round = self.ask(&hold.site, kind.script(), words, terms, None);
         (hold, round)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::master::{Failure, Value};
-use crate::vote::{Outcome, Refusal};
+use crate::vote::{Outcome, Permits, Refusal};
 
 /// What a master said to one operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +64,7 @@ fn read(reply: &[Value]) -> Option<Outcome> {
                 count: reply.get(2).and_then(Value::int)?.try_into().ok()?,
                 remaining: u64::try_from(left).ok().map(Duration::from_millis),
                 ahead: reply.get(4).and_then(Value::int).and_then(|ahead| ahead.try_into().ok()),
+                permits: permits(reply),
             })
         }
         "stale" => Some(refused(Refusal::Stale, format!("{} was here first", text(1)?))),
@@ -81,9 +82,17 @@ fn token_of(version: &str) -> u64 {
 }
 
 fn watch(reply: &[Value]) -> Option<(Arc<str>, Duration)> {
-    let version = reply.get(5).and_then(Value::text)?;
+    let version = reply.get(5).and_then(Value::text).filter(|version| !version.is_empty())?;
     let millis = reply.get(6).and_then(Value::int)?.try_into().ok()?;
     Some((version.clone(), Duration::from_millis(millis)))
+}
+
+/// Which permits of a semaphore are taken: `number/all of them` each.
+fn permits(reply: &[Value]) -> Option<Arc<Permits>> {
+    let number = |item: &Value| item.text()?.split('/').next()?.parse().ok();
+    let taken: Option<Box<[u32]>> = reply.get(7)?.list()?.iter().map(number).collect();
+    let first = reply.get(8).and_then(Value::int).and_then(|millis| millis.try_into().ok());
+    Some(Arc::new(Permits::new(taken?, first.map(Duration::from_millis))))
 }
 
 fn refused(reason: Refusal, detail: String) -> Outcome {
@@ -106,7 +115,13 @@ mod tests {
     fn every_word_of_the_scripts_is_read() {
         assert_eq!(outcome(Ok(Value::Int(1))), Outcome::Granted);
         assert_eq!(outcome(Ok(Value::Int(0))), Outcome::Absent);
-        let held = |remaining| Outcome::Held { owner: "x:1".into(), count: 2, remaining, ahead: None };
+        let held = |remaining| Outcome::Held {
+            owner: "x:1".into(),
+            count: 2,
+            remaining,
+            ahead: None,
+            permits: None,
+        };
         assert_eq!(reply(&["held", "x:1", "2", "1500"]), held(Some(Duration::from_millis(1500))));
         assert_eq!(reply(&["held", "x:1", "2", "-1"]), held(None));
         assert_eq!(reply(&["held", "x:1", "2", "-1", "-1"]), held(None), "it got no place");
@@ -130,6 +145,18 @@ mod tests {
         let held = said(Ok(Value::List(words.into_iter().chain(watched).collect())));
         assert_eq!(held.watch, Some(("17:3".into(), Duration::from_millis(300))));
         let Outcome::Held { count: 0, ahead: None, .. } = held.outcome else { panic!("{held:?}") };
+    }
+
+    #[test]
+    fn a_refused_permit_tells_which_are_taken() {
+        let text = |word: &str| Value::Text(word.into());
+        let held =
+            [text("held"), text("x:1"), text("1"), Value::Int(300), Value::Int(-1), text(""), Value::Int(0)];
+        let permits = [Value::List(vec![text("2/3"), text("0/3")]), Value::Int(250)];
+        let told = said(Ok(Value::List(held.into_iter().chain(permits).collect())));
+        let Outcome::Held { permits: Some(permits), .. } = told.outcome else { panic!("{told:?}") };
+        assert_eq!((permits.taken(), permits.first_over()), (&[2, 0][..], Some(Duration::from_millis(250))));
+        assert_eq!(told.watch, None);
     }
 
     #[test]

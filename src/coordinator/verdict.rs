@@ -8,10 +8,13 @@ use crate::vote::{Outcome, Refusal, Vote};
 
 /// The error of a round in which no quorum granted: held by another where enough masters were able to vote, or what a quorum
 /// has under this name is no lock of this kind, and otherwise no quorum.
-pub(crate) fn denied(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
+pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
     if votes.iter().filter(|vote| is_another_kind(&vote.outcome)).count() >= quorum(votes.len()) {
         return Error::AnotherKind { name: name.clone(), votes };
+    }
+    if let Some((asked, permits)) = permits.zip(other_permits(&votes)) {
+        return Error::OtherPermits { name: name.clone(), asked, permits, votes };
     }
     match holder(&votes) {
         Some(holder) if able >= quorum(votes.len()) => Error::Held { name: name.clone(), holder, votes },
@@ -37,6 +40,15 @@ pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Erro
 
 fn is_another_kind(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Refused { reason: Refusal::WrongType, .. })
+}
+
+/// How many permits a semaphore has, where a quorum says that it is not the number that was asked for.
+fn other_permits(votes: &[Vote]) -> Option<u32> {
+    let told = votes.iter().filter_map(|vote| match &vote.outcome {
+        Outcome::Refused { reason: Refusal::OtherPermits, detail } => detail.split(' ').nth(1)?.parse().ok(),
+        _ => None,
+    });
+    (told.clone().count() >= quorum(votes.len())).then(|| told.max()).flatten()
 }
 
 /// Whether a quorum names one owner.
@@ -98,6 +110,7 @@ mod tests {
             count: 1,
             remaining: Some(Duration::from_millis(ms)),
             ahead: None,
+            permits: None,
         }
     }
 
@@ -106,12 +119,12 @@ mod tests {
     #[test]
     fn held_needs_a_quorum_that_can_vote() {
         let name = Arc::from("n");
-        let error = denied(&name, votes(&[DEAD, DEAD, held("a", 1), held("a", 5), Outcome::Granted]));
+        let error = denied(&name, None, votes(&[DEAD, DEAD, held("a", 1), held("a", 5), Outcome::Granted]));
         let Error::Held { holder, .. } = error else { panic!("{error}") };
         assert_eq!((&*holder.owner, holder.masters), ("a", 2));
         assert_eq!(holder.remaining, Some(Duration::from_millis(5)));
 
-        let error = denied(&name, votes(&[DEAD, DEAD, DEAD, held("a", 1), Outcome::Granted]));
+        let error = denied(&name, None, votes(&[DEAD, DEAD, DEAD, held("a", 1), Outcome::Granted]));
         assert!(matches!(error, Error::NoQuorum { granted: 1, needed: 3, late: false, .. }), "{error}");
     }
 
@@ -119,9 +132,22 @@ mod tests {
     fn what_a_quorum_has_as_another_kind_is_none_of_this() {
         let name = Arc::from("n");
         let other = || Outcome::Refused { reason: Refusal::WrongType, detail: "x".into() };
-        let error = denied(&name, votes(&[other(), other(), other(), Outcome::Granted, DEAD]));
+        let error = denied(&name, None, votes(&[other(), other(), other(), Outcome::Granted, DEAD]));
         assert!(matches!(error, Error::AnotherKind { .. }), "{error}");
-        let error = denied(&name, votes(&[other(), other(), DEAD, Outcome::Granted, Outcome::Granted]));
+        let error = denied(&name, None, votes(&[other(), other(), DEAD, Outcome::Granted, Outcome::Granted]));
+        assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    }
+
+    #[test]
+    fn another_number_of_permits_is_told_where_a_quorum_says_so() {
+        let name = Arc::from("n");
+        let other = || Outcome::Refused {
+            reason: Refusal::OtherPermits,
+            detail: "PERMITS 3 are there, and not 2".into(),
+        };
+        let error = denied(&name, Some(2), votes(&[other(), other(), DEAD]));
+        assert!(matches!(error, Error::OtherPermits { asked: 2, permits: 3, .. }), "{error}");
+        let error = denied(&name, Some(2), votes(&[other(), DEAD, Outcome::Granted]));
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
     }
 
@@ -132,7 +158,7 @@ mod tests {
         assert_eq!(is_held_by(&votes(&[a(), a(), a(), DEAD, DEAD]), "a"), Some(true));
         assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), DEAD, DEAD]), "a"), None);
         assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), other(), Outcome::Absent]), "a"), Some(false));
-        let gone = Outcome::Held { owner: "a".into(), count: 0, remaining: None, ahead: None };
+        let gone = Outcome::Held { owner: "a".into(), count: 0, remaining: None, ahead: None, permits: None };
         assert_eq!(
             is_held_by(&votes(&[gone.clone(), gone.clone(), gone]), "a"),
             Some(false),

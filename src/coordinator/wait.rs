@@ -10,7 +10,8 @@ use super::attempt::{Ask, Attempt, Standing};
 use super::clean_up::{Effort, Notice};
 use super::grant::Grant;
 use super::hold::Hold;
-use super::kind::{Kind, Place};
+use super::kind::Place;
+use super::permits::has_free;
 use super::places::Places;
 use super::quorum::Decision;
 use crate::backoff::Backoff;
@@ -27,21 +28,22 @@ const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mil
 /// The most that a look is put off, so that clients which wait for the same TTL do not all look at once.
 const JITTER: Duration = Duration::from_millis(100);
 
+/// How often in a row a waiter asks at once for another permit, which the masters said is free. Whoever asks for the same one
+/// as somebody else withdraws, and a few draws are enough where permits are many.
+const GUESSES: u32 = 4;
+
+/// How many waiters of a process ask for permits of one semaphore at once: with one after the other, many permits that are
+/// given back together are taken slowly, and with all of them the masters' queues are long.
+const ABREAST: usize = 8;
+
 impl Coordinator {
-    /// Gives up the place of a ticket on the masters where it stands.
-    pub(super) fn leave(
-        self: &Arc<Self>,
-        kind: &'static dyn Kind,
-        name: &Arc<str>,
-        ticket: Owner,
-        on: Places,
-    ) {
+    /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it stands.
+    pub(super) fn leave(self: &Arc<Self>, hold: &Hold, on: Places) {
         if on.is_empty() {
             return;
         }
-        let hold = Hold::new(name.clone(), ticket, kind);
-        let words = kind.release(&self.operation(&hold, 0, Duration::ZERO));
-        let (script, words) = (kind.script(), Arc::new(words));
+        let words = hold.kind.release(&self.operation(hold, 0, Duration::ZERO));
+        let (script, words) = (hold.kind.script(), Arc::new(words));
         let keys_end = self.clock.now() + QUEUE_LIFE;
         self.tell(on, Notice { script, words, keys_end, era: None }, Effort::UntilDone, None);
     }
@@ -56,6 +58,10 @@ pub(super) struct Wait {
     /// The same moment by the wall clock.
     since: Duration,
     attempts: u32,
+    /// What the masters said last.
+    last: Arc<[Vote]>,
+    /// How often in a row another permit was free.
+    guesses: u32,
     backoff: Backoff,
     /// In the process.
     spot: Option<Spot>,
@@ -85,6 +91,8 @@ impl Wait {
             began,
             since,
             attempts: 0,
+            last: Arc::new([]),
+            guesses: 0,
             backoff,
             spot: None,
             standing: None,
@@ -113,7 +121,10 @@ impl Wait {
     }
 
     async fn until_granted(&mut self, denied: Option<Error>) -> Result<Grant, Error> {
-        if let Some(error) = denied.clone().filter(|_| self.is_over()) {
+        if let Some(error) = &denied {
+            self.learn(error);
+        }
+        if let Some(error) = denied.clone().filter(|_| self.is_over() && !self.may_guess()) {
             return Err(self.out_of_time(error));
         }
         if self.queues() && !self.is_held_by_own_owner() {
@@ -127,12 +138,27 @@ impl Wait {
             _ => {}
         }
         loop {
-            match self.attempt().await {
+            let error = match self.attempt().await {
                 Ok(grant) => return Ok(grant),
-                Err(error) if self.is_over() || !may_change(&error) => return Err(self.out_of_time(error)),
-                Err(error) => self.pause(error).await,
+                Err(error) => error,
+            };
+            self.learn(&error);
+            if (self.is_over() && !self.may_guess()) || !may_change(&error) {
+                return Err(self.out_of_time(error));
             }
+            self.pause(error).await;
         }
+    }
+
+    /// Notes what the masters said, and whether another permit may be free.
+    fn learn(&mut self, error: &Error) {
+        self.last = error.votes().into();
+        self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
+    }
+
+    /// Whether to ask for another permit at once, which may be free. It is only so often in a row: others ask, too.
+    fn may_guess(&self) -> bool {
+        (1..=GUESSES).contains(&self.guesses)
     }
 
     /// Whether it stands in the queues rather than polling, or asking once.
@@ -159,12 +185,18 @@ impl Wait {
         self.left().is_zero() || self.request.polling.is_some_and(|polling| self.attempts >= polling.tries)
     }
 
+    /// How many of this process ask at once: for a semaphore more than one may be granted.
+    fn abreast(&self) -> usize {
+        self.request.permits.map_or(1, |permits| ABREAST.min(permits as usize))
+    }
+
     /// Waits to be the first of this process that waits for this lock, or for the lock to be entered by its own owner.
     async fn line_up(&mut self) -> Result<(), Error> {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
-        let mut spot = self.engine.lines.join(self.request.kind.name(), name).map_err(full)?;
-        let own = self.request.owner.map(|_| self.engine.hold_for(&self.request));
+        let mut spot =
+            self.engine.lines.join(self.request.kind.name(), name, self.abreast()).map_err(full)?;
+        let own = self.request.owner.map(|_| self.engine.hold_for(&self.request, &[]));
         let entered = async {
             match &own {
                 Some(hold) => hold.until_it_stands(&*self.engine.clock).await,
@@ -189,7 +221,7 @@ impl Wait {
     async fn attempt(&mut self) -> Result<Grant, Error> {
         self.attempts += 1;
         let engine = self.engine.clone();
-        let hold = engine.hold_for(&self.request);
+        let hold = engine.hold_for(&self.request, &self.last);
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let place = self.place(ticket);
@@ -207,7 +239,7 @@ impl Wait {
         };
         let mut attempt = Attempt::begin(&engine, hold, turn, ask, self.standing.take());
         let mut decision = attempt.decision().await;
-        if decision != Decision::Granted && place.is_some() {
+        if decision != Decision::Granted && place.is_some() && !attempt.is_elsewhere() {
             decision = attempt.settle(bell).await;
         }
         if decision == Decision::Granted {
@@ -228,6 +260,9 @@ impl Wait {
     async fn pause(&mut self, error: Error) {
         let name = &*self.request.name;
         tracing::trace!(name, attempts = self.attempts, %error, "not granted yet");
+        if self.may_guess() {
+            return;
+        }
         self.note(&error);
         self.listen_outside();
         let pause = self.until_next(error.votes()).min(self.left());
@@ -269,7 +304,7 @@ impl Wait {
             return polling.interval;
         }
         let is_called = self.standing.is_some() && self.outside.as_ref().is_none_or(Outside::hears);
-        match next_look(votes).filter(|_| is_called) {
+        match next_look(votes).filter(|_| is_called && self.guesses == 0) {
             Some(look) => look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0),
             None => self.backoff.delay(random),
         }

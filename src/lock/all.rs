@@ -7,7 +7,7 @@ use super::Lock;
 use super::words::{hold, script, standing};
 use crate::client::Redlock;
 use crate::config::{Key, MAX_NAMES, Queue, Record, Wakes, check_name};
-use crate::coordinator::{Kind, Operation};
+use crate::coordinator::{Kind, Operation, Permit};
 use crate::error::{Invalid, excerpt};
 use crate::master::{Script, Words};
 use crate::owner::Owner;
@@ -57,7 +57,7 @@ impl Redlock {
     }
 }
 
-pub(super) static SCRIPT: Script = script!("all": ["kinds/hash", "kinds/reentrant"] ["all/write"] [
+pub(super) static SCRIPT: Script = script!("all": ["kinds/hash", "kinds/reentrant", "kinds/single"] ["all/write"] [
     "all/acquire",
     "all/extend",
     "all/release",
@@ -138,7 +138,7 @@ impl Kind for All {
         hold(on(operation, "transfer"), operation).with(from)
     }
 
-    fn inspect(&self, prefix: &str, name: &str) -> Words {
+    fn inspect(&self, prefix: &str, name: &str, _permit: Option<Permit>) -> Words {
         keys(prefix, name, "inspect")
     }
 }

@@ -81,6 +81,12 @@ impl Guard {
         self.grant.fence()
     }
 
+    /// Which permit of a semaphore it is, from 0 on: of those that are held at the same time, each is another. `None` for
+    /// any other lock.
+    pub fn permit(&self) -> Option<u32> {
+        self.grant.permit()
+    }
+
     /// Who holds it.
     pub fn owner(&self) -> Owner {
         self.grant.owner()

@@ -6,6 +6,7 @@
 //! | one holder at a time, which may not | [`Redlock::mutex`] | `mutex.rs` |
 //! | the same, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] | `mutex.rs` |
 //! | several names at once, all of them or none | [`Redlock::lock_all`] | `all.rs` |
+//! | so many holders at a time | [`Redlock::semaphore`] | `semaphore.rs` |
 //! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] | `redisson.rs` |
 //! | one leader among candidates, for as long as it lives, and others who want to know who leads | [`Redlock::election`] | `election.rs`, `observer.rs` |
 //!
@@ -21,40 +22,45 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Adoption, Kind, Polling, Request, Sighting};
-use crate::error::{Error, Holder, Invalid};
+use crate::coordinator::{self, Adoption, Kind, Permit, Polling, Request};
+use crate::error::{Error, Invalid, excerpt};
 use crate::master::Script;
 use crate::owner::Owner;
 use crate::token::Token;
-use crate::vote::{Outcome, Vote};
 
 mod all;
 mod election;
 mod guard;
+mod inspection;
 mod mutex;
 mod observer;
 mod redisson;
 mod reentrant;
 mod renewal;
+mod semaphore;
 mod words;
 
 pub use election::{Election, Leadership};
 pub use guard::Guard;
+pub use inspection::Inspection;
 pub use observer::{Leader, Observed, Observer};
 use renewal::RenewalOptions;
 
 /// The scripts that a connection loads when it is opened: one for each way to keep a lock, the reentrant lock's first.
-pub static SCRIPTS: &[&Script] = &[&reentrant::SCRIPT, &mutex::SCRIPT, &redisson::SCRIPT, &all::SCRIPT];
+pub static SCRIPTS: &[&Script] =
+    &[&reentrant::SCRIPT, &mutex::SCRIPT, &redisson::SCRIPT, &all::SCRIPT, &semaphore::SCRIPT];
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
 ///
-/// Only one owner at a time has a guard. Every acquire has an owner of its own, so that two tasks exclude each other,
+/// Only one owner at a time has a guard; of a semaphore, as many as it has permits. Every acquire has an owner of its own, so that two tasks exclude each other,
 /// unless one is named: with [`owned_by`](Lock::owned_by), or by [`Owner::scope`].
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock {
     redlock: Redlock,
     kind: &'static dyn Kind,
+    /// How many there are, of a semaphore.
+    permits: Option<u32>,
     name: Arc<str>,
     ttl: Duration,
     delay: Duration,
@@ -70,8 +76,8 @@ impl Lock {
         let redlock = redlock.clone();
         let (ttl, wait) = (redlock.engine().settings().ttl, redlock.engine().settings().wait);
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
-        let (delay, owner) = (Duration::ZERO, None);
-        Self { redlock, kind, name, ttl, delay, wait, owner, renewal, polling, cancelled }
+        let (delay, owner, permits) = (Duration::ZERO, None, None);
+        Self { redlock, kind, permits, name, ttl, delay, wait, owner, renewal, polling, cancelled }
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
@@ -147,7 +153,8 @@ impl Lock {
         self
     }
 
-    /// Who is to hold it: an owner that holds it already re-enters. See [`Redlock::owner`].
+    /// Who is to hold it: an owner that holds it already re-enters. See [`Redlock::owner`]. Permits of a
+    /// [`semaphore`](Redlock::semaphore) have owners of their own, so that no other can be named.
     pub fn owned_by(mut self, owner: &Owner) -> Self {
         self.owner = Some(*owner);
         self
@@ -158,7 +165,8 @@ impl Lock {
         &self.name
     }
 
-    /// Tries once: one round to all masters. Returns as soon as a majority granted, or none can.
+    /// Tries once: one round to all masters. Returns as soon as a majority granted, or none can. Of a semaphore it asks for other
+    /// permits, four at most, while the masters say that one is free.
     ///
     /// # Cancel safety
     ///
@@ -223,7 +231,7 @@ impl Lock {
     }
 
     async fn acquire_within(&self, wait: Duration) -> Result<Guard, Error> {
-        self.acquire_as(self.named_owner(), wait).await
+        self.acquire_as(self.named_owner()?, wait).await
     }
 
     /// Waits for the lock for this owner, or for one that nobody else knows.
@@ -232,6 +240,7 @@ impl Lock {
         let request = Request {
             name: self.name.clone(),
             kind: self.kind,
+            permits: self.permits,
             ttl: self.ttl,
             delay: self.delay,
             wait,
@@ -266,6 +275,9 @@ impl Lock {
                 .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
                 .into());
         }
+        if token.permit().map(|permit| permit.of) != self.permits {
+            return Err(token.invalid("it is for another kind of lock, or another number of permits").into());
+        }
         let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
         let adoption = Adoption { token: token.clone(), kind: self.kind, ttl: self.ttl, renewal };
         let grant = self.redlock.engine().adopt(adoption).await?;
@@ -299,7 +311,7 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(&self) -> Result<(), Error> {
-        let owner = self.named_owner().ok_or(Invalid::NoOwner)?;
+        let owner = self.named_owner()?.ok_or(Invalid::NoOwner)?;
         self.redlock.engine().release_by_owner(self.kind, self.name.clone(), owner).await
     }
 
@@ -327,11 +339,16 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn break_from(&self, owner: &Owner) -> Result<(), Error> {
-        self.redlock.engine().break_lock(self.name.clone(), *owner, self.kind).await
+        let engine = self.redlock.engine();
+        let permit = match self.permits {
+            Some(of) => Some(Permit { number: self.inspect().await?.permit_of(&owner.to_string()), of }),
+            None => None,
+        };
+        engine.break_lock(self.name.clone(), *owner, self.kind, permit).await
     }
 
     /// Asks every master who holds the lock, and waits for each within its time-out. The answer was true when each
-    /// master gave it, and may not be any more.
+    /// master gave it, and may not be any more. Of a semaphore it asks for every permit: see [`Inspection::permits`].
     ///
     /// # Cancel safety
     ///
@@ -353,8 +370,8 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
-        let seen = self.redlock.engine().inspect(self.name.clone(), self.kind).await?;
-        Ok(Inspection { seen })
+        let views = self.redlock.engine().inspect(self.name.clone(), self.kind, self.permits).await?;
+        Ok(Inspection { views })
     }
 
     /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be
@@ -372,18 +389,33 @@ impl Lock {
     ///
     /// See [`Redlock::mutex`].
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
-        let votes = self.inspect().await?.seen.votes;
-        let owner = self.redlock.engine().owner_on_masters(self.kind, &self.name, *owner);
-        coordinator::is_held_by(&votes, &owner.to_string())
-            .ok_or_else(|| coordinator::no_quorum(&self.name, votes, false))
+        let views = self.inspect().await?.views;
+        let owner = self.redlock.engine().owner_on_masters(self.kind, &self.name, *owner).to_string();
+        let mut unknown = None;
+        for seen in views {
+            match coordinator::is_held_by(&seen.votes, &owner) {
+                Some(true) => return Ok(true),
+                Some(false) => {}
+                None => unknown = Some(seen.votes),
+            }
+        }
+        match unknown {
+            Some(votes) => Err(coordinator::no_quorum(&self.name, votes, false)),
+            None => Ok(false),
+        }
     }
 
     pub(crate) fn redlock(&self) -> &Redlock {
         &self.redlock
     }
 
-    fn named_owner(&self) -> Option<Owner> {
-        self.owner.or_else(|| Owner::of_scope(self.redlock.engine().client()))
+    /// The owner that was named. A permit has one of its own.
+    fn named_owner(&self) -> Result<Option<Owner>, Invalid> {
+        match (self.permits, self.owner) {
+            (Some(_), Some(owner)) => Err(Invalid::OwnedPermit { name: excerpt(&self.name), owner }),
+            (Some(_), None) => Ok(None),
+            (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.redlock.engine().client()))),
+        }
     }
 }
 
@@ -397,45 +429,5 @@ impl fmt::Debug for Lock {
             .field("wait", wait)
             .field("owner", owner)
             .finish_non_exhaustive()
-    }
-}
-
-/// Every master's view of one lock.
-#[derive(Clone, Debug)]
-pub struct Inspection {
-    seen: Sighting,
-}
-
-impl Inspection {
-    /// What each master said.
-    pub fn votes(&self) -> &[Vote] {
-        &self.seen.votes
-    }
-
-    /// How many masters a holder needs.
-    pub fn quorum(&self) -> usize {
-        coordinator::quorum(self.seen.votes.len())
-    }
-
-    /// How many masters answered.
-    pub fn answered(&self) -> usize {
-        self.seen.votes.iter().filter(|vote| vote.outcome.is_definite_no()).count()
-    }
-
-    /// Whether nobody holds the lock: a majority of the masters has no such lock. Neither this nor a
-    /// [`holder`](Inspection::holder) means that too few masters answered, or that they do not agree.
-    pub fn is_free(&self) -> bool {
-        self.seen.votes.iter().filter(|vote| vote.outcome == Outcome::Absent).count() >= self.quorum()
-    }
-
-    /// Who holds the lock: the owner that a majority names.
-    pub fn holder(&self) -> Option<Holder> {
-        coordinator::holder(&self.seen.votes).filter(|holder| holder.masters >= self.quorum())
-    }
-
-    /// The fencing token by which the [`holder`](Inspection::holder) has the lock: what its [`Guard::fence`] is. `None` where
-    /// nobody holds it, or no master that answered told: masters know it of holders with guards, to clients with guards.
-    pub fn fence(&self) -> Option<u64> {
-        self.holder().and(self.seen.fence)
     }
 }

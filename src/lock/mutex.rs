@@ -57,7 +57,7 @@ impl Redlock {
     }
 }
 
-pub(super) static SCRIPT: Script = script!("mutex": "kinds/mutex");
+pub(super) static SCRIPT: Script = script!("mutex": "kinds/mutex", "kinds/single");
 
 /// The kind; its key is one of Quorate's.
 #[derive(Debug)]

@@ -145,8 +145,8 @@ async fn keep_looking(
 
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Coordinator>, name: &Arc<str>) -> Result<Observed, Error> {
-    let seen = engine.inspect(name.clone(), &Reentrant).await?;
-    let mut observed = Observed::of(&Inspection { seen }, &engine.standings());
+    let views = engine.inspect(name.clone(), &Reentrant, None).await?;
+    let mut observed = Observed::of(&Inspection { views }, &engine.standings());
     if let Observed::Leader(leader) = &mut observed {
         leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());
     }

@@ -34,7 +34,7 @@ impl Redlock {
     }
 }
 
-pub(super) static SCRIPT: Script = script!("redisson": "kinds/hash", "kinds/redisson");
+pub(super) static SCRIPT: Script = script!("redisson": "kinds/hash", "kinds/redisson", "kinds/single");
 
 /// The kind.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ impl Redlock {
     }
 }
 
-pub(super) static SCRIPT: Script = script!("reentrant": "kinds/hash", "kinds/reentrant");
+pub(super) static SCRIPT: Script = script!("reentrant": "kinds/hash", "kinds/reentrant", "kinds/single");
 
 /// The kind.
 #[derive(Debug)]

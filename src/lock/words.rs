@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use crate::config::{Key, Queue, Record, Wakes, check_name};
-use crate::coordinator::{Kind, Operation, Place};
+use crate::config::{Key, PermitKey, PermitRecord, Queue, Record, Wakes, check_name};
+use crate::coordinator::{Kind, Operation, Permit, Place};
 use crate::error::Invalid;
 use crate::master::{Script, Words};
 use crate::owner::Owner;
@@ -129,24 +129,28 @@ impl<L: Layout> Kind for L {
         hold(on_lock(self, operation, "transfer"), operation).with(from)
     }
 
-    fn inspect(&self, prefix: &str, name: &str) -> Words {
-        keys(self, Words::new(2), prefix, name).with("inspect")
+    fn inspect(&self, prefix: &str, name: &str, permit: Option<Permit>) -> Words {
+        keys(self, Words::new(2), prefix, name, permit).with("inspect")
     }
 }
 
 /// An operation that has to do with the lock and its record.
 fn on_lock(layout: &impl Layout, operation: &Operation<'_>, verb: &str) -> Words {
-    keys(layout, Words::new(2), operation.prefix, operation.name).with(verb)
+    let Operation { prefix, name, permit, .. } = *operation;
+    keys(layout, Words::new(2), prefix, name, permit).with(verb)
 }
 
 /// An operation that has to do with the lock, its record and its queue.
 fn on_queue(layout: &impl Layout, operation: &Operation<'_>, verb: &str) -> Words {
-    let Operation { prefix, name, .. } = *operation;
-    keys(layout, Words::new(3), prefix, name).with(Queue(prefix, layout.is_shared(), name)).with(verb)
+    let Operation { prefix, name, permit, .. } = *operation;
+    keys(layout, Words::new(3), prefix, name, permit).with(Queue(prefix, layout.is_shared(), name)).with(verb)
 }
 
-/// The lock and its record.
-fn keys(layout: &impl Layout, words: Words, prefix: &str, name: &str) -> Words {
+/// The lock and its record. Of a semaphore each permit has its own; they have one queue.
+fn keys(layout: &impl Layout, words: Words, prefix: &str, name: &str, permit: Option<Permit>) -> Words {
+    if let Some(Permit { number, of }) = permit {
+        return words.with(PermitKey(prefix, name, number, of)).with(PermitRecord(prefix, name, number));
+    }
     let record = Record(prefix, layout.is_shared(), name);
     if layout.is_shared() {
         return words.with(name).with(record);

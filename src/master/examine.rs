@@ -22,7 +22,7 @@ const ROUND_TRIPS_TO_OPEN: u32 = 4;
 
 /// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change anything: it reads, or is
 /// refused for its arguments (which a server looks at after the user's rights), or is about a key that nobody has.
-const PROBES: [(&str, &[&str]); 23] = [
+const PROBES: [(&str, &[&str]); 24] = [
     ("ping", &["PING"]),
     ("info", &["INFO", "server"]),
     ("time", &["TIME"]),
@@ -44,6 +44,7 @@ const PROBES: [(&str, &[&str]); 23] = [
     ("zadd", &["ZADD", KEY, "no number", "m"]),
     ("zcard", &["ZCARD", KEY]),
     ("zpopmin", &["ZPOPMIN", KEY, "no number"]),
+    ("zrange", &["ZRANGE", KEY, "0", "0"]),
     ("zrank", &["ZRANK", KEY, "m"]),
     ("zrem", &["ZREM", KEY, "m"]),
 ];

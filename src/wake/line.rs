@@ -21,8 +21,8 @@ type Key = (&'static str, Arc<str>);
 
 #[derive(Debug)]
 struct Line {
-    /// One permit: whoever has it is first. Tokio's semaphore gives it in the order of asking, and a waiter that goes
-    /// away costs nobody their place.
+    /// A permit for each that goes abreast: whoever has one is first. Tokio's semaphore gives it in the order of asking, and a
+    /// waiter that goes away costs nobody their place.
     first: Arc<Semaphore>,
     length: usize,
     last: Option<Denial>,
@@ -40,11 +40,17 @@ impl Lines {
         Arc::new(Self { limit, lines: Mutex::default() })
     }
 
-    /// Joins the end of the line for the lock `name` of this kind; `Err` is the limit, where it is as long as that.
-    pub(crate) fn join(self: &Arc<Self>, kind: &'static str, name: &Arc<str>) -> Result<Spot, usize> {
+    /// Joins the end of the line for the lock `name` of this kind, of which so many go `abreast`; `Err` is the limit, where it is
+    /// as long as that.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        kind: &'static str,
+        name: &Arc<str>,
+        abreast: usize,
+    ) -> Result<Spot, usize> {
         let (mut lines, key) = (self.lock(), (kind, name.clone()));
         let line = lines.entry(key.clone()).or_insert_with(|| Line {
-            first: Arc::new(Semaphore::new(1)),
+            first: Arc::new(Semaphore::new(abreast)),
             length: 0,
             last: None,
         });
@@ -116,7 +122,7 @@ mod tests {
     fn the_line_is_first_in_first_out_and_whoever_leaves_costs_nobody_a_place() {
         let lines = Lines::new(10);
         let name = Arc::from("l");
-        let mut spots: Vec<_> = (0..4).map(|_| Some(lines.join("k", &name).unwrap())).collect();
+        let mut spots: Vec<_> = (0..4).map(|_| Some(lines.join("k", &name, 1).unwrap())).collect();
         let standing = |spot: Option<Spot>| {
             let mut spot = spot.unwrap();
             Box::pin(async move {
@@ -143,11 +149,11 @@ mod tests {
     fn a_full_line_says_its_limit() {
         let lines = Lines::new(2);
         let name = Arc::from("l");
-        let spots = [lines.join("k", &name).unwrap(), lines.join("k", &name).unwrap()];
-        assert_eq!(lines.join("k", &name).unwrap_err(), 2);
-        assert!(lines.join("k", &Arc::from("other")).is_ok());
-        assert!(lines.join("another", &name).is_ok(), "another kind");
+        let spots = [lines.join("k", &name, 1).unwrap(), lines.join("k", &name, 1).unwrap()];
+        assert_eq!(lines.join("k", &name, 1).unwrap_err(), 2);
+        assert!(lines.join("k", &Arc::from("other"), 1).is_ok());
+        assert!(lines.join("another", &name, 1).is_ok(), "another kind");
         drop(spots);
-        assert!(lines.join("k", &name).is_ok());
+        assert!(lines.join("k", &name, 1).is_ok());
     }
 }

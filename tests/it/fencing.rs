@@ -138,7 +138,7 @@ async fn a_token_costs_no_second_round_trip() {
 }
 
 /// One after the other, each for a while: frozen, killed and back, or back without its keys.
-async fn harm(masters: &Mutex<Masters>, watcher: &Redlock, stop: &AtomicBool) -> usize {
+pub(crate) async fn harm(masters: &Mutex<Masters>, watcher: &Redlock, stop: &AtomicBool) -> usize {
     let mut harmed = 0;
     while !stop.load(Ordering::Relaxed) {
         let victim = harmed % 5;

@@ -41,6 +41,8 @@ mod renewal;
 mod scripts;
 mod seams;
 mod secrets;
+mod semaphore;
+mod semaphore_crowd;
 mod shared;
 #[cfg(feature = "tls")]
 mod tls;

@@ -25,11 +25,13 @@ local function write(found, key, record, owner, count, ttl, round, fence, watch,
   if not failed(done) and (beyond < 0 or found ~= 'mine') then
     done = call('PEXPIRE', key, beyond > 0 and left or ttl)
   end
-  local err = failed(done)
-  if not err and fence then
-    err = note_grant(record, fence, round, beyond > 0 and watch + beyond or watch, owner, RECORD_TELLS and before)
+  local err, kept = failed(done), beyond > 0 and watch + beyond or watch
+  if not err then err = count_in(key, kept) end
+  if not err and fence then err = note_grant(record, fence, round, kept, owner, RECORD_TELLS and before) end
+  if err and found == 'absent' then
+    call('DEL', key)
+    count_out(key)
   end
-  if err and found == 'absent' then call('DEL', key) end
   return err
 end
 
@@ -46,7 +48,10 @@ local function leave(key, record, owner, count, round, fence, before)
   if count == '0' and guarded and fence then
     if before then undo_grant(record, before) else note_release(record, fence) end
   end
-  if count == '0' then tell_others(key) end
+  if count == '0' then
+    count_out(key)
+    tell_others(key)
+  end
   return GRANTED
 end
 

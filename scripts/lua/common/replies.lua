@@ -10,9 +10,11 @@
 --                                      some of them only. Where the asker was to have a place in the queue, a fifth says how
 --                                      many are ahead of it, or -1 where it got none. To those who trust no clocks a sixth
 --                                      and a seventh say which version of the record to watch, and for how long (ms)
+--                                      To those who ask for a permit of a semaphore an eighth lists the permits that are
+--                                      taken here, and a ninth says how soon (ms) one of them is over, or -1
 --   {'stale', round or token}          a later round, or a higher token, of the same owner was here first; nothing was
 --                                      written
---   {'refused', error}                 Redis's own words, or those of head.lua and fence.lua; nothing was written
+--   {'refused', error}                 Redis's own words, or those of head.lua, fence.lua or the kind; nothing was written
 -- Again    as the files of the verbs say
 local GRANTED, ABSENT = 1, 0
 

@@ -13,13 +13,13 @@ local function acquire(key, record, owner, count, ttl, round, proposal, watch, s
   if failed(there) then return refused(there) end
   local found, reply, had = 'absent', nil, nil
   if there > 0 then found, reply, had = look(key, record, owner, round, there) end
-  if not found then return to_watch(reply, record, seen) end
+  if not found then return tell_permits(to_watch(reply, record, seen), key) end
   local fence, before
   if now then
     local last, grant, text = last_fence(record)
     if not last then return grant end
     reply = found == 'absent' and grant and unreleased(grant, seen, proposal)
-    if reply then return reply end
+    if reply then return tell_permits(reply, key) end
     if had then last = max(last, tonumber(had) or 0) end
     fence, reply = next_fence(last, proposal)
     if not fence then return reply end

@@ -7,7 +7,8 @@
 -- Replies  granted, held, absent, stale or refused (see replies.lua)
 -- Again    a repeated run finds the same count, or no lock of this owner: it never touches another owner's lock, and
 --          never one that the same owner took in a later round. The lease is left as it is while holds remain. Where the
---          lock is free already, the first in the queue is woken all the same: this owner may have been, for nothing.
+--          lock is free already, or another permit, the first in the queue is woken all the same: this owner may have been, for
+--          nothing.
 local function release(key, record, queue, owner, count, round, wakes, token)
   local found, reply, fence, before = look(key, record, owner, round)
   if found ~= 'mine' then
@@ -15,7 +16,7 @@ local function release(key, record, queue, owner, count, round, wakes, token)
       if found == 'absent' then leave_gone(record, owner, round, token) end
       local left = call('ZREM', queue, owner)
       if failed(left) then return refused(left) end
-      if found == 'absent' then wake(queue, wakes) end
+      if found == 'absent' or has_room(key) then wake(queue, wakes) end
     end
     return reply
   end

@@ -21,6 +21,8 @@ pub(crate) struct Draw {
     pub(crate) moments: Moments,
     /// Whether operations are about several names.
     is_of_several: bool,
+    /// Locks are permits.
+    pub(crate) is_semaphore: bool,
 }
 
 pub(crate) const MARKER: &str = "quorate:marker";
@@ -54,12 +56,17 @@ const KEPT: [&str; 5] = ["0", "0", "60000", "30000", "90000"];
 
 impl Draw {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { dice: Dice(seed), moments: Moments::default(), is_of_several: false }
+        Self { dice: Dice(seed), moments: Moments::default(), is_of_several: false, is_semaphore: false }
     }
 
     /// For the script of locks over several names.
     pub(crate) fn of_several(seed: u64) -> Self {
         Self { is_of_several: true, ..Self::new(seed) }
+    }
+
+    /// For the script of semaphores.
+    pub(crate) fn of_permits(seed: u64) -> Self {
+        Self { is_semaphore: true, ..Self::new(seed) }
     }
 
     /// A call, or now and then a command.
@@ -102,6 +109,16 @@ impl Draw {
         ["quorate:", "quorate:fence:", "quorate:waiting:"].map(|prefix| format!("{prefix}{{{name}}}"))
     }
 
+    /// The keys of an operation: a permit's, where locks are that.
+    fn keys_of_one(&mut self) -> [String; 3] {
+        let [lock, record, queue] = self.keys();
+        if !self.is_semaphore {
+            return [lock, record, queue];
+        }
+        let number = self.dice.below(3);
+        [format!("{lock}:{number}/3"), format!("{record}:{number}"), queue]
+    }
+
     /// What a call begins with: that of a client that knows the master, of one that has no guards, or of one that is to
     /// be refused.
     fn head(&mut self) -> [String; 3] {
@@ -129,7 +146,7 @@ impl Draw {
             "release" | "queue" | "withdraw" => 3,
             _ => 2,
         };
-        keys.extend(self.keys().into_iter().take(needs));
+        keys.extend(self.keys_of_one().into_iter().take(needs));
         args.push(verb.to_owned());
         for word in self.words(verb) {
             args.push(if self.dice.happens(8) { self.odd().to_owned() } else { word });

@@ -95,12 +95,25 @@ fn text(reply: Resp) -> String {
 pub(crate) fn same(one: &Resp, other: &Resp) -> bool {
     match (one, other) {
         (Resp::List(one), Resp::List(other)) => {
+            let (one, other) = (by_permit(one), by_permit(other));
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }
         (&Resp::Int(one), &Resp::Int(other)) => one == other || is_about(one as f64, other as f64),
         (Resp::Bulk(one), Resp::Bulk(other)) => one == other || is_same_text(one, other),
         _ => one == other,
     }
+}
+
+/// A list in its order; of permits, with or without their moments, in that of the permits. Permits that are taken for as long,
+/// one after the other, are over in an order that hangs on the microsecond.
+fn by_permit(items: &[Resp]) -> Vec<&Resp> {
+    let is_permit = |item: &Resp| matches!(item, Resp::Bulk(text) if text.len() == 3 && text[1] == b'/');
+    if !items.first().is_some_and(is_permit) {
+        return items.iter().collect();
+    }
+    let mut permits: Vec<&[Resp]> = items.chunk_by(|_, next| !is_permit(next)).collect();
+    permits.sort_by_key(|permit| format!("{:?}", permit[0]));
+    permits.into_iter().flatten().collect()
 }
 
 /// Whether two texts differ in times and moments only, and in those by little.

@@ -4,7 +4,7 @@ use quorate_testkit::Resp;
 
 use super::denied::without;
 use super::ear::Ear;
-use super::lab::{self, LOCK, Lab, MARK, MARKER, MUTEX, RECORD, REDISSON, REENTRANT, text};
+use super::lab::{self, LOCK, Lab, MARK, MARKER, MUTEX, RECORD, REDISSON, REENTRANT, SEMAPHORE, text};
 use super::operation::{A, B, acquire, extend, inspect, queue, release, transfer, withdraw};
 use super::said::Said;
 use super::several;
@@ -28,17 +28,25 @@ super::scenarios! {
         without_guards_the_record_is_not_looked_at;
 }
 
-const EVERY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL];
+const EVERY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL, SEMAPHORE];
+const OF_ONE_KEY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL];
 
 /// The kinds that a scenario is about. Those of this file are about those whose token is in the record. Others look into the
 /// lock, are about holds, or about calls on several locks.
 pub(super) fn of(scenario: &str) -> &'static [usize] {
     match scenario {
+        name if super::semaphore::SCENARIOS.iter().any(|own| own.name == name) => &[SEMAPHORE],
         name if SCENARIOS.iter().any(|own| own.name == name) => &[MUTEX, REDISSON],
         name if several::SCENARIOS.iter().any(|own| own.name == name) => &[lab::ALL],
-        name if SPELLS_VERSIONS.contains(&name) => &[REENTRANT, MUTEX, REDISSON],
-        name if LOOKS_INSIDE.contains(&name) => &[REENTRANT, lab::ALL],
-        name if IS_A_HASH.contains(&name) => &[REENTRANT, REDISSON, lab::ALL],
+        name if super::fenced::SCENARIOS.iter().any(|own| own.name == name) => OF_ONE_KEY,
+        name if SPELLS_VERSIONS.contains(&name) && HAS_ONE_KEY.contains(&name) => {
+            &[REENTRANT, MUTEX, REDISSON]
+        }
+        name if SPELLS_VERSIONS.contains(&name) => &[REENTRANT, MUTEX, REDISSON, SEMAPHORE],
+        name if HAS_ONE_KEY.contains(&name) => OF_ONE_KEY,
+        name if HAS_A_ROUND_IN_ONE_KEY.contains(&name) => &[REENTRANT, lab::ALL],
+        name if LOOKS_INSIDE.contains(&name) => &[REENTRANT, lab::ALL, SEMAPHORE],
+        name if IS_A_HASH.contains(&name) => &[REENTRANT, REDISSON, lab::ALL, SEMAPHORE],
         _ => EVERY,
     }
 }
@@ -52,11 +60,32 @@ const SPELLS_VERSIONS: &[&str] = &[
     "without_trust_in_clocks_time_frees_nothing",
 ];
 
+/// They delete the lock's key and look for another one, which of a semaphore there still is; or they know all words of a
+/// reply to whoever is refused, which is longer there.
+const HAS_ONE_KEY: &[&str] = &[
+    "a_clock_that_jumped_ahead_does_not_end_the_wait",
+    "a_lock_whose_key_is_gone_is_kept_from_everybody",
+    "an_acquire_takes_a_free_lock_and_says_who_holds_a_taken_one",
+    "nothing_is_made_again_after_a_newer_token",
+    "nothing_is_made_again_that_was_given_to_another_owner",
+    "nothing_is_made_again_where_that_is_not_wanted",
+    "what_is_held_says_what_to_watch",
+    "who_has_no_guards_watches_nothing",
+    "without_trust_in_clocks_it_takes_a_version_that_was_watched",
+];
+
+/// The same, and where a reentrant lock has its round and its token.
+const HAS_A_ROUND_IN_ONE_KEY: &[&str] = &[
+    "a_lock_that_is_not_made_again_stays_away",
+    "a_release_of_what_is_gone_wakes_and_of_what_is_anothers_does_not",
+    "every_operation_of_a_call_has_its_own_words",
+    "who_gets_the_lock_takes_no_place",
+];
+
 /// They know where a reentrant lock has its round and its token, or what commands that takes.
 const LOOKS_INSIDE: &[&str] = &[
     "a_hold_with_a_lower_token_gets_this_one",
     "a_key_that_is_gone_is_made_again",
-    "a_lock_that_is_not_made_again_stays_away",
     "a_lock_without_a_token_gets_this_one",
     "a_record_is_as_it_was",
     "a_token_is_above_that_of_the_hold_and_that_of_the_record",
@@ -67,7 +96,6 @@ const LOOKS_INSIDE: &[&str] = &[
     "a_transfer_with_a_new_token_is_a_grant",
     "a_transfer_with_the_same_token_tells_none",
     "an_extend_without_guards_leaves_the_token_and_the_record",
-    "every_operation_of_a_call_has_its_own_words",
     "it_is_free_when_its_time_is_over",
     "there_is_no_record_where_there_was_none",
     "what_a_master_never_knew_or_forgot_is_made",
@@ -77,8 +105,6 @@ const LOOKS_INSIDE: &[&str] = &[
     "what_is_refused_to_others_is_told",
     "what_was_healed_or_transferred_or_has_no_token_was_nothing_before",
     "where_it_was_its_own_already_it_is_released_by_the_last_token",
-    "a_release_of_what_is_gone_wakes_and_of_what_is_anothers_does_not",
-    "who_gets_the_lock_takes_no_place",
 ];
 
 /// They make a hash by themselves, or count holds.

@@ -16,7 +16,9 @@ pub(super) const REENTRANT: usize = 0;
 pub(super) const MUTEX: usize = 1;
 pub(super) const REDISSON: usize = 2;
 pub(super) const ALL: usize = 3;
+pub(super) const SEMAPHORE: usize = 4;
 
+/// The lock; of a semaphore, its first permit of two, where it is the key of an operation or a word of a command.
 pub(super) const LOCK: &str = "lock:{k}";
 pub(super) const RECORD: &str = "fence:{k}";
 pub(super) const QUEUE: &str = "waiting:{k}";
@@ -136,9 +138,19 @@ impl Lab {
             true => (self.now().to_string(), self.token.get().to_string()),
             false => Default::default(),
         };
-        let keys = operations.iter().flat_map(|operation| operation.keys(self.kind));
+        let keys = operations.iter().flat_map(|operation| {
+            let mut keys = operation.keys(self.kind);
+            keys[0] = self.key(&keys[0]);
+            keys
+        });
         let args = operations.iter().flat_map(|operation| operation.args(self.kind, &proposal, &token));
         (keys.collect(), args.collect())
+    }
+
+    /// The key of a lock: of a semaphore, that of its first permit of two, unless it says itself which permit it is.
+    fn key(&self, key: &str) -> String {
+        let is_permit = self.kind == SEMAPHORE && !key.contains('/');
+        if is_permit { format!("{key}:0/2") } else { key.to_owned() }
     }
 
     /// Runs the lock's script with these arguments behind the head.
@@ -167,8 +179,16 @@ impl Lab {
         }
     }
 
-    /// Carries out one command.
+    /// Carries out one command, about the lock's own key where that is named.
     pub(super) fn command(&self, words: &[&str]) -> Resp {
+        let named = self.key(LOCK);
+        let its = |word: &&'_ str| if *word == LOCK { named.clone() } else { (*word).to_owned() };
+        let words: Vec<String> = words.iter().map(its).collect();
+        self.plain(&strs(&words))
+    }
+
+    /// Carries out one command as it is.
+    pub(super) fn plain(&self, words: &[&str]) -> Resp {
         match &self.server {
             Server::Embedded(server, _) => server.command(words),
             Server::Real(real) => ask(&real.admin, words),
@@ -214,7 +234,14 @@ impl Lab {
     /// The keys, but for those that stay.
     pub(super) fn locks(&self) -> Vec<String> {
         let Resp::List(keys) = self.command(&["KEYS", "*"]) else { panic!("it has no list of keys") };
-        keys.iter().map(text).filter(|key| !stays(key)).collect()
+        let named = |key: String| if key == self.key(LOCK) { LOCK.to_owned() } else { key };
+        let keys = keys.iter().map(text).filter(|key| !stays(key)).map(named);
+        keys.fold(Vec::new(), |mut all, key| {
+            if !all.contains(&key) {
+                all.push(key); // a permit goes with its semaphore
+            }
+            all
+        })
     }
 
     /// The count of holds of an owner.

@@ -19,6 +19,7 @@ mod hello;
 mod inspecting;
 mod kinds;
 mod longer;
+mod semaphore;
 mod several;
 mod strange;
 mod tokens;
@@ -89,6 +90,7 @@ fn all() -> Vec<Scenario> {
         inspecting::SCENARIOS,
         kinds::SCENARIOS,
         longer::SCENARIOS,
+        semaphore::SCENARIOS,
         several::SCENARIOS,
         strange::SCENARIOS,
         tokens::SCENARIOS,

@@ -88,6 +88,12 @@ impl Operation {
         Self { keys: locks.iter().map(|lock| keys_of(lock)).collect(), ..self }
     }
 
+    /// On this permit of so many.
+    pub(super) fn permit(self, number: u32, of: u32) -> Self {
+        let queue = self.keys[0][2].clone();
+        Self { keys: vec![[format!("{LOCK}:{number}/{of}"), format!("{RECORD}:{number}"), queue]], ..self }
+    }
+
     pub(super) fn count(self, count: u64) -> Self {
         Self { count, ..self }
     }

@@ -24,6 +24,8 @@ pub(super) struct Held {
     pub(super) ahead: Option<i64>,
     /// The version to watch, and for how long (ms).
     pub(super) watch: Option<(String, i64)>,
+    /// The permits that are taken, and how soon (ms) one of them is over.
+    pub(super) permits: Option<(Vec<String>, i64)>,
 }
 
 impl Said {
@@ -41,13 +43,21 @@ impl Said {
         };
         match (&*text(&items[0]), &items[1..]) {
             ("held", [owner, count, ttl, rest @ ..]) => {
+                let (rest, permits) = match rest {
+                    [rest @ .., Resp::List(taken), first] if rest.len() == 3 => {
+                        (rest, Some((taken.iter().map(text).collect(), number(first))))
+                    }
+                    _ => (rest, None),
+                };
                 let (ahead, watch) = match rest {
                     [] => (None, None),
                     [ahead] => (Some(number(ahead)), None),
                     [ahead, version, watch] => (Some(number(ahead)), Some((text(version), number(watch)))),
                     _ => panic!("{items:?}"),
                 };
-                Self::Held(Held { owner: text(owner), count: text(count), ttl: number(ttl), ahead, watch })
+                let watch = watch.filter(|(version, _)| !version.is_empty());
+                let (owner, count, ttl) = (text(owner), text(count), number(ttl));
+                Self::Held(Held { owner, count, ttl, ahead, watch, permits })
             }
             ("stale", [by]) => Self::Stale(text(by)),
             ("refused", [why]) => Self::Refused(text(why)),

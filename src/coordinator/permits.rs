@@ -1,0 +1,136 @@
+//! The permits of semaphores: which one to ask for. Each is a lock of its own, so that no rule here can let too many in.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::quorum::quorum;
+use crate::vote::{Outcome, Permits, Vote};
+
+/// One permit of a semaphore, numbered from 0, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Permit {
+    pub(crate) number: u32,
+    pub(crate) of: u32,
+}
+
+/// The permits that a quorum may have free, as far as these votes tell: pure. `None` where no master said anything about it.
+pub(super) fn free(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
+    let told = |vote: &Vote| match &vote.outcome {
+        Outcome::Held { permits, .. } => permits.clone(),
+        _ => None,
+    };
+    let told: Vec<Arc<Permits>> = votes.iter().filter_map(told).collect();
+    let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
+    let mut free_on = vec![able; of as usize];
+    for number in told.iter().flat_map(|permits| permits.taken()) {
+        if let Some(free_on) = free_on.get_mut(*number as usize) {
+            *free_on = free_on.saturating_sub(1); // a master may say anything
+        }
+    }
+    let is_free = |number: &u32| free_on[*number as usize] >= quorum(votes.len());
+    (!told.is_empty()).then(|| (0..of).filter(is_free).collect())
+}
+
+/// Whether these votes tell of a permit that may be had.
+pub(super) fn has_free(votes: &[Vote], permits: Option<u32>) -> bool {
+    permits.and_then(|of| free(votes, of)).is_some_and(|free| !free.is_empty())
+}
+
+/// The permits that a client has, or asks for, by the semaphore's name.
+#[derive(Debug, Default)]
+pub(crate) struct Pool(Mutex<HashMap<Arc<str>, Vec<u32>>>);
+
+impl Pool {
+    /// Picks a permit, by this random number: one that may be free by the last votes, and is not this client's already, if
+    /// there is one. It is this client's until it is dropped.
+    pub(super) fn pick(self: &Arc<Self>, name: &Arc<str>, of: u32, votes: &[Vote], random: u64) -> Picked {
+        let mut names = self.lock();
+        let own = names.entry(name.clone()).or_default();
+        let mut is_own = vec![false; of as usize];
+        for number in own.iter().filter(|number| **number < of) {
+            is_own[*number as usize] = true;
+        }
+        let mut choice = free(votes, of).unwrap_or_default();
+        choice.retain(|number| !is_own[*number as usize]);
+        if choice.is_empty() {
+            choice = (0..of).filter(|number| !is_own[*number as usize]).collect();
+        }
+        let number = match choice.len() {
+            0 => (random % u64::from(of)) as u32, // it will be refused, and tells which one is over first
+            len => choice[(random % len as u64) as usize],
+        };
+        own.push(number);
+        Picked { pool: self.clone(), name: name.clone(), permit: Permit { number, of } }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<u32>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A permit that this client has or asks for.
+#[derive(Debug)]
+pub(crate) struct Picked {
+    pool: Arc<Pool>,
+    name: Arc<str>,
+    pub(super) permit: Permit,
+}
+
+impl Drop for Picked {
+    fn drop(&mut self) {
+        let mut names = self.pool.lock();
+        let Some(own) = names.get_mut(&self.name) else { return };
+        if let Some(place) = own.iter().position(|number| *number == self.permit.number) {
+            own.swap_remove(place);
+        }
+        if own.is_empty() {
+            names.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn vote(outcome: Outcome) -> Vote {
+        Vote { master: "m".into(), outcome, latency: Duration::ZERO }
+    }
+
+    fn taken(numbers: &[u32]) -> Vote {
+        let permits = Some(Arc::new(Permits::new(numbers.into(), None)));
+        vote(Outcome::Held { owner: "a".into(), count: 1, remaining: None, ahead: None, permits })
+    }
+
+    fn dead() -> Vote {
+        vote(Outcome::Unreachable("x".into()))
+    }
+
+    #[test]
+    fn a_permit_is_free_where_a_quorum_may_have_it() {
+        assert_eq!(free(&[dead(), vote(Outcome::Granted), dead()], 3), None, "nobody told");
+        let all = [taken(&[0]), taken(&[0, 1]), taken(&[0, 1]), taken(&[0, 1]), taken(&[0])];
+        assert_eq!(free(&all, 3), Some(vec![2]));
+        let split = [taken(&[0]), taken(&[0, 1]), taken(&[0, 1]), taken(&[0]), vote(Outcome::Pending)];
+        assert_eq!(free(&split, 2), Some(vec![1]), "two are not enough to keep it");
+        let alone = [taken(&[0]), taken(&[0, 1]), taken(&[0]), dead(), dead()];
+        assert_eq!(free(&alone, 3), Some(vec![2]), "each of those that can vote is needed");
+        assert_eq!(free(&[taken(&[0, 7]), taken(&[0]), taken(&[0])], 1), Some(vec![]), "there is no seventh");
+    }
+
+    #[test]
+    fn what_is_free_is_picked_first_and_what_is_ones_own_last() {
+        let (pool, name) = (Arc::new(Pool::default()), Arc::from("s"));
+        let votes = [taken(&[0, 1]), taken(&[0, 1]), taken(&[0, 1])];
+        let picked = |random| pool.pick(&name, 4, &votes, random);
+        let free = [picked(0), picked(0)];
+        assert_eq!(free.each_ref().map(|picked| picked.permit.number), [2, 3]);
+        let others = [picked(1), picked(0)];
+        assert_eq!(others.each_ref().map(|picked| picked.permit.number), [1, 0]);
+        assert_eq!(picked(7).permit.number, 3, "all are its own");
+        drop((free, others));
+        assert!(pool.lock().is_empty(), "nothing is left");
+    }
+}
