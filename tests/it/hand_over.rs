@@ -1,9 +1,9 @@
 //! A lock that changes hands between two clients.
 
 use quorate::{Error, Guard, Invalid, Loss, Redlock, Token};
-use quorate_testkit::{Masters, eventually};
+use quorate_testkit::{Masters, RedisServer, eventually};
 
-use crate::{SOON, TTL, answering, builder, ms, on_all, patient};
+use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
 
 /// The token as the other process gets it.
 async fn token_of(guard: &Guard) -> Token {
@@ -15,7 +15,12 @@ async fn a_lock_changes_hands_and_is_never_free_in_between() {
     let masters = Masters::start(5);
     let (here, there, other) = (patient(&masters), patient(&masters), patient(&masters));
     let guard = here.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
     let token = token_of(&guard).await;
+    // Where it comes later than the adoption, which is another client's, it leaves a key to its TTL.
+    let mine = guard.owner().to_string();
+    let is_mine = |server: &RedisServer| server.command::<bool>(&["HEXISTS", "quorate:{l}", &mine]);
+    until("the hand-over on every master", async || !masters.iter().any(is_mine)).await;
     assert!(!guard.is_valid() && guard.lost_token().is_cancelled());
     assert!(matches!(guard.lost().await, Error::Lost { cause: Loss::HandedOver, .. }));
     assert!(matches!(guard.extend(TTL).await, Err(Error::Lost { cause: Loss::HandedOver, .. })));
