@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use quorate_testkit::{DelayProxy, Masters};
+use quorate_testkit::{Masters, Proxy};
 use tokio::runtime::Runtime;
 
 use crate::contender::{self, Contender, Load, PATIENCE, Quorate, Rslock, Tasks};
@@ -41,7 +41,7 @@ struct Stage {
     runtime: Rc<Runtime>,
     near: Crew,
     far: Crew,
-    _slow: DelayProxy,
+    _slow: Proxy,
 }
 
 struct Crew {
@@ -69,7 +69,7 @@ pub(crate) fn run() {
 impl Stage {
     fn set(network: &Runtime) -> Self {
         let masters = Masters::start(MASTERS);
-        let slow = network.block_on(DelayProxy::start(masters[0].address(), SLOW));
+        let slow = network.block_on(Proxy::start_slow(masters[0].address(), SLOW));
         let runtime = contender::runtime();
         let near = Crew::connect(&masters.urls(), &runtime);
         let mut urls = masters.urls();

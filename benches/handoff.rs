@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use quorate::seam::{BootClock, Clock};
-use quorate_testkit::{DelayProxy, Masters, RedisServer};
+use quorate_testkit::{Masters, Proxy, RedisServer};
 use tokio::time::{Instant, timeout_at};
 
 use crate::handoff_child::{Contender, Job, Order};
@@ -85,7 +85,7 @@ struct Stage {
     masters: Masters,
     urls: Vec<String>,
     dead: usize,
-    _slow: Option<DelayProxy>,
+    _slow: Option<Proxy>,
 }
 
 impl Stage {
@@ -96,7 +96,7 @@ impl Stage {
         let dead = if fault == Fault::TwoDead { 2 } else { 0 };
         masters.iter().take(dead).for_each(RedisServer::kill);
         if fault == Fault::OneSlow {
-            let proxy = DelayProxy::start(masters[0].address(), SLOW).await;
+            let proxy = Proxy::start_slow(masters[0].address(), SLOW).await;
             urls[0] = proxy.url();
             slow = Some(proxy);
         }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use quorate_testkit::{DelayProxy, Masters};
+use quorate_testkit::{Masters, Proxy};
 use redis::aio::MultiplexedConnection;
 
 use crate::contender::{self, Client, PATIENCE, Quorate, Rslock, Worker, connect};
@@ -27,14 +27,14 @@ struct Sight {
 pub(crate) fn run() {
     let masters = Masters::start(REGIONS.len());
     let network = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let proxies: Vec<DelayProxy> = masters
+    let proxies: Vec<Proxy> = masters
         .iter()
         .zip(REGIONS)
         .map(|(master, (_, trip))| {
-            network.block_on(DelayProxy::start(master.address(), Duration::from_millis(trip) / 2))
+            network.block_on(Proxy::start_slow(master.address(), Duration::from_millis(trip) / 2))
         })
         .collect();
-    let urls: Vec<String> = proxies.iter().map(DelayProxy::url).collect();
+    let urls: Vec<String> = proxies.iter().map(Proxy::url).collect();
     let blocks = contender::runtime().block_on(measure(&urls));
     report(&blocks);
 }

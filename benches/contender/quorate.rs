@@ -27,12 +27,15 @@ type Kind = fn(&Redlock, String) -> Lock;
 const USUAL: Kind = |redlock, name| redlock.lock(name);
 
 /// The other kinds, with the name of a contender that has locks of this kind.
-pub(crate) const KINDS: [(&str, Kind); 5] = [
+pub(crate) const KINDS: [(&str, Kind); 8] = [
+    ("quorate, fair", |redlock, name| redlock.fair_lock(format!("{name}-fair"))),
     ("quorate, mutex", |redlock, name| redlock.mutex(name)),
     ("quorate, plain mutex", |redlock, name| redlock.plain_mutex(name)),
     ("quorate, redisson", |redlock, name| redlock.redisson_lock(name)),
     ("quorate, all of two", |redlock, name| redlock.lock_all([format!("{name}-a"), format!("{name}-b")])),
     ("quorate, semaphore", |redlock, name| redlock.semaphore(format!("{name}-permits"), 10)),
+    ("quorate, read", |redlock, name| redlock.read_lock(format!("{name}-rw"))),
+    ("quorate, write", |redlock, name| redlock.write_lock(format!("{name}-rw"))),
 ];
 
 /// A client of masters that are new, and vote at once.

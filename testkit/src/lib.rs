@@ -4,9 +4,10 @@
 //! starts outlives the process that started it, however that ends.
 //!
 //! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart, wipe. [`Masters`] is several. With a wall clock of its
-//!   own ([`RedisServer::start_with_clock`]), which a test steps while the server runs, it takes a C compiler, `cc`.
-//! - [`CutProxy`] stands between a client and a server and cuts connections at chosen moments.
-//! - [`DelayProxy`] stands there as well and delays every byte, as a slow network does.
+//!   own ([`RedisServer::start_with_clock`]), which a test steps while the server runs, and a disk that it makes slow, it takes a C compiler, `cc`.
+//! - [`Proxy`] stands between clients and a server, and does what networks do, for as long as a test wants it ([`Toxic`]):
+//!   delays, holes, one-way ones too, resets, ends that are not told. It also cuts a connection at a chosen moment ([`Cut`]).
+//! - [`Dice`] are what a seed decides.
 //! - [`cancel_at_every_poll`] drops an operation after 0, 1, 2, … polls.
 //! - [`EmbeddedMasters`] is masters within the process, for tests that need no server: they run the same Lua. Each has an
 //!   [`EmbeddedServer`], whose keys, clock and restarts a test decides. (Feature `embedded`, on by default.)
@@ -32,24 +33,29 @@
 
 mod cancel;
 mod clock;
-mod cut;
-mod delay;
+mod dice;
+mod disk;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod masters;
+mod process;
+mod proxy;
 mod server;
+mod shim;
 #[cfg(test)]
 mod tests;
 mod wipe;
 
 pub use cancel::cancel_at_every_poll;
-pub use cut::{Cut, CutProxy};
-pub use delay::DelayProxy;
+pub use clock::ServerClock;
+pub use dice::Dice;
 #[cfg(feature = "embedded")]
 pub use embedded::{
     EmbeddedMaster, EmbeddedMasters, EmbeddedServer, Resp, Restart, Snapshot, Store, Subscription, WallClock,
 };
 pub use masters::Masters;
+pub use process::ProcessHandle;
+pub use proxy::{Cut, Proxy, Toxic, ToxicId, Way};
 pub use server::{RedisServer, StartError};
 
 use std::fmt::Debug;
@@ -84,6 +90,23 @@ pub async fn eventually<T, E: Debug>(bound: Duration, mut condition: impl FnMut(
     match tokio::time::timeout(bound, waiting).await {
         Ok(value) => value,
         Err(_) => panic!("not within {bound:?}: {:?}", condition().err()),
+    }
+}
+
+/// The same on a thread that may wait.
+///
+/// # Panics
+///
+/// When the bound is over.
+#[allow(clippy::disallowed_methods, reason = "it is a test kit, and this thread has nothing else to do")]
+pub fn eventually_blocking<T, E: Debug>(bound: Duration, mut condition: impl FnMut() -> Result<T, E>) -> T {
+    let begun = std::time::Instant::now();
+    loop {
+        match condition() {
+            Ok(value) => return value,
+            Err(error) => assert!(begun.elapsed() < bound, "not within {bound:?}: {error:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

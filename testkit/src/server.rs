@@ -7,15 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
-use crate::clock::Clock;
-
-/// How long a server may take to start, to stop, or to answer the test kit.
-const BOUND: Duration = Duration::from_secs(20);
+use crate::process::{BOUND, ProcessHandle, wait};
+use crate::shim::Shim;
 
 /// How often a start may meet a port that is taken.
 const PORTS_TO_TRY: u32 = 50;
@@ -36,8 +33,8 @@ pub struct RedisServer {
     port: u16,
     options: Vec<String>,
     folder: TempDir,
-    /// Its own, or none where it has the machine's.
-    clock: Option<Clock>,
+    /// What makes its clock its own, or none where it has the machine's.
+    shim: Option<Arc<Shim>>,
     process: Process,
 }
 
@@ -65,7 +62,7 @@ impl std::error::Error for StartError {}
 #[derive(Debug)]
 struct Process {
     keeper: Child,
-    pid: Pid,
+    handle: ProcessHandle,
     log: Arc<Mutex<String>>,
     collector: Option<JoinHandle<()>>,
 }
@@ -109,12 +106,12 @@ impl RedisServer {
     ///
     /// When it does not start, with its log, or when there is no C compiler.
     pub fn start_with_clock(options: &[&str]) -> Self {
-        let clock = Clock::new().map_err(StartError::without_log);
-        let server = clock.and_then(|clock| Self::launch(options, Some(clock)));
+        let shim = Shim::new().map_err(StartError::without_log);
+        let server = shim.and_then(|shim| Self::launch(options, Some(Arc::new(shim))));
         server.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn launch(options: &[&str], clock: Option<Clock>) -> Result<Self, StartError> {
+    fn launch(options: &[&str], shim: Option<Arc<Shim>>) -> Result<Self, StartError> {
         let folder =
             TempDir::new().map_err(|error| StartError::without_log(format!("no folder: {error}")))?;
         let dir = folder.path().display().to_string();
@@ -123,8 +120,8 @@ impl RedisServer {
         loop {
             let port = next_port();
             tried += 1;
-            match Process::start(port, &dir, &options, clock.as_ref()) {
-                Ok(process) => return Ok(Self { port, options, folder, clock, process }),
+            match Process::start(port, &dir, &options, shim.as_deref()) {
+                Ok(process) => return Ok(Self { port, options, folder, shim, process }),
                 Err(error) if error.log.contains("Address already in use") && tried < PORTS_TO_TRY => {}
                 Err(error) => return Err(error),
             }
@@ -162,17 +159,24 @@ impl RedisServer {
     ///
     /// When it does not answer, or answers with an error.
     pub fn command<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
-        let answer = (|| {
-            let client = redis::Client::open(self.url())?;
-            let mut connection = client.get_connection_with_timeout(BOUND)?;
-            connection.set_read_timeout(Some(BOUND))?;
-            let mut command = redis::Cmd::new();
-            words.iter().for_each(|word| {
-                command.arg(word);
-            });
-            command.query(&mut connection)
-        })();
-        answer.unwrap_or_else(|error: redis::RedisError| panic!("{words:?}: {error}\n{}", self.log()))
+        let answer = self.try_command(words);
+        answer.unwrap_or_else(|error| panic!("{words:?}: {error}\n{}", self.log()))
+    }
+
+    /// The same, where it may refuse.
+    ///
+    /// # Errors
+    ///
+    /// When it does not answer within 20 seconds, or answers with an error.
+    pub fn try_command<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
+        let client = redis::Client::open(self.url())?;
+        let mut connection = client.get_connection_with_timeout(BOUND)?;
+        connection.set_read_timeout(Some(BOUND))?;
+        let mut command = redis::Cmd::new();
+        words.iter().for_each(|word| {
+            command.arg(word);
+        });
+        command.query(&mut connection)
     }
 
     /// All its keys, but for [what stays](crate::stays).
@@ -192,13 +196,12 @@ impl RedisServer {
     ///
     /// When it does not stand in time.
     pub fn freeze(&self) {
-        self.process.signal(Signal::STOP);
-        self.process.wait_for("to stand still", |state| matches!(state, Some('T')));
+        self.process.must("to stand still", self.process.handle.freeze());
     }
 
     /// Lets it go on (SIGCONT).
     pub fn thaw(&self) {
-        self.process.signal(Signal::CONT);
+        self.process.handle.thaw();
     }
 
     /// Kills it (SIGKILL), frozen or not. Returns when it is gone.
@@ -207,7 +210,7 @@ impl RedisServer {
     ///
     /// When it is not gone in time.
     pub fn kill(&self) {
-        self.process.kill();
+        self.process.must("to be gone", self.process.handle.kill());
     }
 
     /// Starts it again on the same port, without its data unless it persisted them. It is killed first if it lives.
@@ -216,25 +219,25 @@ impl RedisServer {
     ///
     /// When it does not start.
     pub fn restart(&mut self) {
-        self.process.kill();
+        self.kill();
         let dir = self.folder.path().display().to_string();
-        self.process = Process::start(self.port, &dir, &self.options, self.clock.as_ref())
+        self.process = Process::start(self.port, &dir, &self.options, self.shim.as_deref())
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
-    pub(crate) fn own_clock(&self) -> &Clock {
-        self.clock.as_ref().expect("a server with a clock of its own: start_with_clock")
+    pub(crate) fn shim(&self) -> Arc<Shim> {
+        self.shim.clone().expect("a server with a clock of its own: start_with_clock")
     }
 }
 
 impl Process {
-    fn start(port: u16, dir: &str, options: &[String], clock: Option<&Clock>) -> Result<Self, StartError> {
+    fn start(port: u16, dir: &str, options: &[String], shim: Option<&Shim>) -> Result<Self, StartError> {
         let port = port.to_string();
         let options = options.iter().map(|option| option.replace("{dir}", dir).replace("{port}", &port));
         let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir];
         let mut keeper = Command::new("sh");
-        if let Some(clock) = clock {
-            clock.give_to(&mut keeper);
+        if let Some(shim) = shim {
+            shim.give_to(&mut keeper);
         }
         let mut keeper = keeper
             .args(["-c", KEEPER, "keeper", "redis-server"])
@@ -253,8 +256,9 @@ impl Process {
         };
         let log = Arc::new(Mutex::new(String::new()));
         let collector = Some(collect(output, log.clone()));
-        let mut process = Self { keeper, pid, log, collector };
-        let has_clock = || match clock.is_none_or(|clock| clock.is_in(pid)) {
+        let handle = ProcessHandle::new(pid);
+        let mut process = Self { keeper, handle, log, collector };
+        let has_clock = || match shim.is_none_or(|shim| shim.is_in(pid)) {
             true => Ok(()),
             false => Err("it does not go by its own clock".to_owned()),
         };
@@ -270,14 +274,14 @@ impl Process {
     fn wait_until_ready(&self) -> Result<(), String> {
         let ready = wait(|| match self.log().contains("Ready to accept connections") {
             true => Some(Ok(())),
-            false => (!self.is_alive()).then(|| Err("it ended".to_owned())),
+            false => (!self.handle.is_alive()).then(|| Err("it ended".to_owned())),
         });
         ready.unwrap_or_else(|| Err(format!("it was not ready within {BOUND:?}")))
     }
 
     /// Ends the server and its keeper, and reads the rest of the log.
     fn end(&mut self) {
-        self.signal(Signal::KILL);
+        self.handle.signal(Signal::KILL);
         drop(self.keeper.stdin.take()); // the keeper reads the end of its input, and ends
         let _ = self.keeper.wait();
         if let Some(collector) = self.collector.take() {
@@ -285,30 +289,8 @@ impl Process {
         }
     }
 
-    fn kill(&self) {
-        self.signal(Signal::KILL);
-        self.wait_for("to be gone", |_| !self.is_alive());
-    }
-
-    fn signal(&self, signal: Signal) {
-        let _ = kill_process(self.pid, signal); // it may be gone already, which is as well
-    }
-
-    /// A process has ended when its first thread has, and no other is left: until then its sockets are open.
-    fn is_alive(&self) -> bool {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero()));
-        !matches!(self.state(), None | Some('Z')) || threads.is_ok_and(|threads| threads.count() > 1)
-    }
-
-    /// The letter that /proc has for the process: T for stopped, Z for ended, say.
-    fn state(&self) -> Option<char> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid.as_raw_nonzero())).ok()?;
-        stat.rsplit_once(") ")?.1.chars().next()
-    }
-
-    fn wait_for(&self, what: &str, reached: impl Fn(Option<char>) -> bool) {
-        let done = wait(|| reached(self.state()).then_some(()));
-        assert!(done.is_some(), "waited {BOUND:?} for redis-server {what}\n{}", self.log());
+    fn must(&self, what: &str, done: bool) {
+        assert!(done, "waited in vain for redis-server {what}\n{}", self.log());
     }
 
     fn log(&self) -> String {
@@ -341,17 +323,4 @@ fn collect(mut output: impl Read + Send + 'static, log: Arc<Mutex<String>>) -> J
             log.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
         }
     })
-}
-
-/// Looks until there is an answer, every two milliseconds, for as long as the bound.
-#[allow(clippy::disallowed_methods, reason = "it is a test kit, and this thread has nothing else to do")]
-pub(crate) fn wait<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let begun = std::time::Instant::now();
-    while begun.elapsed() < BOUND {
-        if let Some(answer) = look() {
-            return Some(answer);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    look()
 }

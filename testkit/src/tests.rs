@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Masters, RedisServer, clock};
+use crate::{Masters, RedisServer, shim};
 
 /// One test here takes ports that others have just left.
 static PORTS: Mutex<()> = Mutex::new(());
@@ -21,9 +21,9 @@ fn a_failed_start_shows_the_servers_log() {
 
 #[test]
 fn a_missing_compiler_is_named() {
-    let error = clock::compile("no-such-cc").unwrap_err();
+    let error = shim::compile("no-such-cc").unwrap_err();
     assert!(error.contains("a C compiler") && error.contains("no-such-cc"), "{error}");
-    let error = clock::compile("false").unwrap_err();
+    let error = shim::compile("false").unwrap_err();
     assert!(error.contains("a C compiler"), "{error}");
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::server::{RedisServer, wait};
+use crate::process::wait;
+use crate::server::RedisServer;
 
 impl RedisServer {
     /// Deletes all keys (`FLUSHALL`).
@@ -30,12 +31,22 @@ impl RedisServer {
     ///
     /// When the empty server does not start, or this one does not get there in time.
     pub fn wipe_by_replication(&self) {
+        self.copy(&Self::start());
+    }
+
+    /// Gets the keys of another server in place of its own by becoming its replica, and a master again. Returns as
+    /// [`wipe_by_replication`](Self::wipe_by_replication) does.
+    ///
+    /// # Panics
+    ///
+    /// When the other one does not answer, or this one does not get there in time.
+    pub fn copy(&self, other: &Self) {
         // Replication without a disk waits five seconds for other replicas, unless it is told not to.
-        let empty = Self::start_with(&["--repl-diskless-sync-delay", "0"]);
-        let _: () = self.command(&["REPLICAOF", "127.0.0.1", &empty.port().to_string()]);
+        let _: () = other.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
+        let _: () = self.command(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
         self.wait_for_info("master_link_status:up");
         let _: () = self.command(&["REPLICAOF", "NO", "ONE"]);
-        // What it persists is written anew in the background, and until then its disk has the keys.
+        // What it persists is written anew in the background, and until then its disk has the keys from before.
         self.wait_for_info("aof_rewrite_scheduled:0");
         self.wait_for_info("aof_rewrite_in_progress:0");
     }

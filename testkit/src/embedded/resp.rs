@@ -17,6 +17,25 @@ pub enum Resp {
     List(Vec<Resp>),
 }
 
+impl From<redis::Value> for Resp {
+    /// What a real server replied. Anything that RESP2 does not have is a panic: nobody asks for more here.
+    fn from(value: redis::Value) -> Self {
+        match value {
+            redis::Value::Nil => Self::Nil,
+            redis::Value::Int(number) => Self::Int(number),
+            redis::Value::BulkString(bytes) => Self::Bulk(bytes),
+            redis::Value::Okay => Self::ok(),
+            redis::Value::SimpleString(text) => Self::Status(text),
+            redis::Value::Array(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            redis::Value::ServerError(error) => match error.details() {
+                Some(details) => Self::Error(format!("{} {details}", error.code())),
+                None => Self::Error(error.code().to_owned()),
+            },
+            other => panic!("{other:?} is no reply of RESP2"),
+        }
+    }
+}
+
 impl Resp {
     /// The reply of a command that has nothing else to say.
     pub(super) fn ok() -> Self {

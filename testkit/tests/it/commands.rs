@@ -52,6 +52,7 @@ fn about_lock(draw: &mut Draw, key: String) -> Vec<String> {
         6 => format!("ZADD {key} CH {score}.25 {owner}"),
         7 => return many(key, score),
         8 => format!("PEXPIRE {key} {}", draw.dice.one_of(&[life, life, "-5"])),
+        9 if draw.is_fair => return words(&["HSET", &key, owner, "1 fair"]),
         9 => format!("HINCRBY {key} round {score}"),
         10 => format!("ZPOPMIN {key} 3"),
         11 => return words(&["ZADD", &key, odd, owner]),

@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use quorate::seam::Script;
+use quorate::seam::{SCRIPTS, Script};
 use quorate_testkit::Resp;
 
 use crate::ears::Ears;
 use crate::moments::PATIENCE;
 use crate::operations::{Draw, MARK, MARKER, Request};
 use crate::pair::{Pair, command, same};
-use crate::source::LOCKS;
 
 /// So many go to the servers together.
 const TOGETHER: u64 = 100;
@@ -43,27 +42,37 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn random_calls_about_reentrant_locks_are_answered_alike_and_leave_the_same() {
-    compare(LOCKS[0]);
+    compare(SCRIPTS[0]);
 }
 
 #[test]
 fn random_calls_about_mutexes_are_answered_alike_and_leave_the_same() {
-    compare(LOCKS[1]);
+    compare(SCRIPTS[1]);
 }
 
 #[test]
 fn random_calls_about_locks_as_redisson_has_them_are_answered_alike_and_leave_the_same() {
-    compare(LOCKS[2]);
+    compare(SCRIPTS[2]);
 }
 
 #[test]
 fn random_calls_about_locks_over_several_names_are_answered_alike_and_leave_the_same() {
-    compare_drawn(LOCKS[3], Draw::of_several);
+    compare_drawn(SCRIPTS[3], Draw::of_several);
 }
 
 #[test]
 fn random_calls_about_semaphores_are_answered_alike_and_leave_the_same() {
-    compare_drawn(LOCKS[4], Draw::of_permits);
+    compare_drawn(SCRIPTS[4], Draw::of_permits);
+}
+
+#[test]
+fn random_calls_about_fair_locks_are_answered_alike_and_leave_the_same() {
+    compare_drawn(SCRIPTS[5], Draw::of_fair);
+}
+
+#[test]
+fn random_calls_about_read_write_locks_are_answered_alike_and_leave_the_same() {
+    compare_drawn(SCRIPTS[6], Draw::of_readers);
 }
 
 fn compare(script: &Script) {
@@ -81,7 +90,7 @@ fn compare_drawn(script: &Script, draw: fn(u64) -> Draw) {
     let begun = Instant::now();
     let mut seen = BTreeMap::new();
     for batch in 0..calls.div_ceil(TOGETHER) {
-        let is_first = batch % 10 == 0;
+        let is_first = draw.is_fair || batch % 10 == 0; // nobody's time to ask is over within a batch
         if is_first {
             pair.ask(script, &[command(&["FLUSHALL"])]);
         }
@@ -113,7 +122,8 @@ fn compare_drawn(script: &Script, draw: fn(u64) -> Draw) {
     println!("{calls} calls, seed {seed}, {:.1?}: {seen:#?}", begun.elapsed());
     assert!(seen["compared"] * 2 >= calls, "the machine is too busy: {seen:?}");
     let of_semaphores: &[&str] = if is_semaphore { &["permits", "PERMITS"] } else { &[] };
-    for kind in KINDS.iter().chain(of_semaphores) {
+    let of_fair: &[&str] = if draw.is_fair { &["turn"] } else { &[] };
+    for kind in KINDS.iter().chain(of_semaphores).chain(of_fair) {
         assert!(seen.get(*kind).is_some_and(|&count| count * 4000 >= calls), "hardly any {kind}: {seen:?}");
     }
 }
@@ -132,11 +142,19 @@ fn note(reply: &Resp, seen: &mut BTreeMap<String, u64>) {
                 if words.len() == 9 {
                     count("permits");
                 }
+                if is_turn(words) {
+                    count("turn");
+                }
                 count(&kind(words));
             }
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Whether it says whose turn it is.
+fn is_turn(words: &[Resp]) -> bool {
+    matches!(words, [_, Resp::Bulk(_), Resp::Bulk(count), Resp::Int(..=1000), ..] if count == b"0")
 }
 
 /// What an answer in words is about.

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use quorate::seam::Heard;
+use quorate::seam::SCRIPTS;
 use quorate_testkit::Subscription;
 
 use crate::pair::{Pair, command};
-use crate::source::LOCKS;
 
 /// A channel and a message on it.
 type Message = (String, String);
@@ -55,7 +55,7 @@ impl Ears {
     /// Hears out what both said, and compares nothing.
     pub(crate) fn forget(&mut self, pair: &mut Pair) {
         const LAST: &str = "nobody has this number";
-        pair.ask(LOCKS[0], &[command(&["PUBLISH", self.channel, LAST])]);
+        pair.ask(SCRIPTS[0], &[command(&["PUBLISH", self.channel, LAST])]);
         self.embedded.lock().unwrap().clear();
         while self.next().1 != LAST {}
     }

@@ -4,11 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::seam::{Failure, Heard, Passport, Script, Value, Words};
+use quorate::seam::{Failure, Heard, Passport, SCRIPTS, Script, Value, Words};
 use quorate::{Error, Redlock, Refusal, Standing};
 use quorate_testkit::{EmbeddedMasters, EmbeddedServer, Resp, Restart, eventually};
-
-use crate::source::LOCKS;
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -18,7 +16,7 @@ fn client(embedded: &EmbeddedMasters) -> Redlock {
 }
 
 fn inspect(name: &str) -> Words {
-    Words::new(1).with(name).with("inspect")
+    Words::new(1).with(name).with("inspect").with("")
 }
 
 fn acquire(name: &str, owner: &str) -> Words {
@@ -29,7 +27,7 @@ fn acquire(name: &str, owner: &str) -> Words {
 
 /// What a client without guards is answered.
 fn run(server: &EmbeddedServer, calls: &[&Words]) -> Vec<Result<Value, Failure>> {
-    let (time, answers) = server.run(LOCKS[0], &Passport::default(), calls);
+    let (time, answers) = server.run(SCRIPTS[0], &Passport::default(), calls);
     assert_eq!(time, None);
     answers
 }

@@ -1,4 +1,5 @@
-//! Embedded servers beside real ones: what they answer, and what they keep. Real ones: their clocks, and how they lose keys.
+//! Embedded servers beside real ones: what they answer, and what they keep. Real ones: their clocks, how they lose keys, and the
+//! proxies before them.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "these tests say how long they took")]
@@ -7,6 +8,7 @@ mod clock;
 mod commands;
 mod dice;
 mod differential;
+mod disk;
 mod ears;
 mod embedded;
 mod hello;
@@ -15,5 +17,6 @@ mod moments;
 mod operations;
 mod pair;
 mod price;
+mod proxy;
 mod source;
 mod wipe;

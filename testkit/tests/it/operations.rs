@@ -23,6 +23,10 @@ pub(crate) struct Draw {
     is_of_several: bool,
     /// Locks are permits.
     pub(crate) is_semaphore: bool,
+    /// Locks are fair.
+    pub(crate) is_fair: bool,
+    /// Owners read or write.
+    pub(crate) is_read: bool,
 }
 
 pub(crate) const MARKER: &str = "quorate:marker";
@@ -31,6 +35,10 @@ pub(crate) const MARK: &str = "0123abcd|0|its terms";
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const OWNERS: [&str; 10] =
     ["u1:1", "u1:1", "u1:1", "u1:1", "u1:2", "u2:1", "u2:1", "u2:33", "u3:1", "nobody"];
+/// The same, of a read-write lock: most read.
+const READERS_AND_WRITERS: [&str; 10] =
+    ["r:u1:1", "r:u1:1", "r:u1:2", "w:u1:1", "w:u1:2", "r:u2:1", "r:u2:33", "w:u2:33", "r:u3:1", "nobody"];
+
 /// What is no number, or an odd one. As times they are far from those of [`LIVES`] and from what is left of these.
 const ODD: [&str; 12] = [
     "",
@@ -56,7 +64,8 @@ const KEPT: [&str; 5] = ["0", "0", "60000", "30000", "90000"];
 
 impl Draw {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { dice: Dice(seed), moments: Moments::default(), is_of_several: false, is_semaphore: false }
+        let (is_of_several, is_semaphore, is_fair, is_read) = (false, false, false, false);
+        Self { dice: Dice(seed), moments: Moments::default(), is_of_several, is_semaphore, is_fair, is_read }
     }
 
     /// For the script of locks over several names.
@@ -67,6 +76,16 @@ impl Draw {
     /// For the script of semaphores.
     pub(crate) fn of_permits(seed: u64) -> Self {
         Self { is_semaphore: true, ..Self::new(seed) }
+    }
+
+    /// For the script of fair locks.
+    pub(crate) fn of_fair(seed: u64) -> Self {
+        Self { is_fair: true, ..Self::new(seed) }
+    }
+
+    /// For the script of read-write locks.
+    pub(crate) fn of_readers(seed: u64) -> Self {
+        Self { is_read: true, ..Self::new(seed) }
     }
 
     /// A call, or now and then a command.
@@ -92,7 +111,7 @@ impl Draw {
     }
 
     pub(crate) fn owner(&mut self) -> &'static str {
-        self.dice.one_of(&OWNERS)
+        self.dice.one_of(if self.is_read { &READERS_AND_WRITERS } else { &OWNERS })
     }
 
     pub(crate) fn odd(&mut self) -> &'static str {
@@ -153,8 +172,7 @@ impl Draw {
         }
         match verb {
             "withdraw" => args.extend(self.standing()),
-            "queue" if self.dice.happens(300) => args.extend(vec![String::new(); 3]),
-            "queue" => args.extend(self.standing()),
+            "queue" => args.extend(self.place()),
             _ => {}
         }
     }
@@ -177,12 +195,20 @@ impl Draw {
         match verb {
             "withdraw" => args.extend(self.standing()),
             "acquire" => {
-                let place = if self.dice.happens(300) { vec![String::new(); 3] } else { self.standing() };
-                args.extend(place);
-                args.push("quorate:wake:".to_owned());
+                args.extend(self.place());
             }
             _ => {}
         }
+    }
+
+    /// A place, or none, and what wake channels begin with.
+    fn place(&mut self) -> Vec<String> {
+        let mut place = if self.dice.happens(300) { vec![String::new(); 3] } else { self.standing() };
+        if self.dice.happens(100) {
+            place[0].clear(); // it waits, and comes for the last time
+        }
+        place.push("quorate:wake:".to_owned());
+        place
     }
 
     /// The versions that were watched for long enough.
@@ -210,7 +236,9 @@ impl Draw {
                 return owned(&[owner, count, round, "quorate:wake:", undoes]);
             }
             "withdraw" => return owned(&[owner, count, round]),
-            "inspect" | "steal" => return Vec::new(),
+            "inspect" if self.is_of_several => return Vec::new(),
+            "inspect" => return owned(&[self.dice.one_of(&["", "", owner])]),
+            "steal" => return Vec::new(),
             _ => {}
         }
         let mut words = owned(&[owner, count, self.life(), round]);
@@ -227,7 +255,12 @@ impl Draw {
             _ => self.watched(),
         });
         if verb == "queue" {
-            words.push(self.dice.one_of(&["", "u1:2", "u2:33"]).to_owned());
+            let before = self.dice.one_of(if self.is_read {
+                &["", "r:u1:2", "w:u2:33"]
+            } else {
+                &["", "u1:2", "u2:33"]
+            });
+            words.push(before.to_owned());
         }
         words
     }

@@ -4,6 +4,7 @@ use quorate::seam::Script;
 use quorate_testkit::{EmbeddedServer, RedisServer, Resp};
 use redis::ConnectionLike;
 
+use crate::moments::PATIENCE;
 use crate::operations::Request;
 
 /// How far two times that the servers tell may lie apart (ms): one was asked after the other, on a busy machine.
@@ -45,7 +46,7 @@ impl Pair {
     fn ask_real(&mut self, pipeline: &redis::Pipeline) -> Vec<Resp> {
         let packed = pipeline.get_packed_pipeline();
         let replies = self.real.req_packed_commands(&packed, 0, pipeline.cmd_iter().count());
-        replies.unwrap().into_iter().map(resp).collect()
+        replies.unwrap().into_iter().map(Resp::from).collect()
     }
 
     /// Panics where the two do not have the same keys, with the same contents and until the same time.
@@ -98,7 +99,9 @@ pub(crate) fn same(one: &Resp, other: &Resp) -> bool {
             let (one, other) = (by_permit(one), by_permit(other));
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }
-        (&Resp::Int(one), &Resp::Int(other)) => one == other || is_about(one as f64, other as f64),
+        (&Resp::Int(one), &Resp::Int(other)) => {
+            one == other || is_about(one as f64, other as f64) || is_time_to_ask(one, other)
+        }
         (Resp::Bulk(one), Resp::Bulk(other)) => one == other || is_same_text(one, other),
         _ => one == other,
     }
@@ -135,26 +138,17 @@ fn seconds_off(text: &str) -> Option<f64> {
     text.strip_prefix("CLOCK the token proposed is ")?.strip_suffix(" s from the time here")?.parse().ok()
 }
 
+/// Whether these are what is left of the second in which whoever is called may ask (ms), and about the same: it was called within
+/// the batch.
+fn is_time_to_ask(one: i64, other: i64) -> bool {
+    let least = 1000 - i64::try_from(PATIENCE.as_millis()).expect("it is short");
+    [one, other].iter().all(|left| (least..=1000).contains(left))
+}
+
 /// Whether these are times to live, or moments, and about the same.
 fn is_about(one: f64, other: f64) -> bool {
     const MOMENT: f64 = 1e12;
     const ROUNDED: f64 = 1e-12;
     let (least, apart) = (one.min(other), (one - other).abs());
     least >= 1000.0 && apart < APART || least > MOMENT && apart < (APART * 1000.0).max(one * ROUNDED)
-}
-
-fn resp(value: redis::Value) -> Resp {
-    match value {
-        redis::Value::Nil => Resp::Nil,
-        redis::Value::Int(number) => Resp::Int(number),
-        redis::Value::BulkString(bytes) => Resp::Bulk(bytes),
-        redis::Value::Okay => Resp::Status("OK".to_owned()),
-        redis::Value::SimpleString(text) => Resp::Status(text),
-        redis::Value::Array(items) => Resp::List(items.into_iter().map(resp).collect()),
-        redis::Value::ServerError(error) => match error.details() {
-            Some(details) => Resp::Error(format!("{} {details}", error.code())),
-            None => Resp::Error(error.code().to_owned()),
-        },
-        other => panic!("{other:?}"),
-    }
 }

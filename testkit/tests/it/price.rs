@@ -4,9 +4,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+use quorate::seam::SCRIPTS;
 use quorate_testkit::EmbeddedServer;
-
-use crate::source::LOCKS;
 
 const OWNER: &str = "0123456789abcdef0123456789abcdef:123";
 const LOCK: &str = "quorate:{bench}";
@@ -20,14 +19,14 @@ type Words = (&'static [&'static str], &'static [&'static str]);
 const ACQUIRE: Words =
     (&[LOCK, RECORD], &["acquire", OWNER, "1", "30000", "7", "1000000000000", "30000", ""]);
 const RELEASE: Words = (&[LOCK, RECORD, QUEUE], &["release", OWNER, "0", "8", "quorate:wake:"]);
-const INSPECT: Words = (&[LOCK], &["inspect"]);
+const INSPECT: Words = (&[LOCK], &["inspect", ""]);
 
 /// Runs a call of these operations.
 fn run(server: &EmbeddedServer, head: [&str; 3], operations: &[Words]) {
     let keys: Vec<&str> = operations.iter().flat_map(|(keys, _)| *keys).copied().collect();
     let args = operations.iter().flat_map(|(_, args)| *args).copied();
     let args: Vec<&str> = head.into_iter().chain(args).collect();
-    black_box(server.eval(LOCKS[0], &keys, &args));
+    black_box(server.eval(SCRIPTS[0], &keys, &args));
 }
 
 /// Prints what a run costs where nobody else wants the machine: the least of many short measurements.

@@ -1,11 +1,8 @@
-//! The library's scripts.
+//! The library's scripts that it does not tell of.
 
 use std::sync::LazyLock;
 
-use quorate::seam::{SCRIPTS, Script};
-
-/// The scripts that carry out all verbs, one for each way to keep a lock.
-pub(crate) static LOCKS: &[&Script] = SCRIPTS;
+use quorate::seam::Script;
 
 /// The script of the handshake.
 pub(crate) static HELLO: LazyLock<Script> = LazyLock::new(|| {

@@ -30,6 +30,7 @@ static COMMANDS: &[Command] = &[
     command("ZADD", -4, zset::zadd).writing(),
     command("ZRANK", 3, zset::zrank),
     command("ZREM", -3, zset::zrem).writing(),
+    command("ZSCORE", 3, zset::zscore),
     command("PUBLISH", 3, keys::publish),
     command("HINCRBY", 4, hash::hincrby).writing(),
     command("HGET", 3, hash::hget),

@@ -117,6 +117,11 @@ pub(super) fn zrank(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(rank.map_or(Resp::Nil, Resp::count))
 }
 
+pub(super) fn zscore(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let found = at(context, words[1])?.and_then(|zset| Some(zset.0[zset.rank(words[2])?].0));
+    Ok(found.map_or(Resp::Nil, |score| Resp::Bulk(number::text(score).into_bytes())))
+}
+
 pub(super) fn zrem(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let Some(zset) = at(context, words[1])? else { return Ok(Resp::Int(0)) };
     let removed = words[2..].iter().filter(|member| zset.remove(member)).count();

@@ -7,10 +7,11 @@ use fastrand::Rng;
 
 /// Dice for one purpose. Those of two purposes, or of two seeds, have nothing to do with each other.
 #[derive(Debug)]
-pub(crate) struct Dice(Mutex<Rng>);
+pub struct Dice(Mutex<Rng>);
 
 impl Dice {
-    pub(crate) fn new(seed: u64, purpose: &str, number: u64) -> Self {
+    /// The dice of a seed, for one purpose, of which there may be several.
+    pub fn new(seed: u64, purpose: &str, number: u64) -> Self {
         // FNV-1a over everything: whatever differs, the dice do.
         let bytes = seed.to_le_bytes().into_iter().chain(purpose.bytes()).chain(number.to_le_bytes());
         let mixed = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -24,38 +25,38 @@ impl Dice {
     }
 
     /// Any number.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.draw(|rng| rng.u64(..))
     }
 
     /// A number below `end`.
-    pub(crate) fn below(&self, end: usize) -> usize {
+    pub fn below(&self, end: usize) -> usize {
         self.draw(|rng| rng.usize(..end))
     }
 
     /// Something of the kind that happens so many times in a thousand.
-    pub(crate) fn happens(&self, per_mille: u64) -> bool {
+    pub fn happens(&self, per_mille: u64) -> bool {
         self.draw(|rng| rng.u64(..1000)) < per_mille
     }
 
     /// A time between two, to the microsecond.
-    pub(crate) fn time(&self, from: Duration, to: Duration) -> Duration {
+    pub fn time(&self, from: Duration, to: Duration) -> Duration {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Duration::from_micros(self.draw(|rng| rng.u64(micros(from)..=micros(to).max(micros(from)))))
     }
 
     /// The same in milliseconds.
-    pub(crate) fn millis(&self, from: u64, to: u64) -> Duration {
+    pub fn millis(&self, from: u64, to: u64) -> Duration {
         self.time(Duration::from_millis(from), Duration::from_millis(to))
     }
 
     /// A number between two.
-    pub(crate) fn between(&self, from: i64, to: i64) -> i64 {
+    pub fn between(&self, from: i64, to: i64) -> i64 {
         self.draw(|rng| rng.i64(from..=to))
     }
 
     /// One of these.
-    pub(crate) fn one_of<'a, T>(&self, of: &'a [T]) -> &'a T {
+    pub fn one_of<'a, T>(&self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 }

@@ -1,0 +1,48 @@
+//! Disks that a test makes slow, of real servers.
+
+use std::time::{Duration, Instant};
+
+use quorate_testkit::RedisServer;
+
+const SLOW: Duration = Duration::from_millis(200);
+
+/// How long a write and its answer take.
+fn write(server: &RedisServer) -> Duration {
+    let begun = Instant::now();
+    let _: () = server.command(&["INCR", "k"]);
+    begun.elapsed()
+}
+
+fn quickest(server: &RedisServer) -> Duration {
+    (0..10).map(|_| write(server)).min().unwrap()
+}
+
+#[test]
+fn a_write_waits_for_a_slow_disk_where_it_is_to_be_on_it() {
+    let mut server = RedisServer::start_with_clock(&["--appendonly", "yes", "--appendfsync", "always"]);
+    assert!(quickest(&server) < SLOW);
+    server.slow_disk(SLOW);
+    assert!(write(&server) >= SLOW);
+    server.restart();
+    assert!(write(&server) >= SLOW);
+    server.slow_disk(Duration::ZERO);
+    assert!(quickest(&server) < SLOW);
+}
+
+/// It has answered, and is killed while it waits for its disk: what it had not written is lost.
+#[test]
+fn a_server_that_persists_every_second_forgets_what_it_answered_while_its_disk_is_slow() {
+    let mut server = RedisServer::start_with_clock(&["--appendonly", "yes", "--appendfsync", "everysec"]);
+    server.slow_disk(Duration::from_secs(60));
+    let begun = Instant::now();
+    let mut written = 0;
+    while begun.elapsed() < Duration::from_millis(2_500) {
+        written = server.command::<u32>(&["INCR", "k"]);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server.kill();
+    server.slow_disk(Duration::ZERO);
+    server.restart();
+    let kept: u32 = server.command::<Option<u32>>(&["GET", "k"]).unwrap_or(0);
+    assert!(kept < written, "{kept} of {written}");
+}
