@@ -64,6 +64,10 @@ pub const DEFAULT_MAX_WAITERS: usize = 10_000;
 /// millisecond, in which it serves nobody else.
 pub const MAX_PERMITS: u32 = 1_000;
 
+/// The most owners that have a read lock at a time: a master looks at each of them whenever one comes or goes, which takes about a
+/// millisecond of its time with so many.
+pub const MAX_READERS: u32 = 1_000;
+
 /// The key prefix where none is given: it says whose keys these are.
 pub const DEFAULT_PREFIX: &str = "quorate:";
 

@@ -61,6 +61,16 @@ pub enum Error {
         votes: Arc<[Vote]>,
     },
 
+    /// The owner reads, and asked to write: it would wait for itself, and two such readers for each other. Release the read lock
+    /// first, and look again at what was read, or take the write lock from the start. Nothing was sent.
+    #[error("{owner} has read lock {name:?}, which cannot become a write lock: release it first")]
+    Upgrade {
+        /// The lock's name.
+        name: Arc<str>,
+        /// The owner that reads.
+        owner: Owner,
+    },
+
     /// So many acquires of this client wait for the lock already. Shed load, or raise
     /// [`max_waiters`](crate::Builder::max_waiters).
     #[error("lock {name:?} has {limit} waiters in this client already, and takes no more")]
@@ -174,6 +184,7 @@ impl Error {
             | Self::NotHeld { votes, .. } => votes,
             Self::QueueFull { .. }
             | Self::AlreadyHeld { .. }
+            | Self::Upgrade { .. }
             | Self::Cancelled { .. }
             | Self::Invalid(_)
             | Self::Closed

@@ -41,6 +41,11 @@ impl Redlock {
         self.0.lock(name).into()
     }
 
+    /// [`Redlock::fair_lock`](crate::Redlock::fair_lock): a lock in the order of arrival.
+    pub fn fair_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        self.0.fair_lock(name).into()
+    }
+
     /// [`Redlock::mutex`](crate::Redlock::mutex): a lock that its owner cannot enter again.
     pub fn mutex(&self, name: impl Into<Arc<str>>) -> Lock {
         self.0.mutex(name).into()
@@ -54,6 +59,16 @@ impl Redlock {
     /// [`Redlock::lock_all`](crate::Redlock::lock_all): several names at once, all of them or none.
     pub fn lock_all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Lock {
         self.0.lock_all(names).into()
+    }
+
+    /// [`Redlock::read_lock`](crate::Redlock::read_lock): the right to read, for many at a time.
+    pub fn read_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        self.0.read_lock(name).into()
+    }
+
+    /// [`Redlock::write_lock`](crate::Redlock::write_lock): the right to change what those who read have a lock for.
+    pub fn write_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        self.0.write_lock(name).into()
     }
 
     /// [`Redlock::semaphore`](crate::Redlock::semaphore): so many holders at a time.

@@ -117,6 +117,7 @@ impl Coordinator {
             delay: request.delay,
             renewal: request.renewal.clone(),
             place: None,
+            arrival: None,
         };
         Some(First::begin(
             Attempt::begin(self, hold, turn, ask, None),
@@ -186,7 +187,13 @@ impl Coordinator {
 
 /// Whether it is worth while to wait, and ask again.
 pub(super) fn may_change(error: &Error) -> bool {
-    !matches!(error, Error::AnotherKind { .. } | Error::OtherPermits { .. } | Error::AlreadyHeld { .. })
+    !matches!(
+        error,
+        Error::AnotherKind { .. }
+            | Error::OtherPermits { .. }
+            | Error::AlreadyHeld { .. }
+            | Error::Upgrade { .. }
+    )
 }
 
 /// Whether to go on after the first attempt: there is time, or another permit may be free.

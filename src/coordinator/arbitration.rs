@@ -45,11 +45,12 @@ pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
 /// How long a waiter may sleep when nobody wakes it: until the TTLs on a quorum have run out, and a quarter of that more
 /// for each that is ahead of it. So the first in the queue follows a holder that died, the next follows a first that
 /// died, and the number of looks hardly grows with the number of waiters. Of a semaphore any permit will do: it is that
-/// which is over first.
+/// which is over first. Of a kind whose waiters look `every` so often it is not later than that, for the first of them, and so much
+/// later for each that is ahead.
 ///
 /// `None` when nobody may be counted on to wake it: too few masters gave it a place, or nobody has the lock. Then some
 /// owner has a few masters and may be dead.
-pub(crate) fn next_look(votes: &[Vote]) -> Option<Duration> {
+pub(crate) fn next_look(votes: &[Vote], every: Option<Duration>) -> Option<Duration> {
     let needed = quorum(votes.len());
     if !is_held(votes) {
         return None;
@@ -68,9 +69,10 @@ pub(crate) fn next_look(votes: &[Vote]) -> Option<Duration> {
         }
     }
     free_in.sort();
-    let turns = ahead.into_iter().min()?.saturating_add(4);
+    let ahead = ahead.into_iter().min()?;
     let free_in = *free_in.get(needed - 1)?;
-    Some((free_in / 4).saturating_mul(turns).min(LONGEST_LOOK))
+    let look = (free_in / 4).saturating_mul(ahead.saturating_add(4)).min(LONGEST_LOOK);
+    Some(every.map_or(look, |every| look.min(every.saturating_mul(ahead.saturating_add(1)))))
 }
 
 #[cfg(test)]
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_waiter_looks_when_a_quorum_may_be_free() {
-        let look = |votes: &[Vote]| next_look(votes).map(|look| look.as_millis());
+        let look = |votes: &[Vote]| next_look(votes, None).map(|look| look.as_millis());
         let votes =
             |ahead| vec![held("b", 900, ahead), held("b", 300, ahead), held("b", 600, ahead), dead(), dead()];
         assert_eq!(look(&votes(Some(0))), Some(900));
@@ -122,6 +124,18 @@ mod tests {
         assert_eq!(look(&split), None, "nobody has it, and who has a part may be dead");
         assert_eq!(look(&[held("b", 300, Some(0)), dead(), dead()]), None);
         assert_eq!(look(&[held("b", 80_000, Some(9)), held("b", 80_000, Some(9)), dead()]), Some(60_000));
+    }
+
+    #[test]
+    fn a_waiter_of_a_fair_lock_looks_before_the_ttl_is_over() {
+        let second = Duration::from_secs(1);
+        let look = |ms, ahead| {
+            let votes = [(); 3].map(|()| held("b", ms, Some(ahead)));
+            next_look(&votes, Some(second)).unwrap().as_millis()
+        };
+        assert_eq!((look(30_000, 0), look(30_000, 1), look(30_000, 5)), (1000, 2000, 6000));
+        assert_eq!((look(400, 0), look(400, 1)), (400, 500), "or when the TTL is over");
+        assert_eq!(look(80_000, 90), 60_000, "the longest time between two looks");
     }
 
     #[test]
@@ -137,7 +151,7 @@ mod tests {
                 permits: Some(Arc::new(permits)),
             })
         };
-        assert_eq!(next_look(&[taken(100), taken(200), taken(300)]), Some(Duration::from_millis(200)));
+        assert_eq!(next_look(&[taken(100), taken(200), taken(300)], None), Some(Duration::from_millis(200)));
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use super::clean_up::{Effort, Withdrawal};
 use super::era::Era;
 use super::grant::Grant;
 use super::hold::{Count, Hold, Title};
-use super::kind::{Kind, Operation, Place};
+use super::kind::{Arrival, Kind, Operation, Place};
 use super::permits::{Permit, has_free};
 use super::places::Places;
 use super::quorum::Decision;
@@ -41,6 +41,8 @@ pub(super) struct Ask {
     pub(super) renewal: Option<Arc<Renewal>>,
     /// The place to take in the queue where it is refused.
     pub(super) place: Option<Place>,
+    /// Since when its caller waits, if it does.
+    pub(super) arrival: Option<Arrival>,
 }
 
 /// One attempt, from before anything is sent until a grant exists. Dropped before that, at any moment and on any thread, it
@@ -84,8 +86,8 @@ impl Attempt {
             let strict = engine.trust.as_ref().filter(|trust| trust.is_strict());
             let watched = strict.map(|trust| trust.watched.over(&hold.site)).unwrap_or_default();
             let operation = engine.titled(hold, 1, self.ask.ttl, title);
-            let (place, watched) = (self.ask.place, &*watched);
-            hold.kind.acquire(&Operation { place, before, watched, ..operation })
+            let (place, arrival, watched) = (self.ask.place, self.ask.arrival, &*watched);
+            hold.kind.acquire(&Operation { place, arrival, before, watched, ..operation })
         } else {
             let operation = engine.titled(hold, holds + 1, self.ask.ttl, hold.lease().title);
             hold.kind.extend(&Operation { heals: true, ..operation })

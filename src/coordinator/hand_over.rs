@@ -58,6 +58,9 @@ impl Coordinator {
         if count.holds != 1 {
             return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: count.holds }.into());
         }
+        if self.has_sibling(hold) {
+            return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: 2 }.into());
+        }
         let ttl = hold.lease().course.ttl;
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::clean_up::Effort;
 use super::era::Eras;
 use super::kind::Kind;
-use super::permits::{Permit, Picked};
+use super::permits::{Permit, Picked, site};
 use super::places::Places;
 use super::round::Round;
 use crate::clock::{Clock, Moment};
@@ -106,10 +106,7 @@ impl Hold {
 
     fn with(name: Arc<str>, owner: Owner, kind: &'static dyn Kind, permit: Option<Permit>) -> Self {
         let (turn, lease, eras) = Default::default();
-        let site = match permit {
-            Some(Permit { number, .. }) => format!("{name}:{number}").into(),
-            None => name.clone(),
-        };
+        let site = site(&name, permit);
         Self { name, owner, kind, permit, site, _picked: None, turn, lease, eras, begun: None }
     }
 

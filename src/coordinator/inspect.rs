@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::Coordinator;
-use super::hold::Hold;
 use super::kind::Kind;
-use super::permits::Permit;
+use super::permits::{Permit, site};
 use super::round::Round;
 use super::verdict::holder;
 use crate::config::check_permits;
 use crate::error::Error;
 use crate::master::Terms;
+use crate::owner::Owner;
 use crate::vote::Vote;
 
 /// What masters said of a lock.
@@ -22,20 +22,21 @@ pub(crate) struct Sighting {
 }
 
 impl Coordinator {
-    /// Every master's view of the lock, each within its time-out; of a semaphore, of each of its permits.
+    /// Every master's view of the lock, each within its time-out; of a semaphore, of each of its permits. Where several may hold it,
+    /// whether `asked` does.
     pub(crate) async fn inspect(
         self: &Arc<Self>,
         name: Arc<str>,
         kind: &'static dyn Kind,
         permits: Option<u32>,
+        asked: Option<Owner>,
     ) -> Result<Vec<Sighting>, Error> {
         kind.check_name(&name)?;
         check_permits(permits)?;
         self.run(|engine| async move {
             let ask = |permit: Option<Permit>| {
-                let hold = Hold::new(name.clone(), engine.fresh_owner(), kind, permit);
-                let words = kind.inspect(&engine.settings.prefix, &name, permit);
-                engine.ask(&hold.site, kind.script(), words, engine.unconditional(), None)
+                let words = kind.inspect(&engine.settings.prefix, &name, permit, asked);
+                engine.ask(&site(&name, permit), kind.script(), words, engine.unconditional(), None)
             };
             let rounds: Vec<Round> = match permits {
                 Some(of) => (0..of).map(|number| ask(Some(Permit { number, of }))).collect(),

@@ -26,6 +26,8 @@ pub(crate) struct Operation<'a> {
     /// For an acquire, the place in the queue to take where it is refused; for a release, the place to take instead of
     /// waking others.
     pub(crate) place: Option<Place>,
+    /// For an acquire, since when its caller waits, if it does. Whoever takes a place says the same there.
+    pub(crate) arrival: Option<Arrival>,
     /// The ticket of the acquire before of the same waiter, whose place this one gives up.
     pub(crate) before: Option<Owner>,
     /// For a new grant the token that is proposed, for an extend the token of the grant, and for a release the token of an
@@ -46,7 +48,13 @@ pub(crate) struct Operation<'a> {
 pub(crate) struct Place {
     /// Whom to call: used for one acquire only. Where the owner is, too, it is the owner.
     pub(crate) ticket: Owner,
-    /// Since when it waits, by its own wall clock.
+    pub(crate) arrival: Arrival,
+}
+
+/// When somebody began to wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The moment, as time since 1970: the masters', as far as it is known.
     pub(crate) since: Duration,
     /// For how long that is.
     pub(crate) waited: Duration,
@@ -63,12 +71,29 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     fn is_reentrant(&self) -> bool;
     /// Whether a named owner is the owner on the masters, too. Otherwise each of its holds has one of its own there.
     fn is_held_by_name(&self) -> bool;
+    /// How often the first in the queue looks at the lock though nobody calls it, if more often than when its TTL is over; those
+    /// behind it look so much more rarely.
+    fn looks_every(&self) -> Option<Duration>;
     /// The channel on which other libraries tell of a release.
     fn channel(&self, name: &str) -> Option<String>;
+    /// Whether several owners may have it at a time.
+    fn admits_several(&self) -> bool;
+    /// The other kind of lock under the same name, where there are two in one, and what becomes of its holder.
+    fn sibling(&self) -> Option<(&'static dyn Kind, Meeting)>;
     fn acquire(&self, operation: &Operation<'_>) -> Words;
     fn extend(&self, operation: &Operation<'_>) -> Words;
     fn release(&self, operation: &Operation<'_>) -> Words;
     /// Gives the lock from the owner `from` to the operation's owner.
     fn transfer(&self, operation: &Operation<'_>, from: Owner) -> Words;
-    fn inspect(&self, prefix: &str, name: &str, permit: Option<Permit>) -> Words;
+    /// Asks who holds the lock: of several holders, whether it is `asked`.
+    fn inspect(&self, prefix: &str, name: &str, permit: Option<Permit>, asked: Option<Owner>) -> Words;
+}
+
+/// What becomes of an owner that has the sibling of what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meeting {
+    /// It is let in at once, as if it entered again.
+    LetIn,
+    /// It would wait for itself.
+    WaitsForItself,
 }

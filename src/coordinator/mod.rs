@@ -50,6 +50,7 @@ mod relay;
 mod release;
 mod reply;
 mod round;
+mod sibling;
 mod tokens;
 mod verdict;
 mod wait;
@@ -59,7 +60,7 @@ pub(crate) use acquire::{Polling, Request};
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
 pub(crate) use inspect::Sighting;
-pub(crate) use kind::{Kind, Operation, Place};
+pub(crate) use kind::{Arrival, Kind, Meeting, Operation, Place};
 use outbox::Outbox;
 pub(crate) use permits::Permit;
 pub(crate) use quorum::quorum;
@@ -191,6 +192,7 @@ impl Coordinator {
             ttl,
             round: self.next_round(),
             place: None,
+            arrival: None,
             before: None,
             fence: title.fence,
             kept: lease::kept(ttl, title.delay),
@@ -203,6 +205,14 @@ impl Coordinator {
     /// A token for a new grant; 0 where there are no guards.
     fn propose(&self) -> u64 {
         self.trust.as_ref().map_or(0, |trust| trust.propose())
+    }
+
+    /// What time it is (since 1970): as most masters show, or by this host's clock where there are no guards.
+    fn time(&self) -> Duration {
+        match &self.trust {
+            Some(trust) => Duration::from_micros(trust.time()),
+            None => self.clock.wall(),
+        }
     }
 
     /// How the masters stand with this client; nothing where there are no guards.

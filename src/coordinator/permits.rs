@@ -13,6 +13,11 @@ pub(crate) struct Permit {
     pub(crate) of: u32,
 }
 
+/// What the record of a lock, or of one permit of a semaphore, is known under.
+pub(super) fn site(name: &Arc<str>, permit: Option<Permit>) -> Arc<str> {
+    permit.map_or_else(|| name.clone(), |permit| format!("{name}:{}", permit.number).into())
+}
+
 /// The permits that a quorum may have free, as far as these votes tell: pure. `None` where no master said anything about it.
 pub(super) fn free(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
     let told = |vote: &Vote| match &vote.outcome {

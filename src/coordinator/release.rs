@@ -173,7 +173,7 @@ impl Coordinator {
         permit: Option<Permit>,
     ) -> (Arc<Hold>, Round) {
         let hold = Hold::new(name, owner, kind, permit);
-        let words = kind.inspect(&self.settings.prefix, &hold.name, permit);
+        let words = kind.inspect(&self.settings.prefix, &hold.name, permit, Some(owner));
         let seen = self.ask(&hold.site, kind.script(), words, self.unconditional(), None);
         seen.finish().await;
         let title = Title { fence: seen.token_of(&owner.to_string()), delay: Duration::ZERO };

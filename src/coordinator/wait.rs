@@ -10,7 +10,7 @@ use super::attempt::{Ask, Attempt, Standing};
 use super::clean_up::{Effort, Notice};
 use super::grant::Grant;
 use super::hold::Hold;
-use super::kind::Place;
+use super::kind::{Arrival, Place};
 use super::permits::has_free;
 use super::places::Places;
 use super::quorum::Decision;
@@ -55,10 +55,10 @@ pub(super) struct Wait {
     request: Request,
     timeout: Duration,
     began: Moment,
-    /// The same moment by the wall clock.
+    /// The same moment as masters know it.
     since: Duration,
     attempts: u32,
-    /// What the masters said last.
+    /// What the masters said last, of a semaphore.
     last: Arc<[Vote]>,
     /// How often in a row another permit was free.
     guesses: u32,
@@ -82,7 +82,7 @@ impl Wait {
         timeout: Duration,
         began: Moment,
     ) -> Self {
-        let since = engine.clock.wall().saturating_sub(engine.clock.now().since(began));
+        let since = engine.time().saturating_sub(engine.clock.now().since(began));
         let backoff = Backoff::new(POLL.0, POLL.1);
         Self {
             engine,
@@ -127,7 +127,8 @@ impl Wait {
         if let Some(error) = denied.clone().filter(|_| self.is_over() && !self.may_guess()) {
             return Err(self.out_of_time(error));
         }
-        if self.queues() && !self.is_held_by_own_owner() {
+        if self.queues() && !self.engine.is_re_entry(&self.request) {
+            self.engine.refuse_to_wait_for_itself(&self.request)?;
             self.line_up().await?;
         }
         match denied {
@@ -150,8 +151,11 @@ impl Wait {
         }
     }
 
-    /// Notes what the masters said, and whether another permit may be free.
+    /// Notes what the masters said about permits, and whether another one may be free.
     fn learn(&mut self, error: &Error) {
+        if self.request.permits.is_none() {
+            return;
+        }
         self.last = error.votes().into();
         self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
@@ -164,13 +168,6 @@ impl Wait {
     /// Whether it stands in the queues rather than polling, or asking once.
     fn queues(&self) -> bool {
         self.request.polling.is_none() && !self.request.wait.is_zero()
-    }
-
-    /// Whether it is a re-entry. An owner that has the lock does not line up behind those who wait for it.
-    fn is_held_by_own_owner(&self) -> bool {
-        let Request { owner, name, .. } = &self.request;
-        let hold = owner.and_then(|owner| self.engine.holds.find(self.request.kind, name, owner));
-        hold.is_some_and(|hold| hold.stands(self.engine.clock.now()))
     }
 
     fn waited(&self) -> Duration {
@@ -187,7 +184,8 @@ impl Wait {
 
     /// How many of this process ask at once: for a semaphore more than one may be granted.
     fn abreast(&self) -> usize {
-        self.request.permits.map_or(1, |permits| ABREAST.min(permits as usize))
+        let most = if self.request.kind.admits_several() { ABREAST } else { 1 };
+        self.request.permits.map_or(most, |permits| ABREAST.min(permits as usize))
     }
 
     /// Waits to be the first of this process that waits for this lock, or for the lock to be entered by its own owner.
@@ -208,6 +206,7 @@ impl Wait {
             () = spot.is_first() => {}
             // Those ahead may be waiting for this very owner.
             () = entered => return Ok(()),
+            () = self.engine.until_sibling_stands(&self.request) => return Ok(()),
             () = tokio::time::sleep(self.left()) => {
                 if let Some(Denial { holder, votes }) = spot.last() {
                     return Err(self.timed_out(holder, votes));
@@ -220,11 +219,12 @@ impl Wait {
 
     async fn attempt(&mut self) -> Result<Grant, Error> {
         self.attempts += 1;
+        self.engine.refuse_to_wait_for_itself(&self.request)?;
         let engine = self.engine.clone();
         let hold = engine.hold_for(&self.request, &self.last);
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
-        let place = self.place(ticket);
+        let (place, arrival) = (self.place(ticket), Some(self.arrival()));
         let bell = &*self.bell.insert(engine.wakes.bell(ticket.number()));
         let turn = hold.turn.clone().lock_owned().await;
         if turn.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock.now()) {
@@ -236,6 +236,7 @@ impl Wait {
             delay: self.request.delay,
             renewal: self.request.renewal.clone(),
             place,
+            arrival,
         };
         let mut attempt = Attempt::begin(&engine, hold, turn, ask, self.standing.take());
         let mut decision = attempt.decision().await;
@@ -253,7 +254,11 @@ impl Wait {
     /// The place to take in the queues: none for whoever cannot be woken, or comes for the last time.
     fn place(&self, ticket: Owner) -> Option<Place> {
         let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.wakes.hears();
-        queues.then(|| Place { ticket, since: self.since, waited: self.waited() })
+        queues.then(|| Place { ticket, arrival: self.arrival() })
+    }
+
+    fn arrival(&self) -> Arrival {
+        Arrival { since: self.since, waited: self.waited() }
     }
 
     /// Waits until it is time for the next attempt.
@@ -279,6 +284,7 @@ impl Wait {
                     biased;
                     () = bell.rung() => {}
                     () = rung_outside => {}
+                    () = self.engine.until_sibling_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}
                 }
             }
@@ -304,7 +310,7 @@ impl Wait {
             return polling.interval;
         }
         let is_called = self.standing.is_some() && self.outside.as_ref().is_none_or(Outside::hears);
-        match next_look(votes).filter(|_| is_called && self.guesses == 0) {
+        match next_look(votes, self.request.kind.looks_every()).filter(|_| is_called && self.guesses == 0) {
             Some(look) => look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0),
             None => self.backoff.delay(random),
         }

@@ -3,11 +3,13 @@
 //! On a master it is a reentrant lock of each name, all of one owner and with one token, which one script takes and leaves
 //! together; see `scripts/lua/all/write.lua`. The engine knows it by one name, in which the names are joined.
 
+use std::time::Duration;
+
 use super::Lock;
-use super::words::{hold, script, standing};
+use super::words::{hold, queueing, script, standing};
 use crate::client::Redlock;
 use crate::config::{Key, MAX_NAMES, Queue, Record, Wakes, check_name};
-use crate::coordinator::{Kind, Operation, Permit};
+use crate::coordinator::{Kind, Meeting, Operation, Permit};
 use crate::error::{Invalid, excerpt};
 use crate::master::{Script, Words};
 use crate::owner::Owner;
@@ -57,7 +59,7 @@ impl Redlock {
     }
 }
 
-pub(super) static SCRIPT: Script = script!("all": ["kinds/hash", "kinds/reentrant", "kinds/single"] ["all/write"] [
+pub(super) static SCRIPT: Script = script!("all": ["kinds/hash", "kinds/reentrant", "kinds/single", "common/lock", "all/write"] [
     "all/acquire",
     "all/extend",
     "all/release",
@@ -104,25 +106,29 @@ impl Kind for All {
         false
     }
 
+    fn looks_every(&self) -> Option<Duration> {
+        None
+    }
+
     fn channel(&self, _name: &str) -> Option<String> {
         None
     }
 
+    fn admits_several(&self) -> bool {
+        false
+    }
+
+    fn sibling(&self) -> Option<(&'static dyn Kind, Meeting)> {
+        None
+    }
+
     fn acquire(&self, operation: &Operation<'_>) -> Words {
-        let words = hold(on(operation, "acquire"), operation).with(operation.watched);
-        let words = match operation.before {
-            Some(before) => words.with(before),
-            None => words.with(""),
-        };
-        let words = match operation.place {
-            Some(place) => standing(words, place),
-            None => words.with("").with("").with(""),
-        };
-        words.with(Wakes(operation.prefix))
+        let words = hold("", on(operation, "acquire"), operation).with(operation.watched);
+        queueing("", words, operation)
     }
 
     fn extend(&self, operation: &Operation<'_>) -> Words {
-        hold(on(operation, "extend"), operation).with(u8::from(operation.heals))
+        hold("", on(operation, "extend"), operation).with(u8::from(operation.heals))
     }
 
     fn release(&self, operation: &Operation<'_>) -> Words {
@@ -130,15 +136,15 @@ impl Kind for All {
         let owned = |verb| on(operation, verb).with(owner).with(count).with(round);
         match place {
             None => owned("release").with(Wakes(prefix)).with(if undoes { 1 } else { fence }),
-            Some(place) => standing(owned("withdraw"), place),
+            Some(place) => standing("", owned("withdraw"), place),
         }
     }
 
     fn transfer(&self, operation: &Operation<'_>, from: Owner) -> Words {
-        hold(on(operation, "transfer"), operation).with(from)
+        hold("", on(operation, "transfer"), operation).with(from)
     }
 
-    fn inspect(&self, prefix: &str, name: &str, _permit: Option<Permit>) -> Words {
+    fn inspect(&self, prefix: &str, name: &str, _: Option<Permit>, _: Option<Owner>) -> Words {
         keys(prefix, name, "inspect")
     }
 }

@@ -3,9 +3,11 @@
 //! | you want | use | file |
 //! |---|---|---|
 //! | one holder at a time, which may re-enter | [`Redlock::lock`] | `reentrant.rs` |
+//! | the same, in the order in which they came | [`Redlock::fair_lock`] | `fair.rs` |
 //! | one holder at a time, which may not | [`Redlock::mutex`] | `mutex.rs` |
-//! | the same, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] | `mutex.rs` |
+//! | such a one, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] | `mutex.rs` |
 //! | several names at once, all of them or none | [`Redlock::lock_all`] | `all.rs` |
+//! | many readers at a time, or one writer | [`Redlock::read_lock`], [`Redlock::write_lock`] | `read_write.rs` |
 //! | so many holders at a time | [`Redlock::semaphore`] | `semaphore.rs` |
 //! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] | `redisson.rs` |
 //! | one leader among candidates, for as long as it lives, and others who want to know who leads | [`Redlock::election`] | `election.rs`, `observer.rs` |
@@ -30,10 +32,12 @@ use crate::token::Token;
 
 mod all;
 mod election;
+mod fair;
 mod guard;
 mod inspection;
 mod mutex;
 mod observer;
+mod read_write;
 mod redisson;
 mod reentrant;
 mod renewal;
@@ -47,8 +51,15 @@ pub use observer::{Leader, Observed, Observer};
 use renewal::RenewalOptions;
 
 /// The scripts that a connection loads when it is opened: one for each way to keep a lock, the reentrant lock's first.
-pub static SCRIPTS: &[&Script] =
-    &[&reentrant::SCRIPT, &mutex::SCRIPT, &redisson::SCRIPT, &all::SCRIPT, &semaphore::SCRIPT];
+pub static SCRIPTS: &[&Script] = &[
+    &reentrant::SCRIPT,
+    &mutex::SCRIPT,
+    &redisson::SCRIPT,
+    &all::SCRIPT,
+    &semaphore::SCRIPT,
+    &fair::SCRIPT,
+    &read_write::SCRIPT,
+];
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
 ///
@@ -200,8 +211,8 @@ impl Lock {
     ///
     /// Waiters of one client stand in line, in the order in which they found the lock taken, and the first of
     /// them has a place in a queue on every master. A release wakes the first in the queue; where wake-ups are lost, a
-    /// waiter asks again when the TTLs of the holder have run out. The order is a courtesy and not a promise:
-    /// a newcomer may get the lock while the first in the queue wakes up. The last try is made when the wait ends, so it
+    /// waiter asks again when the TTLs of the holder have run out. The order is a courtesy and not a promise,
+    /// but for a [`fair_lock`](Redlock::fair_lock): a newcomer may get the lock while the first in the queue wakes up. The last try is made when the wait ends, so it
     /// can take a per-master time-out longer.
     ///
     /// # Cancel safety
@@ -370,7 +381,7 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
-        let views = self.redlock.engine().inspect(self.name.clone(), self.kind, self.permits).await?;
+        let views = self.redlock.engine().inspect(self.name.clone(), self.kind, self.permits, None).await?;
         Ok(Inspection { views })
     }
 
@@ -389,8 +400,10 @@ impl Lock {
     ///
     /// See [`Redlock::mutex`].
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
-        let views = self.inspect().await?.views;
-        let owner = self.redlock.engine().owner_on_masters(self.kind, &self.name, *owner).to_string();
+        let (engine, name) = (self.redlock.engine(), self.name.clone());
+        let owner = engine.owner_on_masters(self.kind, &name, *owner);
+        let views = engine.inspect(name, self.kind, self.permits, Some(owner)).await?;
+        let owner = owner.to_string();
         let mut unknown = None;
         for seen in views {
             match coordinator::is_held_by(&seen.votes, &owner) {

@@ -30,7 +30,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn mutex(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &Mutex, name.into())
+        Lock::new(self, &MUTEX, name.into())
     }
 
     /// The same in the layout that other libraries have: a STRING under the bare name, without the
@@ -53,48 +53,15 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &PlainMutex, name.into())
+        Lock::new(self, &PLAIN_MUTEX, name.into())
     }
 }
 
 pub(super) static SCRIPT: Script = script!("mutex": "kinds/mutex", "kinds/single");
 
 /// The kind; its key is one of Quorate's.
-#[derive(Debug)]
-pub(super) struct Mutex;
-
-impl Layout for Mutex {
-    fn name(&self) -> &'static str {
-        "mutex"
-    }
-
-    fn script(&self) -> &'static Script {
-        &SCRIPT
-    }
-
-    fn is_reentrant(&self) -> bool {
-        false
-    }
-}
+static MUTEX: Layout = Layout { is_reentrant: false, ..Layout::new("mutex", &SCRIPT) };
 
 /// The same in the layout of other libraries: its key is the bare name.
-#[derive(Debug)]
-pub(super) struct PlainMutex;
-
-impl Layout for PlainMutex {
-    fn name(&self) -> &'static str {
-        "plain mutex"
-    }
-
-    fn script(&self) -> &'static Script {
-        &SCRIPT
-    }
-
-    fn is_reentrant(&self) -> bool {
-        false
-    }
-
-    fn is_shared(&self) -> bool {
-        true
-    }
-}
+static PLAIN_MUTEX: Layout =
+    Layout { is_reentrant: false, is_shared: true, ..Layout::new("plain mutex", &SCRIPT) };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::reentrant::Reentrant;
+use super::reentrant::REENTRANT;
 use super::{Inspection, Redlock};
 use crate::coordinator::Coordinator;
 use crate::error::Error;
@@ -145,7 +145,7 @@ async fn keep_looking(
 
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Coordinator>, name: &Arc<str>) -> Result<Observed, Error> {
-    let views = engine.inspect(name.clone(), &Reentrant, None).await?;
+    let views = engine.inspect(name.clone(), &REENTRANT, None, None).await?;
     let mut observed = Observed::of(&Inspection { views }, &engine.standings());
     if let Observed::Leader(leader) = &mut observed {
         leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());

@@ -30,31 +30,17 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &Redisson, name.into())
+        Lock::new(self, &REDISSON, name.into())
     }
 }
 
 pub(super) static SCRIPT: Script = script!("redisson": "kinds/hash", "kinds/redisson", "kinds/single");
 
 /// The kind.
-#[derive(Debug)]
-pub(super) struct Redisson;
+static REDISSON: Layout =
+    Layout { is_shared: true, channel: Some(channel), ..Layout::new("redisson", &SCRIPT) };
 
-impl Layout for Redisson {
-    fn name(&self) -> &'static str {
-        "redisson"
-    }
-
-    fn script(&self) -> &'static Script {
-        &SCRIPT
-    }
-
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    fn channel(&self, name: &str) -> Option<String> {
-        let braced = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
-        Some(format!("redisson_lock__channel:{braced}"))
-    }
+fn channel(name: &str) -> String {
+    let braced = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
+    format!("redisson_lock__channel:{braced}")
 }

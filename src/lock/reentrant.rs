@@ -16,22 +16,11 @@ impl Redlock {
     /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. Kinds share them: a name that is held as one kind is
     /// refused as another, with [`Error::AnotherKind`](crate::Error::AnotherKind), and nothing is overwritten.
     pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &Reentrant, name.into())
+        Lock::new(self, &REENTRANT, name.into())
     }
 }
 
 pub(super) static SCRIPT: Script = script!("reentrant": "kinds/hash", "kinds/reentrant", "kinds/single");
 
 /// The kind.
-#[derive(Debug)]
-pub(super) struct Reentrant;
-
-impl Layout for Reentrant {
-    fn name(&self) -> &'static str {
-        "reentrant"
-    }
-
-    fn script(&self) -> &'static Script {
-        &SCRIPT
-    }
-}
+pub(super) static REENTRANT: Layout = Layout::new("reentrant", &SCRIPT);

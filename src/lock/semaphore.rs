@@ -61,26 +61,11 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn semaphore(&self, name: impl Into<Arc<str>>, permits: u32) -> Lock {
-        Lock { permits: Some(permits), ..Lock::new(self, &Semaphore, name.into()) }
+        Lock { permits: Some(permits), ..Lock::new(self, &SEMAPHORE, name.into()) }
     }
 }
 
 pub(super) static SCRIPT: Script = script!("semaphore": "kinds/hash", "kinds/reentrant", "kinds/semaphore");
 
 /// The kind.
-#[derive(Debug)]
-pub(super) struct Semaphore;
-
-impl Layout for Semaphore {
-    fn name(&self) -> &'static str {
-        "semaphore"
-    }
-
-    fn script(&self) -> &'static Script {
-        &SCRIPT
-    }
-
-    fn is_reentrant(&self) -> bool {
-        false
-    }
-}
+static SEMAPHORE: Layout = Layout { is_reentrant: false, ..Layout::new("semaphore", &SCRIPT) };

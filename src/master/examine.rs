@@ -22,7 +22,7 @@ const ROUND_TRIPS_TO_OPEN: u32 = 4;
 
 /// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change anything: it reads, or is
 /// refused for its arguments (which a server looks at after the user's rights), or is about a key that nobody has.
-const PROBES: [(&str, &[&str]); 24] = [
+const PROBES: [(&str, &[&str]); 26] = [
     ("ping", &["PING"]),
     ("info", &["INFO", "server"]),
     ("time", &["TIME"]),
@@ -37,6 +37,7 @@ const PROBES: [(&str, &[&str]); 24] = [
     ("hlen", &["HLEN", KEY]),
     ("hgetall", &["HGETALL", KEY]),
     HSET,
+    ("hdel", &["HDEL", KEY, "f"]),
     ("pttl", &["PTTL", KEY]),
     ("pexpire", &["PEXPIRE", KEY, "no number"]),
     ("del", &["DEL", KEY]),
@@ -47,6 +48,7 @@ const PROBES: [(&str, &[&str]); 24] = [
     ("zrange", &["ZRANGE", KEY, "0", "0"]),
     ("zrank", &["ZRANK", KEY, "m"]),
     ("zrem", &["ZREM", KEY, "m"]),
+    ("zscore", &["ZSCORE", KEY, "m"]),
 ];
 
 /// A write with a field that has no value. A server that refuses all writes says so instead.

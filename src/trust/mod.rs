@@ -159,7 +159,7 @@ impl Trust {
     }
 
     /// The time (us) that most masters show, as far as is known; otherwise by this host's own clock.
-    fn time(&self) -> u64 {
+    pub(crate) fn time(&self) -> u64 {
         let now = self.clock.now();
         let median = self.clocks().time(now);
         median.unwrap_or_else(|| u64::try_from(self.clock.wall().as_micros()).unwrap_or(0))

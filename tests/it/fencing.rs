@@ -138,7 +138,7 @@ async fn a_token_costs_no_second_round_trip() {
 }
 
 /// One after the other, each for a while: frozen, killed and back, or back without its keys.
-pub(crate) async fn harm(masters: &Mutex<Masters>, watcher: &Redlock, stop: &AtomicBool) -> usize {
+async fn harm(masters: &Mutex<Masters>, watcher: &Redlock, stop: &AtomicBool) -> usize {
     let mut harmed = 0;
     while !stop.load(Ordering::Relaxed) {
         let victim = harmed % 5;
@@ -163,39 +163,42 @@ pub(crate) async fn harm(masters: &Mutex<Masters>, watcher: &Redlock, stop: &Ato
     harmed
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tokens_rise_in_real_time_while_masters_die_and_come_back() {
+/// So many clients of five masters, which ask while these are harmed. Answers how often they were.
+pub(crate) async fn while_harmed(count: usize, asking: impl AsyncFnOnce(&[Redlock])) -> usize {
     let ttl = Duration::from_secs(2);
     let masters = Masters::start(5);
     let urls = masters.urls();
-    let client = || {
-        let client = crate::begin_new().masters(urls.clone()).ttl(ttl).max_ttl(ttl).timeout(ms(300));
-        client.wait(SOON)
-    };
+    let client =
+        || crate::begin_new().masters(urls.clone()).ttl(ttl).max_ttl(ttl).timeout(ms(300)).wait(SOON);
     answering(&client().build().unwrap(), 5).await; // they are not new any more
     let client = || client().cold_start(quorate::ColdStart::Quarantine).build().unwrap();
-    let (left, granted) = (AtomicU64::new(grants()), Mutex::new(Vec::new()));
+    let clients: Vec<_> = (0..count).map(|_| client()).collect();
     let (stop, masters, watcher) = (AtomicBool::new(false), Mutex::new(masters), client());
     let asking = async {
-        let clients = (0..CLIENTS).map(|_| async {
-            let redlock = client();
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
-            {
-                let asked = Instant::now();
-                match redlock.lock("l").acquire().await {
-                    Ok(guard) => {
-                        let at = Instant::now();
-                        granted.lock().unwrap().push(Granted { asked, at, token: guard.fence() });
-                        let _ = guard.release().await; // a quorum may not be there at the moment
-                    }
-                    Err(_) => drop(left.fetch_add(1, Ordering::Relaxed)),
-                }
-            }
-        });
-        join_all(clients).await;
+        asking(&clients).await;
         stop.store(true, Ordering::Relaxed);
     };
     let ((), harmed) = tokio::join!(asking, harm(&masters, &watcher, &stop));
+    harmed
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_rise_in_real_time_while_masters_die_and_come_back() {
+    let (left, granted) = (AtomicU64::new(grants()), Mutex::new(Vec::new()));
+    let ask = async |redlock: &Redlock| {
+        while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+            let asked = Instant::now();
+            match redlock.lock("l").acquire().await {
+                Ok(guard) => {
+                    let at = Instant::now();
+                    granted.lock().unwrap().push(Granted { asked, at, token: guard.fence() });
+                    let _ = guard.release().await; // a quorum may not be there at the moment
+                }
+                Err(_) => drop(left.fetch_add(1, Ordering::Relaxed)),
+            }
+        }
+    };
+    let harmed = while_harmed(CLIENTS, async |clients| drop(join_all(clients.iter().map(ask)).await)).await;
     let granted = granted.into_inner().unwrap();
     println!("{} grants to {CLIENTS} clients, while masters were harmed {harmed} times", granted.len());
     assert!(granted.len() as u64 == grants() && harmed > 0);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use futures::future::{join_all, try_join_all};
 use futures::poll;
 use quorate::{Error, Guard, Lock, Outcome, Silence, Vote};
-use quorate_testkit::{Cut, CutProxy, DelayProxy, Masters, RedisServer, eventually};
+use quorate_testkit::{Cut, Masters, Proxy, RedisServer, eventually};
 
 use crate::cancel::same_runtime;
 use crate::group_commit::{acquire_all, locks, release_all};
@@ -71,9 +71,9 @@ async fn those_with_little_time_time_out_beside_those_that_have_enough() {
     let masters = Masters::start(3);
     let mut proxies = Vec::new();
     for server in masters.iter() {
-        proxies.push(DelayProxy::start(server.address(), ms(30)).await);
+        proxies.push(Proxy::start_slow(server.address(), ms(30)).await);
     }
-    let urls = proxies.iter().map(DelayProxy::url);
+    let urls = proxies.iter().map(Proxy::url);
     let redlock = crate::begin().masters(urls).ttl(TTL).build().unwrap();
     answering(&redlock, 3).await;
     let ttl = |i: usize| match i % 2 {
@@ -101,7 +101,7 @@ async fn a_cut_connection_is_told_to_all_that_were_on_it_and_leaves_nothing() {
     for (cut, count) in
         [Cut::AtReply, Cut::InFlight].into_iter().flat_map(|cut| (1..=3).map(move |i| (cut, i)))
     {
-        let before: usize = proxies.iter().map(CutProxy::cuts).sum();
+        let before: usize = proxies.iter().map(Proxy::cuts).sum();
         proxies[..count].iter().for_each(|proxy| proxy.cut_next(cut));
         let answers = join_all(locks.iter().map(Lock::try_acquire)).await;
         let lost = |vote: &&Vote| matches!(vote.outcome, Outcome::Unknown(Silence::ConnectionLost(_)));
@@ -112,7 +112,7 @@ async fn a_cut_connection_is_told_to_all_that_were_on_it_and_leaves_nothing() {
                 Err(error) => assert!(count > 1 && error.votes().iter().any(|vote| lost(&vote)), "{error}"),
             }
         }
-        let cuts = || proxies.iter().map(CutProxy::cuts).sum::<usize>();
+        let cuts = || proxies.iter().map(Proxy::cuts).sum::<usize>();
         until("every cut", async || cuts() == before + count).await; // the last may come after the decision
         until("nothing but what is held", async || {
             let held = |(_, key): &(usize, String)| {
@@ -125,7 +125,7 @@ async fn a_cut_connection_is_told_to_all_that_were_on_it_and_leaves_nothing() {
         release_all(guards).await;
         answering(&redlock, 3).await;
         for proxy in &proxies {
-            proxy.deliver().await;
+            proxy.deliver();
         }
         eventually(SOON, || masters.empty()).await;
     }

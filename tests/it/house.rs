@@ -184,7 +184,7 @@ fn the_blocking_api_has_every_method_of_the_async_one() {
 
 #[test]
 fn small_files_say_what_they_are() {
-    for folder in ["src", "cli/src", "simulator/src", "testkit/src", "tests/model"] {
+    for folder in ["src", "chaos/src", "cli/src", "simulator/src", "testkit/src", "tests/model"] {
         for (name, text) in files(folder, ".rs") {
             assert!(text.starts_with("//!"), "{name} does not begin with what it is");
             let code = text.split("#[cfg(test)]").next().unwrap();

@@ -14,11 +14,13 @@ use crate::{SOON, builder, ms, on_all, patient, until};
 /// What makes a lock of a kind, and whether its owner may enter again.
 type Kind = (&'static str, fn(&Redlock, &str) -> Lock, bool);
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 6] = [
     ("reentrant", |redlock, name| redlock.lock(name), true),
     ("mutex", |redlock, name| redlock.mutex(name), false),
     ("plain mutex", |redlock, name| redlock.plain_mutex(name), false),
     ("redisson", |redlock, name| redlock.redisson_lock(name), true),
+    ("fair", |redlock, name| redlock.fair_lock(name), true),
+    ("write", |redlock, name| redlock.write_lock(name), true),
 ];
 
 /// What is left on the masters is nothing of a lock.
@@ -125,9 +127,9 @@ async fn of_every_kind_a_lock_is_handed_over() {
 async fn of_every_kind_two_of_five_masters_may_be_down_and_three_are_a_loss() {
     for (kind, lock, _) in KINDS {
         let masters = Masters::start(5);
-        let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+        let redlock = builder(&masters).timeout(ms(500)).build().unwrap();
         (0..2).for_each(|i| masters[i].kill());
-        let held = lock(&redlock, "l").ttl(ms(1500)).acquire().await.unwrap();
+        let held = lock(&redlock, "l").ttl(ms(2500)).acquire().await.unwrap();
         assert!(matches!(lock(&redlock, "l").try_acquire().await, Err(Error::Held { .. })), "{kind}");
         masters[2].kill();
         let loss = tokio::time::timeout(SOON, held.lost()).await.unwrap();
@@ -155,7 +157,8 @@ async fn of_every_kind_an_acquire_dropped_after_any_number_of_polls_leaves_nothi
 }
 
 /// Kinds that have the same key.
-const RIVALS: [(usize, usize); 4] = [(0, 1), (1, 0), (2, 3), (3, 2)];
+const RIVALS: [(usize, usize); 12] =
+    [(0, 1), (1, 0), (2, 3), (3, 2), (0, 4), (4, 0), (0, 5), (5, 0), (1, 5), (5, 1), (4, 5), (5, 4)];
 
 #[tokio::test]
 async fn a_name_that_is_held_as_one_kind_is_refused_as_another_and_nothing_is_overwritten() {

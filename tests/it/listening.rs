@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use quorate_testkit::{DelayProxy, Masters, RedisServer, eventually};
+use quorate_testkit::{Masters, Proxy, RedisServer, eventually};
 use tokio_util::sync::CancellationToken;
 
 use crate::secrets::Log;
@@ -142,7 +142,7 @@ async fn whoever_comes_when_its_client_stops_to_listen_misses_nothing() {
     let masters = Masters::start(3);
     let (mut urls, mut far) = (Vec::new(), Vec::new());
     for server in masters.iter() {
-        let proxy = DelayProxy::start(server.address(), ms(150)).await;
+        let proxy = Proxy::start_slow(server.address(), ms(150)).await;
         urls.push(proxy.url());
         far.push(proxy);
     }

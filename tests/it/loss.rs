@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use quorate::{Error, Guard, Loss, Moment, Redlock};
-use quorate_testkit::{DelayProxy, Masters, RedisServer};
+use quorate_testkit::{Masters, Proxy, RedisServer};
 
 use crate::clock::Jumping;
 use crate::renewal::{renewed, scripts_run};
@@ -198,7 +198,7 @@ async fn a_lock_that_another_client_broke_is_lost_at_the_next_renewal() {
 #[tokio::test]
 async fn a_minority_that_is_frozen_slow_or_dead_is_no_loss() {
     let masters = Masters::start(5);
-    let slow = DelayProxy::start(masters[4].address(), ms(100)).await;
+    let slow = Proxy::start_slow(masters[4].address(), ms(100)).await;
     let mut urls = masters.urls();
     urls[4] = slow.url();
     let redlock = crate::begin().masters(urls).ttl(TTL).timeout(ms(500)).build().unwrap();

@@ -1,18 +1,18 @@
 //! A connection that breaks between a command and its reply: never a vote, never a leak.
 
 use quorate::{Error, Outcome, Redlock, Silence};
-use quorate_testkit::{Cut, CutProxy, Masters, RedisServer, eventually};
+use quorate_testkit::{Cut, Masters, Proxy, RedisServer, eventually};
 
 use crate::waiting::{hold, queue, standing, waiter};
 use crate::{PATIENT, SOON, TTL, answering, patient, until};
 
 /// A client that reaches every master through a proxy of its own.
-pub(crate) async fn through_proxies(masters: &Masters) -> (Vec<CutProxy>, Redlock) {
+pub(crate) async fn through_proxies(masters: &Masters) -> (Vec<Proxy>, Redlock) {
     let mut proxies = Vec::new();
     for server in masters.iter() {
-        proxies.push(CutProxy::start(server.address()).await);
+        proxies.push(Proxy::start(server.address()).await);
     }
-    let urls = proxies.iter().map(CutProxy::url);
+    let urls = proxies.iter().map(Proxy::url);
     let redlock = crate::begin().masters(urls).ttl(TTL).timeout(PATIENT).build().unwrap();
     redlock.lock("warm").acquire().await.unwrap().release().await.unwrap();
     answering(&redlock, proxies.len()).await;
@@ -79,7 +79,7 @@ async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() 
         guard.release().await.unwrap();
         answering(&redlock, 3).await;
         tokio::time::sleep(crate::ms(150)).await; // the release is repeated on the new connection
-        proxies[0].deliver().await;
+        proxies[0].deliver();
         for _ in 0..10 {
             tokio::time::sleep(crate::ms(2)).await;
             assert_eq!(masters.empty(), Ok(()), "it came back in round {round}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::{Error, Guard, Invalid, Lock, Loss, Moment, Redlock};
-use quorate_testkit::{DelayProxy, Masters, RedisServer};
+use quorate_testkit::{Masters, Proxy, RedisServer};
 
 use crate::clock::Jumping;
 use crate::{SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
@@ -162,9 +162,9 @@ async fn many_leases_are_kept_though_the_masters_are_far_away() {
     let masters = Masters::start(3);
     let mut far = Vec::new();
     for server in masters.iter() {
-        far.push(DelayProxy::start(server.address(), ms(75)).await);
+        far.push(Proxy::start_slow(server.address(), ms(75)).await);
     }
-    let urls = far.iter().map(DelayProxy::url);
+    let urls = far.iter().map(Proxy::url);
     let redlock = crate::begin().masters(urls).ttl(SHORT * 2).timeout(SHORT).build().unwrap();
     answering(&redlock, 3).await;
     let acquiring = (0..LEASES).map(|i| {

@@ -1,15 +1,15 @@
 //! No schedule and no fault lets more in than there are permits.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use quorate::{Error, Guard, Redlock};
+use quorate::{Error, Guard, Lock, Redlock};
 use quorate_testkit::{Masters, RedisServer};
 
-use crate::fencing::harm;
-use crate::{SOON, answering, builder, ms};
+use crate::fencing::while_harmed;
+use crate::{builder, ms};
 
 /// What many would write: each master counts its holders, and whoever has a majority of the masters is in.
 const NAIVE: &str = "if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 1 end \
@@ -53,11 +53,11 @@ async fn counting_on_each_master_lets_three_in_where_two_may_be_and_permits_of_t
     assert!(guards.iter().all(Guard::is_valid));
 }
 
-/// From when to when somebody has a permit for certain.
-type Window = (Instant, Instant);
+/// From when to when somebody has a lock, or a permit, for certain.
+pub(crate) type Window = (Instant, Instant);
 
-/// The most that have a permit at the same time.
-fn most(windows: &[Window]) -> i64 {
+/// The most that have one at the same time.
+pub(crate) fn most(windows: &[Window]) -> i64 {
     let mut edges: Vec<(Instant, i64)> =
         windows.iter().filter(|(from, to)| from < to).flat_map(|&(from, to)| [(from, 1), (to, -1)]).collect();
     edges.sort(); // whoever leaves at a moment leaves before the next one comes
@@ -72,7 +72,7 @@ fn most(windows: &[Window]) -> i64 {
         .unwrap_or(0)
 }
 
-/// Works under a permit for a while.
+/// Works under a guard for a while.
 async fn work(guard: &Guard) -> Window {
     let from = Instant::now();
     let at_least_to = from + guard.remaining();
@@ -94,23 +94,35 @@ const PERMITS: u32 = 3;
 const CLIENTS: usize = 4;
 const TASKS: usize = 32;
 
-async fn crowd(clients: &[Redlock], turns: u32, windows: &Mutex<Vec<Window>>) {
+/// So many tasks of these clients come again and again, so many turns together: which lock, by the number of the turn, and what is
+/// noted of it.
+pub(crate) async fn take_turns(
+    clients: &[Redlock],
+    (tasks, turns): (usize, u32),
+    lock: impl Fn(&Redlock, u32) -> Lock,
+    note: impl Fn(u32, &Guard, Window),
+) {
     let left = AtomicU32::new(turns);
-    let left = &left;
-    let task = |i: usize| async move {
-        let semaphore = clients[i % clients.len()].semaphore("l", PERMITS);
-        while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-            match semaphore.acquire().await {
+    let take = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    let task = async |i: usize| {
+        while let Ok(turn) = take() {
+            match lock(&clients[i % clients.len()], turn).acquire().await {
                 Ok(guard) => {
                     let window = work(&guard).await;
-                    windows.lock().unwrap().push(window);
+                    note(turn, &guard, window);
                     let _ = guard.release().await; // a quorum may not be there at the moment
                 }
                 Err(_) => drop(left.fetch_add(1, Ordering::Relaxed)),
             }
         }
     };
-    join_all((0..TASKS).map(task)).await;
+    join_all((0..tasks).map(task)).await;
+}
+
+async fn crowd(clients: &[Redlock], turns: u32, windows: &Mutex<Vec<Window>>) {
+    let semaphore = |client: &Redlock, _| client.semaphore("l", PERMITS);
+    let note = |_, _: &Guard, window| windows.lock().unwrap().push(window);
+    take_turns(clients, (TASKS, turns), semaphore, note).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -126,21 +138,8 @@ async fn a_crowd_has_all_permits_at_times_and_never_more() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_are_in_than_there_are_permits_while_masters_die_and_come_back() {
-    let ttl = Duration::from_secs(2);
-    let masters = Masters::start(5);
-    let urls = masters.urls();
-    let client =
-        || crate::begin_new().masters(urls.clone()).ttl(ttl).max_ttl(ttl).timeout(ms(300)).wait(SOON);
-    answering(&client().build().unwrap(), 5).await; // they are not new any more
-    let client = || client().cold_start(quorate::ColdStart::Quarantine).build().unwrap();
-    let clients: Vec<_> = (0..CLIENTS).map(|_| client()).collect();
-    let (windows, stop, masters) = (Mutex::default(), AtomicBool::new(false), Mutex::new(masters));
-    let asking = async {
-        crowd(&clients, 3_000, &windows).await;
-        stop.store(true, Ordering::Relaxed);
-    };
-    let watcher = client();
-    let ((), harmed) = tokio::join!(asking, harm(&masters, &watcher, &stop));
+    let windows = Mutex::default();
+    let harmed = while_harmed(CLIENTS, async |clients| crowd(clients, 3_000, &windows).await).await;
     let windows = windows.into_inner().unwrap();
     println!("{} turns, while masters were harmed {harmed} times", windows.len());
     assert!(harmed >= 3, "hardly anything happened");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use quorate::{Error, Guard, Redlock};
-use quorate_testkit::{DelayProxy, Masters, RedisServer, eventually};
+use quorate_testkit::{Masters, Proxy, RedisServer, eventually};
 use tokio::sync::Barrier;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -217,7 +217,7 @@ async fn of_clients_that_split_the_masters_among_them_one_has_the_lock_at_once()
     for near in 0..5 {
         let mut urls = masters.urls();
         for (i, server) in masters.iter().enumerate().filter(|(i, _)| *i != near) {
-            let proxy = DelayProxy::start(server.address(), ms(20)).await;
+            let proxy = Proxy::start_slow(server.address(), ms(20)).await;
             urls[i] = proxy.url();
             far.push(proxy);
         }

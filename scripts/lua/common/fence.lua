@@ -62,9 +62,16 @@ local function unreleased(grant, seen, proposal)
   return {'held', grant.owner, '0', tonumber(grant.watch), -1, grant.version, tonumber(grant.watch)}
 end
 
--- Notes a grant, and what was here before it if that is given. Answers an error, or nil.
-local function note_grant(record, fence, round, watch, owner, before)
-  local ends = format('%.0f', now + watch * 1000)
+-- Whether `owner`, which was granted `token`, may take the lock back where its key is gone: nobody was granted it since.
+local function may_heal(last, grant, owner, token)
+  local newer = last - token
+  return newer < 0 or (newer == 0 and grant and grant.owner == owner)
+end
+
+-- Notes a grant, and what was here before it if that is given. It is kept until `ends`, or for `watch`. Answers an error, or
+-- nil.
+local function note_grant(record, fence, round, watch, owner, before, ends)
+  ends = format('%.0f', ends or now + watch * 1000)
   local text = fence .. ':' .. round .. ':' .. watch .. ':' .. ends .. ':' .. owner
   if before then text = text .. '|' .. match(before, '^[^|]*') end
   return failed(call('SET', record, text, 'PX', UNRELEASED_FOR))

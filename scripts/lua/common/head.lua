@@ -47,6 +47,14 @@ local function withheld()
   return no_vote
 end
 
+-- What time it is here (us), whether or not there are guards; or an error.
+local function time_here()
+  if now then return now end
+  local time = call('TIME')
+  if failed(time) then return time end
+  return time[1] * 1000000 + time[2]
+end
+
 -- The reply of the head.
 local function told()
   if not guarded or forgot then return false end

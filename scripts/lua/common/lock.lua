@@ -55,6 +55,16 @@ local function leave(key, record, owner, count, round, fence, before)
   return GRANTED
 end
 
+-- Gives the lock from its owner to another one. Answers what it is to that one until it is written, and how long (ms) it still
+-- lives; or nil, and the reply to give.
+local function give(key)
+  local left = call('PTTL', key)
+  if failed(left) then return nil, refused(left) end
+  local gone = call('DEL', key)
+  if failed(gone) then return nil, refused(gone) end
+  return 'absent', left
+end
+
 -- The same where its key is gone already, which may have been too early, or was never there. `token` is that of an owner that
 -- is not asked, if it is one.
 local function leave_gone(record, owner, round, token)

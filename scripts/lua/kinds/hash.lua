@@ -11,6 +11,9 @@ local MOST_FIELDS = 8
 -- The fields that are no owners.
 local OURS = {round = true, fence = true, before = true}
 
+-- What a hold count looks like in its field; kinds/fair.lua has another one.
+local COUNT = '^(%d+)$'
+
 -- How much is at `key`: 0 where there is nothing.
 local function size(key)
   return call('HLEN', key)
@@ -24,7 +27,8 @@ local function held(key, fields)
   local ttl = call('PTTL', key)
   if failed(ttl) then return refused(ttl) end
   for i = 1, #hash, 2 do
-    if not OURS[hash[i]] and tonumber(hash[i + 1]) then return {'held', hash[i], hash[i + 1], ttl} end
+    local count = not OURS[hash[i]] and match(hash[i + 1], COUNT)
+    if count then return {'held', hash[i], count, ttl} end
   end
   return {'refused', 'WRONGTYPE the hash at this key is not a lock'}
 end

@@ -17,14 +17,19 @@ local function size(key)
   return call('GET', key) and 1 or 0
 end
 
--- Who holds the lock at `key`, which exists and is not the asker's.
-local function held(key)
-  local owner = call('GET', key)
-  if failed(owner) then return refused(owner) end
+-- Says that `owner` holds the lock at `key`.
+local function held_by(owner, key)
   if #owner > LONGEST_OWNER then return {'refused', 'WRONGTYPE the string at this key is not a lock'} end
   local ttl = call('PTTL', key)
   if failed(ttl) then return refused(ttl) end
   return {'held', owner, '1', ttl}
+end
+
+-- Who holds the lock at `key`, which exists.
+local function held(key)
+  local owner = call('GET', key)
+  if failed(owner) then return refused(owner) end
+  return held_by(owner, key)
 end
 
 -- What is at `key` for `owner`, as for a reentrant lock.
@@ -32,7 +37,7 @@ local function look(key, record, owner, round)
   local found = call('GET', key)
   if failed(found) then return nil, refused(found) end
   if not found then return 'absent', ABSENT end
-  if found ~= owner then return nil, held(key) end
+  if found ~= owner then return nil, held_by(found, key) end
   return its_own(record, owner, round)
 end
 

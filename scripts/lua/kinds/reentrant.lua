@@ -15,7 +15,7 @@ local RECORD_TELLS = false
 local function look(key, record, owner, round, found)
   local mine = call('HMGET', key, owner, 'round', 'fence', 'before')
   if failed(mine) then return nil, refused(mine) end
-  if mine[1] then
+  if mine[1] and match(mine[1], COUNT) then
     if (tonumber(mine[2]) or 0) > tonumber(round) then return nil, {'stale', mine[2]} end
     return 'mine', nil, mine[3], mine[4]
   end

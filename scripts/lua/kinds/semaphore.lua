@@ -10,14 +10,6 @@
 -- What a permit's key is made of: the semaphore's key, and the permit's member there, with its number and that of all.
 local PERMIT, MEMBER = '^(.*):((%d+)/(%d+))$', '^(%d+)/(%d+)$'
 
--- What time it is here (us), whether or not there are guards; or an error.
-local function time_here()
-  if now then return now end
-  local time = call('TIME')
-  if failed(time) then return time end
-  return time[1] * 1000000 + time[2]
-end
-
 -- How much is at a permit's key; or an error, where the semaphore has another number of permits, or its key is no semaphore's.
 local size_of_lock = size
 local function size(key)

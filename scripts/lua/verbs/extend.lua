@@ -17,12 +17,10 @@ local function extend(key, record, owner, count, ttl, round, token, watch, heals
   elseif found == 'absent' and now and heals == '1' then
     local last, grant = last_fence(record)
     if not last then return grant end
-    local newer = last - token
-    local is_its_own = grant and grant.owner == owner
-    if newer > 0 or (newer == 0 and not is_its_own) then return ABSENT end
+    if not may_heal(last, grant, owner, token) then return ABSENT end
     local there = size(key) -- the name may be a semaphore of another size meanwhile
     if failed(there) then return refused(there) end
-    if is_its_own then left = math.ceil((grant.ends - now) / 1000 - (watch - ttl)) end
+    if grant and grant.owner == owner then left = math.ceil((grant.ends - now) / 1000 - (watch - ttl)) end
   else
     return reply
   end

@@ -1,13 +1,16 @@
 -- queue: acquire; refused, take a place in the lock's queue.
 -- KEYS     the lock, its record, and its queue
 -- ARGV     as for acquire; then the ticket of the same waiter's acquire before, whose place is given up, or nothing; a ticket,
---          since when it waits (us, wall clock) and for how long (us), or nothing three times when it takes no place
+--          or nothing when it takes no place; since when it waits (us) and for how long (us), or nothing twice when it does not
+--          wait; and what wake channels begin with
 -- Replies  as for acquire
 -- Again    as for acquire. A place is taken once.
 local function acquire_or_queue(key, record, queue, owner, count, ttl, round, proposal, watch, seen, before, ticket, since,
-                                waited)
-  local reply = acquire(key, record, owner, count, ttl, round, proposal, watch, seen)
-  if before ~= '' then call('ZREM', queue, before) end
-  if since and type(reply) == 'table' and reply[1] == 'held' then reply[5] = stand(queue, ticket, since, waited) end
+                                waited, wakes)
+  if before ~= '' then step_out(queue, before) end
+  local reply = acquire(key, record, owner, count, ttl, round, proposal, watch, seen, queue, since, waited, wakes)
+  if ticket ~= '' and type(reply) == 'table' and reply[1] == 'held' then
+    reply[5] = stand(queue, ticket, since, waited)
+  end
   return reply
 end

@@ -14,13 +14,13 @@ local function release(key, record, queue, owner, count, round, wakes, token)
   if found ~= 'mine' then
     if count == '0' then
       if found == 'absent' then leave_gone(record, owner, round, token) end
-      local left = call('ZREM', queue, owner)
+      local left = step_out(queue, owner)
       if failed(left) then return refused(left) end
-      if found == 'absent' or has_room(key) then wake(queue, wakes) end
+      if found == 'absent' or has_room(key) then wake(queue, wakes, key) end
     end
     return reply
   end
   reply = leave(key, record, owner, count, round, fence, token == '1' and before)
-  if reply == GRANTED and count == '0' then wake(queue, wakes) end
+  if reply == GRANTED and count == '0' then wake(queue, wakes, key, owner) end
   return reply
 end

@@ -19,8 +19,8 @@ while a <= #ARGV do
     reply = extend(key, record, ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7])
   elseif verb == 'queue' then
     reply = acquire_or_queue(key, record, KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
-      ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8], ARGV[a + 9], number(ARGV[a + 10]), number(ARGV[a + 11]))
-    keys, args = 3, 11
+      ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8], ARGV[a + 9], number(ARGV[a + 10]), number(ARGV[a + 11]), ARGV[a + 12])
+    keys, args = 3, 12
   elseif verb == 'withdraw' then
     reply = withdraw(key, record, KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
       number(ARGV[a + 5]), number(ARGV[a + 6]))
@@ -28,7 +28,7 @@ while a <= #ARGV do
   elseif verb == 'transfer' then
     reply = transfer(key, record, ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7])
   elseif verb == 'inspect' then
-    reply, args = inspect(key, record), 0
+    reply, args = inspect(key, record, ARGV[a + 1]), 1
   else
     return redis.error_reply('ERR no such verb: ' .. tostring(verb))
   end

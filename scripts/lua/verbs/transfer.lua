@@ -16,14 +16,13 @@ local function transfer(key, record, to, count, ttl, round, proposal, watch, fro
     found, reply, fence = look(key, record, from, math.huge)
     if found ~= 'mine' then return reply end
     if now and proposal ~= '' then
-      fence, reply = next_fence(tonumber(fence) or 0, proposal)
+      local last, other = last_fence(record)
+      if not last then return other end
+      fence, reply = next_fence(max(last, tonumber(fence) or 0), proposal)
       if not fence then return reply end
     end
-    left = call('PTTL', key)
-    if failed(left) then return refused(left) end
-    local gone = call('DEL', key)
-    if failed(gone) then return refused(gone) end
-    found = 'absent'
+    found, left = give(key, from, to)
+    if not found then return left end
   end
   local err = write(found, key, record, to, count, ttl, round, now and fence or nil, watch, left)
   if err then return {'refused', err} end

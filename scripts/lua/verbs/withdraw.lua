@@ -1,7 +1,7 @@
 -- withdraw: take back a grant that came to nothing; with no hold left, delete the lock and take a place in its queue
 -- instead of waking anybody.
 -- KEYS     the lock, its record, and its queue
--- ARGV     owner, hold count to end up with, round; a ticket, since when it waits (us, wall clock) and for how long (us)
+-- ARGV     owner, hold count to end up with, round; a ticket, since when it waits (us) and for how long (us)
 -- Replies  granted, held, absent, stale or refused (see replies.lua)
 -- Again    as for release. Where the lock is not its own it takes no place.
 local function withdraw(key, record, queue, owner, count, round, ticket, since, waited)

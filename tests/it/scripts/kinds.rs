@@ -4,7 +4,9 @@ use quorate_testkit::Resp;
 
 use super::denied::without;
 use super::ear::Ear;
-use super::lab::{self, LOCK, Lab, MARK, MARKER, MUTEX, RECORD, REDISSON, REENTRANT, SEMAPHORE, text};
+use super::lab::{
+    self, FAIR, LOCK, Lab, MARK, MARKER, MUTEX, READ_WRITE, RECORD, REDISSON, REENTRANT, SEMAPHORE, text,
+};
 use super::operation::{A, B, acquire, extend, inspect, queue, release, transfer, withdraw};
 use super::said::Said;
 use super::several;
@@ -28,25 +30,36 @@ super::scenarios! {
         without_guards_the_record_is_not_looked_at;
 }
 
-const EVERY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL, SEMAPHORE];
-const OF_ONE_KEY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL];
+const EVERY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL, SEMAPHORE, FAIR, READ_WRITE];
+const OF_ONE_KEY: &[usize] = &[REENTRANT, MUTEX, REDISSON, lab::ALL, FAIR, READ_WRITE];
 
 /// The kinds that a scenario is about. Those of this file are about those whose token is in the record. Others look into the
 /// lock, are about holds, or about calls on several locks.
 pub(super) fn of(scenario: &str) -> &'static [usize] {
     match scenario {
         name if super::semaphore::SCENARIOS.iter().any(|own| own.name == name) => &[SEMAPHORE],
+        name if super::reading::SCENARIOS
+            .iter()
+            .chain(super::turns::SCENARIOS)
+            .chain(super::parted::SCENARIOS)
+            .any(|own| own.name == name) =>
+        {
+            &[READ_WRITE]
+        }
         name if SCENARIOS.iter().any(|own| own.name == name) => &[MUTEX, REDISSON],
+        name if super::fair::SCENARIOS.iter().any(|own| own.name == name) => &[FAIR],
         name if several::SCENARIOS.iter().any(|own| own.name == name) => &[lab::ALL],
         name if super::fenced::SCENARIOS.iter().any(|own| own.name == name) => OF_ONE_KEY,
         name if SPELLS_VERSIONS.contains(&name) && HAS_ONE_KEY.contains(&name) => {
-            &[REENTRANT, MUTEX, REDISSON]
+            &[REENTRANT, MUTEX, REDISSON, FAIR, READ_WRITE]
         }
-        name if SPELLS_VERSIONS.contains(&name) => &[REENTRANT, MUTEX, REDISSON, SEMAPHORE],
+        name if SPELLS_VERSIONS.contains(&name) => &[REENTRANT, MUTEX, REDISSON, SEMAPHORE, FAIR, READ_WRITE],
         name if HAS_ONE_KEY.contains(&name) => OF_ONE_KEY,
+        name if CAN_DO_WITHOUT_TIME.contains(&name) => &[REENTRANT, MUTEX, REDISSON, lab::ALL, SEMAPHORE],
         name if HAS_A_ROUND_IN_ONE_KEY.contains(&name) => &[REENTRANT, lab::ALL],
         name if LOOKS_INSIDE.contains(&name) => &[REENTRANT, lab::ALL, SEMAPHORE],
         name if IS_A_HASH.contains(&name) => &[REENTRANT, REDISSON, lab::ALL, SEMAPHORE],
+        name if CALLS_ONCE.contains(&name) => &[REENTRANT, MUTEX, REDISSON, lab::ALL, SEMAPHORE],
         _ => EVERY,
     }
 }
@@ -73,6 +86,10 @@ const HAS_ONE_KEY: &[&str] = &[
     "who_has_no_guards_watches_nothing",
     "without_trust_in_clocks_it_takes_a_version_that_was_watched",
 ];
+
+/// Who reads a lock is known by the time.
+const CAN_DO_WITHOUT_TIME: &[&str] =
+    &["a_clock_that_cannot_be_read_grants_nothing", "a_queue_that_fails_gives_no_place"];
 
 /// The same, and where a reentrant lock has its round and its token.
 const HAS_A_ROUND_IN_ONE_KEY: &[&str] = &[
@@ -122,6 +139,13 @@ const IS_A_HASH: &[&str] = &[
     "one_call_carries_many_operations_and_each_has_its_own_reply",
     "the_names_of_fields_are_no_owners",
     "whoever_looks_sees_who_holds_the_lock",
+];
+
+/// Whoever is called has no place any more.
+const CALLS_ONCE: &[&str] = &[
+    "a_call_that_is_denied_is_for_the_next_one",
+    "only_a_full_release_wakes_and_only_the_first_whose_client_listens",
+    "what_nobody_can_be_woken_by_is_dropped",
 ];
 
 /// What is at the lock's key, as a client of another library sees it.

@@ -17,6 +17,8 @@ pub(super) const MUTEX: usize = 1;
 pub(super) const REDISSON: usize = 2;
 pub(super) const ALL: usize = 3;
 pub(super) const SEMAPHORE: usize = 4;
+pub(super) const FAIR: usize = 5;
+pub(super) const READ_WRITE: usize = 6;
 
 /// The lock; of a semaphore, its first permit of two, where it is the key of an operation or a word of a command.
 pub(super) const LOCK: &str = "lock:{k}";
@@ -250,7 +252,13 @@ impl Lab {
             let holder = optional(self.command(&["GET", LOCK]));
             return holder.filter(|holder| holder == owner).map(|_| "1".to_owned());
         }
-        self.field(owner)
+        if self.kind == READ_WRITE {
+            let hold = self.field(owner).or_else(|| self.field(&format!("w:{owner}")))?;
+            return hold.split(',').next().map(str::to_owned);
+        }
+        let count = self.field(owner)?;
+        let is_fair = self.kind == FAIR;
+        Some(if is_fair { count.strip_suffix(" fair").unwrap().to_owned() } else { count })
     }
 
     /// A field of the lock.
@@ -266,7 +274,7 @@ impl Lab {
     /// Those that wait for the lock.
     pub(super) fn queue(&self) -> Vec<String> {
         let Resp::List(tickets) = self.command(&["ZRANGE", QUEUE, "0", "-1"]) else { panic!("no queue") };
-        tickets.iter().map(text).collect()
+        tickets.iter().map(|ticket| text(ticket).trim_start_matches("w:").to_owned()).collect()
     }
 
     /// The server, where it is embedded.
@@ -308,20 +316,5 @@ fn strs(words: &[String]) -> Vec<&str> {
 fn ask(connection: &RefCell<redis::Connection>, words: &[&str]) -> Resp {
     let mut command = redis::cmd(words[0]);
     command.arg(&words[1..]);
-    resp(connection.borrow_mut().req_command(&command).unwrap())
-}
-
-fn resp(value: redis::Value) -> Resp {
-    match value {
-        redis::Value::Nil => Resp::Nil,
-        redis::Value::Int(number) => Resp::Int(number),
-        redis::Value::BulkString(bytes) => Resp::Bulk(bytes),
-        redis::Value::Okay => Resp::Status("OK".to_owned()),
-        redis::Value::SimpleString(text) => Resp::Status(text),
-        redis::Value::Array(items) => Resp::List(items.into_iter().map(resp).collect()),
-        redis::Value::ServerError(error) => {
-            Resp::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
-        }
-        other => panic!("{other:?}"),
-    }
+    connection.borrow_mut().req_command(&command).unwrap().into()
 }

@@ -12,6 +12,7 @@ mod source;
 
 mod acquire;
 mod denied;
+mod fair;
 mod fenced;
 mod head;
 mod heal;
@@ -19,11 +20,14 @@ mod hello;
 mod inspecting;
 mod kinds;
 mod longer;
+mod parted;
+mod reading;
 mod semaphore;
 mod several;
 mod strange;
 mod tokens;
 mod transferring;
+mod turns;
 mod undone;
 mod unreleased;
 mod waiting;
@@ -83,6 +87,7 @@ fn all() -> Vec<Scenario> {
     [
         acquire::SCENARIOS,
         denied::SCENARIOS,
+        fair::SCENARIOS,
         fenced::SCENARIOS,
         head::SCENARIOS,
         heal::SCENARIOS,
@@ -90,11 +95,14 @@ fn all() -> Vec<Scenario> {
         inspecting::SCENARIOS,
         kinds::SCENARIOS,
         longer::SCENARIOS,
+        parted::SCENARIOS,
+        reading::SCENARIOS,
         semaphore::SCENARIOS,
         several::SCENARIOS,
         strange::SCENARIOS,
         tokens::SCENARIOS,
         transferring::SCENARIOS,
+        turns::SCENARIOS,
         undone::SCENARIOS,
         unreleased::SCENARIOS,
         waiting::SCENARIOS,

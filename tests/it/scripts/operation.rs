@@ -1,6 +1,6 @@
 //! Operations of the lock's script, in the form in which the library asks for them.
 
-use super::lab::{ALL, LOCK, QUEUE, RECORD};
+use super::lab::{ALL, LOCK, QUEUE, READ_WRITE, RECORD};
 
 pub(super) const A: &str = "00000000-0000-0000-0000-00000000000a:1";
 pub(super) const B: &str = "00000000-0000-0000-0000-00000000000b:1";
@@ -70,6 +70,11 @@ pub(super) fn transfer(from: &str, to: &str) -> Operation {
 
 pub(super) fn inspect() -> Operation {
     operation("inspect", "", 0, "")
+}
+
+/// Where there may be several holders, whether this one is.
+pub(super) fn whether(owner: &str) -> Operation {
+    operation("inspect", "", 0, owner)
 }
 
 /// The keys of another lock: the lock, its record, and its queue.
@@ -156,16 +161,21 @@ impl Operation {
     }
 
     pub(super) fn args(&self, kind: usize, proposal: &str, granted: &str) -> Vec<String> {
-        let Self { verb, owner, count, ttl, round, kept, last, before, .. } = self;
+        let Self { verb, count, ttl, round, kept, .. } = self;
+        let [owner, before] = [&self.owner, &self.before].map(|owner| named(kind, owner));
+        let last =
+            if ["transfer", "inspect"].contains(verb) { named(kind, &self.last) } else { self.last.clone() };
         let token = self.token.as_deref().unwrap_or(if *verb == "extend" { granted } else { proposal });
-        let place = self.place.clone().unwrap_or_default().join(" ");
+        let [ticket, since, waited] = self.place.clone().unwrap_or_default();
+        let place = [named(kind, &ticket), since, waited].join(" ");
         let hold = format!(" {owner} {count} {ttl} {round} {token} {kept} {last}");
         let words = match *verb {
-            "inspect" => String::new(),
+            "inspect" if kind == ALL => String::new(),
+            "inspect" => format!(" {last}"),
             "release" => format!(" {owner} {count} {round} wake: {last}"),
             "withdraw" => format!(" {owner} {count} {round} {place}"),
-            "acquire" | "queue" if kind == ALL => format!("{hold} {before} {place} wake:"),
-            "queue" => format!("{hold} {before} {place}"),
+            "acquire" if kind != ALL => hold,
+            "acquire" | "queue" => format!("{hold} {before} {place} wake:"),
             _ => hold,
         };
         let names = format!(" {}", self.keys.len());
@@ -176,4 +186,10 @@ impl Operation {
         };
         format!("{verb}{names}{words}").split(' ').map(str::to_owned).collect()
     }
+}
+
+/// An owner as the script knows it: of a read-write lock as a writer, unless it says itself that it reads.
+fn named(kind: usize, owner: &str) -> String {
+    let is_plain = kind == READ_WRITE && !owner.is_empty() && !owner.starts_with("r:");
+    if is_plain { format!("w:{owner}") } else { owner.to_owned() }
 }

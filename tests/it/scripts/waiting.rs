@@ -1,7 +1,7 @@
 //! The queue beside a lock: who gets a place in it, and who is woken.
 
 use super::ear::Ear;
-use super::lab::{LOCK, Lab, QUEUE, RECORD};
+use super::lab::{LOCK, Lab, QUEUE, READ_WRITE, RECORD};
 use super::operation::{A, B, C, acquire, queue, release, withdraw};
 use super::said::{Held, Said};
 
@@ -16,6 +16,7 @@ super::scenarios! {
         the_order_is_by_the_waiters_own_time_within_a_band,
         a_full_queue_gives_no_place,
         who_gets_the_lock_takes_no_place,
+        who_leaves_does_not_call_itself,
         what_nobody_can_be_woken_by_is_dropped,
         a_call_that_is_denied_is_for_the_next_one,
         a_queue_that_fails_gives_no_place;
@@ -141,7 +142,8 @@ fn score(lab: &Lab, ticket: &str) -> u64 {
     let all = lab.command(&["ZRANGE", QUEUE, "0", "-1", "WITHSCORES"]);
     let quorate_testkit::Resp::List(all) = all else { panic!("{all:?}") };
     let words: Vec<String> = all.iter().map(super::lab::text).collect();
-    let place = words.iter().position(|word| word == ticket).expect("it has a place");
+    let place =
+        words.iter().position(|word| word.trim_start_matches("w:") == ticket).expect("it has a place");
     words[place + 1].parse::<f64>().unwrap() as u64
 }
 
@@ -160,6 +162,20 @@ fn who_gets_the_lock_takes_no_place(lab: &Lab) {
     assert_eq!(lab.run(queue(A).round(0).place(A, lab.now(), 0)), Said::Stale("1".to_owned()));
     assert_eq!(lab.run(queue(B)).held().ahead, None, "it asks for none");
     assert_eq!(lab.locks(), [LOCK]);
+}
+
+/// It was refused here, though others granted, and got the lock by an extend.
+fn who_leaves_does_not_call_itself(lab: &Lab) {
+    let mut ear = Ear::new(lab, "wake:00000000-0000-0000-0000-00000000000c");
+    lab.run(acquire(C));
+    let now = lab.now();
+    let own = if lab.kind() == READ_WRITE { format!("w:{C}") } else { C.to_owned() };
+    lab.command(&["ZADD", QUEUE, "1", &own]);
+    let next = "00000000-0000-0000-0000-00000000000c:78";
+    lab.run(queue(B).place(next, now, 0));
+    lab.run(release(C).round(2));
+    assert_eq!(ear.heard(), ["78"]);
+    assert!(!lab.queue().contains(&C.to_owned()), "{:?}", lab.queue());
 }
 
 fn what_nobody_can_be_woken_by_is_dropped(lab: &Lab) {

@@ -1,0 +1,56 @@
+//! An owner that has one of the two locks under a name, and asks for the other.
+
+use std::sync::Arc;
+
+use super::Coordinator;
+use super::acquire::Request;
+use super::hold::Hold;
+use super::kind::{Kind, Meeting};
+use crate::error::Error;
+use crate::owner::Owner;
+
+impl Coordinator {
+    /// Whether its owner is let in at once, and does not line up behind those who wait for it: it has the lock, or the sibling
+    /// that lets it in.
+    pub(super) fn is_re_entry(&self, request: &Request) -> bool {
+        let has_it = request.owner.is_some_and(|owner| self.has(request.kind, &request.name, owner));
+        has_it || self.meets(request) == Some(Meeting::LetIn)
+    }
+
+    /// Whether the owner of `hold` has the other lock, too.
+    pub(super) fn has_sibling(&self, hold: &Hold) -> bool {
+        hold.kind.sibling().is_some_and(|(sibling, _)| self.has(sibling, &hold.name, hold.owner))
+    }
+
+    /// An error where its owner would wait for itself.
+    pub(super) fn refuse_to_wait_for_itself(&self, request: &Request) -> Result<(), Error> {
+        match (self.meets(request), request.owner) {
+            (Some(Meeting::WaitsForItself), Some(owner)) => {
+                Err(Error::Upgrade { name: request.name.clone(), owner })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until its owner gets the sibling of what it asks for.
+    pub(super) async fn until_sibling_stands(&self, request: &Request) {
+        match (request.kind.sibling(), request.owner) {
+            (Some((sibling, _)), Some(owner)) if self.meets(request).is_none() => {
+                let hold = self.holds.find_or_make(sibling, &request.name, owner, || owner);
+                hold.until_it_stands(&*self.clock).await;
+            }
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// What becomes of its owner, where that has the sibling of what it asks for.
+    fn meets(&self, request: &Request) -> Option<Meeting> {
+        let (sibling, meeting) = request.kind.sibling()?;
+        self.has(sibling, &request.name, request.owner?).then_some(meeting)
+    }
+
+    /// Whether an owner has the lock as this kind.
+    fn has(&self, kind: &dyn Kind, name: &Arc<str>, owner: Owner) -> bool {
+        self.holds.find(kind, name, owner).is_some_and(|hold| hold.stands(self.clock.now()))
+    }
+}

@@ -1,0 +1,374 @@
+//! The fair lock: granted in the order of arrival, across processes; and what may not hold it up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use quorate::{Error, Guard, Redlock};
+use quorate_testkit::{Masters, Proxy, cancel_at_every_poll, eventually};
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::cancel::same_runtime;
+use crate::faults::calls;
+use crate::waiting::{queue, standing, waiter};
+use crate::wake_ups::{LONG, clients, handed};
+use crate::{PATIENT, SOON, begin, builder, ms, on_all, patient, until};
+
+/// How long whoever was called may take to ask, as the script has it.
+const TIME_TO_ASK: Duration = Duration::from_secs(1);
+
+/// Takes the lock, on every master.
+async fn hold(masters: &Masters, redlock: &Redlock) -> Guard {
+    let held = redlock.fair_lock("l").acquire().await.unwrap();
+    on_all(masters).await;
+    held
+}
+
+/// A waiter of each of these clients, in this order: each stands in the queues before the next one comes.
+async fn in_order(masters: &Masters, clients: &[Redlock]) -> Vec<JoinHandle<Result<Guard, Error>>> {
+    let mut waiters = Vec::new();
+    for client in clients {
+        let standing_before = queue(&masters[0]).len();
+        waiters.push(waiter(client.fair_lock("l")).await);
+        standing(masters.iter(), standing_before + 1).await;
+    }
+    waiters
+}
+
+/// The order in which they get the lock, each for a moment.
+async fn order(waiters: Vec<JoinHandle<Result<Guard, Error>>>) -> Vec<usize> {
+    let (turn, mut turns) = mpsc::unbounded_channel();
+    let count = waiters.len();
+    for (i, waiting) in waiters.into_iter().enumerate() {
+        let turn = turn.clone();
+        tokio::spawn(async move {
+            let guard = waiting.await.unwrap().unwrap();
+            turn.send(i).unwrap();
+            tokio::time::sleep(ms(2)).await; // it works
+            guard.release().await.unwrap();
+        });
+    }
+    let mut order = Vec::new();
+    for _ in 0..count {
+        order.push(tokio::time::timeout(SOON, turns.recv()).await.expect("a turn").unwrap());
+    }
+    order
+}
+
+/// Somebody asks and asks, without waiting, until it is told to stop. How often it was refused, and whether it ever got the lock.
+fn hammer(redlock: &Redlock, stop: &Arc<AtomicBool>) -> JoinHandle<(u32, bool)> {
+    let (lock, stop) = (redlock.fair_lock("l"), stop.clone());
+    tokio::spawn(async move {
+        let mut refused = 0;
+        while !stop.load(Ordering::SeqCst) {
+            match lock.try_acquire().await {
+                Err(Error::Held { .. }) => refused += 1,
+                Err(error) => panic!("{error}"),
+                Ok(_) => return (refused, true),
+            }
+        }
+        (refused, false)
+    })
+}
+
+/// They get it in their order, and nobody else before. The last one keeps it until that is known.
+async fn in_turn(
+    mut waiters: Vec<JoinHandle<Result<Guard, Error>>>,
+    hammering: Vec<JoinHandle<(u32, bool)>>,
+    stop: &AtomicBool,
+) -> Guard {
+    let last = waiters.pop().unwrap();
+    let in_order: Vec<usize> = (0..waiters.len()).collect();
+    assert_eq!(order(waiters).await, in_order);
+    let last = tokio::time::timeout(SOON, last).await.unwrap().unwrap().unwrap();
+    stop.store(true, Ordering::SeqCst);
+    for newcomer in hammering {
+        let (refused, barged) = newcomer.await.unwrap();
+        assert!(refused > 5 && !barged, "{refused} refused; barged: {barged}");
+    }
+    last
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_granted_in_the_order_of_arrival_whoever_else_asks() {
+    for count in [1, 3, 5] {
+        let masters = Masters::start(count);
+        let clients = clients(&masters, 9);
+        let held = hold(&masters, &clients[0]).await;
+        let waiters = in_order(&masters, &clients[1..7]).await;
+        let stop = Arc::default();
+        let hammering = vec![hammer(&clients[7], &stop), hammer(&clients[8], &stop)];
+        until("newcomers", async || calls(&masters[0], "evalsha") > 50).await;
+        held.release().await.unwrap();
+        let last = in_turn(waiters, hammering, &stop).await;
+        last.release().await.unwrap();
+        eventually(SOON, || masters.empty()).await;
+    }
+}
+
+/// In each process they stand in line; between the lines it is the order of arrival all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiters_of_a_few_processes_are_granted_in_the_order_of_all() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 4);
+    let held = hold(&masters, &clients[3]).await;
+    let mut waiters = in_order(&masters, &clients[..3]).await;
+    for client in [2, 0, 0, 1, 2, 1, 0, 2, 1] {
+        waiters.push(waiter(clients[client].fair_lock("l")).await);
+        tokio::time::sleep(ms(5)).await; // apart in time
+    }
+    held.release().await.unwrap();
+    assert_eq!(order(waiters).await, (0..12).collect::<Vec<_>>());
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn who_is_refused_for_somebody_who_waits_is_told_whom() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 2);
+    let held = hold(&masters, &clients[0]).await;
+    let _ears = frozen(&masters, 1);
+    held.release().await.unwrap();
+    let error = clients[1].fair_lock("l").try_acquire().await.unwrap_err();
+    let Error::Held { holder, .. } = &error else { panic!("{error}") };
+    assert_eq!(*holder.owner, format!("{FROZEN}0:1"));
+    assert!(holder.remaining.unwrap() <= TIME_TO_ASK, "{error}");
+    assert!(clients[1].fair_lock("l").inspect().await.unwrap().is_free(), "nobody has it");
+}
+
+#[tokio::test]
+async fn whoever_has_it_enters_it_past_those_who_wait() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 2);
+    let lock = clients[0].fair_lock("l").owned_by(&clients[0].owner());
+    let outer = lock.acquire().await.unwrap();
+    let waiting = in_order(&masters, &clients[1..]).await.remove(0);
+    let inner = tokio::time::timeout(PATIENT, lock.try_acquire()).await.unwrap().unwrap();
+    outer.release().await.unwrap();
+    assert!(inner.is_valid() && !waiting.is_finished());
+    inner.release().await.unwrap();
+    handed(waiting).await.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+/// The process of the first one dies: nobody releases its place.
+#[tokio::test]
+async fn a_dead_waiter_is_passed_over_at_once() {
+    let masters = Masters::start(5);
+    let clients = clients(&masters, 2);
+    let mut quickest = Duration::MAX;
+    for _ in 0..5 {
+        let held = hold(&masters, &clients[0]).await;
+        let (process, doomed) = process(&masters);
+        let first = waiter(doomed.fair_lock("l")).await;
+        standing(masters.iter(), 1).await;
+        let second = in_order(&masters, &clients[1..]).await.remove(0);
+        process.shutdown_background();
+        let listening = || crate::waiting::listeners(&masters);
+        until("its connections to end", async || listening() == 5).await;
+        let begun = Instant::now();
+        held.release().await.unwrap();
+        let next = handed(second).await;
+        quickest = quickest.min(begun.elapsed());
+        next.release().await.unwrap();
+        first.abort();
+        eventually(SOON, || masters.empty()).await;
+    }
+    assert!(quickest < TIME_TO_ASK / 2, "the quickest hand-over took {quickest:?}");
+}
+
+const FROZEN: &str = "00000000-0000-4000-8000-00000000000";
+
+/// So many stand first, hear that they are called, and do not ask: their processes stand still.
+fn frozen(masters: &Masters, count: usize) -> Vec<redis::Connection> {
+    let mut ears = Vec::new();
+    for server in masters.iter() {
+        for i in 0..count {
+            let mut ear = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+            redis::cmd("SUBSCRIBE").arg(format!("quorate:wake:{FROZEN}{i}")).exec(&mut ear).unwrap();
+            ears.push(ear);
+            let (since, ticket) = (i.to_string(), format!("{FROZEN}{i}:1"));
+            let _: i64 = server.command(&["ZADD", "quorate:waiting:{l}", &since, &ticket]);
+        }
+    }
+    ears
+}
+
+#[tokio::test]
+async fn a_waiter_that_stands_still_is_passed_over_within_its_time() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 2);
+    for still in [1, 2] {
+        let held = hold(&masters, &clients[0]).await;
+        let ears = frozen(&masters, still);
+        let waiting = waiter(clients[1].fair_lock("l")).await;
+        standing(masters.iter(), still + 1).await;
+        let begun = Instant::now();
+        held.release().await.unwrap();
+        let bound = TIME_TO_ASK * 3 * still as u32 + ms(1500);
+        let guard = tokio::time::timeout(bound, waiting).await.expect("the bound").unwrap().unwrap();
+        let took = begun.elapsed();
+        assert!(took >= TIME_TO_ASK * still as u32, "after {took:?}: its time was not over");
+        guard.release().await.unwrap();
+        drop(ears);
+        eventually(SOON, || masters.empty()).await;
+    }
+}
+
+/// A client with a thread of its own.
+fn process(masters: &Masters) -> (tokio::runtime::Runtime, Redlock) {
+    let process = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let client = builder(masters).wait(LONG).runtime(process.handle().clone()).build().unwrap();
+    (process, client)
+}
+
+/// It is first again: it did not come anew.
+#[tokio::test]
+async fn whoever_stood_still_has_its_turn_when_it_goes_on() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 3);
+    let (process, still) = process(&masters);
+    let held = hold(&masters, &clients[0]).await;
+    let first = in_order(&masters, &[still]).await.remove(0);
+    let mut others = in_order(&masters, &clients[1..]).await;
+    let (go_on, stands_still) = std::sync::mpsc::channel::<()>();
+    process.spawn(async move { stands_still.recv() });
+    held.release().await.unwrap();
+    let second = tokio::time::timeout(SOON, others.remove(0)).await.unwrap().unwrap().unwrap();
+    standing(masters.iter(), 1).await;
+    go_on.send(()).unwrap();
+    standing(masters.iter(), 2).await;
+    second.release().await.unwrap();
+    assert_eq!(order(vec![others.remove(0), first]).await, [1, 0]);
+    process.shutdown_background();
+}
+
+/// From the release to the grant it takes the way of the release to the masters, of the call to the next one, and of its ask and
+/// the answers: twice there and back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hand_off_takes_two_round_trips() {
+    const DELAY: Duration = Duration::from_millis(40);
+    let masters = Masters::start(3);
+    let mut far = Vec::new();
+    for server in masters.iter() {
+        far.push(Proxy::start_slow(server.address(), DELAY).await);
+    }
+    let urls: Vec<String> = far.iter().map(Proxy::url).collect();
+    let client = || begin().masters(urls.clone()).ttl(LONG).timeout(PATIENT).wait(LONG).build().unwrap();
+    let clients = [client(), client(), client()];
+    let mut quickest = Duration::MAX;
+    for _ in 0..5 {
+        let held = hold(&masters, &clients[0]).await;
+        let mut waiters = in_order(&masters, &clients[1..]).await;
+        let scripts = || -> u32 { masters.iter().map(|server| calls(server, "evalsha")).sum() };
+        let before = scripts();
+        let begun = Instant::now();
+        drop(held);
+        let next = tokio::time::timeout(SOON, waiters.remove(0)).await.unwrap().unwrap().unwrap();
+        let took = begun.elapsed();
+        if took < quickest {
+            quickest = took;
+            let asked = scripts() - before;
+            assert!(asked <= 9, "{asked} calls: more than a release, an acquire, and a look of another one");
+        }
+        next.release().await.unwrap();
+        handed(waiters.remove(0)).await.release().await.unwrap();
+        eventually(SOON, || masters.empty()).await;
+    }
+    let round_trip = DELAY * 2;
+    assert!(quickest < round_trip * 2 + DELAY, "the quickest hand-off took {quickest:?}");
+}
+
+/// Nobody releases, so nobody calls: the oldest gets it all the same, whoever looks first.
+#[tokio::test]
+async fn what_a_dead_holder_had_goes_to_the_oldest() {
+    let masters = Masters::start(3);
+    let client = |ttl| builder(&masters).ttl(ttl).timeout(ms(500)).wait(LONG).build().unwrap();
+    let holder = client(ms(1500));
+    let held = holder.fair_lock("l").lease(ms(1500)).acquire().await.unwrap();
+    on_all(&masters).await;
+    let waiters = in_order(&masters, &[client(LONG), client(LONG), client(LONG)]).await;
+    let stop = Arc::default();
+    let hammering = vec![hammer(&patient(&masters), &stop)];
+    in_turn(waiters, hammering, &stop).await.release().await.unwrap();
+    drop(held);
+}
+
+#[tokio::test]
+async fn the_order_stands_with_two_of_five_masters_down() {
+    let masters = Masters::start(5);
+    let clients = clients(&masters, 5);
+    let held = hold(&masters, &clients[0]).await;
+    let waiters = in_order(&masters, &clients[1..]).await;
+    (0..2).for_each(|i| masters[i].kill());
+    held.release().await.unwrap();
+    assert_eq!(order(waiters).await, [0, 1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_waiter_that_goes_away_costs_the_others_nothing() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 4);
+    let held = hold(&masters, &clients[0]).await;
+    let mut waiters = in_order(&masters, &clients[1..]).await;
+    let first = waiters.remove(0);
+    held.release().await.unwrap();
+    first.abort(); // before it asks, after it, or when it has the lock
+    assert_eq!(order(waiters).await, [0, 1]);
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn a_waiting_acquire_dropped_after_any_number_of_polls_leaves_nothing() {
+    let masters = Masters::start(3);
+    let redlock = same_runtime(&masters);
+    let held = redlock.fair_lock("l").owned_by(&redlock.owner()).acquire().await.unwrap();
+    let acquire = || async { redlock.fair_lock("l").acquire().await };
+    let polls = cancel_at_every_poll(300, acquire, async |_, outcome| assert!(outcome.is_none())).await;
+    assert_eq!(polls, None);
+    held.release().await.unwrap();
+    redlock.fair_lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn an_owner_that_has_the_name_as_another_kind_does_not_enter() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let me = redlock.owner();
+    let (lock, fair) = (redlock.lock("l").owned_by(&me), redlock.fair_lock("l").owned_by(&me));
+    for (its, other) in [(&lock, &fair), (&fair, &lock)] {
+        let held = its.acquire().await.unwrap();
+        on_all(&masters).await;
+        let before = masters.keys();
+        for refused in [other.try_acquire().await, other.acquire().await] {
+            assert!(matches!(refused, Err(Error::AnotherKind { .. })), "{refused:?}");
+        }
+        assert_eq!(masters.keys(), before);
+        assert!(its.is_held_by(&me).await.unwrap() && !other.is_held_by(&me).await.unwrap());
+        held.release().await.unwrap();
+        eventually(SOON, || masters.empty()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixteen_clients_that_all_come_at_once_again_and_again_get_their_turns() {
+    let masters = Masters::start(5);
+    let taken = Arc::new(AtomicBool::new(false));
+    let mut all = JoinSet::new();
+    for client in clients(&masters, 16) {
+        let (lock, taken) = (client.fair_lock("l"), taken.clone());
+        all.spawn(async move {
+            for _ in 0..10 {
+                let guard = lock.acquire().await.unwrap();
+                assert!(!taken.swap(true, Ordering::SeqCst), "two have it");
+                tokio::time::sleep(ms(2)).await;
+                taken.store(false, Ordering::SeqCst);
+                guard.release().await.unwrap();
+            }
+        });
+    }
+    tokio::time::timeout(SOON * 2, all.join_all()).await.expect("all have had their turns");
+    eventually(SOON, || masters.empty()).await;
+}

@@ -1,0 +1,417 @@
+//! The read-write lock: many readers or one writer, each with a lease of its own.
+
+use std::time::Duration;
+
+use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
+use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
+use tokio::task::JoinHandle;
+
+use crate::cancel::same_runtime;
+use crate::waiting::{standing, waiter};
+use crate::wake_ups::{LONG, clients, handed};
+use crate::{SOON, builder, ms, patient, until};
+
+fn read(redlock: &Redlock) -> Lock {
+    redlock.read_lock("l")
+}
+
+fn write(redlock: &Redlock) -> Lock {
+    redlock.write_lock("l")
+}
+
+async fn nothing_is_left(masters: &Masters) {
+    eventually(SOON, || masters.empty()).await;
+}
+
+/// How many hold the lock on a master.
+fn holders(masters: &Masters, place: usize) -> usize {
+    masters[place].command::<usize>(&["HLEN", "quorate:{l}"])
+}
+
+async fn holders_on_all(masters: &Masters, count: usize) {
+    until("the holders on every master", async || {
+        (0..masters.iter().len()).all(|i| holders(masters, i) == count)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn many_read_at_a_time_and_nobody_writes_meanwhile() {
+    let masters = Masters::start(5);
+    let clients = clients(&masters, 3);
+    let mut readers = Vec::new();
+    for i in 0..9 {
+        readers.push(read(&clients[i % 3]).acquire().await.unwrap());
+    }
+    let mut fences: Vec<u64> = readers.iter().map(Guard::fence).collect();
+    fences.dedup();
+    assert_eq!(fences.len(), 9, "each has a token of its own");
+    let Err(Error::Held { .. }) = write(&clients[0]).try_acquire().await else { panic!("nine read") };
+    let last = readers.pop().unwrap();
+    for reader in readers {
+        reader.release().await.unwrap();
+    }
+    let Err(Error::Held { holder, .. }) = write(&clients[0]).try_acquire().await else { panic!("one reads") };
+    assert_eq!(*holder.owner, *last.owner().to_string());
+    last.release().await.unwrap();
+    let writer = write(&clients[1]).wait(SOON).acquire().await.unwrap();
+    assert!(writer.fence() > *fences.iter().max().unwrap());
+    let Err(Error::Held { holder, .. }) = read(&clients[0]).try_acquire().await else { panic!("one writes") };
+    assert_eq!(*holder.owner, *writer.owner().to_string());
+    let Err(Error::Held { .. }) = write(&clients[0]).try_acquire().await else { panic!("one writes") };
+    let fence = writer.fence();
+    writer.release().await.unwrap();
+    let reader = read(&clients[2]).acquire().await.unwrap();
+    assert!(reader.fence() > fence);
+    reader.release().await.unwrap();
+    nothing_is_left(&masters).await;
+}
+
+/// The first client reads, and the second one waits to write.
+async fn a_writer_behind_a_reader(
+    masters: &Masters,
+    clients: &[Redlock],
+) -> (Guard, JoinHandle<Result<Guard, Error>>) {
+    let reader = read(&clients[0]).acquire().await.unwrap();
+    holders_on_all(masters, 1).await;
+    let writing = waiter(write(&clients[1]).ttl(LONG)).await;
+    standing(masters.iter(), 1).await;
+    (reader, writing)
+}
+
+#[tokio::test]
+async fn a_writer_that_waits_is_not_starved_by_new_readers() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 3);
+    let (first, writing) = a_writer_behind_a_reader(&masters, &clients).await;
+    for _ in 0..20 {
+        let Err(Error::Held { holder, .. }) = read(&clients[2]).try_acquire().await else {
+            panic!("it barged in")
+        };
+        assert_eq!(*holder.owner, *first.owner().to_string());
+    }
+    let reading = waiter(read(&clients[2]).ttl(LONG)).await;
+    standing(masters.iter(), 2).await;
+    let fence = first.fence();
+    first.release().await.unwrap();
+    let writer = handed(writing).await;
+    assert!(writer.fence() > fence && !reading.is_finished());
+    let fence = writer.fence();
+    writer.release().await.unwrap();
+    let reader = handed(reading).await;
+    assert!(reader.fence() > fence);
+    reader.release().await.unwrap();
+    nothing_is_left(&masters).await;
+}
+
+#[tokio::test]
+async fn all_readers_that_wait_are_let_in_together() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 3);
+    let writer = write(&clients[0]).acquire().await.unwrap();
+    holders_on_all(&masters, 1).await;
+    let mut waiting = Vec::new();
+    for i in 0..6 {
+        waiting.push(waiter(read(&clients[i % 3]).ttl(LONG)).await);
+    }
+    standing(masters.iter(), 6).await;
+    writer.release().await.unwrap();
+    let mut readers = Vec::new();
+    for waiter in waiting {
+        readers.push(handed(waiter).await);
+    }
+    assert!(readers.iter().all(Guard::is_valid));
+    drop(readers);
+    nothing_is_left(&masters).await;
+}
+
+#[tokio::test]
+async fn a_writer_that_waits_no_more_lets_the_readers_behind_it_in() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 3);
+    let (first, writing) = a_writer_behind_a_reader(&masters, &clients).await;
+    let reading = waiter(read(&clients[2]).ttl(LONG)).await;
+    standing(masters.iter(), 2).await;
+    writing.abort();
+    let reader = handed(reading).await;
+    assert!(first.is_valid() && reader.is_valid());
+}
+
+#[tokio::test]
+async fn a_waiting_writer_that_died_is_in_nobodys_way() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 2);
+    let first = read(&clients[0]).acquire().await.unwrap();
+    for server in masters.iter() {
+        let ticket = "w:00000000-0000-0000-0000-000000000001:1";
+        let _: i64 = server.command(&["ZADD", "quorate:waiting:{l}", "1", ticket]);
+    }
+    let second = read(&clients[1]).try_acquire().await.unwrap();
+    assert!(first.is_valid() && second.is_valid());
+}
+
+#[tokio::test]
+async fn a_dead_reader_does_not_live_on_through_the_others() {
+    let masters = Masters::start(3);
+    let clients = [(); 3].map(|()| builder(&masters).timeout(ms(200)).build().unwrap());
+    let dead = read(&clients[0]).lease(ms(700)).acquire().await.unwrap();
+    let ends = dead.deadline();
+    std::mem::forget(dead);
+    let alive = read(&clients[1]).ttl(Duration::from_secs(30)).acquire().await.unwrap();
+    let writing = waiter(write(&clients[2]).ttl(LONG)).await;
+    standing(masters.iter(), 1).await;
+    // Whoever lives on goes after the dead one's lease, which masters count from when they heard, a time-out later at most. The writer
+    // follows at once, and not when the longest lease would end.
+    until("the end of the lease", async || clients[0].now() > ends + ms(250)).await;
+    alive.release().await.unwrap();
+    let writer = handed(writing).await;
+    writer.release().await.unwrap();
+    nothing_is_left(&masters).await;
+}
+
+#[tokio::test]
+async fn the_writer_follows_a_reader_that_died_when_its_own_lease_ends() {
+    let masters = Masters::start(3);
+    let clients = [(); 2].map(|()| builder(&masters).timeout(ms(200)).build().unwrap());
+    std::mem::forget(read(&clients[0]).lease(ms(700)).acquire().await.unwrap());
+    let writer = write(&clients[1]).wait(SOON).acquire().await.unwrap();
+    assert!(writer.is_valid());
+}
+
+#[tokio::test]
+async fn an_owner_reads_again_writes_again_and_goes_from_writing_to_reading_and_not_back() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let other = patient(&masters);
+    let me = redlock.owner();
+    let (reads, writes) = (read(&redlock).owned_by(&me), write(&redlock).owned_by(&me));
+    let outer = writes.acquire().await.unwrap();
+    let inner = writes.acquire().await.unwrap();
+    assert_eq!(inner.fence(), outer.fence());
+    inner.release().await.unwrap();
+    // Others wait to read, also in this process: who writes does not stand behind them.
+    let waiting = [waiter(read(&redlock).ttl(LONG)).await, waiter(read(&other).ttl(LONG)).await];
+    standing(masters.iter(), 2).await;
+    let reading = reads.acquire().await.unwrap();
+    assert!(reading.fence() > outer.fence());
+    assert!(reads.is_held_by(&me).await.unwrap() && writes.is_held_by(&me).await.unwrap());
+    outer.release().await.unwrap();
+    for waiter in waiting {
+        handed(waiter).await.release().await.unwrap();
+    }
+    assert!(reads.is_held_by(&me).await.unwrap() && !writes.is_held_by(&me).await.unwrap());
+    let again = reads.acquire().await.unwrap();
+    again.release().await.unwrap();
+    for lock in [writes.clone(), writes.clone().wait(SOON), writes.clone().wait(Duration::ZERO)] {
+        let error = lock.acquire().await.unwrap_err();
+        assert!(
+            matches!(&error, Error::Upgrade { name, owner } if &**name == "l" && *owner == me),
+            "{error}"
+        );
+        assert!(error.to_string().contains("cannot become a write lock"), "{error}");
+    }
+    assert!(matches!(writes.try_acquire().await, Err(Error::Upgrade { .. })));
+    assert!(reading.is_valid());
+    reading.release().await.unwrap();
+    writes.acquire().await.unwrap().release().await.unwrap();
+    nothing_is_left(&masters).await;
+}
+
+/// Two readers of which both would write: with locks that let them wait they wait for each other.
+#[tokio::test]
+async fn of_two_readers_that_would_write_none_waits_for_the_other() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let owners = [redlock.owner(), redlock.owner()];
+    let mut reading = Vec::new();
+    for owner in &owners {
+        reading.push(read(&redlock).owned_by(owner).acquire().await.unwrap());
+    }
+    for owner in &owners {
+        let error = write(&redlock).owned_by(owner).wait(SOON).acquire().await.unwrap_err();
+        assert!(matches!(error, Error::Upgrade { .. }), "{error}");
+    }
+}
+
+/// A writer that waits hears it, too, when its owner begins to read meanwhile.
+#[tokio::test]
+async fn an_owner_that_reads_while_it_waits_to_write_is_refused() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 2);
+    let me = clients[1].owner();
+    let held = read(&clients[0]).acquire().await.unwrap();
+    holders_on_all(&masters, 1).await;
+    let writing = waiter(write(&clients[1]).owned_by(&me).ttl(LONG)).await;
+    standing(masters.iter(), 1).await;
+    held.release().await.unwrap();
+    let writer = handed(writing).await;
+    let reading = read(&clients[1]).owned_by(&me).acquire().await.unwrap();
+    writer.release().await.unwrap();
+    let error = write(&clients[1]).owned_by(&me).acquire().await.unwrap_err();
+    assert!(matches!(error, Error::Upgrade { .. }), "{error}");
+    drop(reading);
+}
+
+#[tokio::test]
+async fn readers_are_renewed_extended_seen_and_broken_each_by_itself() {
+    let masters = Masters::start(3);
+    let clients = [(); 2].map(|()| builder(&masters).timeout(ms(100)).build().unwrap());
+    let one = read(&clients[0]).ttl(ms(600)).acquire().await.unwrap();
+    let other = read(&clients[1]).acquire().await.unwrap();
+    let first = one.deadline();
+    until("two renewals", async || one.deadline() >= first + ms(350)).await;
+    one.extend(Duration::from_secs(20)).await.unwrap();
+    assert!(one.remaining() > Duration::from_secs(10) && other.is_valid());
+    for guard in [&one, &other] {
+        assert!(read(&clients[0]).is_held_by(&guard.owner()).await.unwrap());
+        assert!(!write(&clients[0]).is_held_by(&guard.owner()).await.unwrap());
+    }
+    read(&clients[1]).break_from(&one.owner()).await.unwrap();
+    assert!(!read(&clients[0]).is_held_by(&one.owner()).await.unwrap());
+    assert!(read(&clients[0]).is_held_by(&other.owner()).await.unwrap());
+    assert!(matches!(read(&clients[1]).break_from(&one.owner()).await, Err(Error::NotHeld { .. })));
+    let error = one.extend(Duration::from_secs(20)).await.unwrap_err();
+    assert!(matches!(error, Error::Lost { cause: Loss::NotOurs, .. }), "{error}");
+    assert!(!read(&clients[0]).is_held_by(&one.owner()).await.unwrap(), "it does not come back");
+    other.release().await.unwrap();
+    write(&clients[0]).acquire().await.unwrap().release().await.unwrap();
+    nothing_is_left(&masters).await;
+}
+
+#[tokio::test]
+async fn a_reader_is_handed_over_while_others_read() {
+    let masters = Masters::start(3);
+    let (one, other) = (patient(&masters), patient(&masters));
+    let beside = read(&other).acquire().await.unwrap();
+    let held = read(&one).acquire().await.unwrap();
+    let token = held.hand_over().await.unwrap();
+    let adopted = read(&other).adopt(&token).await.unwrap();
+    assert!(adopted.fence() > held.fence() && !held.is_valid() && beside.is_valid());
+    assert!(matches!(read(&one).adopt(&token).await, Err(Error::Lost { .. })));
+    beside.release().await.unwrap();
+    assert!(matches!(write(&one).try_acquire().await, Err(Error::Held { .. })));
+    adopted.release().await.unwrap();
+    nothing_is_left(&masters).await;
+}
+
+#[tokio::test]
+async fn readers_read_with_two_of_five_masters_down_and_lose_with_three() {
+    let masters = Masters::start(5);
+    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+    (0..2).for_each(|i| masters[i].kill());
+    let held = [read(&redlock).ttl(ms(1500)), read(&redlock).ttl(ms(1500))];
+    let held = futures::future::try_join_all(held.iter().map(Lock::acquire)).await.unwrap();
+    assert!(matches!(write(&redlock).try_acquire().await, Err(Error::Held { .. })));
+    masters[2].kill();
+    for guard in held {
+        let loss = tokio::time::timeout(SOON, guard.lost()).await.unwrap();
+        assert!(matches!(loss, Error::Lost { cause: Loss::Expired, .. }), "{loss}");
+        assert!(redlock.now() < guard.deadline());
+    }
+}
+
+#[tokio::test]
+async fn a_reader_dropped_after_any_number_of_polls_leaves_nothing() {
+    let masters = Masters::start(3);
+    let redlock = same_runtime(&masters);
+    read(&redlock).acquire().await.unwrap().release().await.unwrap();
+    let free = async |polls, guard: Option<Result<Guard, Error>>| {
+        if let Some(guard) = guard {
+            assert!(guard.is_ok(), "after {polls} polls: {guard:?}");
+        }
+        write(&redlock).wait(SOON).acquire().await.unwrap().release().await.unwrap();
+    };
+    let acquire = || async { read(&redlock).try_acquire().await };
+    assert!(cancel_at_every_poll(100_000, acquire, free).await.unwrap() > 1);
+    nothing_is_left(&masters).await;
+}
+
+/// A master that lost the readers' key takes them back one by one, and no writer comes in between.
+#[tokio::test]
+async fn readers_take_back_what_masters_lost_and_no_writer_comes_in_between() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let one = read(&redlock).ttl(Duration::from_secs(3)).acquire().await.unwrap();
+    let other = read(&redlock).ttl(Duration::from_secs(4)).acquire().await.unwrap();
+    holders_on_all(&masters, 2).await;
+    for server in masters.iter() {
+        let _: i64 = server.command(&["DEL", "quorate:{l}"]);
+    }
+    let Err(Error::Held { .. }) = write(&redlock).try_acquire().await else { panic!("two read") };
+    until("both on every master", async || (0..3).all(|i| holders(&masters, i) == 3)).await;
+    assert!(one.is_valid() && other.is_valid());
+    one.release().await.unwrap();
+    let Err(Error::Held { .. }) = write(&redlock).try_acquire().await else { panic!("one reads") };
+    other.release().await.unwrap();
+    write(&redlock).wait(SOON).acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_is_given_one_of_the_two_locks_of_an_owner() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let me = redlock.owner();
+    let writing = write(&redlock).owned_by(&me).acquire().await.unwrap();
+    let reading = read(&redlock).owned_by(&me).acquire().await.unwrap();
+    for guard in [&writing, &reading] {
+        let error = guard.hand_over().await.unwrap_err();
+        assert!(matches!(error, Error::Invalid(Invalid::EnteredAgain { .. })), "{error}");
+    }
+    writing.release().await.unwrap();
+    let token = reading.hand_over().await.unwrap();
+    let adopted = read(&redlock).adopt(&token).await.unwrap();
+    assert!(adopted.is_valid() && !reading.is_valid());
+}
+
+async fn lose_keys(masters: &Masters) {
+    holders_on_all(masters, 2).await;
+    for server in masters.iter() {
+        let _: i64 = server.command(&["DEL", "quorate:{l}"]);
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_reads_loses_its_keys_and_lets_nobody_in() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 2);
+    let me = clients[0].owner();
+    let writing = write(&clients[0]).owned_by(&me).acquire().await.unwrap();
+    let reading = read(&clients[0]).owned_by(&me).acquire().await.unwrap();
+    lose_keys(&masters).await;
+    let again = read(&clients[0]).owned_by(&me).acquire().await.unwrap();
+    assert!(matches!(read(&clients[1]).try_acquire().await, Err(Error::Held { .. })));
+    lose_keys(&masters).await;
+    drop(writing.release().await); // it was gone
+    assert!(matches!(write(&clients[1]).try_acquire().await, Err(Error::Held { .. })));
+    assert!(reading.is_valid() && again.is_valid());
+}
+
+/// Whoever stands in line behind others that wait for its own owner does not wait with them.
+#[tokio::test]
+async fn an_owner_in_line_is_let_in_or_refused_as_soon_as_it_has_the_other_lock() {
+    for (first, second) in [(write as fn(&Redlock) -> Lock, read as fn(&Redlock) -> Lock), (read, write)] {
+        let masters = Masters::start(3);
+        let clients = clients(&masters, 2);
+        let me = clients[0].owner();
+        let held = write(&clients[1]).acquire().await.unwrap();
+        holders_on_all(&masters, 1).await;
+        let getting = waiter(first(&clients[0]).owned_by(&me).ttl(LONG)).await;
+        standing(masters.iter(), 1).await;
+        let mut others = Vec::new();
+        for _ in 0..9 {
+            others.push(waiter(second(&clients[0]).ttl(LONG)).await);
+        }
+        let asking = waiter(second(&clients[0]).owned_by(&me).ttl(LONG)).await;
+        // Nobody comes for the lock when it is free already.
+        let stands = if std::ptr::fn_addr_eq(second, read as fn(&Redlock) -> Lock) { 9 } else { 2 };
+        standing(masters.iter(), stands).await;
+        held.release().await.unwrap();
+        let guard = handed(getting).await;
+        match tokio::time::timeout(SOON, asking).await.unwrap().unwrap() {
+            Ok(both) => both.release().await.unwrap(),
+            Err(error) => assert!(matches!(error, Error::Upgrade { .. }), "{error}"),
+        }
+        others.iter().for_each(JoinHandle::abort);
+        guard.release().await.unwrap();
+    }
+}
