@@ -60,6 +60,9 @@ patches() { (cd "$MUTANTS" && printf '%s\n' *.patch | sed 's/\.patch$//'); }
 # What a patch says that its bug is: the first paragraph.
 what() { sed '/^$/,$d' "$MUTANTS/$1.patch" | paste -sd ' '; }
 
+# The kind of locks that shows a bug, as a patch says it.
+locks() { sed -nE 's/^Locks: //p' "$MUTANTS/$1.patch" | grep . || echo reentrant; }
+
 # The table's row for a bug: property and seed.
 row() { sed -nE "s/^\| \[$1\].*\| ([a-z_]+) \| ([0-9]+) \|.*/\1 \2/p" "$TABLE"; }
 
@@ -68,11 +71,11 @@ search() {
   local name found seed property missed=0
   for name; do
     build_broken "$name"
-    found=$("$simulate" --seeds "$SEEDS" --no-shrink) || true
+    found=$("$simulate" --seeds "$SEEDS" --locks "$(locks "$name")" --no-shrink) || true
     seed=$(sed -nE 's/^seed ([0-9]+) violates:$/\1/p' <<<"$found")
     property=$(sed -nE 's/^  ([a-z_]+) at .*/\1/p' <<<"$found" | sed -n 1p)
     if [ -n "$seed" ]; then
-      echo "| [$name]($name.patch) | $(what "$name") | $property | $seed | \`scripts/mutants.sh $name\` |"
+      echo "| [$name]($name.patch) | $(what "$name") | $(locks "$name") | $property | $seed | \`scripts/mutants.sh $name\` |"
     else
       echo "NOT FOUND in $SEEDS seeds: $name"
       missed=$((missed + 1))
@@ -91,13 +94,13 @@ check() {
   build "the tree itself"
   for name; do
     read -r property seed <<<"$(row "$name")"
-    "$simulate" --seed "$seed" || fail "seed $seed finds something without $name: look at that first"
+    "$simulate" --seed "$seed" --locks "$(locks "$name")" || fail "seed $seed finds something without $name: look at that first"
   done
   for name; do
     read -r property seed <<<"$(row "$name")"
     build_broken "$name"
     found=found
-    if ! "$simulate" --seed "$seed" --expect "$property" >"$WORK/run.log" 2>&1; then
+    if ! "$simulate" --seed "$seed" --locks "$(locks "$name")" --expect "$property" >"$WORK/run.log" 2>&1; then
       cat "$WORK/run.log" >&2
       found="NOT FOUND" missed=$((missed + 1))
     fi

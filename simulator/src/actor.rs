@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use quorate::{Error, Guard, Lock};
 
-use crate::history::AttemptOutcome;
-use crate::plan::{Ask, End, Step, Task};
+use crate::history::{AttemptOutcome, Site};
+use crate::locks::Wish;
+use crate::plan::{Ask, End, LOCKS, Step, Task};
 use crate::recorder::Held;
 use crate::stage::{Client, Stage};
+
+/// How many of a thousand writers that begin to read do so for longer than they write.
+const READS_ON: u64 = 500;
 
 /// One actor: does its tasks, one after the other.
 pub(crate) async fn act(stage: Arc<Stage>, tasks: Vec<Task>) {
@@ -25,7 +29,7 @@ pub(crate) async fn act(stage: Arc<Stage>, tasks: Vec<Task>) {
 pub(crate) struct Acting {
     stage: Arc<Stage>,
     client: usize,
-    lock: String,
+    wish: Wish,
     /// See [`Task::busy`].
     busy: Duration,
 }
@@ -38,16 +42,29 @@ pub(crate) struct Holding {
 
 impl Acting {
     fn new(stage: Arc<Stage>, task: &Task) -> Self {
-        Self { busy: task.busy, ..Self::on(stage, task.client, task.lock) }
+        let wish = stage.wish(task.lock, "names of a task", task.number);
+        Self { stage, client: task.client, wish, busy: task.busy }
     }
 
+    /// What a client does in the calm, which was drawn the lock of this number.
     pub(crate) fn on(stage: Arc<Stage>, client: usize, lock: usize) -> Self {
-        Self { stage, client, lock: format!("l{lock}"), busy: Duration::ZERO }
+        let wish = stage.wish(lock, "names in the calm", client * LOCKS + lock);
+        Self::wishing(stage, client, wish)
+    }
+
+    /// The same, where it is not drawn what it asks for.
+    pub(crate) fn wishing(stage: Arc<Stage>, client: usize, wish: Wish) -> Self {
+        Self { stage, client, wish, busy: Duration::ZERO }
     }
 
     /// The client's handle of the lock.
     pub(crate) fn lock(&self) -> Lock {
-        self.stage.locks.of(&self.client().redlock, &self.lock)
+        self.wish.lock(&self.client().redlock, self.stage.permits)
+    }
+
+    /// The same for the client's named owner, where the kind has owners.
+    fn named_lock(&self) -> Lock {
+        if self.wish.has_owners() { self.lock().owned_by(&self.client().named) } else { self.lock() }
     }
 
     fn client(&self) -> &Client {
@@ -55,29 +72,33 @@ impl Acting {
     }
 
     fn note(&self, what: impl FnOnce() -> String) {
-        self.stage.world.note(|| format!("c{}     {} {}", self.client, self.lock, what()));
+        self.stage.world.note(|| format!("c{}     {} {}", self.client, self.wish, what()));
     }
 
     async fn perform(&self, task: &Task) {
-        let lock = self.lock();
+        let lock = if matches!(task.ask, Ask::Named(_)) { self.named_lock() } else { self.lock() };
         let lock = if task.end == End::RunOut { lock.lease(self.stage.ttl) } else { lock };
         let holding = match task.ask {
             Ask::Try => self.acquire(lock, Duration::ZERO).await,
-            Ask::Wait(wait) => self.acquire(lock, wait).await,
-            Ask::Named(wait) => self.acquire(lock.owned_by(&self.client().named), wait).await,
+            Ask::Wait(wait) | Ask::Named(wait) => self.acquire(lock, wait).await,
             Ask::Cancel(after) => self.acquire_for(lock, after).await,
         };
         let Some(holding) = holding else { return };
+        let mut kept = Vec::new();
         for (pause, step) in &task.steps {
             tokio::time::sleep(*pause).await;
-            self.step(&holding, *step).await;
+            kept.extend(self.step(&holding, *step).await);
         }
         self.end(holding, task.end).await;
+        for (time, acting, inner) in kept {
+            tokio::time::sleep(time).await;
+            acting.end(inner, End::Release).await;
+        }
     }
 
     /// Asks for the lock, for so long; with no time at all, once.
     pub(crate) async fn acquire(&self, lock: Lock, wait: Duration) -> Option<Holding> {
-        let attempt = self.stage.world.recorder.ask(&self.lock, self.client, self.stage.world.now(), wait);
+        let attempt = self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), wait);
         self.note(|| format!("acquire #{attempt}, waits {wait:?}"));
         let asking =
             async { if wait.is_zero() { lock.try_acquire().await } else { lock.wait(wait).acquire().await } };
@@ -88,7 +109,7 @@ impl Acting {
     /// Asks for the lock, and drops that after a while.
     pub(crate) async fn acquire_for(&self, lock: Lock, after: Duration) -> Option<Holding> {
         let attempt =
-            self.stage.world.recorder.ask(&self.lock, self.client, self.stage.world.now(), Duration::ZERO);
+            self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), Duration::ZERO);
         self.note(|| format!("acquire #{attempt}, given up after {after:?}"));
         let asking = Box::pin(busily(self.busy, async move { lock.acquire().await }));
         match tokio::time::timeout(after, asking).await {
@@ -117,12 +138,16 @@ impl Acting {
             let (owner, deadline) = (guard.owner(), clock.time_of(guard.deadline()));
             format!("#{attempt} GRANTED to {owner} until {:.6}", deadline.as_secs_f64())
         });
-        if guard.fence() > 0 {
-            self.stage.resource.is_written_to(&self.lock, guard.fence(), self.stage.ttl);
+        // Nobody writes who came to read.
+        if guard.fence() > 0 && !self.wish.shared {
+            for name in &self.wish.names {
+                let site = Site { name, permit: guard.permit() }.to_string();
+                self.stage.resource.is_written_to(&site, guard.fence(), self.stage.ttl);
+            }
         }
         let held = Held::new(self.client, clock, guard);
         let number = self.stage.world.recorder.grant(attempt, &held, now);
-        let (stage, client, lock) = (self.stage.clone(), self.client, self.lock.clone());
+        let (stage, client, lock) = (self.stage.clone(), self.client, self.wish.to_string());
         self.client().process.run(async move {
             lost.cancelled().await;
             let what = if stage.world.recorder.lose(number, stage.world.now()) { "LOST" } else { "over" };
@@ -131,22 +156,29 @@ impl Acting {
         Some(Holding { held, number })
     }
 
-    async fn step(&self, holding: &Holding, step: Step) {
+    /// Answers what is kept for so long when the guard is given back: who wrote may read on.
+    async fn step(&self, holding: &Holding, step: Step) -> Option<(Duration, Self, Holding)> {
         match step {
             Step::Extend(ttl) => {
-                let Some(guard) = holding.held.guard() else { return };
+                let guard = holding.held.guard()?;
                 self.note(|| format!("extend by {ttl:?}"));
                 let extended = guard.extend(ttl).await;
                 self.note(|| format!("extended: {}", outcome_of(&extended)));
             }
             Step::Reenter(time) => {
-                let lock = self.lock().owned_by(&self.client().named);
-                if let Some(inner) = self.acquire(lock, Duration::ZERO).await {
-                    tokio::time::sleep(time).await;
-                    self.end(inner, End::Release).await;
+                let dice = self.stage.world.dice("again", holding.number as u64);
+                let wish = self.wish.again(&dice);
+                let reads_on = wish.shared && !self.wish.shared && dice.happens(READS_ON);
+                let acting = Self { stage: self.stage.clone(), client: self.client, wish, busy: self.busy };
+                let inner = acting.acquire(acting.named_lock(), Duration::ZERO).await?;
+                if reads_on {
+                    return Some((time, acting, inner));
                 }
+                tokio::time::sleep(time).await;
+                acting.end(inner, End::Release).await;
             }
         }
+        None
     }
 
     pub(crate) async fn end(&self, holding: Holding, end: End) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use quorate::Moment;
 use quorate::seam::{Clock, Random};
+use quorate_testkit::Dice;
 
-use crate::dice::Dice;
 use crate::history::Time;
 use crate::world::World;
 

@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_testkit::Restart;
+use quorate_testkit::{Dice, Restart};
 
-use crate::dice::Dice;
 use crate::history::Time;
 use crate::plan::{CLIENTS, MASTERS, Profile};
 use crate::stage::Stage;

@@ -30,17 +30,39 @@ pub struct History {
     pub end: Time,
     /// What reached the resource that the lock protects.
     pub writes: Vec<Write>,
+    /// How many permits each lock has, where they are semaphores.
+    pub permits: Option<u32>,
     /// The longest TTL that anybody asked for: for so long what was left from before the calm may still be in the way.
     pub longest_ttl: Duration,
     /// How long an acquire that began in the calm may take. It hangs on how many wait, and for how long locks are held.
     pub bound: Duration,
 }
 
+/// What one owner has at a time: a lock, by its name, or one permit of the semaphore of this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The permit's number.
+    pub permit: Option<u32>,
+}
+
+impl fmt::Display for Site<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        self.permit.map_or(Ok(()), |permit| write!(f, ":{permit}"))
+    }
+}
+
 /// One guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// The lock's name.
-    pub lock: String,
+    /// The names that it is about: one, or those of a lock over several.
+    pub names: Vec<String>,
+    /// Which permit it is, of a semaphore.
+    pub permit: Option<u32>,
+    /// Whether it is held to read, as others may at the same time.
+    pub shared: bool,
     /// Who holds it: guards of one owner may overlap.
     pub owner: String,
     /// Whose it is.
@@ -64,19 +86,28 @@ impl Hold {
     pub fn window_end(&self) -> Time {
         [self.given_back, self.lost].into_iter().flatten().fold(self.deadline, Time::min)
     }
+
+    /// Everything that it keeps from others.
+    pub fn sites(&self) -> impl Iterator<Item = Site<'_>> {
+        self.names.iter().map(|name| Site { name, permit: self.permit })
+    }
 }
 
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "client {} ({} on lock {})", self.client, self.owner, self.lock)
+        let sites: Vec<_> = self.sites().map(|site| site.to_string()).collect();
+        let how = if self.shared { ", to read" } else { "" };
+        write!(f, "client {} ({} on lock {}{how})", self.client, self.owner, sites.join("+"))
     }
 }
 
 /// One acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The lock's name.
-    pub lock: String,
+    /// The names that it asks for: one, or several at once.
+    pub names: Vec<String>,
+    /// Whether it asks to read.
+    pub shared: bool,
     /// Who asked.
     pub client: ClientNumber,
     /// When.
@@ -124,13 +155,19 @@ pub struct Stuck {
     pub at: Time,
 }
 
-/// A lock's key that was found on a master.
+/// A lock's key that was found on a master, or the entry in it of a semaphore's permit, or of one that reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Which master.
     pub master: usize,
     /// The lock's name.
-    pub lock: String,
+    pub name: String,
+    /// Which permit it is about, of a semaphore.
+    pub permit: Option<u32>,
+    /// Whether it is an entry.
+    pub is_entry: bool,
+    /// Whether it is that of one that reads.
+    pub shared: bool,
     /// The owner that the key names.
     pub owner: String,
     /// Whose owner that is, where it is known: an acquire that came to nothing is no hold that would tell.
@@ -145,6 +182,21 @@ pub struct Key {
     pub late: bool,
     /// When it was found.
     pub found: Time,
+}
+
+impl Key {
+    /// What it keeps from others.
+    pub fn site(&self) -> Site<'_> {
+        Site { name: &self.name, permit: self.permit }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_entry { "entry" } else { "key" };
+        let how = if self.shared { ", to read" } else { "" };
+        write!(f, "the {what} of {} on lock {}{how}", self.owner, self.site())
+    }
 }
 
 /// A place in a lock's queue on a master, where nobody waits.
@@ -167,7 +219,7 @@ pub struct Place {
 /// A write to the resource that the lock protects, with the token of its writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// The lock that protects it.
+    /// The lock, or the permit, that protects it.
     pub lock: String,
     /// When it reached the resource.
     pub at: Time,

@@ -2,12 +2,13 @@
 //! networks. One seed decides everything that happens.
 
 mod actor;
+mod calm;
 pub mod checkers;
 mod clocks;
-mod dice;
 mod faults;
 mod hearing;
 pub mod history;
+mod holders;
 mod link;
 mod locks;
 mod lone;

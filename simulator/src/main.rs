@@ -44,13 +44,14 @@ struct Args {
     /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe, flush-all, promotion, rollback,
     /// eviction, or any: all of them in turn
     #[arg(long, value_parser = fault)]
-    fault: Option<Fault>,
+    fault: Option<Choice<Kind>>,
     /// Clients have no guards against such faults: plain Redlock
     #[arg(long)]
     unguarded: bool,
-    /// The kind of the locks: reentrant, mutex, plain-mutex, redisson, or any: all of them in turn
+    /// The kind of the locks: reentrant, mutex, plain-mutex, redisson, semaphore, lock-all (over several names, beside locks
+    /// of one), fair, read-write (readers and writers of the same names), or any: all of them in turn
     #[arg(long, value_name = "KIND", value_parser = locks)]
-    locks: Option<OfLocks>,
+    locks: Option<Choice<Locks>>,
     /// With --seed: only these tasks of its plan, as in 3,17 or none
     #[arg(long, requires = "seed", value_name = "NUMBERS")]
     tasks: Option<Numbers>,
@@ -73,15 +74,15 @@ impl Args {
     fn whole_plan(&self, seed: u64) -> Plan {
         let profile = match self.fault {
             None => Profile::Inside,
-            Some(Fault(Some(kind))) => Profile::Outside(kind),
-            Some(Fault(None)) => Profile::Outside(Kind::ALL[seed as usize % Kind::ALL.len()]),
+            Some(Choice(Some(kind))) => Profile::Outside(kind),
+            Some(Choice(None)) => Profile::Outside(Kind::ALL[seed as usize % Kind::ALL.len()]),
         };
         let plan = Plan::new(seed, profile);
         let plan = match self.locks {
             None => plan,
-            Some(OfLocks(Some(locks))) => plan.of(locks),
+            Some(Choice(Some(locks))) => plan.of(locks),
             // Beside the faults in turn each kind has each of them.
-            Some(OfLocks(None)) => plan.of(Locks::ALL[seed as usize / Kind::ALL.len() % Locks::ALL.len()]),
+            Some(Choice(None)) => plan.of(Locks::ALL[seed as usize / Kind::ALL.len() % Locks::ALL.len()]),
         };
         if self.unguarded { plan.unguarded() } else { plan }
     }
@@ -152,40 +153,35 @@ fn property(name: &str) -> Result<String, String> {
     }
 }
 
-/// One kind of fault, or all of them in turn.
+/// One of several kinds, or all of them in turn.
 #[derive(Clone, Copy, Debug)]
-struct Fault(Option<Kind>);
+struct Choice<T>(Option<T>);
 
 const ANY: &str = "any";
 
-fn fault(name: &str) -> Result<Fault, String> {
-    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).chain([ANY]).collect();
-    let found = Kind::ALL.into_iter().find(|kind| kind.name() == name).map(|kind| Fault(Some(kind)));
-    let found = found.or((name == ANY).then_some(Fault(None)));
-    found.ok_or_else(|| format!("it is none of {}", names.join(", ")))
+fn choice<T: Copy + fmt::Display>(kinds: &[T], name: &str) -> Result<Choice<T>, String> {
+    let found = kinds.iter().find(|kind| kind.to_string() == name).map(|kind| Choice(Some(*kind)));
+    found.or((name == ANY).then_some(Choice(None))).ok_or_else(|| {
+        let names: Vec<_> = kinds.iter().map(T::to_string).chain([ANY.to_owned()]).collect();
+        format!("it is none of {}", names.join(", "))
+    })
 }
 
-impl fmt::Display for Fault {
+impl<T: fmt::Display> fmt::Display for Choice<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.map_or(ANY, Kind::name))
+        match &self.0 {
+            Some(kind) => kind.fmt(f),
+            None => f.write_str(ANY),
+        }
     }
 }
 
-/// A kind of lock, or all of them.
-#[derive(Clone, Copy, Debug)]
-struct OfLocks(Option<Locks>);
-
-fn locks(name: &str) -> Result<OfLocks, String> {
-    let names: Vec<_> = Locks::ALL.iter().map(|locks| locks.name()).chain([ANY]).collect();
-    let found = Locks::ALL.into_iter().find(|locks| locks.name() == name).map(|locks| OfLocks(Some(locks)));
-    let found = found.or((name == ANY).then_some(OfLocks(None)));
-    found.ok_or_else(|| format!("it is none of {}", names.join(", ")))
+fn fault(name: &str) -> Result<Choice<Kind>, String> {
+    choice(&Kind::ALL, name)
 }
 
-impl fmt::Display for OfLocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.map_or(ANY, Locks::name))
-    }
+fn locks(name: &str) -> Result<Choice<Locks>, String> {
+    choice(&Locks::ALL, name)
 }
 
 fn main() -> ExitCode {

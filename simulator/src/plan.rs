@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::dice::Dice;
+use quorate_testkit::Dice;
+
 use crate::faults::{Fault, Kind};
 use crate::history::Time;
 use crate::locks::Locks;
@@ -100,7 +101,7 @@ pub(crate) enum Ask {
     Wait(Duration),
     /// As long as this, and then the future is dropped.
     Cancel(Duration),
-    /// By the client's named owner, for as long.
+    /// By the client's named owner, for as long; of a semaphore, as `Wait`.
     Named(Duration),
 }
 
@@ -108,7 +109,7 @@ pub(crate) enum Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Extend(Duration),
-    /// Enters once more, and leaves after a while.
+    /// Enters once more, or takes another permit, and leaves after a while.
     Reenter(Duration),
 }
 

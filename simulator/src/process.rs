@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use futures::future::BoxFuture;
 use quorate::seam::Spawn;
+use quorate_testkit::Dice;
 
-use crate::dice::Dice;
 use crate::history::ClientNumber;
 use crate::world::World;
 

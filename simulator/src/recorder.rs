@@ -7,6 +7,7 @@ use quorate::{Guard, Moment};
 
 use crate::clocks::ClientClock;
 use crate::history::{Attempt, AttemptOutcome, ClientNumber, History, Hold, Pause, Time};
+use crate::locks::Wish;
 
 /// What has happened so far.
 #[derive(Debug, Default)]
@@ -62,10 +63,10 @@ impl Recorder {
     }
 
     /// An acquire begins.
-    pub(crate) fn ask(&self, lock: &str, client: ClientNumber, began: Time, wait: Duration) -> usize {
+    pub(crate) fn ask(&self, wish: &Wish, client: ClientNumber, began: Time, wait: Duration) -> usize {
         let mut state = self.state();
-        let (lock, outcome) = (lock.to_owned(), AttemptOutcome::Pending);
-        state.history.attempts.push(Attempt { lock, client, began, ended: None, outcome, wait });
+        let (names, shared, outcome) = (wish.names.clone(), wish.shared, AttemptOutcome::Pending);
+        state.history.attempts.push(Attempt { names, shared, client, began, ended: None, outcome, wait });
         state.history.attempts.len() - 1
     }
 
@@ -79,13 +80,16 @@ impl Recorder {
     pub(crate) fn grant(&self, attempt: usize, held: &Arc<Held>, now: Time) -> usize {
         let guard = held.guard();
         let fence = guard.as_ref().map(|guard| guard.fence()).filter(|fence| *fence > 0);
+        let permit = guard.as_ref().and_then(|guard| guard.permit());
         let owner = guard.map(|guard| guard.owner().to_string()).unwrap_or_default();
         let owner = short_name(&owner, held.client);
         self.answer(attempt, now, AttemptOutcome::Granted);
         let mut state = self.state();
-        let Attempt { lock, client, began, .. } = state.history.attempts[attempt].clone();
+        let Attempt { names, shared, client, began, .. } = state.history.attempts[attempt].clone();
         let hold = Hold {
-            lock,
+            names,
+            permit,
+            shared,
             owner,
             client,
             asked: began,

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use quorate::fence;
 use quorate::seam::Script;
-use quorate_testkit::{EmbeddedServer, Resp};
+use quorate_testkit::{Dice, EmbeddedServer, Resp};
 
-use crate::dice::Dice;
 use crate::history::Write;
 use crate::world::World;
 

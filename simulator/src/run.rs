@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::actor::{Acting, act};
+use crate::actor::act;
+use crate::calm::calm;
 use crate::checkers;
-use crate::checkers::left_behind::SETTLING;
 use crate::history::{History, Key, Place, Stuck, Time, Violation};
-use crate::plan::{ACTORS, End, LOCKS, LONGER, Plan};
+use crate::plan::{ACTORS, Plan};
 use crate::recorder::short_name;
 use crate::stage::Stage;
 use crate::trace::Trace;
@@ -25,23 +25,8 @@ const SHORTEST_STORM: Duration = Duration::from_secs(2);
 /// How long the work of the storm may take.
 const LONGEST_STORM: Duration = Duration::from_secs(120);
 
-/// How long a client is ready to wait when all is calm.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How long the last of all clients waits for a lock when all is calm, besides what was left before.
-const BOUND: Duration = Duration::from_millis(1_000);
-
 /// How long a client may take for what it does when all is calm: more than it waits, or the next needs.
 const LONGEST_CALM: Duration = Duration::from_secs(60);
-
-/// How long a client works under a lock when all is calm.
-const WORK: Duration = Duration::from_millis(2);
-
-/// How long it takes to stand in a queue, and to be heard there, when all is calm.
-const IN_LINE: Duration = Duration::from_millis(100);
-
-/// How long after the last operation nothing is under way any more, when all is calm.
-const SETTLED: Duration = Duration::from_millis(600);
 
 /// What became of a run.
 #[derive(Debug)]
@@ -63,6 +48,7 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
         let its = world.clone();
         drop(tokio::spawn(async move { its.guard(its.go_on()).await }));
         let stage = Stage::new(&world, plan);
+        stage.world.recorder.with(|history| history.permits = stage.permits);
         let story = world.guard(async {
             storm(&stage, plan).await;
             calm(&stage, plan).await;
@@ -128,43 +114,22 @@ async fn storm(stage: &Arc<Stage>, plan: &Plan) {
     left.note(stage);
 }
 
-/// Everything works again: each client gets each lock, and what is given up leaves nothing behind.
-async fn calm(stage: &Arc<Stage>, plan: &Plan) {
-    let began = stage.world.look_at_the_time();
-    stage.world.note(|| "calm".to_owned());
-    stage.world.recorder.with(|history| {
-        history.calm = Some(began);
-        history.longest_ttl = plan.ttl * LONGER;
-        history.bound = BOUND + plan.ttl * 4;
-    });
-    let one_lock = |client: usize, lock: usize| client % LOCKS == lock;
-    together(stage, one_lock, |client, lock| get(stage.clone(), client, lock)).await;
-    // From then on nothing that was left from the storm is in anybody's way.
-    let settled = SETTLING + plan.ttl * 2 * LONGER;
-    tokio::time::sleep(settled.saturating_sub(stage.world.look_at_the_time() - began)).await;
-    together(stage, |client, lock| !one_lock(client, lock), |client, lock| get(stage.clone(), client, lock))
-        .await;
-    die_in_line(stage).await;
-    together(stage, one_lock, |client, lock| change_mind(stage.clone(), client, lock)).await;
-    tokio::time::sleep(SETTLED).await;
-    look(stage);
-    tokio::time::sleep(plan.ttl * (LONGER + 1)).await;
-    look(stage);
-    look_for_places(stage);
-    stage.living().for_each(|client| stage.world.recorder.note_deadlines(client));
-}
-
 /// How much each client still has to do.
 #[derive(Clone)]
-struct Left(Arc<Vec<AtomicUsize>>, Arc<Notify>);
+pub(crate) struct Left(Arc<Vec<AtomicUsize>>, Arc<Notify>);
 
 impl Left {
-    fn of(stage: &Arc<Stage>) -> Self {
+    pub(crate) fn of(stage: &Arc<Stage>) -> Self {
         Self(Arc::new(stage.clients.iter().map(|_| AtomicUsize::new(0)).collect()), Arc::default())
     }
 
     /// Has a client do something.
-    fn run(&self, stage: &Arc<Stage>, client: usize, acting: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn run(
+        &self,
+        stage: &Arc<Stage>,
+        client: usize,
+        acting: impl Future<Output = ()> + Send + 'static,
+    ) {
         let its = self.clone();
         its.0[client].fetch_add(1, Ordering::Relaxed);
         stage.clients[client].process.run(async move {
@@ -180,7 +145,7 @@ impl Left {
     }
 
     /// Waits for all that live, for so long as it may take.
-    async fn wait(&self, stage: &Arc<Stage>) {
+    pub(crate) async fn wait(&self, stage: &Arc<Stage>) {
         let all_done = async {
             while self.clients(stage).next().is_some() {
                 self.1.notified().await;
@@ -200,66 +165,8 @@ impl Left {
     }
 }
 
-/// Has each client that lives do something with each of these locks, all at once.
-async fn together<F>(
-    stage: &Arc<Stage>,
-    wanted: impl Fn(usize, usize) -> bool,
-    act: impl Fn(usize, usize) -> F,
-) where
-    F: Future<Output = ()> + Send + 'static,
-{
-    let left = Left::of(stage);
-    for client in stage.living() {
-        for lock in (0..LOCKS).filter(|lock| wanted(client, *lock)) {
-            left.run(stage, client, act(client, lock));
-        }
-    }
-    left.wait(stage).await;
-}
-
-/// A client dies while it is the first in a queue, and then the lock is given back: whoever is behind it gets that.
-async fn die_in_line(stage: &Arc<Stage>) {
-    let living: Vec<usize> = stage.living().take(3).collect();
-    let [holder, dying, next] = living[..] else { return };
-    let left = Left::of(stage);
-    left.run(stage, holder, get_for(stage.clone(), holder, 0, IN_LINE * 4));
-    for client in [dying, next] {
-        tokio::time::sleep(IN_LINE).await;
-        left.run(stage, client, get(stage.clone(), client, 0));
-    }
-    tokio::time::sleep(IN_LINE).await;
-    stage.world.look_at_the_time();
-    stage.kill(dying);
-    left.wait(stage).await;
-}
-
-/// A client gets a lock, and gives it back.
-async fn get(stage: Arc<Stage>, client: usize, lock: usize) {
-    get_for(stage, client, lock, WORK).await;
-}
-
-/// The same, after so long.
-async fn get_for(stage: Arc<Stage>, client: usize, lock: usize, work: Duration) {
-    let acting = Acting::on(stage.clone(), client, lock);
-    let handle = acting.lock();
-    if let Some(holding) = acting.acquire(handle, PATIENCE).await {
-        tokio::time::sleep(work).await;
-        acting.end(holding, End::Release).await;
-    }
-}
-
-/// A client asks for a lock, and gives up before it can know whether it has it, or right after.
-async fn change_mind(stage: Arc<Stage>, client: usize, lock: usize) {
-    let after = stage.world.dice("change of mind", (client * LOCKS + lock) as u64).millis(0, 12);
-    let acting = Acting::on(stage, client, lock);
-    let handle = acting.lock();
-    if let Some(holding) = acting.acquire_for(handle, after).await {
-        acting.end(holding, End::Drop).await;
-    }
-}
-
 /// Looks who stands in the queues of all masters.
-fn look_for_places(stage: &Arc<Stage>) {
+pub(crate) fn look_for_places(stage: &Arc<Stage>) {
     let found = stage.servers.iter().flat_map(|server| server.places());
     let found = found.filter_map(|place| {
         let client = stage.client_of(&place.ticket)?;
@@ -271,7 +178,7 @@ fn look_for_places(stage: &Arc<Stage>) {
 }
 
 /// Looks at the keys of all masters.
-fn look(stage: &Arc<Stage>) {
+pub(crate) fn look(stage: &Arc<Stage>) {
     stage.world.look_at_the_time();
     let found = stage.servers.iter().flat_map(|server| server.locks());
     let found = found.map(|key| match stage.client_of(&key.owner) {

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate::seam::{Call, Failure, Passport, Value, Words};
-use quorate_testkit::{EmbeddedServer, Resp, Restart, Snapshot, stays};
+use quorate::seam::{Call, Failure, Passport, Value};
+use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, stays};
 
 use crate::clocks::WallClock;
-use crate::dice::Dice;
 use crate::history::{Key, Place, Time};
+use crate::holders::{Holder, holders, owner_of, place_of};
 use crate::world::World;
 
 type Request = Box<dyn FnOnce() + Send>;
@@ -51,6 +51,8 @@ struct Written {
     since: Time,
     at: Time,
     ttl: Duration,
+    /// For how long a permit counts as taken.
+    kept: Duration,
     late: bool,
 }
 
@@ -100,35 +102,55 @@ impl Server {
             let words = call.words.args().filter(|word| word.contains(':')).map(str::to_owned);
             self.state().late_tickets.extend(words);
         }
-        if matches!(answer, Ok(Value::Int(1..))) {
-            self.note_write(&call.words, late);
-        }
+        self.note(call, matches!(answer, Ok(Value::Int(1..))), late);
         (time, answer)
     }
 
-    /// It has granted what these words ask for.
-    fn note_write(&self, words: &Words, late: bool) {
-        let Some(key) = words.keys().next() else { return };
-        let args: Vec<&str> = words.args().collect();
-        let now = self.world.now();
-        let mut state = self.state();
-        match args[..] {
-            ["acquire" | "queue" | "extend" | "transfer", owner, _, ttl, ..] => {
-                let ttl = Duration::from_millis(ttl.parse().unwrap_or(0));
-                let before = state
-                    .written
-                    .get(key)
-                    .filter(|before| before.owner == owner && before.at + before.ttl > now);
-                let left = before.map_or(Duration::ZERO, |before| before.at + before.ttl - now);
-                let (since, ttl) = (before.map_or(now, |before| before.since), ttl.max(left));
-                let written = Written { owner: owner.to_owned(), since, at: now, ttl, late };
-                state.written.insert(key.to_owned(), written);
+    /// It has run an operation.
+    fn note(&self, call: &Call, granted: bool, late: bool) {
+        let mut args: Vec<&str> = call.words.args().collect();
+        let is_about_several = is_about_several(call);
+        if is_about_several {
+            args.remove(1); // how many names there are
+        }
+        let per_name = if is_about_several { 3 } else { call.words.keys().len().max(1) };
+        let has_holders = call.script.name() == "rw";
+        for key in call.words.keys().step_by(per_name) {
+            let place = |owner| if has_holders { place_of(key, owner) } else { key.to_owned() };
+            match args[..] {
+                ["acquire" | "queue" | "extend" | "transfer", owner, _, ttl, _, _, kept, ..] if granted => {
+                    self.note_write(&place(owner), owner, [ttl, kept].map(millis), late);
+                }
+                ["release" | "withdraw", owner, "0", ..] if has_holders => {
+                    self.note_leave(key, owner, &place(owner))
+                }
+                ["release" | "withdraw", _, "0", ..] => self.note_release(key),
+                _ => {}
             }
-            // Where the key is there all the same, it is known whose it is, and since when.
-            ["release" | "withdraw", _, "0", ..] if self.left(key).is_none() => {
-                drop(state.written.remove(key));
-            }
-            _ => {}
+        }
+    }
+
+    fn note_write(&self, key: &str, owner: &str, [ttl, kept]: [Duration; 2], late: bool) {
+        let (now, mut state) = (self.world.now(), self.state());
+        let before = state.written.get(key);
+        let before = before.filter(|before| before.owner == owner && before.at + before.ttl > now);
+        let left = before.map_or(Duration::ZERO, |before| before.at + before.ttl - now);
+        let (since, beyond) = (before.map_or(now, |before| before.since), left.saturating_sub(ttl));
+        let (owner, ttl, kept) = (owner.to_owned(), ttl + beyond, kept + beyond);
+        state.written.insert(key.to_owned(), Written { owner, since, at: now, ttl, kept, late });
+    }
+
+    /// A holder of a read-write lock has left, unless it is there still.
+    fn note_leave(&self, key: &str, owner: &str, place: &str) {
+        if !holders(&self.redis, key).iter().any(|holder| holder.field == owner) {
+            self.state().written.remove(place);
+        }
+    }
+
+    /// Where the key is there all the same, or the permit's entry, it is known whose it is, and since when.
+    fn note_release(&self, key: &str) {
+        if self.left(key).is_none() && !self.has_entry(key) {
+            drop(self.state().written.remove(key));
         }
     }
 
@@ -202,12 +224,42 @@ impl Server {
         self.state().life != Life::Down
     }
 
-    /// The locks that it holds now.
+    /// The locks that it holds now, the permits that count as taken, and whoever reads or writes.
     pub(crate) fn locks(&self) -> Vec<Key> {
-        let keys = self.redis.keys();
-        let state = self.state();
-        let locks = keys.iter().filter_map(|key| key.strip_prefix("quorate:{")?.strip_suffix('}'));
-        locks.map(|lock| self.lock(&state, lock)).collect()
+        let mut found = Vec::new();
+        for key in self.redis.keys() {
+            let Some((name, permit)) = site(&key) else { continue };
+            let holders = holders(&self.redis, &key);
+            if !holders.is_empty() {
+                let counting = holders.iter().filter(|holder| holder.counts(&holders, self.clock.micros()));
+                found.extend(counting.map(|holder| self.found_holder(&key, holder, name)));
+                continue;
+            }
+            found.push(self.found(&key, name, permit));
+            let taken = self.entries(&key).into_iter().filter_map(|member| {
+                let (number, _) = member.split_once('/')?;
+                Some((format!("{key}:{member}"), number.parse().ok()))
+            });
+            found.extend(taken.map(|(key, permit)| self.found_entry(&key, name, permit)));
+        }
+        found
+    }
+
+    /// The members of a semaphore's key that count as taken.
+    fn entries(&self, key: &str) -> Vec<String> {
+        let now = self.clock.micros();
+        // At another key there is a lock.
+        let Resp::List(all) = self.redis.command(&["ZRANGE", key, "0", "-1", "WITHSCORES"]) else {
+            return Vec::new();
+        };
+        let counts = |entry: &&[Resp]| text(&entry[1]).and_then(|ends| ends.parse().ok()) >= Some(now);
+        all.chunks_exact(2).filter(counts).filter_map(|entry| text(&entry[0])).collect()
+    }
+
+    /// Whether the permit at `key` counts as taken.
+    fn has_entry(&self, key: &str) -> bool {
+        let Some((semaphore, member)) = key.rsplit_once(':') else { return false };
+        member.contains('/') && self.entries(semaphore).iter().any(|entry| entry == member)
     }
 
     /// The places in the queues of locks.
@@ -216,6 +268,7 @@ impl Server {
         let state = self.state();
         let place = |(lock, ticket): (String, String)| {
             let late = state.late_tickets.contains(&ticket);
+            let ticket = owner_of(&ticket).to_owned();
             Place { master: self.number, lock, ticket, client: 0, late, found }
         };
         tickets.into_iter().map(place).collect()
@@ -230,23 +283,27 @@ impl Server {
                 continue;
             };
             let Resp::List(members) = self.redis.command(&["ZRANGE", &key, "0", "-1"]) else { continue };
-            tickets.extend(members.into_iter().filter_map(|member| match member {
-                Resp::Bulk(ticket) => Some((lock.to_owned(), String::from_utf8_lossy(&ticket).into_owned())),
-                _ => None,
-            }));
+            tickets.extend(members.iter().filter_map(text).map(|ticket| (lock.to_owned(), ticket)));
         }
         tickets
     }
 
-    fn lock(&self, state: &State, lock: &str) -> Key {
-        let key = format!("quorate:{{{lock}}}");
-        let found = self.world.now();
-        let written = state.written.get(&key);
+    fn found(&self, key: &str, name: &str, permit: Option<u32>) -> Key {
+        self.found_at(key, key, name, permit)
+    }
+
+    /// What is at `key`, as it was noted for this place.
+    fn found_at(&self, place: &str, key: &str, name: &str, permit: Option<u32>) -> Key {
+        let (found, state) = (self.world.now(), self.state());
+        let written = state.written.get(place);
         // What came back with older data was written longer ago than is known.
-        let left = self.left(&key).and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis);
+        let left = self.left(key).and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis);
         Key {
             master: self.number,
-            lock: lock.to_owned(),
+            name: name.to_owned(),
+            permit,
+            is_entry: false,
+            shared: false,
             owner: written.map(|written| written.owner.clone()).unwrap_or_default(),
             client: None,
             since: written.map_or(found, |written| written.since),
@@ -255,6 +312,18 @@ impl Server {
             late: written.is_some_and(|written| written.late),
             found,
         }
+    }
+
+    /// The entry of the permit at `key`.
+    fn found_entry(&self, key: &str, name: &str, permit: Option<u32>) -> Key {
+        let kept = self.state().written.get(key).map_or(Duration::ZERO, |written| written.kept);
+        Key { is_entry: true, ttl: Some(kept), ..self.found(key, name, permit) }
+    }
+
+    /// The entry of one that reads, or writes.
+    fn found_holder(&self, key: &str, holder: &Holder, name: &str) -> Key {
+        let (owner, shared) = (owner_of(&holder.field).to_owned(), holder.reads());
+        Key { is_entry: true, shared, owner, ..self.found_at(&place_of(key, &holder.field), key, name, None) }
     }
 
     /// How long a key lives on, in milliseconds; less than nothing when it never expires, and `None` when it is gone.
@@ -267,6 +336,33 @@ impl Server {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a lock's key is about: the name, and the permit where it is that of one.
+fn site(key: &str) -> Option<(&str, Option<u32>)> {
+    let Some(own) = key.strip_prefix("quorate:") else { return Some((key, None)) }; // shared with other libraries
+    let (name, rest) = own.strip_prefix('{')?.split_once('}')?;
+    if rest.is_empty() {
+        return Some((name, None));
+    }
+    let (number, _) = rest.strip_prefix(':')?.split_once('/')?;
+    Some((name, number.parse().ok()))
+}
+
+/// Whether an operation is about several names at once: then it says how many, and has three keys for each.
+pub(crate) fn is_about_several(call: &Call) -> bool {
+    call.script.name() == "all"
+}
+
+fn millis(word: &str) -> Duration {
+    Duration::from_millis(word.parse().unwrap_or(0))
+}
+
+pub(crate) fn text(reply: &Resp) -> Option<String> {
+    match reply {
+        Resp::Bulk(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
     }
 }
 

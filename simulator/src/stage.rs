@@ -9,8 +9,9 @@ use quorate_testkit::Restart;
 
 use crate::clocks::{Chance, ClientClock, Rate, WallClock};
 use crate::faults::Fault;
+use crate::holders::owner_of;
 use crate::link::{Link, Way, Weather};
-use crate::locks::Locks;
+use crate::locks::{Locks, Wish};
 use crate::plan::Plan;
 use crate::process::{Process, Tasks};
 use crate::resource::Resource;
@@ -25,7 +26,9 @@ pub(crate) struct Stage {
     pub(crate) clients: Vec<Client>,
     pub(crate) ttl: Duration,
     /// The kind of the locks.
-    pub(crate) locks: Locks,
+    locks: Locks,
+    /// How many permits each of them has, where they are semaphores.
+    pub(crate) permits: Option<u32>,
     /// What the locks protect.
     pub(crate) resource: Resource,
     /// Everything that goes wrong.
@@ -63,6 +66,7 @@ impl Stage {
             clients,
             ttl: plan.ttl,
             locks: plan.locks,
+            permits: plan.locks.permits(plan.seed),
             resource,
             faults,
         })
@@ -72,14 +76,26 @@ impl Stage {
         &self.clients[client].links[master]
     }
 
+    /// What somebody asks for, for this purpose, who was drawn the lock of this number.
+    pub(crate) fn wish(&self, lock: usize, purpose: &str, number: usize) -> Wish {
+        self.locks.wish(self.world.seed, lock, &self.world.dice(purpose, number as u64))
+    }
+
+    /// The parts of a lock that somebody may have by themselves, permits or names or the right to read, and the lock that they are parts of; no parts
+    /// where there are none.
+    pub(crate) fn parts(&self) -> (Vec<Wish>, Wish) {
+        self.locks.parts(self.permits, &self.world.dice("parts", 0))
+    }
+
     /// Calls clients by their numbers, which are easier to read than what they draw for themselves.
     pub(crate) fn with_short_names(&self, trace: String) -> String {
         let clients = self.clients.iter().enumerate();
         clients.fold(trace, |trace, (number, client)| trace.replace(&client.uuid, &format!("c{number}")))
     }
 
-    /// Whose owner this is.
+    /// Whose owner this is, or ticket.
     pub(crate) fn client_of(&self, owner: &str) -> Option<usize> {
+        let owner = owner_of(owner);
         let (uuid, _) = owner.rsplit_once(':')?;
         self.clients.iter().position(|client| client.uuid == uuid)
     }

@@ -13,10 +13,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures::FutureExt;
+use quorate_testkit::Dice;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::dice::Dice;
 use crate::history::{Time, Violation};
 use crate::recorder::Recorder;
 use crate::trace::Trace;

@@ -1,10 +1,11 @@
 //! Fencing tokens do what they are for: whoever has the lock now has a greater one than whoever had it before, and the
 //! resource that the lock protects can therefore tell a late write from a current one.
 //!
-//! - The tokens of one lock are unique, but for guards of one owner that re-entered: it asked while a guard with that
+//! - The tokens of one lock, or of one permit, are unique, but for guards of one owner that re-entered: it asked while a guard with that
 //!   token was neither given back nor over, or was on its way from one to the next in another acquire of the same client.
 //! - They rise in real time: the token of a guard is greater than that of every guard that had been handed out before
-//!   this one was asked for. Those that were asked for meanwhile may have either order.
+//!   this one was asked for. Those that were asked for meanwhile may have either order. So may those of readers, and
+//!   they may be the same: they are above those of the writers before, and below those of the writers after.
 //! - The resource accepted no write with a token below one that it had accepted before.
 //!
 //! This must hold outside of the lock's assumptions too: it is for clients that stand still, and for clocks that jump.
@@ -12,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{by_lock, holds_by_lock};
+use super::{grouped, holds_by_site};
 use crate::history::{Attempt, History, Hold, Time, Violation, Write};
 
 /// The property's name.
@@ -20,13 +21,13 @@ pub const NAME: &str = "fences";
 
 /// Finds every token that was handed out again or fell, and every write with an old one that was accepted.
 pub fn check(history: &History) -> Vec<Violation> {
-    let locks = holds_by_lock(history);
-    let writes = by_lock(&history.writes, |write| (&write.lock, write.at));
+    let locks = holds_by_site(history);
+    let writes = grouped(history.writes.iter().map(|write| (&write.lock, write)), |write| write.at);
     let mut found: Vec<_> = writes.values().flat_map(|writes| old_writes(writes)).collect();
     for holds in locks.values() {
         let fenced: Vec<_> =
             holds.iter().filter_map(|hold| Some(Fenced { hold, fence: hold.fence? })).collect();
-        found.extend(shared(&fenced, &history.attempts));
+        found.extend(repeated(&fenced, &history.attempts));
         found.extend(fallen(&fenced));
     }
     found
@@ -40,6 +41,11 @@ struct Fenced<'a> {
 }
 
 impl Fenced<'_> {
+    /// Which owner's lease it is of: to read it has another.
+    fn lease(&self) -> (&str, bool) {
+        (&self.hold.owner, self.hold.shared)
+    }
+
     /// Until when another guard of its owner shares its lease, and so its token.
     fn shares_until(&self) -> Time {
         self.hold.given_back.map_or(self.hold.deadline, |at| at.min(self.hold.deadline))
@@ -47,12 +53,12 @@ impl Fenced<'_> {
 }
 
 /// Finds the tokens that were handed out again. The guards are in the order in which they were handed out.
-fn shared(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
+fn repeated(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
     let (mut last, mut found) = (BTreeMap::<u64, Fenced<'_>>::new(), Vec::new());
     for &next in holds {
         let before = last.get(&next.fence).copied();
         found.extend(
-            before.filter(|before| !re_enters(next, *before, attempts)).map(|before| again(next, before)),
+            before.filter(|before| !may_share(next, *before, attempts)).map(|before| again(next, before)),
         );
         if before.is_none_or(|before| before.shares_until() <= next.shares_until()) {
             last.insert(next.fence, next);
@@ -61,15 +67,21 @@ fn shared(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
     found
 }
 
+fn may_share(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool {
+    (next.hold.shared && before.hold.shared) || re_enters(next, before, attempts)
+}
+
 fn re_enters(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool {
     let over = before.shares_until();
     // It may have been granted before, and be handed out later.
     let spans = |attempt: &Attempt| {
-        (&attempt.lock, attempt.client) == (&next.hold.lock, next.hold.client)
+        (&attempt.names, attempt.shared, attempt.client)
+            == (&next.hold.names, next.hold.shared, next.hold.client)
             && attempt.began <= over
             && attempt.ended.is_none_or(|ended| ended > next.hold.asked)
     };
-    next.hold.owner == before.hold.owner && (next.hold.asked <= over || attempts.iter().any(spans))
+    let is_its_own = next.lease() == before.lease();
+    is_its_own && (next.hold.asked <= over || attempts.iter().any(spans))
 }
 
 fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
@@ -84,7 +96,8 @@ fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
 /// Finds the tokens that are less than one from before they were asked for. The guards are in the order in which they
 /// were handed out.
 fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
-    let mut earlier = holds.iter().peekable();
+    let (readers, writers): (Vec<&Fenced<'_>>, Vec<_>) = holds.iter().partition(|before| before.hold.shared);
+    let mut earlier = writers.into_iter().peekable();
     let (mut asked, mut highest, mut found) = (holds.to_vec(), None, Vec::new());
     asked.sort_by_key(|next| next.hold.asked);
     for next in asked {
@@ -93,9 +106,25 @@ fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
                 highest = Some(before);
             }
         }
+        let read = if next.hold.shared { None } else { highest_before(&readers, next, holds) };
+        let highest = [highest, read].into_iter().flatten().max_by_key(|before| before.fence);
         found.extend(highest.filter(|highest| next.fence < highest.fence).map(|highest| fell(next, highest)));
     }
     found
+}
+
+/// The highest token of these readers, from before a writer's was asked for: who enters again has one for longer.
+fn highest_before<'a, 'b>(
+    readers: &[&'b Fenced<'a>],
+    writer: Fenced<'a>,
+    holds: &[Fenced<'a>],
+) -> Option<&'b Fenced<'a>> {
+    if readers.is_empty() {
+        return None;
+    }
+    let its = holds.iter().filter(|hold| hold.fence == writer.fence && hold.lease() == writer.lease());
+    let asked = its.map(|hold| hold.hold.asked).min()?;
+    readers.iter().copied().filter(|before| before.hold.granted < asked).max_by_key(|before| before.fence)
 }
 
 fn fell(next: Fenced<'_>, highest: &Fenced<'_>) -> Violation {
@@ -132,7 +161,7 @@ fn old_write(write: &Write, highest: u64) -> Violation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::{given_back, history, hold, ms, words};
+    use super::super::made_up::{given_back, history, hold, ms, over, permit, shared, words};
     use super::*;
     use crate::history::AttemptOutcome;
 
@@ -213,7 +242,8 @@ mod tests {
         let holds = [fenced(9, given_back("a", 10, 300, 50)), fenced(9, hold("a", 60, 300))];
         assert_eq!(found(holds.clone()).len(), 1);
         let attempt = |began, ended| Attempt {
-            lock: "l".into(),
+            names: vec!["l".into()],
+            shared: false,
             client: 0,
             began: ms(began),
             ended: Some(ms(ended)),
@@ -238,9 +268,54 @@ mod tests {
 
     #[test]
     fn each_lock_has_its_own_tokens() {
-        let elsewhere = Hold { lock: "m".into(), ..hold("b", 200, 300) };
+        let elsewhere = over(&["m"], hold("b", 200, 300));
         assert_eq!(found([fenced(9, hold("a", 10, 100)), fenced(9, elsewhere.clone())]), []);
         assert_eq!(found([fenced(9, hold("a", 10, 100)), fenced(7, elsewhere)]), []);
+    }
+
+    #[test]
+    fn each_permit_has_its_own_tokens() {
+        let next = |number| permit(number, fenced(7, hold("b", 200, 300)));
+        let first = || permit(0, fenced(9, hold("a", 10, 100)));
+        assert_eq!(found([first(), next(1)]), []);
+        assert_eq!(found([first(), next(0)]).len(), 1);
+    }
+
+    #[test]
+    fn the_token_of_a_lock_over_several_names_is_above_the_last_of_each() {
+        let both = |fence| over(&["l", "m"], fenced(fence, hold("b", 200, 300)));
+        let before = || [fenced(5, hold("a", 10, 100)), over(&["m"], fenced(9, hold("c", 10, 100)))];
+        assert_eq!(found(before().into_iter().chain([both(10)])), []);
+        assert_eq!(found(before().into_iter().chain([both(7)])).len(), 1);
+        assert_eq!(found([both(10), fenced(9, hold("a", 400, 500))]).len(), 1);
+    }
+
+    #[test]
+    fn the_tokens_of_readers_are_between_those_of_writers_and_in_any_order() {
+        let reads = |owner, fence, from| shared(fenced(fence, given_back(owner, from, 900, from + 10)));
+        let writes = |owner, fence, from| fenced(fence, given_back(owner, from, 900, from + 10));
+        let readers = || [writes("a", 5, 10), reads("b", 9, 50), reads("c", 7, 100)];
+        assert_eq!(found(readers()), []);
+        assert_eq!(found(readers().into_iter().chain([writes("d", 10, 200)])), []);
+        let below = found(readers().into_iter().chain([writes("d", 8, 200)]));
+        let what = "client 0 (d on lock l) asked at 199ms and was handed token 8, 1 less than client 0 (b on lock l, to read) \
+                    had been handed at 50ms";
+        assert_eq!(words(&below), [what]);
+        assert_eq!(found(readers().into_iter().chain([reads("d", 4, 200)])).len(), 1, "below a writer's");
+        assert_eq!(found(readers().into_iter().chain([reads("d", 9, 200)])), [], "as another reader has");
+        assert_eq!(found(readers().into_iter().chain([reads("d", 5, 200)])).len(), 1, "as the writer had");
+        assert_eq!(found(readers().into_iter().chain([writes("d", 9, 200)])).len(), 1, "as a reader had");
+    }
+
+    #[test]
+    fn a_writer_that_enters_again_has_a_token_from_before_it_read() {
+        let reads = |fence| shared(fenced(fence, hold("a", 50, 900)));
+        let again = |fence| fenced(fence, hold("a", 100, 900));
+        let writes = || fenced(5, hold("a", 10, 900));
+        assert_eq!(found([writes(), reads(6), again(5)]), []);
+        assert_eq!(found([writes(), reads(5)]).len(), 1, "it reads with another");
+        assert_eq!(found([writes(), reads(4)]).len(), 1, "a lower one");
+        assert_eq!(found([reads(6), again(5)]).len(), 1, "it is the first time");
     }
 
     #[test]

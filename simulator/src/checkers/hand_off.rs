@@ -1,7 +1,11 @@
 //! In the calm, a lock is not left free while somebody waits for it: whoever gives it back wakes whoever is next.
 //!
-//! A lock is free while it is in nobody's window (as [`windows`](super::windows) has it). It may be free for
-//! [`HAND_OFF`] at a time, as long as an acquire waits that began before it was free and is ready to wait.
+//! A lock is free while it is in nobody's window (as [`windows`](super::windows) has it), a semaphore while not all of its
+//! permits are, and what is asked for over several names while all of them are. It may be free for [`HAND_OFF`] at a time, as
+//! long as an acquire waits that began before it was free and is ready to wait.
+//!
+//! Whoever waits to read has others in its way only while they write, or while a writer waits that may be older: one that came before
+//! it, or [`UNCERTAIN`] later at most. When that one goes away, it counts like one that gives the lock back.
 //!
 //! When that time begins depends on what freed it:
 //! - It was given back by somebody who had it, when the calm had lasted for [`SETTLING`] and a
@@ -14,11 +18,12 @@
 //!
 //! An acquire of a client that was killed, or that stood still in the calm, does not count.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::grouped;
 use super::left_behind::SETTLING;
 use super::stillness::Stillness;
-use super::{by_lock, holds_by_lock};
 use crate::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
 
 /// The property's name.
@@ -28,23 +33,49 @@ pub const NAME: &str = "hand_off";
 /// and for the round of whoever is called. Polling, at 100 ms, is quicker; only a call that got lost takes longer.
 pub const HAND_OFF: Time = Time::from_millis(500);
 
+/// How far clients' clocks may be apart, by which waiters are in order, without a master noticing; and masters' clocks.
+pub const UNCERTAIN: Time = Time::from_secs(1);
+
 /// Finds every time for which a lock was free too long.
 pub fn check(history: &History) -> Vec<Violation> {
     let Some(calm) = history.calm else { return Vec::new() };
-    let season = Season { quiet: calm + SETTLING + history.longest_ttl, ttl: history.longest_ttl };
-    let holds = holds_by_lock(history);
+    let season = Season {
+        quiet: calm + SETTLING + history.longest_ttl,
+        ttl: history.longest_ttl,
+        room: history.permits.map_or(1, |permits| permits as usize),
+    };
     let mut found = Vec::new();
-    for (lock, waiters) in waiters(history, calm) {
-        let holds = holds.get(lock).map_or(&[][..], |holds| holds);
-        found.extend(idle(&season.free(holds, history.end), &waiters));
+    for ((names, reads), waiters) in waiters(history, calm) {
+        let free = season.free(&in_the_way(history, names, reads), history.end);
+        if !reads {
+            found.extend(idle(&free, &waiters));
+            continue;
+        }
+        let still = Stillness::of(history);
+        let writers: Vec<_> =
+            history.attempts.iter().filter(|attempt| !attempt.shared && attempt.names == *names).collect();
+        for reader in waiters {
+            found.extend(idle(&season.without(&free, &writers, reader, &still), &[reader]));
+        }
     }
     found
 }
 
-/// The acquires of each lock that count, by when they began.
-fn waiters(history: &History, calm: Time) -> BTreeMap<&str, Vec<&Attempt>> {
+/// The holds of any of these names, by when they began; but not those that were handed out too late, nor those that leave others
+/// to read.
+fn in_the_way<'a>(history: &'a History, names: &[String], reads: bool) -> Vec<&'a Hold> {
+    let holds = history.holds.iter().filter(|hold| hold.names.iter().any(|name| names.contains(name)));
+    let holds = holds.filter(|hold| !(reads && hold.shared));
+    let mut holds: Vec<_> = holds.filter(|hold| hold.granted < hold.window_end()).collect();
+    holds.sort_by_key(|hold| hold.granted);
+    holds
+}
+
+/// The acquires that count, by what they ask for and by when they began.
+fn waiters(history: &History, calm: Time) -> BTreeMap<(&[String], bool), Vec<&Attempt>> {
     let still = Stillness::of(history);
-    let mut waiters = by_lock(&history.attempts, |attempt| (&attempt.lock, attempt.began));
+    let attempts = history.attempts.iter().map(|attempt| ((&*attempt.names, attempt.shared), attempt));
+    let mut waiters = grouped(attempts, |attempt| attempt.began);
     for attempts in waiters.values_mut() {
         attempts.retain(|attempt| {
             let stood =
@@ -67,30 +98,84 @@ struct Season {
     /// Since when nothing from before it is in the way.
     quiet: Time,
     ttl: Time,
+    /// How many may have a lock at a time.
+    room: usize,
 }
 
 impl Season {
     /// When a lock is free that was held like this. The holds are in the order of their beginnings.
     fn free(&self, holds: &[&Hold], end: Time) -> Vec<Free> {
-        let (mut held_until, mut from, mut free) = (Time::ZERO, self.quiet + self.ttl, Vec::new());
-        for hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
-            free.push(Free { from, to: hold.granted });
-            if hold.window_end() >= held_until {
-                held_until = hold.window_end();
-                from = self.freed_by(hold);
+        let (mut inside, mut from, mut free) = (Vec::new(), self.quiet + self.ttl, Vec::new());
+        for hold in holds {
+            self.leave(&mut inside, hold.granted, &mut from);
+            inside.push(*hold);
+            if inside.len() == self.room {
+                free.push(Free { from, to: hold.granted });
             }
         }
+        self.leave(&mut inside, Time::MAX, &mut from);
         free.push(Free { from, to: end });
+        // Readers leave one by one: the lock is free when the last of them counts as gone.
+        for free in &mut free {
+            let gone = holds.iter().filter(|hold| hold.shared && hold.window_end() <= free.from);
+            free.from = gone.map(|hold| self.freed_by(hold)).fold(free.from, Time::max);
+        }
         free.retain(|free| free.from < free.to);
         free
+    }
+
+    /// Takes out those whose windows end by `now`, and notes since when there is room for others.
+    fn leave(&self, inside: &mut Vec<&Hold>, now: Time, from: &mut Time) {
+        inside.sort_by_key(|hold| hold.window_end());
+        let over = inside.partition_point(|hold| hold.window_end() <= now);
+        let mut left = inside.len();
+        for hold in inside.drain(..over) {
+            match left.cmp(&self.room) {
+                Ordering::Greater => {}
+                Ordering::Equal => *from = self.freed_by(hold),
+                Ordering::Less => *from = self.freed_by(hold).min(*from),
+            }
+            left -= 1;
+        }
+    }
+
+    /// What is left of these times for one that waits to read, without those for which it may have waited behind a writer.
+    fn without(&self, free: &[Free], writers: &[&Attempt], reader: &Attempt, still: &Stillness) -> Vec<Free> {
+        let mut left = free.to_vec();
+        for writer in writers.iter().filter(|writer| writer.began <= reader.began + UNCERTAIN) {
+            let (from, to) = (writer.began, self.gone(writer, still));
+            let parts = left.into_iter().flat_map(|Free { from: begin, to: end }| {
+                let (before, after) =
+                    (Free { from: begin, to: end.min(from) }, Free { from: begin.max(to), to: end });
+                [before, after]
+            });
+            left = parts.filter(|free| free.from < free.to).collect();
+        }
+        left
+    }
+
+    /// From when on nobody waits behind this writer any more.
+    fn gone(&self, writer: &Attempt, still: &Stillness) -> Time {
+        match writer.ended {
+            Some(end) => self.passed_on(end, true),
+            None => {
+                let died = still.last(writer.client, Time::MAX).filter(|span| span.to == Time::MAX);
+                died.map_or(Time::MAX, |died| self.passed_on(died.from, false))
+            }
+        }
     }
 
     /// From when on somebody else should have it.
     fn freed_by(&self, hold: &Hold) -> Time {
         let end = hold.window_end();
-        match hold.given_back == Some(end) && end >= self.quiet {
+        self.passed_on(end, hold.given_back == Some(end))
+    }
+
+    /// The same for what ended then: whoever waits is told of it, or not.
+    fn passed_on(&self, end: Time, is_told: bool) -> Time {
+        match is_told && end >= self.quiet {
             true => end,
-            false => end.max(self.quiet) + self.ttl,
+            false => end.max(self.quiet).saturating_add(self.ttl),
         }
     }
 }
@@ -115,17 +200,20 @@ fn gone(waiter: &Attempt) -> Time {
 }
 
 fn violation(free: Free, waiter: &Attempt) -> Option<Violation> {
-    let (Free { from, to }, Attempt { lock, client, began, .. }) = (free, waiter);
+    let (Free { from, to }, Attempt { names, client, began, .. }) = (free, waiter);
+    let (lock, how) = (names.join("+"), if waiter.shared { " to read" } else { "" });
     let idle = to.min(gone(waiter)).saturating_sub(from);
     let what = format!(
-        "lock {lock} was left free for {idle:?} from {from:?} on, while client {client} waited for it since {began:?}"
+        "lock {lock} was left free for {idle:?} from {from:?} on, while client {client} waited for it{how} since {began:?}"
     );
     (idle > HAND_OFF).then_some(Violation { property: NAME, what, at: from + HAND_OFF })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::{attempt, given_back, history, hold, kill, lost, ms, pause, words};
+    use super::super::made_up::{
+        attempt, given_back, history, hold, kill, lost, ms, over, pause, shared, words,
+    };
     use super::AttemptOutcome::{Cancelled, Granted, Killed, Pending};
     use super::*;
     use crate::history::Pause;
@@ -185,7 +273,7 @@ mod tests {
         assert_eq!(found(&[handed()], &[], &[]), []);
         assert_eq!(found(&[handed()], &[attempt(5_000, Some(30_500), Cancelled)], &[]), [], "went away");
         assert_eq!(found(&[handed()], &[attempt(30_000, None, Pending)], &[]), [], "came later");
-        let elsewhere = Attempt { lock: "m".into(), ..attempt(29_999, Some(30_501), Cancelled) };
+        let elsewhere = Attempt { names: vec!["m".into()], ..attempt(29_999, Some(30_501), Cancelled) };
         assert_eq!(found(&[handed()], &[elsewhere], &[]), [], "for another lock");
         assert_eq!(found(&[handed()], &[attempt(29_999, None, Pending)], &[]).len(), 1, "waits to the end");
     }
@@ -209,6 +297,96 @@ mod tests {
     fn a_guard_that_was_handed_out_too_late_held_nothing() {
         let waiter = attempt(5_000, Some(31_000), Granted);
         assert_eq!(found(&[handed(), hold("b", 30_300, 30_300)], &[waiter], &[]).len(), 1);
+    }
+
+    /// The same with semaphores of two permits.
+    fn found_of_two(holds: &[Hold], attempt: Attempt) -> usize {
+        let attempts = vec![attempt];
+        check(&History { attempts, permits: Some(2), ..history(holds.to_vec()) }).len()
+    }
+
+    #[test]
+    fn a_semaphore_is_free_while_one_permit_is() {
+        let waits = |until| attempt(6_000, Some(until), Cancelled);
+        let kept = || given_back("b", 5_000, 90_000, 80_000);
+        assert_eq!((found_of_two(&[handed(), kept()], waits(30_500))), 0);
+        assert_eq!((found_of_two(&[handed(), kept()], waits(30_501))), 1, "one is kept, and one is free");
+        let next = given_back("c", 30_400, 90_000, 70_000);
+        assert_eq!(found_of_two(&[handed(), kept(), next.clone()], waits(70_500)), 0, "somebody took it");
+        assert_eq!(found_of_two(&[handed(), kept(), next], waits(70_501)), 1);
+        let early = given_back("d", 4_000, 40_000, 12_000);
+        assert_eq!(found_of_two(&[early.clone(), kept()], waits(22_000)), 0, "given back in the storm");
+        assert_eq!(found_of_two(&[early, handed(), kept()], waits(30_501)), 1, "and the other one later");
+    }
+
+    #[test]
+    fn several_names_are_free_while_all_of_them_are() {
+        let elsewhere = |until| over(&["m", "n"], given_back("b", 5_000, 90_000, until));
+        let waits = |until| over_both(attempt(6_000, Some(until), Cancelled));
+        assert_eq!(found(&[handed(), elsewhere(35_000)], &[waits(35_500)], &[]), []);
+        let found = found(&[handed(), elsewhere(35_000)], &[waits(35_501)], &[]);
+        let what = "lock l+m was left free for 501ms from 35s on, while client 0 waited for it since 6s";
+        assert_eq!(words(&found), [what]);
+    }
+
+    fn over_both(attempt: Attempt) -> Attempt {
+        Attempt { names: vec!["l".into(), "m".into()], ..attempt }
+    }
+
+    fn to_read(attempt: Attempt) -> Attempt {
+        Attempt { shared: true, ..attempt }
+    }
+
+    #[test]
+    fn a_lock_that_is_read_is_free_for_those_who_read() {
+        let reads = || shared(given_back("b", 5_000, 99_000, 90_000));
+        let waits = |until| to_read(attempt(6_000, Some(until), Cancelled));
+        assert_eq!(found(&[handed(), reads()], &[waits(30_500)], &[]), []);
+        assert_eq!(found(&[handed(), reads()], &[waits(30_501)], &[]).len(), 1);
+        assert_eq!(found(&[reads()], &[waits(23_501)], &[]).len(), 1, "nobody ever wrote");
+        let writes = Attempt { shared: false, ..waits(90_500) };
+        assert_eq!(found(&[handed(), reads()], &[writes], &[]), [], "who wants to write waits for all");
+    }
+
+    #[test]
+    fn whoever_waits_to_write_gets_it_when_the_last_reader_is_gone() {
+        let reads = |owner, until| shared(given_back(owner, 5_000, 90_000, until));
+        let waits = |until| attempt(6_000, Some(until), Cancelled);
+        let both = || [reads("a", 35_000), reads("b", 30_000)];
+        assert_eq!(found(&both(), &[waits(35_500)], &[]), []);
+        assert_eq!(found(&both(), &[waits(35_501)], &[]).len(), 1);
+        let dead = || [shared(hold("a", 5_000, 29_000)), reads("b", 30_000)];
+        assert_eq!(found(&dead(), &[waits(39_500)], &[]), [], "a TTL after the other one was over");
+        assert_eq!(found(&dead(), &[waits(39_501)], &[]).len(), 1);
+    }
+
+    #[test]
+    fn whoever_waits_to_read_may_wait_behind_a_writer_that_is_not_younger() {
+        let reads = || shared(given_back("b", 5_000, 99_900, 99_600));
+        let reader = |until| to_read(attempt(26_000, Some(until), Cancelled));
+        let writer = |began, ended| Attempt { client: 1, ..attempt(began, ended, Cancelled) };
+        for began in [25_000, 27_000] {
+            let found = |until| found(&[reads()], &[writer(began, Some(40_000)), reader(until)], &[]);
+            assert_eq!((found(40_500).len(), found(40_501).len()), (0, 1), "it goes away");
+        }
+        let waits = writer(25_000, None);
+        assert_eq!(found(&[reads()], &[waits.clone(), reader(80_000)], &[]), []);
+        let killed = Attempt { outcome: Killed, ..waits };
+        let dies = Pause { client: 1, ..kill(40_000) };
+        let found = |until| found(&[reads()], &[killed.clone(), reader(until)], &[dies]).len();
+        assert_eq!((found(50_500), found(50_501)), (0, 1), "it dies, and is found out");
+    }
+
+    #[test]
+    fn a_younger_writer_is_in_no_readers_way() {
+        let reader = to_read(attempt(26_000, Some(40_501), Cancelled));
+        let writer = |began| Attempt { client: 1, ..attempt(began, None, Pending) };
+        let holds = [given_back("a", 4_000, 99_000, 40_000), shared(given_back("b", 40_000, 99_900, 99_600))];
+        let found = |began| found(&holds, &[writer(began), reader.clone()], &[]);
+        assert_eq!(found(27_000), []);
+        let what =
+            "lock l was left free for 501ms from 40s on, while client 0 waited for it to read since 26s";
+        assert_eq!(words(&found(27_001)), [what]);
     }
 
     #[test]

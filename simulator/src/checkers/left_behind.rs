@@ -10,13 +10,15 @@
 //! Nor does anybody stand in a lock's queue once nobody waits, with the same excuses. A queue lives much longer than a
 //! TTL, so this is about places from the storm as well.
 //!
+//! The entry of a permit in its semaphore's key is looked at like a key, and so is that of each that reads or writes.
+//!
 //! Each key is told once, when it is first found so. The client is the one that the key tells, or else the one that was
 //! handed a guard of the same owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stillness::Stillness;
-use crate::history::{ClientNumber, History, Hold, Key, Place, Time, Violation};
+use crate::history::{ClientNumber, History, Hold, Key, Place, Site, Time, Violation};
 
 /// The property's name.
 pub const NAME: &str = "left_behind";
@@ -42,7 +44,7 @@ pub fn check(history: &History) -> Vec<Violation> {
         let goes_on = client.and_then(|client| still.last(client, key.found)).map(|span| span.to);
         let wanted = [Some(key.since), owners.wanted(key), goes_on].into_iter().flatten().max()?;
         let is_left = key.found > wanted.saturating_add(UNDER_WAY);
-        let is_new = is_left && told.insert((key.master, &key.lock, &key.owner));
+        let is_new = is_left && told.insert((key.master, key.site(), key.is_entry, key.shared, &key.owner));
         is_new.then(|| violation(key, client, wanted))
     });
     let places = history.places.iter().filter(|place| !place.late);
@@ -60,17 +62,15 @@ fn place_violation(place: &Place) -> Violation {
 }
 
 fn violation(key: &Key, client: Option<ClientNumber>, wanted: Time) -> Violation {
-    let Key { master, lock, owner, found, .. } = key;
+    let Key { master, found, .. } = key;
     let whose = client.map_or("an unknown client".to_owned(), |client| format!("client {client}"));
     let long = *found - wanted;
-    let what = format!(
-        "the key of {owner} on lock {lock}, of {whose}, still lay on master {master} {long:?} after it was last wanted"
-    );
+    let what = format!("{key}, of {whose}, still lay on master {master} {long:?} after it was last wanted");
     Violation { property: NAME, what, at: *found }
 }
 
 /// What the owners of locks were handed.
-struct Owners<'a>(BTreeMap<(&'a str, &'a str), Vec<Wish<'a>>>);
+struct Owners<'a>(BTreeMap<(Site<'a>, bool, &'a str), Vec<Wish<'a>>>);
 
 /// From a guard's grant on: until when it, or one before it, wants the key.
 struct Wish<'a> {
@@ -84,9 +84,11 @@ impl<'a> Owners<'a> {
         holds.sort_by_key(|hold| hold.granted);
         let mut owners: BTreeMap<_, Vec<Wish<'_>>> = BTreeMap::new();
         for hold in holds {
-            let wishes = owners.entry((&*hold.lock, &*hold.owner)).or_default();
-            let before = wishes.last().map_or(Time::ZERO, |wish| wish.until);
-            wishes.push(Wish { hold, until: before.max(hold.window_end()) });
+            for site in hold.sites() {
+                let wishes = owners.entry((site, hold.shared, &*hold.owner)).or_default();
+                let before = wishes.last().map_or(Time::ZERO, |wish| wish.until);
+                wishes.push(Wish { hold, until: before.max(hold.window_end()) });
+            }
         }
         Self(owners)
     }
@@ -103,13 +105,13 @@ impl<'a> Owners<'a> {
     }
 
     fn wishes(&self, key: &'a Key) -> &[Wish<'a>] {
-        self.0.get(&(&*key.lock, &*key.owner)).map_or(&[], |wishes| wishes)
+        self.0.get(&(key.site(), key.shared, &*key.owner)).map_or(&[], |wishes| wishes)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::{given_back, history, hold, key, kill, lost, ms, pause, words};
+    use super::super::made_up::{given_back, history, hold, key, kill, lost, ms, over, pause, permit, words};
     use super::*;
     use crate::history::Pause;
 
@@ -164,10 +166,50 @@ mod tests {
 
     #[test]
     fn a_guard_of_another_owner_or_lock_or_of_later_does_not_want_it() {
-        let elsewhere = Hold { lock: "m".into(), ..hold("a", 4_000, 30_000) };
-        for other in [hold("b", 4_000, 30_000), elsewhere, hold("a", 20_001, 30_000)] {
+        let elsewhere = over(&["m", "n"], hold("a", 4_000, 30_000));
+        let permit = permit(0, hold("a", 4_000, 30_000));
+        for other in [hold("b", 4_000, 30_000), elsewhere, permit, hold("a", 20_001, 30_000)] {
             assert_eq!(found(&[other], &[], &[key("a", 4_000, 20_000)]).len(), 1);
         }
+    }
+
+    #[test]
+    fn a_lock_over_several_names_wants_the_key_of_each() {
+        let both = || over(&["l", "m"], given_back("a", 4_000, 30_000, 8_000));
+        let keys = |found| ["l", "m", "n"].map(|name| Key { name: name.into(), ..key("a", 4_000, found) });
+        assert_eq!(found(&[both()], &[], &keys(8_500)[..2]), []);
+        assert_eq!(found(&[both()], &[], &keys(8_501)[..2]).len(), 2, "each by itself");
+        assert_eq!(found(&[both()], &[], &keys(5_000)[2..]).len(), 1, "it is not about that name");
+    }
+
+    #[test]
+    fn a_permit_wants_its_key_and_its_entry() {
+        let its = || permit(2, given_back("a", 4_000, 30_000, 8_000));
+        let left = |found| {
+            let key = Key { permit: Some(2), ..key("a", 4_000, found) };
+            [Key { is_entry: true, ..key.clone() }, key]
+        };
+        assert_eq!(found(&[its()], &[], &left(8_500)), []);
+        let found = found(&[its()], &[], &left(9_000));
+        assert_eq!(found.len(), 2);
+        let what =
+            "the entry of a on lock l:2, of client 0, still lay on master 0 1s after it was last wanted";
+        assert_eq!(words(&found)[0], what);
+    }
+
+    #[test]
+    fn what_an_owner_reads_and_what_it_writes_are_two_things() {
+        let writes = || given_back("a", 4_000, 30_000, 8_000);
+        let entry = |shared, found| Key { is_entry: true, shared, ..key("a", 4_000, found) };
+        let both = |at| [entry(false, at), entry(true, at)];
+        let reads = || super::super::made_up::shared(given_back("a", 5_000, 30_000, 9_000));
+        assert_eq!(found(&[writes(), reads()], &[], &both(8_500)), []);
+        let what =
+            "the entry of a on lock l, of client 0, still lay on master 0 501ms after it was last wanted";
+        assert_eq!(words(&found(&[writes(), reads()], &[], &both(8_501))), [what]);
+        assert_eq!(found(&[writes(), reads()], &[], &both(9_501)).len(), 2);
+        let what = "the entry of a on lock l, to read, of client 0, still lay on master 0 1s after it was last wanted";
+        assert_eq!(words(&found(&[reads()], &[], &[entry(true, 10_000)])), [what]);
     }
 
     #[test]

@@ -71,7 +71,8 @@ fn shortest(wait: Time) -> Time {
 }
 
 fn violation(attempt: &Attempt, what: &str, at: Time) -> Violation {
-    let Attempt { lock, client, began, .. } = attempt;
+    let Attempt { names, client, began, .. } = attempt;
+    let lock = names.join("+");
     let what = format!("the acquire of lock {lock} that client {client} began at {began:?} {what}");
     Violation { property: NAME, what, at }
 }

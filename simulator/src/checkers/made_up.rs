@@ -17,7 +17,9 @@ pub(super) fn history(holds: impl IntoIterator<Item = Hold>) -> History {
 /// A guard of client 0 on lock `l`, which was asked for 1 ms before.
 pub(super) fn hold(owner: &str, granted: u64, deadline: u64) -> Hold {
     Hold {
-        lock: "l".into(),
+        names: vec!["l".into()],
+        permit: None,
+        shared: false,
         owner: owner.into(),
         client: 0,
         asked: ms(granted.saturating_sub(1)),
@@ -39,17 +41,35 @@ pub(super) fn lost(owner: &str, granted: u64, deadline: u64, at: u64) -> Hold {
     Hold { lost: Some(ms(at)), ..hold(owner, granted, deadline) }
 }
 
+/// The same guard, over all of these names.
+pub(super) fn over(names: &[&str], hold: Hold) -> Hold {
+    Hold { names: names.iter().map(|name| (*name).to_owned()).collect(), ..hold }
+}
+
+/// The same guard, to read.
+pub(super) fn shared(hold: Hold) -> Hold {
+    Hold { shared: true, ..hold }
+}
+
+/// The same guard, of this permit.
+pub(super) fn permit(number: u32, hold: Hold) -> Hold {
+    Hold { permit: Some(number), ..hold }
+}
+
 /// An acquire by client 0 of lock `l`, ready to wait for a minute.
 pub(super) fn attempt(began: u64, ended: Option<u64>, outcome: AttemptOutcome) -> Attempt {
-    let (lock, client, wait) = ("l".into(), 0, ms(60_000));
-    Attempt { lock, client, began: ms(began), ended: ended.map(ms), outcome, wait }
+    let (names, client, wait) = (vec!["l".into()], 0, ms(60_000));
+    Attempt { names, shared: false, client, began: ms(began), ended: ended.map(ms), outcome, wait }
 }
 
 /// A key of lock `l` on master 0, with a TTL of 10 s, which came to be when it was last written.
 pub(super) fn key(owner: &str, written: u64, found: u64) -> Key {
     Key {
         master: 0,
-        lock: "l".into(),
+        name: "l".into(),
+        permit: None,
+        is_entry: false,
+        shared: false,
         owner: owner.into(),
         client: None,
         since: ms(written),

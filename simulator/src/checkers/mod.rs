@@ -2,7 +2,8 @@
 //!
 //! | property | in short |
 //! |---|---|
-//! | [`windows`] | no two owners have one lock at the same time |
+//! | [`windows`] | no two owners have one lock, or one permit, at the same time, but to read |
+//! | [`crowd`] | no more have a semaphore at the same time than it has permits |
 //! | [`born_valid`] | a guard is valid when it is handed out |
 //! | [`loss_told`] | a lease that ends is told to be lost before |
 //! | [`ttl`] | no key outlives its TTL |
@@ -11,14 +12,15 @@
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //!
-//! The first four must hold whatever happens, as long as clocks run at nearly the same rate; the last even where they
+//! The first five must hold whatever happens, as long as clocks run at nearly the same rate; the last even where they
 //! do not.
 
 use std::collections::BTreeMap;
 
-use crate::history::{History, Hold, Time, Violation};
+use crate::history::{History, Hold, Site, Time, Violation};
 
 pub mod born_valid;
+pub mod crowd;
 pub mod fences;
 pub mod hand_off;
 pub mod left_behind;
@@ -40,8 +42,9 @@ pub struct Checker {
 }
 
 /// All of them.
-pub const ALL: [Checker; 8] = [
+pub const ALL: [Checker; 9] = [
     Checker { name: windows::NAME, check: windows::check },
+    Checker { name: crowd::NAME, check: crowd::check },
     Checker { name: born_valid::NAME, check: born_valid::check },
     Checker { name: loss_told::NAME, check: loss_told::check },
     Checker { name: ttl::NAME, check: ttl::check },
@@ -53,7 +56,8 @@ pub const ALL: [Checker; 8] = [
 
 /// Those that must hold though masters forget, and clocks jump: nobody has the lock for nothing. When it is had again then is
 /// another matter.
-pub const WHATEVER_HAPPENS: [&str; 4] = [windows::NAME, born_valid::NAME, loss_told::NAME, fences::NAME];
+pub const WHATEVER_HAPPENS: [&str; 5] =
+    [windows::NAME, crowd::NAME, born_valid::NAME, loss_told::NAME, fences::NAME];
 
 /// Everything that violates any property, in the order of time.
 pub fn check_all(history: &History) -> Vec<Violation> {
@@ -69,24 +73,25 @@ pub fn check_safety(history: &History) -> Vec<Violation> {
     violations
 }
 
-/// The guards of each lock, in the order in which they were handed out.
-fn holds_by_lock(history: &History) -> BTreeMap<&str, Vec<&Hold>> {
-    by_lock(&history.holds, |hold| (&hold.lock, hold.granted))
+/// The guards of each lock, or each permit, in the order in which they were handed out.
+fn holds_by_site(history: &History) -> BTreeMap<Site<'_>, Vec<&Hold>> {
+    let sites = history.holds.iter().flat_map(|hold| hold.sites().map(move |site| (site, hold)));
+    grouped(sites, |hold| hold.granted)
 }
 
-/// What belongs to each lock, in the order of time.
-fn by_lock<'a, T>(
-    things: &'a [T],
-    place: impl Fn(&'a T) -> (&'a str, Time),
-) -> BTreeMap<&'a str, Vec<&'a T>> {
-    let mut by_lock: BTreeMap<&str, Vec<&T>> = BTreeMap::new();
-    for thing in things {
-        by_lock.entry(place(thing).0).or_default().push(thing);
+/// What belongs to each of these, in the order of time.
+fn grouped<'a, K: Ord, T>(
+    things: impl Iterator<Item = (K, &'a T)>,
+    at: impl Fn(&T) -> Time,
+) -> BTreeMap<K, Vec<&'a T>> {
+    let mut grouped: BTreeMap<K, Vec<&T>> = BTreeMap::new();
+    for (place, thing) in things {
+        grouped.entry(place).or_default().push(thing);
     }
-    for things in by_lock.values_mut() {
-        things.sort_by_key(|thing| place(thing).1);
+    for things in grouped.values_mut() {
+        things.sort_by_key(|thing| at(thing));
     }
-    by_lock
+    grouped
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@
 //! and 2 ms because Redis counts in whole milliseconds and expires a key up to one late. A key without a TTL is one
 //! that nobody ever removes, and a violation wherever it is found.
 //!
+//! The same goes for the entry of a permit in its semaphore's key, which would keep others from asking for it, and for that of
+//! each that reads or writes in the lock's, which keeps others away for as long as it counts.
+//!
 //! Each key is told once, when it is first found so.
 
 use std::collections::BTreeSet;
@@ -22,7 +25,8 @@ pub fn check(history: &History) -> Vec<Violation> {
     keys.sort_by_key(|key| key.found);
     let mut told = BTreeSet::new();
     let found = keys.into_iter().filter_map(|key| Some((key, outlived(key)?)));
-    let first = found.filter(|(key, _)| told.insert((key.master, &key.lock, &key.owner)));
+    let first =
+        found.filter(|(key, _)| told.insert((key.master, key.site(), key.is_entry, key.shared, &key.owner)));
     first.map(|(key, how)| violation(key, &how)).collect()
 }
 
@@ -34,8 +38,8 @@ fn outlived(key: &Key) -> Option<String> {
 }
 
 fn violation(key: &Key, how: &str) -> Violation {
-    let Key { master, lock, owner, written, .. } = key;
-    let what = format!("the key of {owner} on lock {lock}, written to master {master} at {written:?}, {how}");
+    let Key { master, written, .. } = key;
+    let what = format!("{key}, written to master {master} at {written:?}, {how}");
     Violation { property: NAME, what, at: key.found }
 }
 
@@ -66,6 +70,25 @@ mod tests {
     fn a_key_that_never_expires_is_found_at_once() {
         let found = found([Key { ttl: None, ..key("a", 1_000, 1_001) }]);
         assert_eq!(words(&found), ["the key of a on lock l, written to master 0 at 1s, never expires"]);
+    }
+
+    #[test]
+    fn an_entry_may_live_no_longer() {
+        let entry = |found| Key { permit: Some(2), is_entry: true, ..key("a", 1_000, found) };
+        assert_eq!(found([entry(11_102)]), []);
+        let found = found([entry(11_103)]);
+        assert!(
+            words(&found)[0].starts_with("the entry of a on lock l:2, written to master 0 at 1s, with a TTL")
+        );
+    }
+
+    #[test]
+    fn one_that_reads_is_not_kept_by_another_that_goes_on() {
+        let entry = |owner, written| Key { is_entry: true, shared: true, ..key(owner, written, 20_000) };
+        let found = found([entry("a", 1_000), entry("b", 19_000)]);
+        let what = "the entry of a on lock l, to read, written to master 0 at 1s, with a TTL of 10s was to be gone 8.898s \
+                    before, drift included";
+        assert_eq!(words(&found), [what]);
     }
 
     #[test]

@@ -1,26 +1,36 @@
-//! No two owners have one lock at the same time: the property that a lock is for.
+//! No two owners have one lock, or one permit of a semaphore, at the same time, but to read: the property that a lock is for.
 //!
 //! The window of a guard is `[granted, end)`, where the end is the first of its deadline, of being given back, and of
 //! being told lost: while it lasts, its holder has every reason to believe that the lock is its own. Windows of
-//! different owners on one lock must not overlap. They may touch, and a guard that was handed out too late has none
-//! (that is [`born_valid`](super::born_valid)'s). Guards of one owner may overlap: it re-entered.
+//! different owners on one lock must not overlap; those of a lock over several names count for each name. They may touch, and a guard that was handed out too late has none
+//! (that is [`born_valid`](super::born_valid)'s). Guards of one owner may overlap: it re-entered, or reads what it writes. So may
+//! those of readers.
 
-use super::holds_by_lock;
+use std::collections::BTreeSet;
+
+use super::holds_by_site;
 use crate::history::{History, Hold, Violation};
 
 /// The property's name.
 pub const NAME: &str = "windows";
 
-/// Finds every guard that was handed out in the window of another owner. Of several such windows, it names one.
+/// Finds every guard that was handed out in the window of another owner; to read, in that of another owner that writes. Of several such windows, it names one.
 pub fn check(history: &History) -> Vec<Violation> {
-    holds_by_lock(history).values().flat_map(|holds| intruders(holds)).collect()
+    let mut found: Vec<_> = holds_by_site(history).values().flat_map(|holds| intruders(holds)).collect();
+    let mut told = BTreeSet::new();
+    found.retain(|violation| told.insert(violation.what.clone())); // of two names that both have
+    found
 }
 
 fn intruders(holds: &[&Hold]) -> Vec<Violation> {
-    let (mut reach, mut found) = (Reach::default(), Vec::new());
+    let (mut all, mut writers, mut found) = (Reach::default(), Reach::default(), Vec::new());
     for hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
-        found.extend(reach.rival_of(hold).map(|rival| violation(rival, hold)));
-        reach.add(hold);
+        let rivals = if hold.shared { &writers } else { &all };
+        found.extend(rivals.rival_of(hold).map(|rival| violation(rival, hold)));
+        all.add(hold);
+        if !hold.shared {
+            writers.add(hold);
+        }
     }
     found
 }
@@ -62,7 +72,7 @@ impl<'a> Reach<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::{given_back, history, hold, lost, words};
+    use super::super::made_up::{given_back, history, hold, lost, over, permit, shared, words};
     use super::*;
 
     fn count(holds: impl IntoIterator<Item = Hold>) -> usize {
@@ -100,7 +110,7 @@ mod tests {
 
     #[test]
     fn other_locks_and_empty_windows_are_nobodys_business() {
-        let elsewhere = Hold { lock: "m".into(), ..hold("b", 50, 200) };
+        let elsewhere = over(&["m"], hold("b", 50, 200));
         assert_eq!(count([hold("a", 0, 100), elsewhere]), 0);
         assert_eq!(count([hold("a", 0, 100), hold("b", 50, 50)]), 0, "handed out too late");
         assert_eq!(count([given_back("b", 50, 200, 50), hold("a", 0, 100)]), 0, "given back at once");
@@ -133,6 +143,52 @@ mod tests {
         for again in [hold("a", 400, 950), hold("a", 400, 600)] {
             assert_eq!(count(two().into_iter().chain([again, hold("a", 450, 990)])), 3);
         }
+    }
+
+    #[test]
+    fn a_lock_over_several_names_counts_for_each() {
+        let both = |owner, from, to| over(&["l", "m"], hold(owner, from, to));
+        assert_eq!(count([both("a", 0, 100), hold("b", 99, 200)]), 1);
+        assert_eq!(count([over(&["m"], hold("a", 0, 100)), both("b", 99, 200)]), 1);
+        assert_eq!(count([both("a", 0, 100), over(&["m", "n"], hold("b", 99, 200))]), 1);
+        assert_eq!(count([both("a", 0, 100), both("b", 99, 200)]), 1, "told once");
+        assert_eq!(count([both("a", 0, 100), over(&["n"], hold("b", 50, 200)), both("c", 100, 200)]), 0);
+        assert_eq!(count([both("a", 0, 100), both("a", 50, 200)]), 0, "re-enters");
+    }
+
+    #[test]
+    fn each_permit_counts_by_itself() {
+        assert_eq!(count([permit(0, hold("a", 0, 100)), permit(1, hold("b", 50, 200))]), 0);
+        let found = check(&history([permit(1, hold("a", 0, 100)), permit(1, hold("b", 99, 200))]));
+        let what = "client 0 (b on lock l:1) got it 1ms early, in the window of client 0 (a on lock l:1), 0ns to 100ms";
+        assert_eq!(words(&found), [what]);
+    }
+
+    #[test]
+    fn readers_may_have_it_together_and_nobody_beside_a_writer() {
+        let readers = || [shared(hold("a", 0, 100)), shared(hold("b", 50, 200))];
+        assert_eq!(count(readers()), 0);
+        assert_eq!(count(readers().into_iter().chain([hold("c", 200, 300)])), 0, "after both");
+        assert_eq!(count(readers().into_iter().chain([hold("c", 199, 300)])), 1, "beside the last");
+        assert_eq!(count([shared(hold("a", 0, 900)), shared(hold("b", 10, 50)), hold("c", 60, 99)]), 1);
+        assert_eq!(count([hold("a", 0, 100), shared(hold("b", 100, 200))]), 0, "after the writer");
+        assert_eq!(count([hold("a", 0, 100), shared(hold("b", 99, 200))]), 1, "beside the writer");
+        let found =
+            check(&history([hold("a", 0, 900), shared(hold("a", 5, 990)), shared(hold("b", 10, 50))]));
+        let what = "client 0 (b on lock l, to read) got it 890ms early, in the window of client 0 (a on lock l), 0ns to 900ms";
+        assert_eq!(words(&found), [what]);
+    }
+
+    #[test]
+    fn a_writer_may_read_what_it_writes_and_go_on_when_it_has_released_that() {
+        let downgrade = || [given_back("a", 0, 900, 100), shared(hold("a", 50, 900))];
+        assert_eq!(
+            count(downgrade().into_iter().chain([shared(hold("b", 100, 200))])),
+            0,
+            "others read, too"
+        );
+        assert_eq!(count(downgrade().into_iter().chain([shared(hold("b", 99, 200))])), 1, "it writes still");
+        assert_eq!(count(downgrade().into_iter().chain([hold("b", 100, 200)])), 1, "nobody writes meanwhile");
     }
 
     #[test]

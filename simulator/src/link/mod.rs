@@ -17,9 +17,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use quorate::seam::{Call, Ear, Failure, Handshake, Master, Passport, Reply, Value};
+use quorate_testkit::Dice;
 use tokio::sync::Notify;
 
-use crate::dice::Dice;
 use crate::hearing::Hearing;
 use crate::history::Time;
 use crate::pipe::Pipe;

@@ -3,6 +3,8 @@
 use quorate::Refusal;
 use quorate::seam::{Call, Failure, Value};
 
+use crate::server::is_about_several;
+
 /// What the words of each verb are, as the headers of the Lua files say.
 const NAMES: [(&str, &[&str]); 7] = [
     ("acquire", &["owner", "holds", "ttl", "round", "fence", "kept", "watched"]),
@@ -22,13 +24,23 @@ const NAMES: [(&str, &[&str]); 7] = [
 
 /// An operation: its verb, the lock, and its arguments by their names.
 pub(super) fn describe(call: &Call) -> String {
-    let key = call.words.keys().next().unwrap_or_default();
-    let lock = key.rsplit_once('{').map_or(key, |(_, name)| name.trim_end_matches('}'));
+    let is_about_several = is_about_several(call);
+    let per_name = if is_about_several { 3 } else { call.words.keys().len().max(1) };
+    let lock: Vec<_> = call.words.keys().step_by(per_name).map(name_of).collect();
+    let lock = lock.join("+");
     let mut args = call.words.args();
     let verb = args.next().unwrap_or_default();
-    let names = NAMES.iter().find(|(name, _)| *name == verb).map_or(&[][..], |(_, names)| names);
+    let args = args.skip(usize::from(is_about_several));
+    // An acquire of several names takes a place as it is refused.
+    let named = if is_about_several && verb == "acquire" { "queue" } else { verb };
+    let names = NAMES.iter().find(|(name, _)| *name == named).map_or(&[][..], |(_, names)| names);
     let named = names.iter().zip(args).filter(|(name, word)| !name.is_empty() && !word.is_empty());
     named.fold(format!("{verb} {lock}"), |line, (name, word)| format!("{line} {name}={word}"))
+}
+
+/// The lock that a key is of, or the permit.
+fn name_of(key: &str) -> String {
+    key.rsplit_once('{').map_or(key, |(_, name)| name).replace('}', "")
 }
 
 /// What the master said.

@@ -1,7 +1,9 @@
 //! Runs of plans.
 
-use quorate_simulator::history::{AttemptOutcome, History};
-use quorate_simulator::{Kind, Locks, Plan, Profile, run, shrink};
+use std::collections::BTreeSet;
+
+use quorate_simulator::history::{AttemptOutcome, History, Hold};
+use quorate_simulator::{Kind, Locks, Plan, Profile, checkers, run, shrink};
 
 /// The first seed that violates a property, and which.
 fn first(profile: Profile, seeds: std::ops::RangeInclusive<u64>) -> Option<(Plan, &'static str)> {
@@ -142,4 +144,67 @@ fn storms_reach_what_they_are_about() {
         history.attempts.iter().filter(waited).count()
     });
     assert!(histories.iter().all(|history| history.calm.is_some()));
+}
+
+/// Semaphores of all sizes are full at times, and those over several names meet others, of one name as well.
+#[test]
+fn permits_and_several_names_are_what_runs_are_about() {
+    let runs =
+        |locks| (1..=20).map(move |seed| run(&Plan::new(seed, Profile::Inside).of(locks), false).history);
+    let semaphores: Vec<History> = runs(Locks::Semaphore).collect();
+    let sizes: BTreeSet<_> = semaphores.iter().filter_map(|history| history.permits).collect();
+    assert_eq!(sizes, (1..=4).collect());
+    for history in &semaphores {
+        let numbers: BTreeSet<_> = history.holds.iter().filter_map(|hold| hold.permit).collect();
+        assert_eq!(numbers, (0..history.permits.unwrap()).collect(), "each permit was had");
+        assert!(history.keys.iter().any(|key| key.is_entry && key.permit.is_some()), "they were looked at");
+    }
+    // With one permit less, as many would be too many.
+    let less =
+        semaphores.into_iter().map(|history| History { permits: history.permits.map(|n| n - 1), ..history });
+    assert!(less.filter(|history| !checkers::crowd::check(history).is_empty()).count() >= 15);
+
+    let names: Vec<usize> =
+        runs(Locks::LockAll).flat_map(|history| history.holds).map(|hold| hold.names.len()).collect();
+    for count in 1..=3 {
+        let holds = names.iter().filter(|names| **names == count).count();
+        assert!(holds > 50, "{holds} holds of {count} names");
+    }
+    let plain = run(&Plan::new(1, Profile::Inside), false).history;
+    assert!(plain.permits.is_none() && plain.holds.iter().all(|hold| hold.names.len() == 1));
+}
+
+/// Many read at a time, whoever writes reads on, and whoever reads does not get to write; were they all writers, it would be too
+/// many.
+#[test]
+fn readers_and_writers_are_what_runs_are_about() {
+    let run = |seed| run(&Plan::new(seed, Profile::Inside).of(Locks::ReadWrite), true);
+    let runs: Vec<_> = (1..=20).map(run).collect();
+    let upgrades = runs.iter().filter(|run| run.trace.contains("cannot become a write lock")).count();
+    let histories: Vec<History> = runs.into_iter().map(|run| run.history).collect();
+    let count = |what: &str, least: usize, counted: &dyn Fn(&History) -> usize| {
+        let sum: usize = histories.iter().map(counted).sum();
+        assert!(sum >= least, "{sum} {what}");
+    };
+    let holds = |history: &History, shared| history.holds.iter().filter(|hold| hold.shared == shared).count();
+    count("readers", 300, &|history| holds(history, true));
+    count("writers", 200, &|history| holds(history, false));
+    count("writers that read on", 5, &|history| {
+        let downgrades = |reader: &&Hold| {
+            let of = |writer: &Hold| !writer.shared && writer.owner == reader.owner;
+            let goes_on = |writer: &Hold| {
+                writer.granted < reader.granted
+                    && (reader.granted..reader.window_end()).contains(&writer.window_end())
+            };
+            reader.shared && history.holds.iter().any(|writer| of(writer) && goes_on(writer))
+        };
+        history.holds.iter().filter(downgrades).count()
+    });
+    count("entries that were looked at", 20, &|history| history.keys.iter().filter(|key| key.shared).count());
+    assert!(upgrades >= 5, "{upgrades} runs with one that reads and would write");
+    let alone = histories.into_iter().map(|mut history| {
+        history.holds.iter_mut().for_each(|hold| hold.shared = false);
+        history
+    });
+    assert!(alone.filter(|history| !checkers::windows::check(history).is_empty()).count() >= 15);
 }

@@ -1,0 +1,141 @@
+//! The calm after the storm: everything works again, and what is given up leaves nothing behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::actor::Acting;
+use crate::checkers::hand_off::HAND_OFF;
+use crate::checkers::left_behind::SETTLING;
+use crate::plan::{End, LOCKS, LONGER, Plan};
+use crate::run::{Left, look, look_for_places};
+use crate::stage::Stage;
+
+/// How long a client is ready to wait when all is calm.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long the last of all clients waits for a lock when all is calm, besides what was left before.
+const BOUND: Duration = Duration::from_millis(1_000);
+
+/// How long a client works under a lock when all is calm.
+const WORK: Duration = Duration::from_millis(2);
+
+/// How long it takes to stand in a queue, and to be heard there, when all is calm.
+const IN_LINE: Duration = Duration::from_millis(100);
+
+/// How long after the last operation nothing is under way any more, when all is calm.
+const SETTLED: Duration = Duration::from_millis(600);
+
+/// Everything works again: each client gets each lock, and what is given up leaves nothing behind.
+pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
+    let began = stage.world.look_at_the_time();
+    stage.world.note(|| "calm".to_owned());
+    stage.world.recorder.with(|history| {
+        history.calm = Some(began);
+        history.longest_ttl = plan.ttl * LONGER;
+        history.bound = BOUND + plan.ttl * 4;
+    });
+    let one_lock = |client: usize, lock: usize| client % LOCKS == lock;
+    together(stage, one_lock, |client, lock| get(stage.clone(), client, lock)).await;
+    // From then on nothing that was left from the storm is in anybody's way.
+    let settled = SETTLING + plan.ttl * 2 * LONGER;
+    tokio::time::sleep(settled.saturating_sub(stage.world.look_at_the_time() - began)).await;
+    together(stage, |client, lock| !one_lock(client, lock), |client, lock| get(stage.clone(), client, lock))
+        .await;
+    die_in_line(stage).await;
+    parts_in_line(stage).await;
+    together(stage, one_lock, |client, lock| change_mind(stage.clone(), client, lock)).await;
+    tokio::time::sleep(SETTLED).await;
+    look(stage);
+    tokio::time::sleep(plan.ttl * (LONGER + 1)).await;
+    look(stage);
+    look_for_places(stage);
+    stage.living().for_each(|client| stage.world.recorder.note_deadlines(client));
+}
+
+/// Has each client that lives do something with each of these locks, all at once.
+async fn together<F>(
+    stage: &Arc<Stage>,
+    wanted: impl Fn(usize, usize) -> bool,
+    act: impl Fn(usize, usize) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let left = Left::of(stage);
+    for client in stage.living() {
+        for lock in (0..LOCKS).filter(|lock| wanted(client, *lock)) {
+            left.run(stage, client, act(client, lock));
+        }
+    }
+    left.wait(stage).await;
+}
+
+/// A client dies while it is the first in a queue, and then the lock is given back: whoever is behind it gets that.
+async fn die_in_line(stage: &Arc<Stage>) {
+    let living: Vec<usize> = stage.living().take(3).collect();
+    let [holder, dying, next] = living[..] else { return };
+    let left = Left::of(stage);
+    for _ in 0..stage.permits.unwrap_or(1) {
+        left.run(stage, holder, get_for(stage.clone(), holder, 0, IN_LINE * 4));
+    }
+    for client in [dying, next] {
+        tokio::time::sleep(IN_LINE).await;
+        left.run(stage, client, get(stage.clone(), client, 0));
+    }
+    tokio::time::sleep(IN_LINE).await;
+    stage.world.look_at_the_time();
+    stage.kill(dying);
+    left.wait(stage).await;
+}
+
+/// Of locks that have parts, permits or names or readers, one is given back while others are kept. The first in the queue gives up then,
+/// or cannot use it: whoever is behind it gets that.
+async fn parts_in_line(stage: &Arc<Stage>) {
+    let living: Vec<usize> = stage.living().take(3).collect();
+    let [holder, first, next] = living[..] else { return };
+    let (parts, whole) = stage.parts();
+    let Some(part) = parts.first().cloned() else { return };
+    let acting = |client, wish| Acting::wishing(stage.clone(), client, wish);
+    let left = Left::of(stage);
+    for (number, part) in parts.into_iter().enumerate() {
+        let work = if number == 0 { IN_LINE * 3 } else { IN_LINE * 3 + HAND_OFF * 2 };
+        left.run(stage, holder, hold(acting(holder, part), work));
+    }
+    tokio::time::sleep(IN_LINE).await;
+    let dice = stage.world.dice("giving up", 0);
+    let after = if dice.happens(500) { PATIENCE } else { IN_LINE * 2 + dice.millis(0, 40) };
+    left.run(stage, first, give_up(acting(first, whole), after));
+    tokio::time::sleep(IN_LINE).await;
+    left.run(stage, next, hold(acting(next, part), WORK));
+    left.wait(stage).await;
+}
+
+/// A client gets a lock, and gives it back.
+async fn get(stage: Arc<Stage>, client: usize, lock: usize) {
+    get_for(stage, client, lock, WORK).await;
+}
+
+/// The same, after so long.
+async fn get_for(stage: Arc<Stage>, client: usize, lock: usize, work: Duration) {
+    hold(Acting::on(stage, client, lock), work).await;
+}
+
+async fn hold(acting: Acting, work: Duration) {
+    let lock = acting.lock();
+    if let Some(holding) = acting.acquire(lock, PATIENCE).await {
+        tokio::time::sleep(work).await;
+        acting.end(holding, End::Release).await;
+    }
+}
+
+/// A client asks for a lock, and gives up before it can know whether it has it, or right after.
+async fn change_mind(stage: Arc<Stage>, client: usize, lock: usize) {
+    let after = stage.world.dice("change of mind", (client * LOCKS + lock) as u64).millis(0, 12);
+    give_up(Acting::on(stage, client, lock), after).await;
+}
+
+async fn give_up(acting: Acting, after: Duration) {
+    let lock = acting.lock();
+    if let Some(holding) = acting.acquire_for(lock, after).await {
+        acting.end(holding, End::Drop).await;
+    }
+}

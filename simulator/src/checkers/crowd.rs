@@ -1,0 +1,88 @@
+//! No more have a semaphore at the same time than it has permits: the property that a semaphore is for.
+//!
+//! Guards are in their windows as [`windows`](super::windows) has it. When one is handed out, fewer than all permits of
+//! its semaphore must be in a window. Which permit each says it is does not matter here. Locks that are not semaphores
+//! are not looked at.
+
+use super::grouped;
+use crate::history::{History, Hold, Violation};
+
+/// The property's name.
+pub const NAME: &str = "crowd";
+
+/// Finds every guard that was handed out while as many others were in their windows as there are permits.
+pub fn check(history: &History) -> Vec<Violation> {
+    let Some(permits) = history.permits else { return Vec::new() };
+    let names = history.holds.iter().flat_map(|hold| hold.names.iter().map(move |name| (name, hold)));
+    let semaphores = grouped(names, |hold| hold.granted);
+    semaphores.values().flat_map(|holds| too_many(holds, permits as usize)).collect()
+}
+
+fn too_many(holds: &[&Hold], permits: usize) -> Vec<Violation> {
+    let (mut inside, mut found) = (Vec::<&Hold>::new(), Vec::new());
+    for hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
+        inside.retain(|other| other.window_end() > hold.granted);
+        if inside.len() >= permits {
+            found.push(violation(hold, &inside, permits));
+        }
+        inside.push(hold);
+    }
+    found
+}
+
+fn violation(hold: &Hold, inside: &[&Hold], permits: usize) -> Violation {
+    let others: Vec<_> = inside.iter().map(|other| other.to_string()).collect();
+    let what = format!("{hold} got one of {permits} permits that were all taken, by {}", others.join(", "));
+    Violation { property: NAME, what, at: hold.granted }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{given_back, history, hold, lost, ms, over, permit, words};
+    use super::*;
+
+    fn found(permits: u32, holds: impl IntoIterator<Item = Hold>) -> Vec<Violation> {
+        check(&History { permits: Some(permits), ..history(holds) })
+    }
+
+    #[test]
+    fn as_many_as_there_are_permits_may_have_it_and_not_one_more() {
+        let holds = || [hold("a", 0, 100), hold("b", 10, 100), hold("c", 99, 200)];
+        assert_eq!(found(3, holds()), []);
+        let found = found(2, holds());
+        let what = "client 0 (c on lock l) got one of 2 permits that were all taken, by client 0 (a on lock l), client 0 (b on \
+                    lock l)";
+        assert_eq!(words(&found), [what]);
+        assert_eq!(found[0].at, ms(99));
+    }
+
+    #[test]
+    fn which_permits_they_say_they_are_does_not_matter() {
+        let holds = (0..3).map(|number| permit(number, hold("a", 0, 100)));
+        assert_eq!(found(2, holds).len(), 1);
+    }
+
+    #[test]
+    fn a_permit_that_is_free_again_may_be_had() {
+        for first in
+            [hold("a", 0, 100), given_back("a", 0, 500, 100), lost("a", 0, 500, 100), hold("a", 50, 50)]
+        {
+            assert_eq!(found(2, [first, hold("b", 10, 900), hold("c", 100, 900)]), []);
+        }
+        let holds = [hold("a", 0, 100), hold("b", 0, 300), hold("c", 100, 200), hold("d", 200, 300)];
+        assert_eq!(found(2, holds.clone()), [], "one after the other");
+        assert_eq!(found(2, holds.into_iter().chain([hold("e", 150, 400)])).len(), 2, "e and d");
+    }
+
+    #[test]
+    fn one_that_is_kept_for_long_is_remembered() {
+        let short = (1..9).map(|at| hold("b", at * 10, at * 10 + 10));
+        assert_eq!(found(1, short.chain([hold("a", 0, 900)])).len(), 8);
+    }
+
+    #[test]
+    fn each_semaphore_counts_by_itself_and_locks_do_not() {
+        assert_eq!(found(1, [hold("a", 0, 100), over(&["m"], hold("b", 50, 200))]), []);
+        assert_eq!(check(&history([hold("a", 0, 100), hold("a", 50, 200)])), []);
+    }
+}
