@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use quorate::config::DEFAULT_TTL;
-use quorate::{Builder, ColdStart, Owner, Redlock};
+use quorate::{Builder, ColdStart, Lock, Owner, Redlock};
 
 use crate::exit::{self, Failure};
 
@@ -194,11 +194,43 @@ pub(crate) struct LeaseArgs {
     pub(crate) lock_delay: Duration,
 }
 
+/// Which kind of lock it is about.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct KindArgs {
+    /// Together with others that are shared: the lock to read, of a read-write lock. Who waits to have it --exclusive goes before
+    /// those who come after
+    #[arg(long)]
+    pub(crate) shared: bool,
+
+    /// Alone, beside those that are --shared: the lock to write, of a read-write lock
+    #[arg(long)]
+    pub(crate) exclusive: bool,
+
+    /// The lock is a fair one: whoever waits gets it in the order of arrival, across machines, and --no-wait gets it only while
+    /// nobody waits. All who take it have to say so: while it is held, others are refused
+    #[arg(long)]
+    pub(crate) fair: bool,
+}
+
+impl KindArgs {
+    /// The lock of this name.
+    pub(crate) fn lock(&self, redlock: &Redlock, name: &str) -> Lock {
+        match self {
+            Self { shared: true, .. } => redlock.read_lock(name),
+            Self { exclusive: true, .. } => redlock.write_lock(name),
+            Self { fair: true, .. } => redlock.fair_lock(name),
+            _ => redlock.lock(name),
+        }
+    }
+}
+
 /// Run a command while holding a lock
 ///
 /// The command runs in a process group of its own, with QUORATE_LOCK, QUORATE_OWNER and QUORATE_FENCE, the fencing token, in
-/// its environment. The lease is renewed while it runs, and released when it ends. Signals are passed on to its process group. If the lease is about
-/// to end and cannot be renewed, the group gets SIGTERM, and SIGKILL after the grace, before the lease ends.
+/// its environment, and QUORATE_PERMIT where there are --permits. The lease is renewed while it runs, and released when it ends.
+/// Signals are passed on to its process group. If the lease is about to end and cannot be renewed, the group gets SIGTERM, and
+/// SIGKILL after the grace, before the lease ends.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct RunArgs {
@@ -208,8 +240,16 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
 
+    /// Run up to this many under one name at a time, 1 to 1000: the command holds one permit of a semaphore. All must give the
+    /// same number; QUORATE_PERMIT is the permit's, from 0 on, and fences are counted for each permit
+    #[arg(long, value_name = "NUMBER", conflicts_with = "KindArgs")]
+    pub(crate) permits: Option<u32>,
+
     #[command(flatten)]
     pub(crate) lease: LeaseArgs,
+
+    #[command(flatten)]
+    pub(crate) kind: KindArgs,
 
     /// How long to wait for the lock. The default outlives the quarantine of masters that are new or restarted
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
@@ -281,6 +321,9 @@ pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
 
+    #[command(flatten)]
+    pub(crate) kind: KindArgs,
+
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -297,6 +340,9 @@ pub(crate) struct ReleaseArgs {
 
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
+
+    #[command(flatten)]
+    pub(crate) kind: KindArgs,
 
     /// Whom to take it from
     #[arg(long, value_name = "OWNER")]

@@ -8,7 +8,7 @@ use quorate::Error;
 pub(crate) struct Code(pub(crate) u8);
 
 pub(crate) const OK: Code = Code(0);
-/// The command line is wrong, or a value is outside of its limits.
+/// The command line is wrong, a value is outside of its limits, or not the one that others give for the same name.
 pub(crate) const USAGE: Code = Code(64);
 /// Too few masters can vote.
 pub(crate) const NO_QUORUM: Code = Code(69);
@@ -58,7 +58,7 @@ impl From<Error> for Failure {
             Error::NoQuorum { .. } => NO_QUORUM,
             Error::Lost { .. } => LOST,
             Error::NotHeld { .. } => NOT_HELD,
-            Error::Invalid(_) => USAGE,
+            Error::Invalid(_) | Error::OtherPermits { .. } => USAGE,
             _ => FAILED,
         };
         Self::new(code, error.to_string())
@@ -72,7 +72,7 @@ Exit codes:
        observer, or a bench
     0  elect --observe: nobody reads it any more; status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured;
        doctor: all is well
-   64  wrong usage, or a value outside of its limits
+   64  wrong usage, a value outside of its limits, or another number of permits than others give (run)
    69  no quorum: too few masters can vote
    70  another failure
    75  another owner has the lock (run, elect), to the end of the wait

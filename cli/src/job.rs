@@ -31,6 +31,9 @@ const HANDLED: [Signal; 8] = [
     Signal::SIGTSTP,
 ];
 
+/// The variable that tells a job the number of its permit.
+const PERMIT: &str = "QUORATE_PERMIT";
+
 /// What is said to whoever wants to suspend us.
 const NO_SUSPENSION: &str = "a job that holds a lock cannot be suspended; it goes on";
 
@@ -80,8 +83,11 @@ impl Job {
     /// Starts the command. It gets the terminal, if there is one and we have it.
     pub(crate) fn start(command: &[OsString], guard: &Guard) -> Result<Self, Failure> {
         let (program, args) = command.split_first().expect("the command line has a command");
+        let permit = guard.permit().map(|number| (PERMIT, number.to_string()));
         let child = Command::new(program)
             .args(args)
+            .env_remove(PERMIT) // of a job that this one is part of
+            .envs(permit)
             .env("QUORATE_LOCK", guard.name())
             .env("QUORATE_OWNER", guard.owner().to_string())
             .env(fence::VARIABLE, guard.fence().to_string())

@@ -9,7 +9,7 @@ use crate::say::{out, say};
 
 pub(crate) async fn release(args: ReleaseArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
-    let taken = redlock.lock(args.name.as_str()).break_from(&args.owner).await;
+    let taken = args.kind.lock(&redlock, &args.name).break_from(&args.owner).await;
     if let (Err(Error::NoQuorum { .. }), Some(quarantine)) = (&taken, Quarantine::keeps(&redlock)) {
         say(format_args!("try again in {}: {quarantine}", seconds(quarantine.left)));
     }

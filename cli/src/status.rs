@@ -55,7 +55,7 @@ struct Master {
 
 pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
-    let seen = redlock.lock(args.name.as_str()).inspect().await?;
+    let seen = args.kind.lock(&redlock, &args.name).inspect().await?;
     let quarantine = Quarantine::keeps(&redlock);
     let status = Status::new(&args.name, &seen, &redlock.standings(), quarantine);
     if args.json {

@@ -10,6 +10,7 @@ mod bench;
 mod doctor;
 mod elect;
 mod guards;
+mod permits;
 mod run;
 mod show;
 

@@ -307,3 +307,110 @@ fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
     let error = std::io::read_to_string(run.stderr.take().unwrap()).unwrap();
     assert!(error.contains("was lost"), "{error}");
 }
+
+/// Each begins to wait before the next one comes; whoever asks without waiting is refused while they do.
+#[test]
+fn fair_locks_are_had_in_the_order_of_arrival_across_processes() {
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let (log, gate) = (folder.path().join("log"), folder.path().join("gate"));
+    let run = |args: &[&str]| {
+        let mut command = quorate(&masters);
+        command.args(["run", "l", "--fair", "--ttl", "20s", "--timeout", "3s"]).args(args);
+        command
+    };
+    let waits = format!("while [ ! -e {} ]; do sleep 0.01; done", gate.display());
+    let mut holder = run(&["--", "sh", "-c", &waits]).spawn().unwrap();
+    wait_until("the lock", || masters.keys().len() == 3);
+    let places = |server: &RedisServer| server.command::<usize>(&["ZCARD", "quorate:waiting:{l}"]);
+    let waiters: Vec<Child> = (1..=4)
+        .map(|i| {
+            let job = format!("echo {i} >> {}; sleep 0.05", log.display());
+            let waiter = run(&["--", "sh", "-c", &job]).stderr(Stdio::null()).spawn().unwrap();
+            wait_until("its place", || masters.iter().all(|server| places(server) == i));
+            waiter
+        })
+        .collect();
+    std::fs::write(&gate, "").unwrap();
+    while !read(&log).contains('4') {
+        let (code, ..) =
+            output(&mut run(&["--no-wait", "--", "sh", "-c", &format!("echo 0 >> {}", log.display())]));
+        assert!(code == 75 || read(&log).contains('4'), "{code}");
+    }
+    for mut child in waiters {
+        assert!(child.wait().unwrap().success());
+    }
+    assert!(holder.wait().unwrap().success());
+    assert!(read(&log).starts_with("1\n2\n3\n4\n"), "{}", read(&log));
+    wait_until_released(&masters);
+}
+
+#[test]
+fn a_name_is_fair_for_all_or_for_nobody() {
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("owner");
+    let job = format!("echo $QUORATE_OWNER > {}; sleep 60", file.display());
+    let mut holder = quorate(&masters).args(["run", "l", "--fair", "--", "sh", "-c", &job]).spawn().unwrap();
+    wait_until("the lock", || read(&file).ends_with('\n') && masters.keys().len() == 3);
+    let (file, run) = (read(&file), |args: &[&str]| output(quorate(&masters).args(args)));
+    let owner = file.trim();
+    let (code, _, error) = run(&["run", "l", "-n", "--", "true"]);
+    assert!(code != 0 && error.contains("held as another kind"), "{code} {error}");
+    let (code, shown, _) = run(&["status", "l", "--fair"]);
+    assert!(code == 0 && shown.contains(owner), "{shown}");
+    assert_ne!(run(&["release", "l", "--owner", owner]).0, 0);
+    assert_eq!(run(&["release", "l", "--fair", "--owner", owner]).0, 0);
+    assert!(!holder.wait().unwrap().success(), "it was told");
+    wait_until_released(&masters);
+}
+
+/// Jobs that are shared run together; one that is not waits for them, and those that come later wait for it.
+#[test]
+fn shared_jobs_run_together_and_an_exclusive_one_alone() {
+    let masters = Masters::start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    let (log, gate) = (folder.path().join("log"), folder.path().join("gate"));
+    let run = |args: &[&str]| {
+        let mut command = quorate(&masters);
+        command.args(["run", "l", "--ttl", "20s", "--timeout", "3s"]).args(args);
+        command
+    };
+    let writes = |word: &str| format!("echo {word} >> {}", log.display());
+    let waits = format!("{}; while [ ! -e {} ]; do sleep 0.01; done", writes("reader"), gate.display());
+    let mut readers: Vec<Child> =
+        (0..2).map(|_| run(&["--shared", "--", "sh", "-c", &waits]).spawn().unwrap()).collect();
+    wait_until("both readers", || read(&log) == "reader\nreader\n");
+    assert_eq!(output(&mut run(&["--exclusive", "-n", "--", "true"])).0, 75);
+    let (code, _, error) = output(&mut run(&["-n", "--", "true"]));
+    assert!(code != 0 && error.contains("held as another kind"), "{code} {error}");
+    let places = |server: &RedisServer| server.command::<usize>(&["ZCARD", "quorate:waiting:{l}"]);
+    let mut waiters = Vec::new();
+    for (count, (option, word)) in [("--exclusive", "writer"), ("--shared", "late")].iter().enumerate() {
+        let job = writes(word);
+        let waiter = run(&[option, "--", "sh", "-c", &job]).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("its place", || masters.iter().all(|server| places(server) == count + 1));
+        waiters.push(waiter);
+    }
+    let (code, shown, _) = output(quorate(&masters).args(["status", "l", "--shared"]));
+    assert!(code == 0 && shown.contains("held by"), "{shown}");
+    std::fs::write(&gate, "").unwrap();
+    for child in readers.iter_mut().chain(&mut waiters) {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(read(&log), "reader\nreader\nwriter\nlate\n");
+    wait_until_released(&masters);
+}
+
+#[test]
+fn a_job_has_one_kind_of_lock() {
+    let masters = Masters::start(1);
+    let kinds = [&["--shared"][..], &["--exclusive"], &["--fair"], &["--permits", "2"]];
+    for (place, one) in kinds.iter().enumerate() {
+        for other in &kinds[place + 1..] {
+            let args = [&["run", "l"][..], one, other, &["--", "true"]].concat();
+            let (code, _, error) = output(quorate(&masters).args(args));
+            assert!(code == 64 && error.contains("cannot be used with"), "{code} {error}");
+        }
+    }
+}

@@ -22,7 +22,7 @@ fn hold(masters: &Masters, count: usize) {
 #[test]
 fn a_status_says_who_holds_it_where_and_for_how_long() {
     let masters = Masters::start(5);
-    let status = || output(quorate(&masters).args(["status", "l"]));
+    let status = || output(quorate(&masters).args(["status", "l", "--timeout", "3s"]));
     let (code, out, _) = status();
     assert_eq!(code, 0);
     assert!(out.ends_with("\"l\" is free\n"), "{out}");
