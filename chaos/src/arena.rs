@@ -1,0 +1,159 @@
+//! Where faults strike: masters, each client's way to each of them, and the clients.
+
+use std::fmt;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::process::{Child, Command};
+use std::sync::mpsc;
+
+use quorate_testkit::{Masters, ProcessHandle, Proxy, RedisServer};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::persistence::Persistence;
+
+/// Masters that have wall clocks and disks of their own, and client processes. Each client has a proxy for each master, so
+/// that the network can be different for each. Dropping it ends everything.
+#[derive(Debug)]
+pub struct Arena {
+    /// The client processes, as far as they have been started. They end first.
+    pub clients: Vec<Client>,
+    /// The masters.
+    pub masters: Masters,
+    persistence: Persistence,
+    /// Those of each client.
+    proxies: Vec<Vec<Proxy>>,
+    /// What runs the proxies. It ends in the background, as an arena may be dropped where nothing may wait.
+    runtime: Option<Runtime>,
+}
+
+impl Arena {
+    /// So many masters, and proxies for so many clients. The seed decides what faults of the network draw.
+    ///
+    /// # Panics
+    ///
+    /// When a server does not start, with its log, or there is no C compiler.
+    pub fn start(masters: usize, clients: usize, persistence: Persistence, seed: u64) -> Self {
+        let masters = Masters::start_with_clocks(masters, persistence.options());
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let servers: Vec<_> = masters.iter().map(RedisServer::address).collect();
+        let ways = |client: usize| {
+            let numbered = servers.iter().zip(client * servers.len()..);
+            numbered.map(|(server, number)| proxy(&runtime, *server, seed, number)).collect()
+        };
+        let proxies = (0..clients).map(ways).collect();
+        Self { masters, clients: Vec::new(), persistence, proxies, runtime: Some(runtime) }
+    }
+
+    /// The URLs of the masters, as one client reaches them.
+    pub fn urls(&self, client: usize) -> Vec<String> {
+        self.proxies[client].iter().map(Proxy::url).collect()
+    }
+
+    /// One client's way to one master.
+    pub fn proxy(&self, client: usize, master: usize) -> &Proxy {
+        &self.proxies[client][master]
+    }
+
+    /// Starts another server like the masters.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start, with its log.
+    pub fn another_server(&self) -> RedisServer {
+        RedisServer::start_with_clock(self.persistence.options())
+    }
+
+    /// Another server takes a master's place, and its address: clients' connections break, and new ones lead there. The old
+    /// one is killed.
+    pub fn replace(&mut self, master: usize, server: RedisServer) {
+        self.masters[master].kill();
+        for proxy in self.proxies.iter().map(|ways| &ways[master]) {
+            proxy.lead_to(server.address());
+            proxy.reset();
+        }
+        self.masters[master] = server;
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Another thread starts it, as this one may be one that runs tasks.
+fn proxy(runtime: &Runtime, server: SocketAddr, seed: u64, number: usize) -> Proxy {
+    let (started, starting) = mpsc::channel();
+    let seed = seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)); // another one for each
+    runtime.spawn(async move { started.send(Proxy::start_seeded(server, seed).await) });
+    starting.recv().expect("a proxy")
+}
+
+/// A client process, which can be started again. It is to end by itself when its standard input does, so that it does not
+/// outlive this process, however that ends. Dropping it kills it.
+pub struct Client {
+    command: Box<dyn FnMut() -> Command + Send>,
+    child: Child,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Client").field(&self.child).finish()
+    }
+}
+
+impl Client {
+    /// Starts a client; `command` says how, each time that it is started.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start.
+    pub fn start(mut command: impl FnMut() -> Command + Send + 'static) -> Self {
+        let child = spawn(&mut command());
+        Self { command: Box::new(command), child }
+    }
+
+    /// The process.
+    pub fn process(&self) -> ProcessHandle {
+        ProcessHandle::of(&self.child)
+    }
+
+    /// Writes a line to its standard input.
+    ///
+    /// # Panics
+    ///
+    /// When it does not take it.
+    pub fn tell(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("it was piped");
+        writeln!(input, "{line}").expect("it takes a line");
+    }
+
+    /// Starts it again; it is killed first if it lives.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.child = spawn(&mut (self.command)());
+    }
+
+    /// Kills it, whether it stands still or not. Returns when it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill(); // it may be gone already, which is as well
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(command: &mut Command) -> Child {
+    let child = command.stdin(std::process::Stdio::piped()).spawn();
+    child.unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}

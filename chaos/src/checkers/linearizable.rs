@@ -1,0 +1,230 @@
+//! What was done with an exclusive lock is what could have been done with one fenced mutex, one after the other.
+//!
+//! The mutex is reentrant, and free at first. It is acquired where it is free, with a token greater than every one before, or by
+//! its holder once more, with the holder's token; and each guard ends once.
+//!
+//! - An acquire took place between being made and being granted. One that was not granted, or of which nobody knows, is left
+//!   out: if it took place, it ended as well, and the rest is possible without it.
+//! - A guard ended after its window, `[granted, end)`, and by the time at which its release returned, if it did: leases end
+//!   by themselves, at a moment that nobody knows.
+//!
+//! That is more than [`windows`](super::simulated::windows) and [`fences`](super::simulated::fences) together, which look at two
+//! guards at a time, and takes a search, which is given up after a while.
+
+use std::collections::BTreeMap;
+
+use quorate_simulator::history::Violation;
+
+use super::search::{Found, Timed, search};
+use super::{holds_by_lock, is_exclusive, time, who};
+use crate::history::{History, Hold, Micros};
+
+/// The property's name.
+pub const NAME: &str = "linearizable";
+
+/// How many places a search looks at, where nothing else is said. They take some hundred bytes each.
+pub const BOUND: usize = 1_000_000;
+
+/// What a search says of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is an order.
+    Linearizable,
+    /// There is none.
+    Violated(Violation),
+    /// There was no end to the search within its bound.
+    Inconclusive,
+}
+
+/// The verdict for each exclusive lock, by its kind and name, and for each permit that is known.
+pub fn check(history: &History, bound: usize) -> BTreeMap<(String, String), Verdict> {
+    let mut verdicts = BTreeMap::new();
+    for ((kind, name), holds) in holds_by_lock(history) {
+        let mut locks: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for hold in holds.into_iter().filter(|hold| is_exclusive(hold)) {
+            locks.entry(hold.permit).or_default().push(hold);
+        }
+        for (permit, holds) in locks {
+            let name = permit.map_or_else(|| name.to_owned(), |permit| format!("{name}, permit {permit}"));
+            let verdict = verdict(&name, &holds, bound);
+            verdicts.insert((kind.to_owned(), name), verdict);
+        }
+    }
+    verdicts
+}
+
+/// What is done with the mutex.
+#[derive(Clone, Copy, Debug)]
+struct Step<'a> {
+    hold: &'a Hold,
+    begins: bool,
+}
+
+/// Who holds the mutex, with how many guards; and the last token.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Mutex<'a> {
+    holder: Option<(&'a str, Option<u64>, u32)>,
+    last: Option<u64>,
+}
+
+impl<'a> Mutex<'a> {
+    fn after(&self, step: &Step<'a>) -> Option<Self> {
+        let Hold { owner, fence, .. } = step.hold;
+        let last = fence.or(self.last);
+        let holder = match (self.holder, step.begins) {
+            (None, true) if fence.is_none_or(|fence| self.last.is_none_or(|last| fence > last)) => {
+                Some((&**owner, *fence, 1))
+            }
+            (Some((holder, token, guards)), true) if holder == owner && token == *fence => {
+                Some((holder, token, guards + 1))
+            }
+            (Some((holder, token, guards)), false) if holder == owner && token == *fence => {
+                (guards > 1).then_some((holder, token, guards - 1))
+            }
+            _ => return None,
+        };
+        Some(Self { holder, last })
+    }
+}
+
+fn verdict(name: &str, holds: &[&Hold], bound: usize) -> Verdict {
+    let mut steps: Vec<_> = holds.iter().flat_map(|hold| [begin(hold), end(hold)]).collect();
+    steps.sort_by_key(|step| step.from);
+    match search(&steps, Mutex::default(), bound, Mutex::after) {
+        Found::Order => Verdict::Linearizable,
+        Found::Nothing => Verdict::Inconclusive,
+        Found::None { most, left } => Verdict::Violated(violation(name, &steps, most, left)),
+    }
+}
+
+fn begin(hold: &Hold) -> Timed<Step<'_>> {
+    Timed { call: Step { hold, begins: true }, from: hold.asked, to: hold.granted }
+}
+
+fn end(hold: &Hold) -> Timed<Step<'_>> {
+    let from = hold.window_end().max(hold.asked);
+    let to = hold.free.map_or(Micros::MAX, |free| free.max(from));
+    Timed { call: Step { hold, begins: false }, from, to }
+}
+
+fn violation(name: &str, steps: &[Timed<Step<'_>>], most: usize, left: usize) -> Violation {
+    let Timed { call: Step { hold, begins }, from, .. } = steps[left];
+    let what = if begins { "was granted" } else { "gave back" };
+    let token = hold.fence.map_or_else(|| "no token".to_owned(), |fence| format!("token {fence}"));
+    let what = format!(
+        "what was done with {name} is not what can be done with one fenced mutex: {most} of {} steps can be put in \
+         order, and then {} {what} it with {token}",
+        steps.len(),
+        who(hold),
+    );
+    Violation { property: NAME, what, at: time(from) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{acquire, exclusive, fenced, given_back, history, owned, permits, shared};
+    use super::*;
+
+    fn is_linearizable(holds: impl IntoIterator<Item = Hold>) -> bool {
+        let verdicts = check(&history(holds), BOUND);
+        assert!(!verdicts.values().any(|verdict| *verdict == Verdict::Inconclusive));
+        verdicts.values().all(|verdict| *verdict == Verdict::Linearizable)
+    }
+
+    /// Held from `granted` until it was given back, at `until`, with a token.
+    fn held(owner: &str, granted: u64, until: u64, fence: u64) -> Hold {
+        fenced(given_back(acquire(owner, &exclusive("l"), granted, until + 1_000), until), fence)
+    }
+
+    #[test]
+    fn one_after_the_other_with_rising_tokens_is_well() {
+        assert!(is_linearizable([held("a", 10, 20, 1), held("b", 30, 40, 2), held("a", 50, 60, 7)]));
+        assert!(is_linearizable([]));
+    }
+
+    #[test]
+    fn guards_that_overlap_are_found() {
+        assert!(is_linearizable([held("a", 10, 20, 1), held("b", 20, 40, 2)]), "they touch");
+        assert!(!is_linearizable([held("a", 10, 20, 1), held("b", 19, 40, 2)]));
+    }
+
+    #[test]
+    fn a_lease_ends_by_itself_at_any_time_after_its_window() {
+        let left = |deadline| fenced(acquire("a", &exclusive("l"), 10, deadline), 1);
+        assert!(is_linearizable([left(100), held("b", 500, 600, 2)]));
+        assert!(!is_linearizable([left(100), held("b", 99, 600, 2)]));
+        let lost = Hold { lost: Some(50_000), ..left(100) };
+        assert!(is_linearizable([lost, held("b", 60, 80, 2)]));
+    }
+
+    #[test]
+    fn a_release_that_nobody_heard_of_may_come_late() {
+        let unheard = Hold { free: None, ..held("a", 10, 20, 1) };
+        assert!(is_linearizable([unheard, held("b", 500, 600, 2)]));
+    }
+
+    #[test]
+    fn tokens_that_do_not_rise_are_found() {
+        for fence in [1, 2] {
+            assert!(!is_linearizable([held("a", 10, 20, 2), held("b", 30, 40, fence)]), "{fence}");
+        }
+        let without = Hold { fence: None, ..held("b", 30, 40, 0) };
+        assert!(is_linearizable([held("a", 10, 20, 2), without, held("c", 50, 60, 3)]));
+    }
+
+    #[test]
+    fn a_token_between_two_others_needs_its_place() {
+        let long = |asked: u64| Hold { asked: asked * 1_000, ..held("c", 50, 60, 2) };
+        assert!(!is_linearizable([held("a", 10, 20, 1), held("b", 30, 40, 3), long(5)]));
+        // Every two of these are well, and all together they are not: c's token says that it was between a and b.
+        let holds = [held("a", 10, 20, 1), held("b", 30, 40, 3), long(25)];
+        assert_eq!(super::super::check_safety(&history(holds.clone())), []);
+        assert!(!is_linearizable(holds));
+    }
+
+    #[test]
+    fn an_owner_that_re_enters_keeps_its_token() {
+        let inner = |fence| held("a", 20, 30, fence);
+        assert!(is_linearizable([held("a", 10, 40, 1), inner(1), held("b", 50, 60, 2)]));
+        assert!(!is_linearizable([held("a", 10, 40, 1), inner(2)]), "another token");
+        assert!(!is_linearizable([held("a", 10, 40, 1), owned(inner(1), "b")]), "another owner");
+        assert!(!is_linearizable([held("a", 10, 20, 1), held("a", 30, 40, 1)]), "it had ended");
+        assert!(
+            !is_linearizable([held("a", 10, 40, 1), inner(1), held("b", 35, 60, 2)]),
+            "one guard is left"
+        );
+    }
+
+    #[test]
+    fn each_lock_has_a_verdict_and_readers_are_left_out() {
+        let elsewhere = Hold { lock: exclusive("m"), ..held("b", 15, 30, 1) };
+        let reader = Hold { lock: shared("l"), ..held("c", 12, 18, 1) };
+        let verdicts =
+            check(&history([held("a", 10, 20, 1), held("d", 15, 30, 2), elsewhere, reader]), BOUND);
+        let bad: Vec<_> = verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Linearizable).collect();
+        let [((kind, name), Verdict::Violated(violation))] = bad[..] else { panic!("{verdicts:?}") };
+        assert_eq!((&**kind, &**name, verdicts.len()), ("mutex", "l", 2));
+        let what = "what was done with l is not what can be done with one fenced mutex: 1 of 4 steps can be put in \
+                    order, and then process of d (d) was granted it with token 2";
+        assert_eq!(violation.what, what);
+    }
+
+    #[test]
+    fn each_permit_has_a_verdict() {
+        let held = |permit, granted, fence| Hold {
+            lock: permits("s", 2),
+            permit: Some(permit),
+            ..held(&format!("o{granted}"), granted, 100, fence)
+        };
+        assert!(is_linearizable([held(0, 10, 5), held(1, 20, 5)]));
+        assert!(!is_linearizable([held(0, 10, 5), held(1, 20, 5), held(1, 30, 6)]));
+    }
+
+    #[test]
+    fn a_search_that_takes_too_long_is_no_verdict() {
+        let holds =
+            (0..5).map(|number: u64| held(&format!("o{number}"), 10 + 20 * number, 20 + 20 * number, number));
+        let verdicts = check(&history(holds), 3);
+        assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Inconclusive]);
+    }
+}

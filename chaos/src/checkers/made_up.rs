@@ -1,0 +1,67 @@
+//! Made-up histories, for the tests of the checkers. Times are in milliseconds.
+
+use quorate_simulator::history::Violation;
+
+use crate::history::{History, Hold, Lock, Share};
+
+pub(super) fn lock(kind: &str, name: &str, share: Share) -> Lock {
+    Lock { kind: kind.to_owned(), names: vec![name.to_owned()], share }
+}
+
+pub(super) fn exclusive(name: &str) -> Lock {
+    lock("mutex", name, Share::Exclusive)
+}
+
+pub(super) fn shared(name: &str) -> Lock {
+    lock("mutex", name, Share::Shared)
+}
+
+pub(super) fn permits(name: &str, permits: u32) -> Lock {
+    lock("semaphore", name, Share::Permits(permits))
+}
+
+/// A guard of an owner of this name, which was asked for 1 ms before.
+pub(super) fn acquire(owner: &str, lock: &Lock, granted: u64, deadline: u64) -> Hold {
+    Hold {
+        lock: lock.clone(),
+        owner: owner.to_owned(),
+        process: format!("process of {owner}"),
+        asked: (granted - 1) * 1_000,
+        granted: granted * 1_000,
+        deadline: deadline * 1_000,
+        given_back: None,
+        free: None,
+        lost: None,
+        fence: None,
+        permit: None,
+    }
+}
+
+/// The same, given back then, which took 1 ms.
+pub(super) fn given_back(hold: Hold, at: u64) -> Hold {
+    Hold { given_back: Some(at * 1_000), free: Some((at + 1) * 1_000), ..hold }
+}
+
+/// The same of another owner.
+pub(super) fn owned(hold: Hold, owner: &str) -> Hold {
+    Hold { owner: owner.to_owned(), ..hold }
+}
+
+/// The same with a token.
+pub(super) fn fenced(hold: Hold, fence: u64) -> Hold {
+    Hold { fence: Some(fence), ..hold }
+}
+
+pub(super) fn history(holds: impl IntoIterator<Item = Hold>) -> History {
+    History { holds: holds.into_iter().collect(), ..end(100_000) }
+}
+
+/// One that ends then.
+pub(super) fn end(at: u64) -> History {
+    History { end: at * 1_000, ..History::default() }
+}
+
+/// What was found, in words.
+pub(super) fn words(found: &[Violation]) -> Vec<&str> {
+    found.iter().map(|violation| &*violation.what).collect()
+}

@@ -1,0 +1,120 @@
+//! What must hold for every history, a property a file.
+//!
+//! | property | in short | from |
+//! |---|---|---|
+//! | `windows` | no two owners have one exclusive lock, or one permit, at the same time | the simulator |
+//! | `fences` | tokens are unique, and rise in real time | the simulator |
+//! | `liveness` | in the calm, whoever waits gets the lock | the simulator |
+//! | [`permits`] | no more hold a semaphore than it has permits | here |
+//! | [`readers`] | readers and writers of one lock never hold it together | here |
+//! | [`store`] | the fenced store accepts nothing older than what it has accepted before | here |
+//! | [`ttl`] | no key outlives its TTL, or has none | here |
+//! | [`linearizable`] | every history of an exclusive lock is one of a fenced mutex: with a verdict of its own, for the search may be too long | here |
+//!
+//! Those of the simulator are the same code ([`simulated`]). Of its others, `born_valid` and `loss_told` need to know when a
+//! client was told something, and a real process may stand still before it says so.
+
+use std::collections::BTreeMap;
+
+use quorate_simulator::history::Violation;
+
+use crate::history::{History, Hold, Micros, Share};
+
+pub mod linearizable;
+#[cfg(test)]
+mod made_up;
+pub mod permits;
+pub mod readers;
+mod search;
+pub mod simulated;
+pub mod store;
+pub mod ttl;
+
+/// One property.
+#[derive(Clone, Copy, Debug)]
+pub struct Checker {
+    /// Its name.
+    pub name: &'static str,
+    /// Finds what violates it.
+    pub check: fn(&History) -> Vec<Violation>,
+}
+
+/// Those that must hold whatever strikes, and need no search.
+pub const SAFETY: [Checker; 5] = [
+    Checker { name: "windows", check: simulated::windows },
+    Checker { name: "fences", check: simulated::fences },
+    Checker { name: permits::NAME, check: permits::check },
+    Checker { name: readers::NAME, check: readers::check },
+    Checker { name: store::NAME, check: store::check },
+];
+
+/// Everything that violates any of them, in the order of time.
+pub fn check_safety(history: &History) -> Vec<Violation> {
+    let mut violations: Vec<_> = SAFETY.iter().flat_map(|checker| (checker.check)(history)).collect();
+    violations.sort_by_key(|violation| violation.at);
+    violations
+}
+
+/// Time as violations tell it.
+fn time(at: Micros) -> quorate_simulator::history::Time {
+    quorate_simulator::history::Time::from_micros(at)
+}
+
+/// The guards of each lock, by its kind and one of its names, in the order in which they were handed out.
+fn holds_by_lock(history: &History) -> BTreeMap<(&str, &str), Vec<&Hold>> {
+    let mut locks: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for hold in &history.holds {
+        for name in &hold.lock.names {
+            locks.entry((&*hold.lock.kind, &**name)).or_default().push(hold);
+        }
+    }
+    for holds in locks.values_mut() {
+        holds.sort_by_key(|hold| hold.granted);
+    }
+    locks
+}
+
+/// Whether nobody else may hold what this guard holds: an exclusive lock, or one permit of a semaphore.
+fn is_exclusive(hold: &Hold) -> bool {
+    match hold.lock.share {
+        Share::Exclusive => true,
+        Share::Permits(_) => hold.permit.is_some(),
+        Share::Shared => false,
+    }
+}
+
+/// A holder, for a person.
+fn who(hold: &Hold) -> String {
+    format!("{} ({})", hold.process, hold.owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made_up::{acquire, exclusive, fenced, given_back, history};
+    use super::*;
+
+    #[test]
+    fn nothing_is_found_where_nothing_happened() {
+        assert_eq!(check_safety(&History::default()), []);
+    }
+
+    #[test]
+    fn all_are_asked_and_answer_in_the_order_of_time() {
+        let found = check_safety(&history([
+            acquire("b", &exclusive("l"), 40, 200),
+            acquire("a", &exclusive("l"), 10, 100),
+            given_back(fenced(acquire("d", &exclusive("m"), 10, 30), 2), 20),
+            fenced(acquire("e", &exclusive("m"), 30, 40), 1),
+        ]));
+        let found: Vec<_> = found.iter().map(|found| found.property).collect();
+        assert_eq!(found, ["fences", "windows"]);
+    }
+
+    #[test]
+    fn kinds_of_one_name_are_different_locks() {
+        let other = crate::history::Lock { kind: "other".to_owned(), ..exclusive("l") };
+        let found =
+            check_safety(&history([acquire("a", &exclusive("l"), 10, 100), acquire("b", &other, 20, 100)]));
+        assert_eq!(found, []);
+    }
+}

@@ -1,0 +1,213 @@
+//! Whether calls that overlap could have been made one by one: the search of Wing and Gong, with Lowe's memory of what was
+//! tried, within a bound.
+//!
+//! An order of the calls respects time if no call comes before one that had returned before it was made. The search looks for
+//! such an order that a specification allows. It goes from sets of calls that were put in order to sets of one more; the
+//! same set with the same state is looked at once, whatever the order within.
+
+use std::collections::BTreeSet;
+
+use crate::history::Micros;
+
+/// A call, and when it took place: within these, both included.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timed<C> {
+    pub(super) call: C,
+    pub(super) from: Micros,
+    /// `Micros::MAX` where it is not known to have returned.
+    pub(super) to: Micros,
+}
+
+/// What came of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// There is an order.
+    Order,
+    /// There is none. The most calls that could be put in order, and the first that was left.
+    None { most: usize, left: usize },
+    /// The bound was reached.
+    Nothing,
+}
+
+/// The calls that are in order, and the state after them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place<S> {
+    /// All before this one are.
+    first: usize,
+    /// And these behind it, in order of their numbers.
+    others: Vec<usize>,
+    state: S,
+}
+
+/// Looks for an order of calls, which are given in the order in which they were made, at `bound` places at most.
+/// `step` is the specification: the state after a call, if it is allowed.
+pub(super) fn search<C, S: Clone + Ord>(
+    calls: &[Timed<C>],
+    state: S,
+    bound: usize,
+    step: impl Fn(&S, &C) -> Option<S>,
+) -> Found {
+    let begin = Place { first: 0, others: Vec::new(), state };
+    let (mut seen, mut open) = (BTreeSet::from([begin.clone()]), vec![begin]);
+    let (mut most, mut left) = (0, 0);
+    while let Some(place) = open.pop() {
+        if place.first == calls.len() {
+            return Found::Order;
+        }
+        if seen.len() > bound {
+            return Found::Nothing;
+        }
+        let ordered = place.first + place.others.len();
+        if ordered >= most {
+            (most, left) = (ordered, place.first);
+        }
+        for next in next(calls, &place).into_iter().rev() {
+            let Some(state) = step(&place.state, &calls[next].call) else { continue };
+            let place = place.with(next, state);
+            if seen.insert(place.clone()) {
+                open.push(place);
+            }
+        }
+    }
+    Found::None { most, left }
+}
+
+/// The calls that may come next: those that were made before any other that is left had returned.
+fn next<C, S>(calls: &[Timed<C>], place: &Place<S>) -> Vec<usize> {
+    let (mut next, mut returned) = (Vec::new(), Micros::MAX);
+    for (number, call) in calls.iter().enumerate().skip(place.first) {
+        if call.from > returned {
+            break;
+        }
+        if place.others.binary_search(&number).is_err() {
+            next.push(number);
+            returned = returned.min(call.to);
+        }
+    }
+    next
+}
+
+impl<S> Place<S> {
+    /// The place after one more call.
+    fn with(&self, call: usize, state: S) -> Self {
+        let mut others = self.others.clone();
+        if let Err(at) = others.binary_search(&call) {
+            others.insert(at, call);
+        }
+        let mut first = self.first;
+        let row = others.iter().take_while(|other| {
+            let follows = **other == first;
+            first += usize::from(follows);
+            follows
+        });
+        let row = row.count();
+        others.drain(..row);
+        Self { first, others, state }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_testkit::Dice;
+
+    use super::*;
+
+    /// A register: writes, and reads of what was written last.
+    #[derive(Clone, Copy, Debug)]
+    enum Register {
+        Write(u8),
+        Read(u8),
+    }
+
+    fn step(state: &u8, call: &Register) -> Option<u8> {
+        match call {
+            Register::Write(value) => Some(*value),
+            Register::Read(value) => (value == state).then_some(*state),
+        }
+    }
+
+    fn timed(call: Register, from: Micros, to: Micros) -> Timed<Register> {
+        Timed { call, from, to }
+    }
+
+    fn found(calls: &[Timed<Register>]) -> Found {
+        search(calls, 0, 10_000, step)
+    }
+
+    #[test]
+    fn calls_one_by_one_have_one_order() {
+        let right = [timed(Register::Write(1), 0, 1), timed(Register::Read(1), 2, 3)];
+        assert_eq!(found(&right), Found::Order);
+        let wrong = [timed(Register::Write(1), 0, 1), timed(Register::Read(0), 2, 3)];
+        assert_eq!(found(&wrong), Found::None { most: 1, left: 1 });
+        assert_eq!(found(&[]), Found::Order);
+    }
+
+    #[test]
+    fn calls_that_overlap_or_touch_may_have_either_order() {
+        for from in [0, 1] {
+            let calls = [timed(Register::Write(1), 0, 1), timed(Register::Read(0), from, 3)];
+            assert_eq!(found(&calls), Found::Order);
+        }
+    }
+
+    #[test]
+    fn what_never_returned_may_come_at_any_time_later() {
+        let late = [
+            timed(Register::Write(1), 0, Micros::MAX),
+            timed(Register::Read(0), 5, 6),
+            timed(Register::Read(1), 7, 8),
+        ];
+        assert_eq!(found(&late), Found::Order);
+        let back = [late[0], timed(Register::Read(1), 5, 6), timed(Register::Read(0), 7, 8)];
+        assert!(matches!(found(&back), Found::None { .. }));
+    }
+
+    #[test]
+    fn a_search_that_takes_too_long_says_so() {
+        let many = (0..20).map(|number| timed(Register::Write(number), 0, 100));
+        let mut calls: Vec<_> = many.collect();
+        calls.push(timed(Register::Read(99), 101, 102));
+        assert_eq!(search(&calls, 0, 1_000, step), Found::Nothing);
+    }
+
+    /// Every order that respects time, tried one after the other.
+    fn any_order(calls: &[Timed<Register>], left: &mut Vec<usize>, state: u8) -> bool {
+        if left.is_empty() {
+            return true;
+        }
+        (0..left.len()).any(|place| {
+            let number = left[place];
+            let in_time = left.iter().all(|other| calls[*other].to >= calls[number].from);
+            let next = step(&state, &calls[number].call).filter(|_| in_time);
+            next.is_some_and(|state| {
+                left.remove(place);
+                let found = any_order(calls, left, state);
+                left.insert(place, number);
+                found
+            })
+        })
+    }
+
+    #[test]
+    fn it_finds_an_order_if_and_only_if_there_is_one() {
+        let dice = Dice::new(1, "calls", 0);
+        let mut orders = 0;
+        for _ in 0..2_000 {
+            let mut calls: Vec<_> = (0..6)
+                .map(|_| {
+                    let value = u8::try_from(dice.below(3)).unwrap();
+                    let call = if dice.happens(500) { Register::Write(value) } else { Register::Read(value) };
+                    let from = dice.below(20) as Micros;
+                    let to = if dice.happens(100) { Micros::MAX } else { from + dice.below(8) as Micros };
+                    timed(call, from, to)
+                })
+                .collect();
+            calls.sort_by_key(|call| call.from);
+            let expected = any_order(&calls, &mut (0..6).collect(), 0);
+            assert_eq!(found(&calls) == Found::Order, expected, "{calls:?}");
+            orders += usize::from(expected);
+        }
+        assert!((200..1_800).contains(&orders), "{orders} of 2000 have an order");
+    }
+}

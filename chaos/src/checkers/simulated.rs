@@ -1,0 +1,194 @@
+//! The simulator's properties, of a history of real processes.
+//!
+//! A lock is told by its kind and name there. A permit of a semaphore is a lock of its own, where it is known which one was
+//! granted. Readers are held by several at once, and left to
+//! [`readers`](super::readers).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quorate_simulator::checkers;
+use quorate_simulator::history::{self as simulated, Attempt, AttemptOutcome, Time, Violation};
+
+use super::{is_exclusive, time};
+use crate::history::{Call, History, Hold, Lock, Made, Outcome};
+
+/// No two owners have one exclusive lock at the same time.
+pub fn windows(history: &History) -> Vec<Violation> {
+    checkers::windows::check(&translate(history, Duration::ZERO))
+}
+
+/// The tokens of exclusive locks are unique, and rise in real time.
+pub fn fences(history: &History) -> Vec<Violation> {
+    checkers::fences::check(&translate(history, Duration::ZERO))
+}
+
+/// In the calm, whoever waits gets the lock, within this bound. It hangs on how many wait, and for how long locks are held.
+pub fn liveness(history: &History, bound: Duration) -> Vec<Violation> {
+    checkers::liveness::check(&translate(history, bound))
+}
+
+/// The history as the simulator would have it.
+fn translate(history: &History, bound: Duration) -> simulated::History {
+    let names = history
+        .calls
+        .iter()
+        .map(|made| &made.process)
+        .chain(history.pauses.iter().map(|pause| &pause.process));
+    let mut clients = BTreeMap::new();
+    for name in names {
+        let number = clients.len();
+        clients.entry(&**name).or_insert(number);
+    }
+    let client = |process: &str| clients.get(process).copied().unwrap_or_default();
+    let exclusive = history.holds.iter().filter(|hold| is_exclusive(hold));
+    let pauses = history.pauses.iter().map(|pause| simulated::Pause {
+        client: client(&pause.process),
+        from: time(pause.from),
+        to: pause.to.map_or(Time::MAX, time),
+    });
+    simulated::History {
+        holds: exclusive.map(|hold| translated(hold, client(&hold.process))).collect(),
+        attempts: history
+            .calls
+            .iter()
+            .filter_map(|made| attempt(history, made, client(&made.process)))
+            .collect(),
+        pauses: pauses.collect(),
+        calm: history.calm.map(time),
+        end: time(history.end),
+        bound,
+        ..simulated::History::default()
+    }
+}
+
+fn translated(hold: &Hold, client: usize) -> simulated::Hold {
+    simulated::Hold {
+        names: names(&hold.lock),
+        permit: hold.permit,
+        shared: false,
+        owner: hold.owner.clone(),
+        client,
+        asked: time(hold.asked),
+        granted: time(hold.granted),
+        deadline: time(hold.deadline),
+        given_back: hold.given_back.map(time),
+        lost: hold.lost.map(time),
+        fence: hold.fence,
+    }
+}
+
+/// Each name with its kind.
+fn names(lock: &Lock) -> Vec<String> {
+    lock.names.iter().map(|name| format!("{} {name}", lock.kind)).collect()
+}
+
+fn attempt(history: &History, made: &Made, client: usize) -> Option<Attempt> {
+    let Call::Acquire { lock, wait, .. } = &made.call else { return None };
+    let killed = || history.pauses.iter().any(|pause| pause.process == made.process && pause.to.is_none());
+    let outcome = match (&made.outcome, made.returned) {
+        (Outcome::Granted { .. }, _) => AttemptOutcome::Granted,
+        (Outcome::Cancelled, _) => AttemptOutcome::Cancelled,
+        (_, Some(_)) => AttemptOutcome::Failed,
+        (_, None) if killed() => AttemptOutcome::Killed,
+        (_, None) => AttemptOutcome::Pending,
+    };
+    let ended = made.returned.map(time);
+    let (began, wait) = (time(made.invoked), Duration::from_micros(*wait));
+    Some(Attempt { names: names(lock), shared: false, client, began, ended, outcome, wait })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{acquire, end, exclusive, given_back, history, owned, permits, shared};
+    use super::*;
+    use crate::history::Pause;
+
+    #[test]
+    fn windows_that_overlap_are_found() {
+        let first = || given_back(acquire("a", &exclusive("l"), 10, 100), 50);
+        assert_eq!(windows(&history([first(), acquire("b", &exclusive("l"), 50, 200)])), []);
+        let found = windows(&history([first(), acquire("b", &exclusive("l"), 49, 200)]));
+        assert!(found[0].what.contains("b on lock mutex l"), "{}", found[0]);
+        assert_eq!((found.len(), found[0].at), (1, Time::from_millis(49)));
+    }
+
+    #[test]
+    fn a_guard_of_several_names_excludes_those_of_each() {
+        let both = Lock { names: vec!["l".to_owned(), "m".to_owned()], ..exclusive("l") };
+        for name in ["l", "m"] {
+            let holds = [acquire("a", &both, 10, 100), acquire("b", &exclusive(name), 50, 200)];
+            assert_eq!(windows(&history(holds)).len(), 1, "{name}");
+        }
+        assert_eq!(
+            windows(&history([acquire("a", &both, 10, 100), acquire("b", &exclusive("n"), 50, 200)])),
+            []
+        );
+    }
+
+    #[test]
+    fn those_that_may_be_together_are_not_looked_at() {
+        for lock in [shared("l"), permits("l", 2)] {
+            let holds = || [acquire("a", &lock, 10, 100), acquire("b", &lock, 20, 100)];
+            assert_eq!(windows(&history(holds())), []);
+            assert_eq!(fences(&history(holds().map(|hold| Hold { fence: Some(1), ..hold }))), []);
+        }
+    }
+
+    #[test]
+    fn a_permit_is_a_lock_of_its_own() {
+        let hold = |owner: &str, permit, fence| Hold {
+            permit: Some(permit),
+            fence: Some(fence),
+            ..acquire(owner, &permits("s", 2), 10, 100)
+        };
+        let both = |permit, fence| history([hold("a", 0, 1), hold("b", permit, fence)]);
+        assert_eq!((windows(&both(1, 1)), fences(&both(1, 1))), (vec![], vec![]));
+        assert_eq!((windows(&both(0, 2)).len(), fences(&both(0, 2)).len()), (1, 0));
+        assert_eq!(fences(&both(0, 1)).len(), 1);
+    }
+
+    #[test]
+    fn guards_of_one_owner_may_overlap() {
+        let again = owned(acquire("b", &exclusive("l"), 20, 100), "a");
+        assert_eq!(windows(&history([acquire("a", &exclusive("l"), 10, 100), again])), []);
+    }
+
+    #[test]
+    fn tokens_that_fall_or_are_given_again_are_found() {
+        let with = |fences: [u64; 2]| {
+            let holds = [acquire("a", &exclusive("l"), 10, 20), acquire("b", &exclusive("l"), 30, 40)];
+            let fenced =
+                holds.into_iter().zip(fences).map(|(hold, fence)| Hold { fence: Some(fence), ..hold });
+            super::fences(&history(fenced)).len()
+        };
+        assert_eq!([with([1, 2]), with([2, 2]), with([2, 1])], [0, 1, 1]);
+    }
+
+    /// An acquire that is ready to wait for a minute, in the calm from 1 s on, with a bound of 10 s.
+    fn waits(began: u64, returned: Option<u64>, outcome: Outcome, pauses: Vec<Pause>) -> usize {
+        let ms = |time: u64| time * 1_000;
+        let call = Call::Acquire { lock: exclusive("l"), ttl: ms(1_000), wait: ms(60_000) };
+        let (process, returned) = ("p".to_owned(), returned.map(ms));
+        let made = Made { process, number: 0, call, invoked: ms(began), returned, outcome };
+        let history = History { calls: vec![made], pauses, calm: Some(ms(1_000)), ..end(100_000) };
+        liveness(&history, Duration::from_secs(10)).len()
+    }
+
+    #[test]
+    fn whoever_waits_in_the_calm_and_does_not_get_it_is_found() {
+        let granted = || Outcome::Granted { owner: "a".to_owned(), deadline: 0, fence: None, permit: None };
+        let unknown = || Outcome::Unknown { why: String::new() };
+        let failed = || Outcome::Failed { why: String::new() };
+        assert_eq!(waits(2_000, Some(12_000), granted(), vec![]), 0);
+        assert_eq!(waits(2_000, Some(12_001), granted(), vec![]), 1, "late");
+        assert_eq!(waits(2_000, Some(3_000), failed(), vec![]), 1, "turned away");
+        assert_eq!(waits(2_000, Some(3_000), unknown(), vec![]), 1, "not known");
+        assert_eq!(waits(2_000, None, unknown(), vec![]), 1, "still waiting");
+        assert_eq!(waits(500, None, unknown(), vec![]), 0, "in the storm");
+        let kill = Pause { process: "p".to_owned(), from: 3_000_000, to: None };
+        assert_eq!(waits(2_000, None, unknown(), vec![kill]), 0, "killed");
+        let pause = Pause { process: "p".to_owned(), from: 3_000_000, to: Some(4_000_000) };
+        assert_eq!(waits(2_000, Some(12_001), granted(), vec![pause]), 0, "stood still");
+    }
+}

@@ -1,0 +1,96 @@
+//! No key outlives its TTL, or has none: what a client that died has left is gone by itself.
+//!
+//! A key that is seen has an end, which is no further away than the longest TTL that was asked for. And when nobody holds or
+//! asks for anything any more, everything is gone after that time, a hundredth of it for a master's slow clock, and 2 ms
+//! because Redis counts in whole milliseconds and expires a key up to one late. Which keys are those of locks, the observer
+//! says by which it records: markers, queues and records of tokens stay.
+
+use quorate_simulator::history::Violation;
+
+use super::time;
+use crate::history::{Call, History, Key, Micros};
+
+/// The property's name.
+pub const NAME: &str = "ttl";
+
+/// What a TTL may be longer than it says, beside a hundredth.
+const SLACK: Micros = 2_000;
+
+/// Finds every key that has outlived its TTL, or has none, each time that it was seen so.
+pub fn check(history: &History) -> Vec<Violation> {
+    let ttls = history.calls.iter().filter_map(|made| match made.call {
+        Call::Acquire { ttl, .. } | Call::Extend { ttl, .. } => Some(ttl),
+        Call::Release { .. } | Call::Write { .. } => None,
+    });
+    let longest = ttls.max().unwrap_or_default();
+    let most = longest + longest / 100 + SLACK;
+    let over = history.quiet.map(|quiet| quiet + most);
+    history.keys.iter().filter_map(|key| Some(violation(key, &wrong(key, most, over)?))).collect()
+}
+
+fn wrong(key: &Key, most: Micros, over: Option<Micros>) -> Option<String> {
+    match key.ttl {
+        None => Some("never expires".to_owned()),
+        Some(ttl) if ttl > most => {
+            Some(format!("lives {:?} longer than any that was asked for", time(ttl - most)))
+        }
+        Some(_) => {
+            let late = key.seen.checked_sub(over?).filter(|late| *late > 0)?;
+            Some(format!("was to be gone {:?} before, drift included", time(late)))
+        }
+    }
+}
+
+fn violation(key: &Key, wrong: &str) -> Violation {
+    let what = format!("the key {} on master {} {wrong}", key.key, key.master);
+    Violation { property: NAME, what, at: time(key.seen) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{end, exclusive, words};
+    use super::*;
+    use crate::history::{Made, Outcome};
+
+    /// What is found of a key, where the longest TTL was 10 s, and nobody asked any more from 5 s on.
+    fn found(ttl: Option<u64>, seen: u64) -> Vec<Violation> {
+        let call = Call::Acquire { lock: exclusive("l"), ttl: 10_000_000, wait: 0 };
+        let (process, outcome) = ("p".to_owned(), Outcome::Unknown { why: String::new() });
+        let made = Made { process, number: 0, call, invoked: 0, returned: None, outcome };
+        let key = Key {
+            master: 3,
+            key: "quorate:{l}".to_owned(),
+            ttl: ttl.map(|ttl| ttl * 1_000),
+            seen: seen * 1_000,
+        };
+        check(&History { calls: vec![made], keys: vec![key], quiet: Some(5_000_000), ..end(100_000) })
+    }
+
+    #[test]
+    fn a_key_may_live_for_the_longest_ttl_and_the_drift() {
+        assert_eq!(found(Some(10_102), 15_102), []);
+    }
+
+    #[test]
+    fn a_key_that_is_there_when_everything_should_be_gone_is_found() {
+        let found = found(Some(1), 15_103);
+        assert_eq!(
+            words(&found),
+            ["the key quorate:{l} on master 3 was to be gone 1ms before, drift included"]
+        );
+        assert_eq!(found[0].at, time(15_103_000));
+    }
+
+    #[test]
+    fn a_key_that_never_expires_or_lives_too_long_is_found_at_any_time() {
+        assert_eq!(words(&found(None, 1)), ["the key quorate:{l} on master 3 never expires"]);
+        let what = "the key quorate:{l} on master 3 lives 1ms longer than any that was asked for";
+        assert_eq!(words(&found(Some(10_103), 1)), [what]);
+    }
+
+    #[test]
+    fn while_somebody_asks_keys_come_and_go() {
+        let key = Key { master: 0, key: "k".to_owned(), ttl: Some(1), seen: 90_000_000 };
+        assert_eq!(check(&History { keys: vec![key], ..end(100_000) }), []);
+    }
+}

@@ -1,0 +1,180 @@
+//! One line.
+
+use serde::{Deserialize, Serialize};
+
+use super::Micros;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// When.
+    pub at: Micros,
+    /// Which process says so: a name that no other one has, nor the same one after it was started again.
+    pub process: String,
+    /// What.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A call is about to be made.
+    Invoke {
+        /// Its number in its process.
+        number: u64,
+        /// What it is.
+        call: Call,
+    },
+    /// A call has returned.
+    Return {
+        /// Which one.
+        number: u64,
+        /// What it said.
+        outcome: Outcome,
+    },
+    /// A lease has another deadline: it was renewed.
+    Deadline {
+        /// The number of the call that acquired it.
+        hold: u64,
+        /// The new one.
+        deadline: Micros,
+    },
+    /// A holder was told that its lease is lost, or over.
+    Lost {
+        /// The number of the call that acquired it.
+        hold: u64,
+    },
+    /// A process stands still.
+    Paused {
+        /// Which one.
+        whom: String,
+    },
+    /// A process goes on.
+    Resumed {
+        /// Which one.
+        whom: String,
+    },
+    /// A process was killed.
+    Killed {
+        /// Which one.
+        whom: String,
+    },
+    /// A fault strikes, or is healed.
+    Fault {
+        /// In words.
+        what: String,
+    },
+    /// Everything is healed.
+    Calm,
+    /// Nobody holds, waits for, or asks for anything any more.
+    Quiet,
+    /// A key was seen on a master.
+    Key {
+        /// Which master.
+        master: usize,
+        /// Its name.
+        key: String,
+        /// How much longer it lives; `None` for one that never expires.
+        ttl: Option<Micros>,
+    },
+}
+
+/// What is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Call {
+    /// A lock is asked for.
+    Acquire {
+        /// Which one.
+        lock: Lock,
+        /// For how long it is to be held without being renewed.
+        ttl: Micros,
+        /// For how long its caller is ready to wait; 0 is to try once.
+        wait: Micros,
+    },
+    /// A lease is to be longer.
+    Extend {
+        /// The number of the call that acquired it.
+        hold: u64,
+        /// How long it is to last from now.
+        ttl: Micros,
+    },
+    /// A guard is given back, or dropped.
+    Release {
+        /// The number of the call that acquired it.
+        hold: u64,
+    },
+    /// Something is written to a store that checks fencing tokens.
+    Write {
+        /// What a lock protects there.
+        resource: String,
+        /// The writer's token.
+        fence: u64,
+    },
+}
+
+/// A lock, of any kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lock {
+    /// What kind it is: locks of one kind and name are one.
+    pub kind: String,
+    /// Its name, or all of them where it has several at once.
+    pub names: Vec<String>,
+    /// Who may hold it at the same time.
+    pub share: Share,
+}
+
+/// Who may hold a lock at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// Nobody else.
+    Exclusive,
+    /// Others that say so, and nobody who says exclusive: the readers of a lock, whose writer is exclusive.
+    Shared,
+    /// So many at most.
+    Permits(u32),
+}
+
+/// What a call said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Outcome {
+    /// An acquire: here is a guard.
+    Granted {
+        /// Whose the lock is now.
+        owner: String,
+        /// When its lease ends.
+        deadline: Micros,
+        /// Its fencing token, where the lock has one.
+        fence: Option<u64>,
+        /// Which of a semaphore's permits it is, where that is known: each has tokens of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permit: Option<u32>,
+    },
+    /// An extension: it lasts so long now.
+    Extended {
+        /// When the lease ends.
+        deadline: Micros,
+    },
+    /// A release: a quorum has heard of it.
+    Released,
+    /// A write: the store took it.
+    Accepted,
+    /// A write: the store has seen a newer token.
+    Rejected,
+    /// It was not done, and will not be.
+    Failed {
+        /// Why not.
+        why: String,
+    },
+    /// Its caller gave it up.
+    Cancelled,
+    /// Nobody knows, or not yet.
+    Unknown {
+        /// Why not, where that is known.
+        why: String,
+    },
+}

@@ -1,0 +1,118 @@
+//! What clients were told, and when. Several processes of one host write it to one file, a JSON object a line, in
+//! microseconds of the clock that all of them share: the time since the host was started, suspend included.
+//!
+//! ```json
+//! {"at":71000250,"process":"client-0","event":"invoke","number":7,"call":{"do":"acquire","lock":{"kind":"mutex","names":["l"],"share":"exclusive"},"ttl":2000000,"wait":500000}}
+//! {"at":71000900,"process":"client-0","event":"return","number":7,"outcome":{"is":"granted","owner":"9f0c:1","deadline":72978000,"fence":1763812345678901}}
+//! ```
+//!
+//! Every call has a line before it is made, and one when it has returned. One that has no second line is a call whose outcome
+//! nobody knows, as that of a process that was killed, and so is one that has returned and says that it does not know: it
+//! may have been carried out, or be carried out later. `recorder.rs` writes lines, `read.rs` makes a [`History`] of them.
+
+mod line;
+mod read;
+mod recorder;
+
+pub use line::{Call, Event, Line, Lock, Outcome, Share};
+pub use read::{ReadError, read, read_file};
+pub use recorder::{Recorder, now};
+
+/// Microseconds since the host was started.
+pub type Micros = u64;
+
+/// Everything that the checkers look at, each in the order in which it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Every call.
+    pub calls: Vec<Made>,
+    /// Every guard that was handed out.
+    pub holds: Vec<Hold>,
+    /// When processes stood still.
+    pub pauses: Vec<Pause>,
+    /// What was seen on the masters.
+    pub keys: Vec<Key>,
+    /// The faults, in words.
+    pub faults: Vec<(Micros, String)>,
+    /// Since when everything is healed.
+    pub calm: Option<Micros>,
+    /// Since when nobody holds, waits for, or asks for anything any more.
+    pub quiet: Option<Micros>,
+    /// The time of the last line.
+    pub end: Micros,
+}
+
+/// A call that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// Who made it.
+    pub process: String,
+    /// Its number in its process.
+    pub number: u64,
+    /// What it was.
+    pub call: Call,
+    /// When it was made.
+    pub invoked: Micros,
+    /// When it returned, if it did.
+    pub returned: Option<Micros>,
+    /// What it said.
+    pub outcome: Outcome,
+}
+
+/// A guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// What is held.
+    pub lock: Lock,
+    /// Who holds it: guards of one owner may overlap.
+    pub owner: String,
+    /// Whose it is.
+    pub process: String,
+    /// When it was asked for.
+    pub asked: Micros,
+    /// When its caller was handed it.
+    pub granted: Micros,
+    /// The end of its lease, as it was last said.
+    pub deadline: Micros,
+    /// When its holder began to give it back.
+    pub given_back: Option<Micros>,
+    /// When its holder was told that it has been given back.
+    pub free: Option<Micros>,
+    /// When its holder was told that it is lost.
+    pub lost: Option<Micros>,
+    /// Its fencing token, where the lock has one.
+    pub fence: Option<u64>,
+    /// Which of a semaphore's permits it is, where that is known.
+    pub permit: Option<u32>,
+}
+
+impl Hold {
+    /// Until when its holder may believe that it has the lock: the first of `deadline`, `given_back` and `lost`.
+    pub fn window_end(&self) -> Micros {
+        [self.given_back, self.lost].into_iter().flatten().fold(self.deadline, Micros::min)
+    }
+}
+
+/// A process stood still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Which one.
+    pub process: String,
+    /// From when.
+    pub from: Micros,
+    /// Until when; `None` for one that was killed.
+    pub to: Option<Micros>,
+}
+
+/// A key that was seen on a master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Which master.
+    pub master: usize,
+    /// Its name.
+    pub key: String,
+    /// How much longer it lives; `None` for one that never expires.
+    pub ttl: Option<Micros>,
+    /// When it was seen.
+    pub seen: Micros,
+}

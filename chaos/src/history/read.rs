@@ -1,0 +1,186 @@
+//! Makes a history of lines.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{Call, Event, History, Hold, Key, Line, Made, Micros, Outcome, Pause};
+
+/// Why lines are no history.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("the history cannot be read")]
+    Io(#[from] std::io::Error),
+    /// A line is none.
+    #[error("line {line} of the history is not one of its events")]
+    Line {
+        /// Which one, from 1.
+        line: usize,
+        /// Why not.
+        source: serde_json::Error,
+    },
+    /// A line is about something that was not there.
+    #[error("{process} tells of {what} {number}, which it has not made, or has told the end of")]
+    Nothing {
+        /// Who says so.
+        process: String,
+        /// What it was to be.
+        what: &'static str,
+        /// The number of its call.
+        number: u64,
+    },
+    /// A process has made two calls of one number.
+    #[error("{process} has made call {number} twice")]
+    Twice {
+        /// Which one.
+        process: String,
+        /// The number of the calls.
+        number: u64,
+    },
+}
+
+/// Reads the history in a file.
+///
+/// # Errors
+///
+/// When it cannot be read, or is none.
+pub fn read_file(path: &Path) -> Result<History, ReadError> {
+    let text = std::fs::read_to_string(path)?;
+    let lines = text.lines().enumerate().map(|(place, line)| {
+        serde_json::from_str(line).map_err(|source| ReadError::Line { line: place + 1, source })
+    });
+    read(lines.collect::<Result<_, _>>()?)
+}
+
+/// Makes a history of lines in any order.
+///
+/// # Errors
+///
+/// When they are none.
+pub fn read(mut lines: Vec<Line>) -> Result<History, ReadError> {
+    lines.sort_by_key(|line| line.at); // those of one process stay in order
+    let mut reader = Reader::default();
+    for line in lines {
+        reader.history.end = line.at;
+        reader.take(line)?;
+    }
+    Ok(reader.history)
+}
+
+/// What calls are known by.
+type Id = (String, u64);
+
+#[derive(Debug, Default)]
+struct Reader {
+    history: History,
+    /// Where calls are in the history, and the guards that they acquired.
+    calls: BTreeMap<Id, usize>,
+    holds: BTreeMap<Id, usize>,
+}
+
+impl Reader {
+    fn take(&mut self, line: Line) -> Result<(), ReadError> {
+        let Line { at, process, event } = line;
+        match event {
+            Event::Invoke { number, call } => self.invoke(at, process, number, call)?,
+            Event::Return { number, outcome } => self.returned(at, process, number, outcome)?,
+            Event::Deadline { hold, deadline } => self.hold(&process, hold)?.deadline = deadline,
+            Event::Lost { hold } => {
+                self.hold(&process, hold)?.lost.get_or_insert(at);
+            }
+            Event::Paused { whom } => {
+                self.history.pauses.push(Pause { process: whom, from: at, to: Some(Micros::MAX) });
+            }
+            Event::Resumed { whom } => self.resume(at, &whom),
+            Event::Killed { whom } => {
+                self.history.pauses.push(Pause { process: whom, from: at, to: None });
+            }
+            Event::Fault { what } => self.history.faults.push((at, what)),
+            Event::Calm => self.history.calm = Some(at),
+            Event::Quiet => self.history.quiet = Some(at),
+            Event::Key { master, key, ttl } => {
+                self.history.keys.push(Key { master, key, ttl, seen: at });
+            }
+        }
+        Ok(())
+    }
+
+    fn invoke(&mut self, at: Micros, process: String, number: u64, call: Call) -> Result<(), ReadError> {
+        let id = (process.clone(), number);
+        if self.calls.contains_key(&id) {
+            return Err(ReadError::Twice { process, number });
+        }
+        match call {
+            Call::Release { hold } => {
+                self.hold(&process, hold)?.given_back.get_or_insert(at);
+            }
+            Call::Extend { hold, .. } => {
+                self.hold(&process, hold)?;
+            }
+            Call::Acquire { .. } | Call::Write { .. } => {}
+        }
+        self.calls.insert(id, self.history.calls.len());
+        let outcome = Outcome::Unknown { why: "it has not returned".to_owned() };
+        self.history.calls.push(Made { process, number, call, invoked: at, returned: None, outcome });
+        Ok(())
+    }
+
+    fn returned(
+        &mut self,
+        at: Micros,
+        process: String,
+        number: u64,
+        outcome: Outcome,
+    ) -> Result<(), ReadError> {
+        let id = (process, number);
+        let place = self.calls.get(&id).copied();
+        let made = place.and_then(|place| self.history.calls.get_mut(place));
+        let Some(made) = made.filter(|made| made.returned.is_none()) else {
+            let (process, number) = id;
+            return Err(ReadError::Nothing { process, what: "call", number });
+        };
+        (made.returned, made.outcome) = (Some(at), outcome.clone());
+        let (call, asked) = (made.call.clone(), made.invoked);
+        match (call, outcome) {
+            (Call::Acquire { lock, .. }, Outcome::Granted { owner, deadline, fence, permit }) => {
+                let (process, granted) = (id.0.clone(), at);
+                let (given_back, free, lost) = (None, None, None);
+                self.holds.insert(id, self.history.holds.len());
+                self.history.holds.push(Hold {
+                    lock,
+                    owner,
+                    process,
+                    asked,
+                    granted,
+                    deadline,
+                    given_back,
+                    free,
+                    lost,
+                    fence,
+                    permit,
+                });
+            }
+            (Call::Extend { hold, .. }, Outcome::Extended { deadline }) => {
+                self.hold(&id.0, hold)?.deadline = deadline;
+            }
+            (Call::Release { hold }, Outcome::Released) => {
+                self.hold(&id.0, hold)?.free.get_or_insert(at);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, process: &str, number: u64) -> Result<&mut Hold, ReadError> {
+        let place = self.holds.get(&(process.to_owned(), number)).copied();
+        let hold = place.and_then(|place| self.history.holds.get_mut(place));
+        hold.ok_or_else(|| ReadError::Nothing { process: process.to_owned(), what: "hold", number })
+    }
+
+    fn resume(&mut self, at: Micros, whom: &str) {
+        let still = |pause: &&mut Pause| pause.process == whom && pause.to == Some(Micros::MAX);
+        if let Some(pause) = self.history.pauses.iter_mut().rev().find(still) {
+            pause.to = Some(at);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Writes the history, from each process by itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{Call, Event, Line, Micros, Outcome};
+
+/// The time since the host was started, suspend included: all its processes have the same.
+pub fn now() -> Micros {
+    let now = clock_gettime(ClockId::Boottime);
+    let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
+    Micros::try_from(micros).unwrap_or_default()
+}
+
+/// Adds lines to a file that others add lines to. A line is there as soon as it is recorded, whatever becomes of the process.
+#[derive(Debug)]
+pub struct Recorder {
+    process: String,
+    file: File,
+    numbers: AtomicU64,
+}
+
+impl Recorder {
+    /// Records to this file, which may not be there yet, as the process of this name.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened.
+    pub fn open(path: &Path, process: impl Into<String>) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self { process: process.into(), file, numbers: AtomicU64::new(0) })
+    }
+
+    /// A call is about to be made: its number.
+    ///
+    /// # Errors
+    ///
+    /// When the line cannot be written; the call should not be made then.
+    pub fn invoke(&self, call: Call) -> io::Result<u64> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        self.record(Event::Invoke { number, call })?;
+        Ok(number)
+    }
+
+    /// A call has returned.
+    ///
+    /// # Errors
+    ///
+    /// When the line cannot be written.
+    pub fn returned(&self, number: u64, outcome: Outcome) -> io::Result<()> {
+        self.record(Event::Return { number, outcome })
+    }
+
+    /// Something else happened now.
+    ///
+    /// # Errors
+    ///
+    /// When the line cannot be written.
+    pub fn record(&self, event: Event) -> io::Result<()> {
+        let line = Line { at: now(), process: self.process.clone(), event };
+        let mut text = serde_json::to_string(&line)?;
+        text.push('\n');
+        // One write: the system puts it behind what others have written, and never between.
+        (&self.file).write_all(text.as_bytes())
+    }
+}

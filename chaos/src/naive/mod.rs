@@ -1,0 +1,165 @@
+//! Locks as tutorials have them, each with a defect of its own: what a harness has to find.
+//!
+//! | lock | defect | found by |
+//! |---|---|---|
+//! | [`SetnxExpire`](Naive::SetnxExpire) | a crash between its two commands leaves it locked for ever | `ttl`, `liveness` |
+//! | [`Getset`](Naive::Getset) | a client with a fast clock takes it from its holder | `windows` |
+//! | [`Del`](Naive::Del) | whoever is late gives back what is another's by now | `windows` |
+//! | [`OneMaster`](Naive::OneMaster) | a replica that lags takes over, and knows of no holder | `windows` |
+//!
+//! All of them have one master, and poll.
+
+mod del;
+mod getset;
+mod one_master;
+mod setnx_expire;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisResult};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+
+use crate::history::{Micros, now};
+
+/// How often whoever waits asks.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long the master may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A naive lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Naive {
+    /// SETNX, and then EXPIRE.
+    SetnxExpire,
+    /// The value is when the lock is over, by the holder's wall clock, and whoever finds that it is takes it by GETSET.
+    Getset,
+    /// SET NX PX, and DEL to give it back.
+    Del,
+    /// SET NX PX, and DEL if it is the owner's: as well as one master can do.
+    OneMaster,
+}
+
+impl Naive {
+    /// What it is called in a history.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::SetnxExpire => "setnx-expire",
+            Self::Getset => "getset",
+            Self::Del => "del",
+            Self::OneMaster => "one-master",
+        }
+    }
+}
+
+/// A process's way to the master of a naive lock.
+#[derive(Debug)]
+pub(crate) struct Client {
+    naive: Naive,
+    master: Arc<Master>,
+    process: String,
+    /// How many owners there were.
+    owners: AtomicU64,
+}
+
+/// A naive lock that is held.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    pub(crate) owner: String,
+    /// When its holder takes it for over: a TTL after it was asked for.
+    pub(crate) deadline: Micros,
+    naive: Naive,
+    master: Arc<Master>,
+    key: String,
+}
+
+impl Client {
+    pub(crate) fn open(naive: Naive, master: &str, process: &str) -> RedisResult<Self> {
+        let master = Master { client: redis::Client::open(master)?, connection: Mutex::default() };
+        Ok(Self { naive, master: Arc::new(master), process: process.to_owned(), owners: AtomicU64::new(0) })
+    }
+
+    /// Asks until it is granted, or the wait is over.
+    pub(crate) async fn acquire(
+        &self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> RedisResult<Option<Hold>> {
+        let owner = format!("{}:{}", self.process, self.owners.fetch_add(1, Ordering::Relaxed));
+        let over = now() + micros(wait);
+        loop {
+            let deadline = now() + micros(ttl);
+            let is_granted = self.master.after(self.ask(key, &owner, ttl).await).await?;
+            if is_granted {
+                let (naive, master, key) = (self.naive, self.master.clone(), key.to_owned());
+                return Ok(Some(Hold { owner, deadline, naive, master, key }));
+            }
+            if now() >= over {
+                return Ok(None);
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    async fn ask(&self, key: &str, owner: &str, ttl: Duration) -> RedisResult<bool> {
+        let connection = &mut self.master.connection().await?;
+        match self.naive {
+            Naive::SetnxExpire => setnx_expire::acquire(connection, key, ttl).await,
+            Naive::Getset => getset::acquire(connection, key, ttl).await,
+            Naive::Del => del::acquire(connection, key, ttl).await,
+            Naive::OneMaster => one_master::acquire(connection, key, owner, ttl).await,
+        }
+    }
+}
+
+impl Hold {
+    pub(crate) async fn release(&self) -> RedisResult<()> {
+        self.master.after(self.give_back().await).await
+    }
+
+    async fn give_back(&self) -> RedisResult<()> {
+        let connection = &mut self.master.connection().await?;
+        match self.naive {
+            Naive::SetnxExpire | Naive::Getset | Naive::Del => del::release(connection, &self.key).await,
+            Naive::OneMaster => one_master::release(connection, &self.key, &self.owner).await,
+        }
+    }
+}
+
+/// The master, with one connection, until that fails.
+#[derive(Debug)]
+struct Master {
+    client: redis::Client,
+    connection: Mutex<Option<MultiplexedConnection>>,
+}
+
+impl Master {
+    async fn connection(&self) -> RedisResult<MultiplexedConnection> {
+        let mut kept = self.connection.lock().await;
+        if let Some(connection) = &*kept {
+            return Ok(connection.clone());
+        }
+        let config = AsyncConnectionConfig::new();
+        let config = config.set_connection_timeout(Some(TIMEOUT)).set_response_timeout(Some(TIMEOUT));
+        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        Ok(kept.insert(connection).clone())
+    }
+
+    /// Whoever is next connects again if this failed.
+    async fn after<T>(&self, result: RedisResult<T>) -> RedisResult<T> {
+        if result.is_err() {
+            *self.connection.lock().await = None;
+        }
+        result
+    }
+}
+
+fn micros(time: Duration) -> Micros {
+    Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
+}

@@ -1,0 +1,47 @@
+//! Client processes that are killed, or stand still.
+
+use std::fmt;
+
+use super::Wound;
+use crate::arena::Arena;
+
+/// What happens to a client's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// It is killed (SIGKILL), and started again.
+    Kill,
+    /// It stands still (SIGSTOP), and goes on (SIGCONT).
+    Freeze,
+}
+
+impl Clients {
+    pub(super) fn strike(self, arena: &mut Arena, clients: &[usize]) -> Wound {
+        let struck = clients.to_vec();
+        match self {
+            Self::Kill => {
+                clients.iter().for_each(|client| arena.clients[*client].kill());
+                Wound::new(|arena| struck.into_iter().for_each(|client| arena.clients[client].restart()))
+            }
+            Self::Freeze => {
+                for client in clients {
+                    assert!(
+                        arena.clients[*client].process().freeze(),
+                        "client {client} does not stand still"
+                    );
+                }
+                Wound::new(|arena| {
+                    struck.into_iter().for_each(|client| arena.clients[client].process().thaw());
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kill => "kill",
+            Self::Freeze => "freeze",
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! Masters' wall clocks that jump.
+
+use std::fmt;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use quorate_testkit::ServerClock;
+
+use super::Wound;
+use crate::arena::Arena;
+
+/// What happens to a master's wall clock. Healed, it is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// It is stepped by so many milliseconds, forward or back.
+    Step {
+        /// How far.
+        millis: i64,
+    },
+    /// It is stepped by so many milliseconds and back again, over and over, as one that two sources set.
+    Strobe {
+        /// How far.
+        millis: i64,
+        /// How long it stays where it is.
+        every: Duration,
+    },
+}
+
+impl Clocks {
+    pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
+        let clocks: Vec<_> = masters.iter().map(|master| arena.masters[*master].clock()).collect();
+        match self {
+            Self::Step { millis } => {
+                clocks.iter().for_each(|clock| clock.step(millis));
+                Wound::new(move |_| put_right(&clocks))
+            }
+            Self::Strobe { millis, every } => {
+                let (end, ended) = mpsc::channel::<()>();
+                let strobe = thread::spawn(move || {
+                    let mut offsets = [millis, 0].into_iter().cycle();
+                    let mut step = || {
+                        let offset = offsets.next().unwrap_or_default();
+                        clocks.iter().for_each(|clock| clock.set_offset(offset));
+                    };
+                    step();
+                    while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                        step();
+                    }
+                    put_right(&clocks);
+                });
+                Wound::new(move |_| {
+                    drop(end);
+                    strobe.join().expect("a strobe ends");
+                })
+            }
+        }
+    }
+}
+
+fn put_right(clocks: &[ServerClock]) {
+    clocks.iter().for_each(|clock| clock.set_offset(0));
+}
+
+impl fmt::Display for Clocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step { millis } => write!(f, "clock stepped by {millis} ms"),
+            Self::Strobe { millis, every } => write!(f, "clock to and fro by {millis} ms every {every:?}"),
+        }
+    }
+}

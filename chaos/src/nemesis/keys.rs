@@ -1,0 +1,42 @@
+//! Masters that lose their keys while they live.
+
+use std::fmt;
+
+use super::Wound;
+use crate::arena::Arena;
+
+/// How a master loses its keys. They do not come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// Somebody deletes all of them (FLUSHALL).
+    FlushAll,
+    /// It becomes a replica of an empty server, and a master again.
+    WipeByReplication,
+    /// Those of locks, one by one, as for want of memory; markers and records stay.
+    Evict,
+}
+
+impl Keys {
+    pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
+        for server in masters.iter().map(|master| &arena.masters[*master]) {
+            match self {
+                Self::FlushAll => server.wipe(),
+                Self::WipeByReplication => server.wipe_by_replication(),
+                Self::Evict => server.keys().iter().for_each(|key| {
+                    server.evict(key);
+                }),
+            }
+        }
+        Wound::none()
+    }
+}
+
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FlushAll => "FLUSHALL",
+            Self::WipeByReplication => "wipe by replication",
+            Self::Evict => "eviction",
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! The faults, a family a file. Each is a value: it strikes some masters, or some clients, or what is between them, and
+//! what that did is healed.
+//!
+//! | family | faults |
+//! |---|---|
+//! | [`Servers`] | a master is killed and started again, with what it persisted or with nothing; stands still |
+//! | [`Network`] | every [`Toxic`](quorate_testkit::Toxic), partitions one way or both; connections that break, at one end only too |
+//! | [`Clocks`] | a master's wall clock is stepped, or goes to and fro |
+//! | [`Keys`] | a master loses its keys while it lives |
+//! | [`Commands`] | an administrator's or another client's command: scripts forgotten, clients killed or paused, a script that does not end |
+//! | [`Limits`] | a master refuses writes: it is out of memory, or a replica |
+//! | [`Replicas`] | a replica that lags takes a master's place |
+//! | [`Disks`] | a master's disk is slow |
+//! | [`Clients`] | a client is killed, and started again; stands still |
+//!
+//! A master has one of these at a time, but for those of the network: a fault that needs the master's answer panics where
+//! another one keeps it from answering. A [`Plan`](crate::Plan) sees to that.
+
+mod clients;
+mod clocks;
+mod commands;
+mod disks;
+mod keys;
+mod limits;
+mod network;
+mod replicas;
+mod servers;
+
+pub use clients::Clients;
+pub use clocks::Clocks;
+pub use commands::Commands;
+pub use disks::Disks;
+pub use keys::Keys;
+pub use limits::Limits;
+pub use network::Network;
+pub use replicas::Replicas;
+pub use servers::Servers;
+
+use std::fmt;
+
+use crate::arena::Arena;
+
+/// One fault, and whom it strikes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What it is.
+    pub what: What,
+    /// The masters that have it.
+    pub masters: Vec<usize>,
+    /// The clients that have it; for one of the network, whose ways to these masters have it.
+    pub clients: Vec<usize>,
+}
+
+/// What a fault is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// See [`Servers`].
+    Servers(Servers),
+    /// See [`Network`].
+    Network(Network),
+    /// See [`Clocks`].
+    Clocks(Clocks),
+    /// See [`Keys`].
+    Keys(Keys),
+    /// See [`Commands`].
+    Commands(Commands),
+    /// See [`Limits`].
+    Limits(Limits),
+    /// See [`Replicas`].
+    Replicas(Replicas),
+    /// See [`Disks`].
+    Disks(Disks),
+    /// See [`Clients`].
+    Clients(Clients),
+}
+
+impl Fault {
+    /// Strikes. What it returns is there until it is healed, or for good if it is dropped.
+    ///
+    /// # Panics
+    ///
+    /// When a master that has to answer does not.
+    pub fn strike(&self, arena: &mut Arena) -> Wound {
+        match self.what {
+            What::Servers(what) => what.strike(arena, &self.masters),
+            What::Network(what) => what.strike(arena, &self.masters, &self.clients),
+            What::Clocks(what) => what.strike(arena, &self.masters),
+            What::Keys(what) => what.strike(arena, &self.masters),
+            What::Commands(what) => what.strike(arena, &self.masters),
+            What::Limits(what) => what.strike(arena, &self.masters),
+            What::Replicas(what) => what.strike(arena, &self.masters),
+            What::Disks(what) => what.strike(arena, &self.masters),
+            What::Clients(what) => what.strike(arena, &self.clients),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.what)?;
+        self.masters.iter().try_for_each(|master| write!(f, " m{master}"))?;
+        self.clients.iter().try_for_each(|client| write!(f, " c{client}"))
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Servers(what) => what.fmt(f),
+            Self::Network(what) => what.fmt(f),
+            Self::Clocks(what) => what.fmt(f),
+            Self::Keys(what) => what.fmt(f),
+            Self::Commands(what) => what.fmt(f),
+            Self::Limits(what) => what.fmt(f),
+            Self::Replicas(what) => what.fmt(f),
+            Self::Disks(what) => what.fmt(f),
+            Self::Clients(what) => what.fmt(f),
+        }
+    }
+}
+
+/// What a fault has done, and how it is undone.
+#[must_use = "what is not healed stays"]
+pub struct Wound(Option<Heal>);
+
+type Heal = Box<dyn FnOnce(&mut Arena) + Send>;
+
+impl Wound {
+    fn new(heal: impl FnOnce(&mut Arena) + Send + 'static) -> Self {
+        Self(Some(Box::new(heal)))
+    }
+
+    /// What was over at once.
+    fn none() -> Self {
+        Self(None)
+    }
+
+    /// Each of these masters is healed so.
+    fn of_each(masters: &[usize], heal: impl Fn(&mut Arena, usize) + Send + 'static) -> Self {
+        let masters = masters.to_vec();
+        Self::new(move |arena| masters.into_iter().for_each(|master| heal(arena, master)))
+    }
+
+    /// Heals it: what it struck works again. What was lost stays lost.
+    ///
+    /// # Panics
+    ///
+    /// When a master that has to answer does not, or does not start.
+    pub fn heal(self, arena: &mut Arena) {
+        if let Some(heal) = self.0 {
+            heal(arena);
+        }
+    }
+}
+
+impl fmt::Debug for Wound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Wound" } else { "Wound (over)" })
+    }
+}

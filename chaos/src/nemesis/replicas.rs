@@ -1,0 +1,41 @@
+//! Replicas that take masters' places.
+
+use std::fmt;
+
+use quorate_testkit::RedisServer;
+
+use super::Wound;
+use crate::arena::Arena;
+
+/// What a replica does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replicas {
+    /// A replica gets what the master has, and nothing that comes later. Healed, it takes the master's place, and its address;
+    /// the master is killed.
+    Promotion,
+}
+
+impl Replicas {
+    pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
+        let replicas: Vec<_> =
+            masters.iter().map(|master| (*master, replica(arena, &arena.masters[*master]))).collect();
+        Wound::new(|arena| {
+            replicas.into_iter().for_each(|(master, replica)| arena.replace(master, replica));
+        })
+    }
+}
+
+/// Another server that has what this one has now.
+fn replica(arena: &Arena, master: &RedisServer) -> RedisServer {
+    let replica = arena.another_server();
+    replica.copy(master);
+    replica
+}
+
+impl fmt::Display for Replicas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Promotion => f.write_str("promotion of a replica that lags"),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One lock, from the acquire to the end.
+
+use std::io;
+use std::time::Duration;
+
+use quorate_testkit::Dice;
+use tokio::time::{interval, sleep};
+
+use super::subject::{Held, Lock, Locks, unknown};
+use super::{Store, micros};
+use crate::history::{self, Call, Event, Recorder, Share};
+
+/// How often a lease's deadline is written down within its TTL.
+const LOOKS: u32 = 8;
+
+#[derive(Debug)]
+pub(super) struct Cycle {
+    pub(super) locks: Locks,
+    pub(super) store: Store,
+    pub(super) recorder: Recorder,
+    pub(super) ttl: Duration,
+}
+
+/// How a hold ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Release,
+    Drop,
+    Lost,
+}
+
+impl Cycle {
+    /// Asks for a lock, and does something with it if it is granted.
+    pub(super) async fn turn(&self, dice: &Dice) -> io::Result<()> {
+        sleep(dice.millis(0, 20)).await;
+        let lock = self.locks.draw(dice);
+        let wait = if dice.happens(300) { Duration::ZERO } else { dice.time(Duration::ZERO, self.ttl * 2) };
+        match self.acquire(&lock, self.ttl, wait).await? {
+            Some((number, held)) => self.hold(number, &lock.named, held, dice).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The lock, if it is granted, and the number of the call.
+    pub(super) async fn acquire(
+        &self,
+        lock: &Lock<'_>,
+        ttl: Duration,
+        wait: Duration,
+    ) -> io::Result<Option<(u64, Held)>> {
+        let call = Call::Acquire { lock: lock.named.clone(), ttl: micros(ttl), wait: micros(wait) };
+        let number = self.recorder.invoke(call)?;
+        match lock.acquire(ttl, wait).await {
+            Ok(held) => {
+                self.recorder.returned(number, held.granted())?;
+                Ok(Some((number, held)))
+            }
+            Err(outcome) => {
+                self.recorder.returned(number, outcome)?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn hold(&self, hold: u64, lock: &history::Lock, held: Held, dice: &Dice) -> io::Result<()> {
+        let resource = held.permit().map_or_else(
+            || format!("{} {}", lock.kind, lock.names[0]),
+            |permit| format!("{} {} {permit}", lock.kind, lock.names[0]),
+        );
+        // Readers store nothing: their tokens come in any order.
+        let fence = if lock.share == Share::Shared { 0 } else { held.fence() };
+        self.write(&resource, fence).await?;
+        match self.keep(hold, &held, dice).await? {
+            End::Lost => {
+                self.recorder.record(Event::Lost { hold })?;
+                drop(held);
+            }
+            End::Drop => {
+                let number = self.recorder.invoke(Call::Release { hold })?;
+                drop(held);
+                self.recorder.returned(number, unknown("it was dropped"))?;
+            }
+            End::Release => self.release(hold, held).await?,
+        }
+        if dice.happens(200) {
+            sleep(dice.time(Duration::ZERO, self.ttl / 4)).await;
+            self.write(&resource, fence).await?; // as one does that has not noticed
+        }
+        Ok(())
+    }
+
+    pub(super) async fn release(&self, hold: u64, held: Held) -> io::Result<()> {
+        let number = self.recorder.invoke(Call::Release { hold })?;
+        self.recorder.returned(number, held.release().await)
+    }
+
+    /// Keeps it for a while, or until it is lost.
+    async fn keep(&self, hold: u64, held: &Held, dice: &Dice) -> io::Result<End> {
+        let long = if dice.happens(100) { self.ttl * 2 } else { self.ttl / 10 };
+        let (end, extends) = (if dice.happens(700) { End::Release } else { End::Drop }, dice.happens(100));
+        let mut looks = interval(self.ttl / LOOKS);
+        let (mut over, mut lost) =
+            (std::pin::pin!(sleep(dice.time(Duration::ZERO, long))), std::pin::pin!(held.lost()));
+        if extends {
+            let number = self.recorder.invoke(Call::Extend { hold, ttl: micros(self.ttl) })?;
+            self.recorder.returned(number, held.extend(self.ttl).await)?;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut lost => return Ok(End::Lost),
+                () = &mut over => return Ok(end),
+                _ = looks.tick() => self.recorder.record(Event::Deadline { hold, deadline: held.deadline() })?,
+            }
+        }
+    }
+
+    async fn write(&self, resource: &str, fence: u64) -> io::Result<()> {
+        if fence == 0 {
+            return Ok(()); // no token to write with
+        }
+        let number = self.recorder.invoke(Call::Write { resource: resource.to_owned(), fence })?;
+        let outcome = self.store.write(resource, fence).await;
+        self.recorder.returned(number, outcome)
+    }
+}

@@ -1,0 +1,88 @@
+//! The locks of a workload.
+
+use quorate::{Lock, Redlock};
+use quorate_testkit::Dice;
+use serde::{Deserialize, Serialize};
+
+use crate::history::{self, Share};
+
+/// How many there are of each kind.
+pub(super) const LOCKS: usize = 2;
+
+/// How many permits semaphores have.
+const PERMITS: u32 = 2;
+
+/// A kind of lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// `Redlock::lock`
+    Reentrant,
+    /// `Redlock::lock_all`, of what the reentrant ones are
+    All,
+    /// `Redlock::mutex`
+    Mutex,
+    /// `Redlock::plain_mutex`
+    PlainMutex,
+    /// `Redlock::redisson_lock`
+    Redisson,
+    /// `Redlock::semaphore`
+    Semaphore,
+    /// `Redlock::fair_lock`
+    Fair,
+    /// `Redlock::read_lock`, or `Redlock::write_lock` every third time
+    ReadWrite,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Reentrant,
+        Self::All,
+        Self::Mutex,
+        Self::PlainMutex,
+        Self::Redisson,
+        Self::Semaphore,
+        Self::Fair,
+        Self::ReadWrite,
+    ];
+
+    /// Locks of one name here are one lock.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reentrant | Self::All => "reentrant",
+            Self::Mutex => "mutex",
+            Self::PlainMutex => "plain-mutex",
+            Self::Redisson => "redisson",
+            Self::Semaphore => "semaphore",
+            Self::Fair => "fair",
+            Self::ReadWrite => "read-write",
+        }
+    }
+
+    /// One of the locks of this kind, and what the history calls it.
+    pub(super) fn draw(self, redlock: &Redlock, dice: &Dice) -> (Lock, history::Lock) {
+        let all = || (0..LOCKS).map(|number| format!("{}-{number}", self.name()));
+        let names = match self {
+            Self::All => all().collect(),
+            _ => vec![format!("{}-{}", self.name(), dice.below(LOCKS))],
+        };
+        let name = names[0].as_str();
+        let share = match self {
+            Self::Semaphore => Share::Permits(PERMITS),
+            Self::ReadWrite if dice.below(3) > 0 => Share::Shared,
+            _ => Share::Exclusive,
+        };
+        let lock = match self {
+            Self::Reentrant => redlock.lock(name),
+            Self::All => redlock.lock_all(&names),
+            Self::Mutex => redlock.mutex(name),
+            Self::PlainMutex => redlock.plain_mutex(name),
+            Self::Redisson => redlock.redisson_lock(name),
+            Self::Semaphore => redlock.semaphore(name, PERMITS),
+            Self::Fair => redlock.fair_lock(name),
+            Self::ReadWrite if share == Share::Shared => redlock.read_lock(name),
+            Self::ReadWrite => redlock.write_lock(name),
+        };
+        (lock, history::Lock { kind: self.name().to_owned(), names, share })
+    }
+}

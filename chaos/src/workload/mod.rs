@@ -1,0 +1,156 @@
+//! What a client process does, and every call is written down: several tasks take locks, write to what they protect, and give
+//! them back; or one lock is asked for and given back as it is told.
+//!
+//! `subject.rs` is what is locked by, `kind.rs` the locks of Quorate, `store.rs` what locks protect, `cycle.rs` one lock from the
+//! acquire to the end.
+
+mod cycle;
+mod kind;
+mod store;
+mod subject;
+
+pub use kind::Kind;
+pub use subject::Subject;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate::{ColdStart, Redlock};
+use quorate_testkit::Dice;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::history::{Micros, Recorder};
+use cycle::Cycle;
+use store::Store;
+use subject::Locks;
+
+/// How long a process may take to give everything back.
+const FLUSH: Duration = Duration::from_secs(20);
+
+/// What a process is started with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// The masters, as this process reaches them.
+    pub masters: Vec<String>,
+    /// The server whose values the locks protect. It is no master, and nothing strikes it.
+    pub store: String,
+    /// The file that the history is written to.
+    pub history: PathBuf,
+    /// The name of the process there.
+    pub process: String,
+    /// What decides what is done.
+    pub seed: u64,
+    /// What is locked by.
+    pub subject: Subject,
+    /// How many tasks take locks.
+    pub tasks: usize,
+    /// How long leases last.
+    pub ttl: Duration,
+    /// Whether masters without a marker vote at once: those of a run that begins with it are new, unless they were
+    /// [introduced](introduce).
+    pub new_masters: bool,
+}
+
+/// What a process is told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// To ask for a lock: always the same one.
+    Acquire {
+        /// For how long (ms).
+        ttl: u64,
+        /// How long to wait for it (ms); 0 is to try once.
+        wait: u64,
+    },
+    /// To give it back, if it was granted.
+    Release,
+}
+
+impl Workload {
+    /// Works until it is told to stop, and then until everything is given back.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be written, or the masters' URLs are none.
+    pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
+        let cycle = Arc::new(self.open().await?);
+        let mut tasks = JoinSet::new();
+        for number in 0..self.tasks {
+            let (cycle, stop) = (cycle.clone(), stop.clone());
+            let dice = Dice::new(self.seed, "task", number as u64);
+            tasks.spawn(async move {
+                while !stop.is_cancelled() {
+                    cycle.turn(&dice).await?;
+                }
+                io::Result::Ok(())
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+        if let Some(cycle) = Arc::into_inner(cycle) {
+            cycle.locks.close(FLUSH).await;
+        }
+        Ok(())
+    }
+
+    /// Does what it is told, one after the other, until there are no more orders; and then gives back what it has.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub async fn obey(self, mut orders: UnboundedReceiver<Order>) -> io::Result<()> {
+        let cycle = self.open().await?;
+        let (lock, mut held) = (cycle.locks.draw(&Dice::new(0, "order", 0)), None);
+        while let Some(order) = orders.recv().await {
+            match order {
+                Order::Acquire { ttl, wait } => {
+                    let (ttl, wait) = (Duration::from_millis(ttl), Duration::from_millis(wait));
+                    held = cycle.acquire(&lock, ttl, wait).await?;
+                }
+                Order::Release => {
+                    if let Some((hold, held)) = held.take() {
+                        cycle.release(hold, held).await?;
+                    }
+                }
+            }
+        }
+        if let Some((hold, held)) = held {
+            cycle.release(hold, held).await?;
+        }
+        cycle.locks.close(FLUSH).await;
+        Ok(())
+    }
+
+    async fn open(&self) -> io::Result<Cycle> {
+        let recorder = Recorder::open(&self.history, &*self.process)?;
+        let store = Store::open(&self.store).await.map_err(io::Error::other)?;
+        Ok(Cycle { locks: Locks::open(self)?, store, recorder, ttl: self.ttl })
+    }
+}
+
+/// Uses new masters for the first time, so that they are trusted from then on, by workloads that have this TTL. Returns when all
+/// have answered.
+///
+/// # Errors
+///
+/// When the masters' URLs are none, or there are too many.
+pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<()> {
+    let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl).cold_start(ColdStart::None);
+    let redlock = builder.build().map_err(io::Error::other)?;
+    let lock = redlock.lock("introduction");
+    while lock.inspect().await.map_err(io::Error::other)?.answered() < masters.len() {
+        sleep(Duration::from_millis(2)).await;
+    }
+    Ok(())
+}
+
+fn micros(time: Duration) -> Micros {
+    Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
+}

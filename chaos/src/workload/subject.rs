@@ -1,0 +1,230 @@
+//! What a workload locks by: Quorate, or something else that is put through the same.
+
+use std::io;
+use std::time::Duration;
+
+use quorate::config::MAX_TTL;
+use quorate::{ColdStart, Error, Guard, Redlock};
+use quorate_testkit::Dice;
+use rslock::LockManager;
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::kind::LOCKS;
+use super::{Kind, Workload, micros};
+use crate::history::{self, Micros, Outcome, Share, now};
+use crate::naive::{self, Naive};
+
+/// How long whoever waits for a lock of rslock's waits at most between two tries, which it says itself.
+const POLL: u64 = 50;
+
+/// What is locked by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Subject {
+    /// Quorate, with locks of these kinds.
+    Quorate(Vec<Kind>),
+    /// Redlock as it is in the textbook: Quorate's mutex [without its guards](quorate::Builder::unguarded).
+    Textbook,
+    /// The Redlock crate that was there already.
+    Rslock,
+    /// A lock of one master, the first, that is known to be wrong.
+    Naive(Naive),
+}
+
+/// What a process has to lock by.
+#[derive(Debug)]
+pub(super) enum Locks {
+    Quorate(Redlock, Vec<Kind>),
+    Rslock(LockManager),
+    Naive(naive::Client, Naive),
+}
+
+/// A lock that may be asked for.
+#[derive(Debug)]
+pub(super) struct Lock<'a> {
+    /// What the history calls it.
+    pub(super) named: history::Lock,
+    by: By<'a>,
+}
+
+#[derive(Debug)]
+enum By<'a> {
+    Quorate(Box<quorate::Lock>),
+    Rslock(&'a LockManager),
+    Naive(&'a naive::Client),
+}
+
+/// A lock that is held. Dropping it gives it back, if the library does so.
+#[derive(Debug)]
+pub(super) enum Held {
+    Quorate(Guard),
+    Rslock(rslock::Lock, Micros),
+    Naive(naive::Hold),
+}
+
+impl Locks {
+    pub(super) fn open(workload: &Workload) -> io::Result<Self> {
+        let builder = Redlock::builder().masters(&workload.masters).ttl(workload.ttl);
+        let builder = match workload.new_masters {
+            true => builder.cold_start(ColdStart::None).max_ttl(MAX_TTL),
+            false => builder.cold_start(ColdStart::Quarantine).max_ttl(workload.ttl),
+        };
+        let build = |builder: quorate::Builder| builder.build().map_err(io::Error::other);
+        Ok(match &workload.subject {
+            Subject::Quorate(kinds) => Self::Quorate(build(builder)?, kinds.clone()),
+            Subject::Textbook => Self::Quorate(build(builder.unguarded())?, vec![Kind::Mutex]),
+            Subject::Rslock => {
+                let mut manager = LockManager::new(workload.masters.clone());
+                manager.set_retry(1, Duration::from_millis(POLL));
+                Self::Rslock(manager)
+            }
+            Subject::Naive(naive) => {
+                let client = naive::Client::open(*naive, &workload.masters[0], &workload.process);
+                Self::Naive(client.map_err(io::Error::other)?, *naive)
+            }
+        })
+    }
+
+    /// One of the locks.
+    pub(super) fn draw(&self, dice: &Dice) -> Lock<'_> {
+        match self {
+            Self::Quorate(redlock, kinds) => {
+                let (lock, named) = dice.one_of(kinds).draw(redlock, dice);
+                Lock { named, by: By::Quorate(Box::new(lock)) }
+            }
+            Self::Rslock(manager) => {
+                Lock { named: exclusive("rslock", dice.below(LOCKS)), by: By::Rslock(manager) }
+            }
+            Self::Naive(client, naive) => {
+                Lock { named: exclusive(naive.name(), dice.below(LOCKS)), by: By::Naive(client) }
+            }
+        }
+    }
+
+    /// Gives back what is left, as far as it can.
+    pub(super) async fn close(self, within: Duration) {
+        if let Self::Quorate(redlock, _) = self {
+            let _ = redlock.shutdown(within).await; // what it could not give back ends with its lease
+        }
+    }
+}
+
+fn exclusive(kind: &str, number: usize) -> history::Lock {
+    history::Lock { kind: kind.to_owned(), names: vec![format!("{kind}-{number}")], share: Share::Exclusive }
+}
+
+impl Lock<'_> {
+    /// The lock, or what the history says of it.
+    pub(super) async fn acquire(&self, ttl: Duration, wait: Duration) -> Result<Held, Outcome> {
+        match &self.by {
+            By::Quorate(lock) => {
+                let lock = quorate::Lock::clone(lock).ttl(ttl).wait(wait);
+                let asked = if wait.is_zero() { lock.try_acquire().await } else { lock.acquire().await };
+                asked.map(Held::Quorate).map_err(|error| refused(&error))
+            }
+            By::Rslock(manager) => self.acquire_of_rslock(manager, ttl, wait).await,
+            By::Naive(client) => match client.acquire(&self.named.names[0], ttl, wait).await {
+                Ok(Some(hold)) => Ok(Held::Naive(hold)),
+                Ok(None) => Err(Outcome::Failed { why: "held".to_owned() }),
+                Err(error) => Err(unknown(&error.to_string())),
+            },
+        }
+    }
+
+    async fn acquire_of_rslock(
+        &self,
+        manager: &LockManager,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Held, Outcome> {
+        let over = now() + micros(wait);
+        loop {
+            match manager.lock(&*self.named.names[0], ttl).await {
+                Ok(lock) => {
+                    let deadline = now() + lock.validity_time as u64 * 1_000;
+                    return Ok(Held::Rslock(lock, deadline));
+                }
+                Err(error) if now() >= over => return Err(unknown(&error.to_string())),
+                Err(_) => sleep(Duration::from_millis(POLL)).await,
+            }
+        }
+    }
+}
+
+impl Held {
+    pub(super) fn granted(&self) -> Outcome {
+        let owner = match self {
+            Self::Quorate(guard) => guard.owner().to_string(),
+            Self::Rslock(lock, _) => lock.val.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Self::Naive(hold) => hold.owner.clone(),
+        };
+        let fence = Some(self.fence()).filter(|fence| *fence > 0);
+        Outcome::Granted { owner, deadline: self.deadline(), fence, permit: self.permit() }
+    }
+
+    /// When its lease ends, or a little earlier: time goes on between the two looks.
+    pub(super) fn deadline(&self) -> Micros {
+        match self {
+            Self::Quorate(guard) => {
+                let now = now();
+                now + micros(guard.remaining())
+            }
+            Self::Rslock(_, deadline) => *deadline,
+            Self::Naive(hold) => hold.deadline,
+        }
+    }
+
+    /// Its token; 0 where it has none.
+    pub(super) fn fence(&self) -> u64 {
+        if let Self::Quorate(guard) = self { guard.fence() } else { 0 }
+    }
+
+    pub(super) fn permit(&self) -> Option<u32> {
+        if let Self::Quorate(guard) = self { guard.permit() } else { None }
+    }
+
+    /// Waits until its holder knows that it is lost: those that are not told look at their watch.
+    pub(super) async fn lost(&self) {
+        if let Self::Quorate(guard) = self {
+            guard.lost().await;
+        } else {
+            let left = self.deadline().saturating_sub(now());
+            sleep(Duration::from_micros(left)).await;
+        }
+    }
+
+    pub(super) async fn extend(&self, ttl: Duration) -> Outcome {
+        let Self::Quorate(guard) = self else {
+            return Outcome::Failed { why: "it is not extended here".to_owned() };
+        };
+        match guard.extend(ttl).await {
+            Ok(()) => Outcome::Extended { deadline: self.deadline() },
+            Err(error) => unknown(&error.to_string()),
+        }
+    }
+
+    pub(super) async fn release(self) -> Outcome {
+        let released = match self {
+            Self::Quorate(guard) => guard.release().await.map_err(|error| error.to_string()),
+            Self::Rslock(lock, _) => {
+                lock.release().await;
+                Err("it does not say".to_owned())
+            }
+            Self::Naive(hold) => hold.release().await.map_err(|error| error.to_string()),
+        };
+        released.map_or_else(|why| unknown(&why), |()| Outcome::Released)
+    }
+}
+
+/// What an acquire said that was not granted. Nobody has it by this call; whether it was to be had is known only where somebody
+/// else had it.
+fn refused(error: &Error) -> Outcome {
+    match error {
+        Error::Held { .. } | Error::WaitTimedOut { .. } => Outcome::Failed { why: error.to_string() },
+        _ => unknown(&error.to_string()),
+    }
+}
+
+pub(super) fn unknown(why: &str) -> Outcome {
+    Outcome::Unknown { why: why.to_owned() }
+}

@@ -1,0 +1,42 @@
+//! Masters' clocks that jump.
+
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use quorate_chaos::nemesis::{Clocks, What};
+use quorate_chaos::{Arena, Persistence};
+
+use crate::{arena, first, ms, until};
+
+/// How many seconds a master's clock is off.
+fn off(arena: &Arena, master: usize) -> i64 {
+    let (seconds, _): (i64, i64) = arena.masters[master].command(&["TIME"]);
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    ((seconds as f64 - now) / 30.0).round() as i64 * 30 // by half minutes, on a busy machine
+}
+
+#[test]
+fn a_clock_is_stepped_and_put_right() {
+    let mut arena = arena(Persistence::None);
+    for millis in [60_000, -60_000] {
+        let wound = first(What::Clocks(Clocks::Step { millis })).strike(&mut arena);
+        assert_eq!((off(&arena, 0) * 1_000, off(&arena, 1)), (millis, 0));
+        wound.heal(&mut arena);
+        assert_eq!(off(&arena, 0), 0);
+    }
+}
+
+#[test]
+fn a_clock_goes_to_and_fro_until_it_is_put_right() {
+    let mut arena = arena(Persistence::None);
+    let what = Clocks::Strobe { millis: 60_000, every: ms(5) };
+    let wound = first(What::Clocks(what)).strike(&mut arena);
+    let mut seen = BTreeSet::new();
+    until("both times, again and again", || {
+        seen.insert(off(&arena, 0));
+        seen.len() == 2
+    });
+    assert_eq!(seen, BTreeSet::from([0, 60]));
+    wound.heal(&mut arena);
+    assert!((0..20).all(|_| off(&arena, 0) == 0));
+}

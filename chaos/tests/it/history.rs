@@ -1,0 +1,214 @@
+//! Histories: what is written is read again, also where several processes write, and one of them is killed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use quorate_chaos::Client;
+use quorate_chaos::history::{
+    Call, Event, History, Line, Lock, Outcome, Pause, ReadError, Recorder, Share, now, read, read_file,
+};
+use tempfile::TempDir;
+
+use crate::until;
+
+fn lock() -> Lock {
+    Lock { kind: "mutex".to_owned(), names: vec!["l".to_owned()], share: Share::Exclusive }
+}
+
+fn acquire() -> Call {
+    Call::Acquire { lock: lock(), ttl: 2_000_000, wait: 500_000 }
+}
+
+fn granted(deadline: u64) -> Outcome {
+    Outcome::Granted { owner: "9f0c:1".to_owned(), deadline, fence: Some(7), permit: None }
+}
+
+fn line(at: u64, event: Event) -> Line {
+    Line { at, process: "p".to_owned(), event }
+}
+
+fn invoke(at: u64, number: u64, call: Call) -> Line {
+    line(at, Event::Invoke { number, call })
+}
+
+fn returned(at: u64, number: u64, outcome: Outcome) -> Line {
+    line(at, Event::Return { number, outcome })
+}
+
+fn history(lines: &[Line]) -> History {
+    read(lines.to_vec()).unwrap()
+}
+
+/// What others read.
+#[test]
+fn lines_are_as_they_are_described() {
+    let texts = [
+        r#"{"at":71000250,"process":"p","event":"invoke","number":7,"call":{"do":"acquire","lock":{"kind":"mutex","names":["l"],"share":"exclusive"},"ttl":2000000,"wait":500000}}"#,
+        r#"{"at":71000900,"process":"p","event":"return","number":7,"outcome":{"is":"granted","owner":"9f0c:1","deadline":72978000,"fence":7}}"#,
+        r#"{"at":71000901,"process":"p","event":"invoke","number":8,"call":{"do":"write","resource":"r","fence":7}}"#,
+        r#"{"at":71000902,"process":"p","event":"return","number":8,"outcome":{"is":"unknown","why":"timed out"}}"#,
+        r#"{"at":71000903,"process":"p","event":"calm"}"#,
+        r#"{"at":71000904,"process":"p","event":"key","master":2,"key":"quorate:{l}","ttl":null}"#,
+    ];
+    let lines = [
+        invoke(71_000_250, 7, acquire()),
+        returned(71_000_900, 7, granted(72_978_000)),
+        invoke(71_000_901, 8, Call::Write { resource: "r".to_owned(), fence: 7 }),
+        returned(71_000_902, 8, Outcome::Unknown { why: "timed out".to_owned() }),
+        line(71_000_903, Event::Calm),
+        line(71_000_904, Event::Key { master: 2, key: "quorate:{l}".to_owned(), ttl: None }),
+    ];
+    for (text, line) in texts.into_iter().zip(lines) {
+        assert_eq!(serde_json::to_string(&line).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Line>(text).unwrap(), line);
+    }
+    let permits = Lock { share: Share::Permits(3), ..lock() };
+    assert!(serde_json::to_string(&permits).unwrap().contains(r#""share":{"permits":3}"#));
+}
+
+#[test]
+fn a_guard_is_what_its_lines_say() {
+    let lines = [
+        invoke(10, 0, acquire()),
+        returned(20, 0, granted(100)),
+        line(50, Event::Deadline { hold: 0, deadline: 150 }),
+        invoke(60, 1, Call::Extend { hold: 0, ttl: 90 }),
+        returned(61, 1, Outcome::Extended { deadline: 160 }),
+        invoke(70, 2, Call::Release { hold: 0 }),
+        returned(75, 2, Outcome::Released),
+        line(80, Event::Lost { hold: 0 }),
+    ];
+    let whole = history(&lines);
+    let hold = &whole.holds[0];
+    assert_eq!((hold.asked, hold.granted, hold.deadline), (10, 20, 160));
+    assert_eq!((hold.given_back, hold.free, hold.lost, hold.fence), (Some(70), Some(75), Some(80), Some(7)));
+    assert_eq!((hold.window_end(), whole.calls.len(), whole.end), (70, 3, 80));
+    assert_eq!(history(&lines[..4]).holds[0].window_end(), 150);
+    let lost =
+        [&lines[..2], &[line(40, Event::Lost { hold: 0 }), line(45, Event::Lost { hold: 0 })]].concat();
+    assert_eq!(history(&lost).holds[0].window_end(), 40, "when it was first told");
+}
+
+#[test]
+fn what_nobody_knows_stays_unknown() {
+    let made = |lines: &[Line]| history(lines).calls.pop().unwrap();
+    let never = made(&[invoke(10, 0, acquire())]);
+    assert!(matches!(never.outcome, Outcome::Unknown { .. }) && never.returned.is_none());
+    let unknown = Outcome::Unknown { why: "no quorum answered".to_owned() };
+    let told = made(&[invoke(10, 0, acquire()), returned(20, 0, unknown.clone())]);
+    assert_eq!((told.outcome, told.returned), (unknown, Some(20)));
+    let release = [
+        invoke(10, 0, acquire()),
+        returned(20, 0, granted(100)),
+        invoke(30, 1, Call::Release { hold: 0 }),
+        returned(40, 1, Outcome::Unknown { why: String::new() }),
+    ];
+    let hold = history(&release).holds.pop().unwrap();
+    assert_eq!((hold.given_back, hold.free), (Some(30), None));
+}
+
+#[test]
+fn processes_that_stood_still_or_were_killed_are_known() {
+    let whom = || "q".to_owned();
+    let lines = [
+        line(10, Event::Paused { whom: whom() }),
+        line(20, Event::Resumed { whom: whom() }),
+        line(30, Event::Paused { whom: whom() }),
+        line(40, Event::Killed { whom: whom() }),
+        line(50, Event::Fault { what: "kill: c0".to_owned() }),
+        line(60, Event::Quiet),
+    ];
+    let pause = |from, to| Pause { process: whom(), from, to };
+    let history = history(&lines);
+    assert_eq!(history.pauses, [pause(10, Some(20)), pause(30, Some(u64::MAX)), pause(40, None)]);
+    assert_eq!(
+        (history.faults, history.quiet, history.calm),
+        (vec![(50, "kill: c0".to_owned())], Some(60), None)
+    );
+}
+
+#[test]
+fn what_is_no_history_is_refused() {
+    let twice = [invoke(10, 0, acquire()), invoke(20, 0, acquire())];
+    assert!(matches!(read(twice.to_vec()), Err(ReadError::Twice { number: 0, .. })));
+    let nothing = |lines: &[Line], of: &str| {
+        let error = read(lines.to_vec()).unwrap_err();
+        assert!(matches!(&error, ReadError::Nothing { what, .. } if *what == of), "{error}");
+    };
+    nothing(&[returned(10, 0, granted(100))], "call");
+    nothing(&[invoke(1, 0, acquire()), returned(2, 0, granted(9)), returned(3, 0, granted(9))], "call");
+    nothing(&[invoke(10, 0, Call::Release { hold: 5 })], "hold");
+    nothing(&[invoke(1, 0, acquire()), line(2, Event::Lost { hold: 0 })], "hold");
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("history");
+    assert!(matches!(read_file(&path), Err(ReadError::Io(_))));
+    fs::write(&path, "{\"at\":1,\"process\":\"p\",\"event\":\"calm\"}\n{\"at\":2}\n").unwrap();
+    assert!(matches!(read_file(&path), Err(ReadError::Line { line: 2, .. })));
+}
+
+/// Where a child of this test writes to, and as whom.
+const CHILD: [&str; 2] = ["QUORATE_HISTORY", "QUORATE_PROCESS"];
+
+/// This is what the processes of the next test run, and otherwise nothing.
+#[test]
+fn a_process_writes() {
+    let [Ok(path), Ok(process)] = CHILD.map(std::env::var) else { return };
+    let recorder = Recorder::open(Path::new(&path), process).unwrap();
+    let ends = |line: std::io::Result<usize>| !matches!(line, Ok(1..));
+    while !ends(std::io::stdin().read_line(&mut String::new())) {
+        for _ in 0..200 {
+            let number = recorder.invoke(acquire()).unwrap();
+            recorder.returned(number, granted(now() + 1_000)).unwrap();
+        }
+        recorder.invoke(acquire()).unwrap(); // and it never returns
+    }
+}
+
+fn child(path: &Path, process: &str) -> Client {
+    let (path, process) = (path.to_owned(), process.to_owned());
+    let mut first = true;
+    Client::start(move || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let name = if std::mem::take(&mut first) { process.clone() } else { format!("{process} again") };
+        command
+            .args(["--exact", "history::a_process_writes", "--nocapture"])
+            .stdout(std::process::Stdio::null());
+        command.env(CHILD[0], &path).env(CHILD[1], name);
+        command
+    })
+}
+
+#[test]
+fn several_processes_write_to_one_file_and_one_is_killed_meanwhile() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("history");
+    let before = now();
+    let mut children: Vec<_> = ["a", "b", "c"].map(|process| child(&path, process)).into();
+    for child in &mut children {
+        child.tell("go");
+    }
+    let lines = || fs::read_to_string(&path).unwrap_or_default().lines().count();
+    until("lines", || lines() > 300);
+    children[2].restart();
+    children[2].tell("go");
+    let made = |process: &str| {
+        let calls = read_file(&path).map(|history| history.calls).unwrap_or_default();
+        calls.iter().filter(|made| made.process == process).count()
+    };
+    for process in ["a", "b", "c again"] {
+        until("all of its lines", || made(process) == 201);
+    }
+    drop(children);
+    let history = read_file(&path).unwrap();
+    for process in ["a", "b", "c", "c again"] {
+        let calls: Vec<_> = history.calls.iter().filter(|made| made.process == process).collect();
+        let unknown = calls.iter().filter(|made| made.returned.is_none()).count();
+        let whole = process != "c";
+        assert!(unknown == 1 || !whole && unknown == 0, "{process}: {unknown} of {}", calls.len());
+        assert!(calls.is_sorted_by_key(|made| made.invoked), "{process}");
+    }
+    let times = history.calls.iter().map(|made| made.invoked);
+    assert!(times.clone().all(|at| (before..=now()).contains(&at)));
+    assert!(times.is_sorted());
+}

@@ -1,0 +1,29 @@
+//! A replica that takes a master's place.
+
+use quorate_chaos::Persistence;
+use quorate_chaos::nemesis::{Replicas, What};
+
+use crate::{arena, connect, first, has, reaches, set};
+
+#[test]
+fn a_replica_that_lags_takes_over_without_what_came_last() {
+    for persistence in [Persistence::None, Persistence::Always] {
+        let mut arena = arena(persistence);
+        let before = (arena.masters[0].run_id(), arena.masters[0].address());
+        set(&arena.masters[0], "early");
+        let wound = first(What::Replicas(Replicas::Promotion)).strike(&mut arena);
+        set(&arena.masters[0], "late");
+        let mut old = connect(&arena, 0, 0).unwrap();
+        assert!(redis::cmd("EXISTS").arg("late").query::<bool>(&mut old).unwrap());
+        wound.heal(&mut arena);
+        assert!(redis::cmd("PING").exec(&mut old).is_err(), "clients' connections break");
+        let mut new = connect(&arena, 0, 0).unwrap();
+        let mut exists = |key: &str| redis::cmd("EXISTS").arg(key).query::<bool>(&mut new).unwrap();
+        assert!(exists("early") && !exists("late"));
+        assert_ne!((arena.masters[0].run_id(), arena.masters[0].address()), before);
+        set(&arena.masters[0], "k");
+        arena.masters[0].restart();
+        assert!(reaches(&arena, 1, 0));
+        assert_eq!(has(&arena.masters[0], "k"), persistence == Persistence::Always, "it persists as it did");
+    }
+}
