@@ -26,7 +26,8 @@ cargo clippy -p quorate-cli --locked -- -D warnings # the test kit without its e
 
 step "tests, with every feature"
 # The mutation of the scripts takes longest, and is among the optimised tests.
-cargo test --workspace --all-features --locked -- --skip every_guard_of_the_scripts_is_needed 2>&1 | tee "$log"
+# The simulator's run many seeds, and are optimised as well.
+cargo test --workspace --exclude quorate-simulator --all-features --locked -- --skip every_guard_of_the_scripts_is_needed 2>&1 | tee "$log"
 
 step "tests of the optimised library, without features"
 cargo build -p quorate --examples --release --locked # a test runs them
@@ -36,6 +37,7 @@ step "the model of the fencing tokens, and what is wrong with its broken variant
 cargo test -p quorate --test model --release --locked -- --nocapture 2>&1 | tee -a "$log"
 
 step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, 300 of each of locks of all kinds, and known bugs put back"
+cargo test --release --locked -p quorate-simulator 2>&1 | tee -a "$log"
 cargo run --release --locked -p quorate-simulator -- --seeds 1000
 cargo run --release --locked -p quorate-simulator -- --seeds 1000 --fault any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --locks any
