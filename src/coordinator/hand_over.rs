@@ -120,10 +120,12 @@ impl Coordinator {
             transfer.is_void = matches!(error, Error::Held { .. } | Error::Lost { .. });
             return Err(error);
         }
+        let fence = transfer.agree().await?;
+        // A master that was not asked yet is left to the token when this one is released soon.
+        transfer.round().finish().await;
         if self.clock.now() >= lease::deadline(sent, *ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
-        let fence = transfer.agree().await?;
         let round = transfer.done();
         count.note_keys(&round, *ttl, timeout);
         count.begin();

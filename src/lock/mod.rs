@@ -265,7 +265,8 @@ impl Lock {
     }
 
     /// Takes up a lock that was [handed over](Guard::hand_over): one round, which a majority must grant. The guard's
-    /// owner is a new one, its lease counts from here, and it is kept as this lock's options say.
+    /// owner is a new one, its lease counts from here, and it is kept as this lock's options say. It returns when every master has
+    /// answered, or its time-out is over: none is left to the token.
     ///
     /// # Cancel safety
     ///
