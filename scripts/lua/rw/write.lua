@@ -16,12 +16,13 @@ local function wrote_last(last, grant)
   return tonumber(wrote) or last
 end
 
--- Whether a grant that came to nothing may leave the record as it was before, with that token at the end then: nobody wrote or left
--- since, nor has the writer left that was there before a reader of its own.
-local function is_as_before(owner, fence, before, wrote)
+-- Whether a grant that came to nothing may leave the record as it was before, with that token at the end then: nobody wrote, came
+-- or left since, nor has the writer left that was there before a reader of its own.
+local function is_as_before(owner, fence, before, wrote, grant)
   if not is_reader(owner) then return wrote == tonumber(fence) end
-  local mode, tail = match(before, '^%d+:%d+:%d+:%d+:([rw]):[^|]*|(%d+)$')
-  return mode ~= 'w' and wrote == tonumber(tail or 0)
+  local round, mode, tail = match(before, '^%d+:(%d+):%d+:%d+:([rw]):[^|]*|(%d+)$')
+  local notes = grant and grant.round - (round or 0)
+  return notes == 1 and mode ~= 'w' and wrote == tonumber(tail or 0)
 end
 
 -- As for a single lock, but that readers do not wait for readers, and a writer that begins to read not for itself.
@@ -166,10 +167,10 @@ local function leave(key, record, owner, count, round, fence, before)
     note_all(record, others, last, grant, grant.round, grant.watch, wrote)
   elseif not before then
     note_release(record, format('%.0f', max(last, fence)))
-  elseif is_as_before(owner, fence, before, wrote) then
+  elseif is_as_before(owner, fence, before, wrote, grant) then
     undo_grant(record, before)
   else
-    note_release(record, format('%.0f', wrote)) -- others left since
+    undo_grant(record, wrote > 0 and format('%.0f', wrote) or '') -- others left since
   end
   return GRANTED
 end

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use quorate_testkit::Resp;
+
 use super::denied::without;
 use super::lab::{LOCK, Lab, MUTEX, RECORD};
 use super::operation::{A, B, C, acquire, extend, queue, release, transfer};
@@ -20,6 +22,7 @@ super::scenarios! {
         nobody_is_given_a_lock_whose_record_is_none,
         an_undo_brings_no_reader_back_that_left,
         an_undo_keeps_nobody_from_a_lock_that_all_left,
+        undone_one_after_the_other_they_keep_nobody_away,
         an_undo_brings_no_writer_back_that_left,
         a_writer_that_goes_on_does_not_let_its_reader_back_in,
         a_writer_that_leaves_a_lost_key_leaves_it_to_its_reader,
@@ -68,6 +71,24 @@ fn an_undo_keeps_nobody_from_a_lock_that_all_left(lab: &Lab) {
     assert_eq!(lab.run(release(RB).round(2).undoes()), Said::Granted);
     let said = lab.run(acquire(C));
     assert!(said.is_grant(), "everybody left: {said:?}");
+}
+
+fn undone_one_after_the_other_they_keep_nobody_away(lab: &Lab) {
+    for before in [None, Some(())] {
+        let had = before.map(|()| {
+            lab.run(acquire(C));
+            lab.run(release(C).round(2));
+            lab.command(&["GET", RECORD])
+        });
+        for readers in [[RA, RB, RC], [RC, RA, RB]] {
+            readers.map(|reader| lab.run(acquire(reader)));
+            for reader in [RA, RB, RC] {
+                assert_eq!(lab.run(release(reader).round(2).undoes()), Said::Granted);
+            }
+            assert_eq!(lab.command(&["GET", RECORD]), had.clone().unwrap_or(Resp::Nil));
+        }
+    }
+    assert!(lab.run(acquire(A)).is_grant());
 }
 
 fn an_undo_brings_no_writer_back_that_left(lab: &Lab) {
