@@ -66,7 +66,7 @@ impl Redlock {
 }
 
 pub(super) static SCRIPT: Script =
-    script!("fair": "kinds/hash", "kinds/reentrant", "kinds/single", "kinds/fair");
+    script!("fair": "kinds/hash", "kinds/reentrant", "kinds/single", "common/turn", "kinds/fair");
 
 /// The kind.
 static FAIR: Layout = Layout { in_turn: Some(LOOK), ..Layout::new("fair", &SCRIPT) };

@@ -14,11 +14,13 @@ impl Redlock {
     ///
     /// Each reader has a lease, a renewal and a fencing token of its own, and is lost and released by itself: one that died
     /// keeps writers away for as long as its own TTL, however long others go on reading. Where a writer waits, whoever comes to read
-    /// waits behind it, so that writers get their turn; readers that hold the lock may enter again. Only in the moment when the
-    /// last reader leaves is the lock free to whoever comes, so many that [try](Lock::try_acquire) all the time can keep a writer
-    /// waiting. A token is above that of every writer before, and below that of every writer after; readers that come at the same
-    /// time may have the same one. A resource refuses what comes with one that is below the last *writer's*, and stores no reader's,
-    /// for readers come and go in any order.
+    /// waits behind it, so that writers get their turn; readers that hold the lock may enter again. When the last reader leaves, the
+    /// writer is called, and has a second to come; until then readers that [try](Lock::try_acquire) are refused with
+    /// [`Error::Held`](crate::Error::Held), which names the waiting acquire and a count of 0. Another writer may come in between.
+    ///
+    /// A token is above that of every writer before, and below that of every writer after; readers that come at the same time may
+    /// have the same one. A resource refuses what comes with one that is below the last *writer's*, and stores no reader's, for
+    /// readers come and go in any order.
     ///
     /// The owner of the write lock, [named](Lock::owned_by) or of a [scope](crate::Owner::scope), gets the read lock at once, and
     /// keeps it when it releases the other: so it lets other readers in, and no writer comes in between. The other way round is
@@ -64,7 +66,7 @@ impl Redlock {
 }
 
 pub(super) static SCRIPT: Script =
-    script!("rw": ["rw/holders", "rw/write", "rw/queue"] ["verbs/queue", "verbs/run"]);
+    script!("rw": ["rw/holders", "rw/write", "common/turn", "rw/queue"] ["verbs/queue", "verbs/run"]);
 
 /// The readers' kind.
 static READ: Layout = Layout {

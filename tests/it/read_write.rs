@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
 use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::cancel::same_runtime;
 use crate::waiting::{standing, waiter};
@@ -101,6 +103,35 @@ async fn a_writer_that_waits_is_not_starved_by_new_readers() {
     let reader = handed(reading).await;
     assert!(reader.fence() > fence);
     reader.release().await.unwrap();
+    nothing_is_left(&masters).await;
+}
+
+/// When the last reader leaves, the lock is free until the writer has been called and asks.
+#[tokio::test]
+async fn a_writer_is_not_starved_by_readers_that_only_try() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 3);
+    let (first, writing) = a_writer_behind_a_reader(&masters, &clients).await;
+    let (stop, mut readers) = (CancellationToken::new(), JoinSet::new());
+    for redlock in clients.iter().cycle().take(24) {
+        let (lock, stop, mut let_in) = (read(redlock), stop.clone(), 0);
+        readers.spawn(async move {
+            while !stop.is_cancelled() {
+                if let Ok(guard) = lock.try_acquire().await {
+                    let_in += 1;
+                    sleep(ms(20)).await;
+                    let _ = guard.release().await; // a master may be too busy to answer in time
+                }
+            }
+            let_in
+        });
+    }
+    first.release().await.unwrap();
+    let writer = handed(writing).await;
+    stop.cancel();
+    let before: u32 = readers.join_all().await.into_iter().sum();
+    assert!(before <= 3, "{before} readers went before it: was it not asked for a second?");
+    writer.release().await.unwrap();
     nothing_is_left(&masters).await;
 }
 

@@ -43,8 +43,8 @@ local function step_out(queue, ticket)
   return call('ZREM', queue, ticket)
 end
 
--- Whether a lock that is free is for somebody else: the reply to give, or nil. It is for whoever comes first; kinds/fair.lua has
--- another rule.
+-- Whether a lock that is free is for somebody else: the reply to give, or nil. It is for whoever comes first; kinds/fair.lua
+-- and rw/queue.lua have other rules.
 local function out_of_turn() end
 
 -- Wakes the first in the queue whose client hears it, and takes it and those before it, which are gone, off. A hint: its

@@ -274,7 +274,7 @@ impl Lab {
     /// Those that wait for the lock.
     pub(super) fn queue(&self) -> Vec<String> {
         let Resp::List(tickets) = self.command(&["ZRANGE", QUEUE, "0", "-1"]) else { panic!("no queue") };
-        tickets.iter().map(|ticket| text(ticket).trim_start_matches("w:").to_owned()).collect()
+        tickets.iter().map(|ticket| text(ticket).replace("w:", "")).collect()
     }
 
     /// The server, where it is embedded.

@@ -4,7 +4,7 @@ use quorate_testkit::Resp;
 
 use super::denied::without;
 use super::ear::Ear;
-use super::lab::{LOCK, Lab, MARK, MARKER, RECORD, text};
+use super::lab::{LOCK, Lab, MARK, MARKER, QUEUE, RECORD, text};
 use super::operation::{A, B, C, acquire, extend, inspect, queue, release, transfer, whether, withdraw};
 use super::said::Said;
 
@@ -677,7 +677,7 @@ fn who_is_over_does_not_matter_to_who_is_called(lab: &Lab) {
     lab.pass(5_000_000);
     assert_eq!(lab.run(release(RA).round(3)), Said::Granted);
     assert_eq!(ear.heard(), ["77"], "the writer is over");
-    lab.command(&["DEL", LOCK, RECORD]);
+    lab.command(&["DEL", LOCK, RECORD, QUEUE]);
     lab.run(acquire(A).round(4).ttl(5000).kept(5000));
     lab.run(acquire(RA).round(5).ttl(60_000).kept(60_000));
     lab.pass(5_000_000);

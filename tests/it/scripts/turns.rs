@@ -2,6 +2,7 @@
 
 use quorate_testkit::Resp;
 
+use super::denied::without;
 use super::ear::Ear;
 use super::lab::{LOCK, Lab, QUEUE, RECORD, text};
 use super::operation::{A, B, C, acquire, extend, queue, release, withdraw};
@@ -21,14 +22,22 @@ super::scenarios! {
         a_reader_that_came_before_the_writer_goes_first,
         who_reads_or_writes_waits_for_nobody,
         a_writer_that_is_gone_is_in_nobodys_way,
-        a_free_lock_is_for_whoever_comes,
+        a_free_lock_is_for_the_writer_that_waits_and_not_for_new_readers,
+        a_writer_that_is_called_and_gone_is_in_nobodys_way,
+        a_writer_that_nobody_may_call_keeps_readers_out_until_it_asks,
+        whether_a_writer_was_called_is_found_out_or_refused,
         a_queue_that_cannot_be_read_is_in_nobodys_way;
     Guarded:
         readers_are_let_in_again_whoever_read_meanwhile,
         readers_that_are_not_known_keep_the_writer_away,
         nobody_is_let_in_again_behind_a_writer,
         a_master_without_a_vote_lets_nobody_wait;
+    Exact:
+        a_writer_that_is_called_has_a_second_to_ask;
 }
+
+/// How C stands in the queue, too, when it was called.
+const CALLED: &str = "!00000000-0000-0000-0000-00000000000c:77";
 
 /// Hears what the client of A, B or C is called by.
 fn ear(lab: &Lab, client: char) -> Ear<'_> {
@@ -61,7 +70,7 @@ fn a_writer_that_leaves_calls_the_readers_up_to_the_next_writer(lab: &Lab) {
     assert_eq!(lab.queue(), [others[1], others[0]]);
     assert_eq!(lab.run(release("x:1")), Said::Absent);
     assert_eq!(b.heard(), ["3"], "it is free");
-    assert_eq!(lab.queue(), [others[0]]);
+    assert_eq!(lab.queue(), [others[1], others[0], &format!("!{}", others[1])]);
 }
 
 fn the_last_reader_that_leaves_calls_the_writer(lab: &Lab) {
@@ -76,6 +85,10 @@ fn the_last_reader_that_leaves_calls_the_writer(lab: &Lab) {
     assert!(c.heard().is_empty());
     lab.run(release(RB).round(3));
     assert_eq!(c.heard(), ["77"]);
+    assert_eq!(lab.queue(), [C, CALLED], "it keeps its place until it asks");
+    assert_eq!(lab.run(release("x:1")), Said::Absent);
+    assert!(c.heard().is_empty(), "it was called");
+    assert!(lab.run(queue(C).before(C)).is_grant());
     assert!(lab.queue().is_empty());
 }
 
@@ -114,7 +127,8 @@ fn who_does_not_hear_is_passed_over(lab: &Lab) {
     stands(lab, C, now + 2);
     lab.run(release(A).round(2));
     assert_eq!(c.heard(), ["77"]);
-    assert!(lab.queue().is_empty());
+    assert_eq!(lab.queue(), [C, CALLED]);
+    lab.command(&["DEL", QUEUE]);
     lab.run(acquire(A).round(3));
     for (ticket, later) in [(RC, 0), (RB, 1), (C, 2)] {
         stands(lab, ticket, now + later);
@@ -224,16 +238,84 @@ fn a_writer_that_is_gone_is_in_nobodys_way(lab: &Lab) {
     assert!(lab.queue().is_empty());
 }
 
-fn a_free_lock_is_for_whoever_comes(lab: &Lab) {
-    let _ear = ear(lab, 'c');
+fn a_free_lock_is_for_the_writer_that_waits_and_not_for_new_readers(lab: &Lab) {
+    let (mut b, mut c) = (ear(lab, 'b'), ear(lab, 'c'));
+    lab.run(acquire(RA));
+    let now = lab.now();
+    stands(lab, C, now + 1);
+    lab.command(&["ZADD", QUEUE, &now.to_string(), RB]);
+    lab.command(&["DEL", LOCK, RECORD]);
+    for _ in 0..2 {
+        let held = lab.run(queue(RA).round(2)).held();
+        assert_eq!((&*held.owner, &*held.count, held.ahead, &held.watch), (C, "0", None, &None));
+        assert!((1..=1000).contains(&held.ttl), "{held:?}");
+    }
+    assert_eq!((b.heard(), c.heard()), (vec![], vec!["77".to_owned()]), "it was called, once");
+    assert_eq!(lab.queue(), [RB, C, CALLED]);
+    let held = lab.run(queue(RA).round(3).place(RA, now + 2, 0)).held();
+    assert_eq!((&*held.owner, held.ahead), (C, Some(2)), "it takes a place");
+    assert!(lab.run(queue(RB).before(RB).place(RB, now, 0)).is_grant(), "it came before the writer");
+    assert_eq!(lab.run(queue(C).before(C).place(C, now + 1, 0)).held().owner, B);
+    assert_eq!(lab.queue(), [C, RA], "it has asked");
+    lab.run(release(RB).round(2));
+    assert_eq!(lab.queue(), [C, RA, CALLED]);
+    assert!(lab.run(queue(B)).is_grant(), "writers do not wait for each other");
+    assert_eq!(lab.run(queue(RA).round(4)).held().owner, B);
+}
+
+fn a_writer_that_is_called_and_gone_is_in_nobodys_way(lab: &Lab) {
     lab.run(acquire(RA));
     stands(lab, C, lab.now());
     lab.command(&["DEL", LOCK, RECORD]);
+    lab.command(&["ZADD", QUEUE, "1", "w:x", "2", "no ticket", "3", "!w:left:1"]);
+    assert!(lab.run(queue(RB)).is_grant(), "nobody hears");
+    assert_eq!(lab.queue(), ["x", "no ticket", "!left:1"]);
+    lab.run(release(RB).round(2));
+    assert!(lab.queue().is_empty());
+}
+
+fn a_writer_that_nobody_may_call_keeps_readers_out_until_it_asks(lab: &Lab) {
+    lab.run(acquire(RA));
+    stands(lab, C, lab.now());
+    lab.command(&["ACL", "SETUSER", "default", "-publish"]);
+    assert_eq!(lab.run(release(RA).round(2)), Said::Granted);
+    assert_eq!(lab.queue(), [C, CALLED]);
+    assert_eq!(lab.run(queue(RB)).held().owner, C);
+    assert!(lab.run(queue(C).before(C)).is_grant());
+}
+
+fn whether_a_writer_was_called_is_found_out_or_refused(lab: &Lab) {
+    for denied in ["zscore", "zrem"] {
+        lab.run(acquire(RA));
+        stands(lab, C, lab.now());
+        lab.command(&["DEL", LOCK, RECORD]);
+        let why = without(lab, denied, &queue(RB));
+        assert!(why.contains("can't run this command"), "without {denied}: {why}");
+        lab.command(&["DEL", QUEUE]);
+    }
+}
+
+fn a_writer_that_is_called_has_a_second_to_ask(lab: &Lab) {
+    let mut c = ear(lab, 'c');
+    lab.run(acquire(RA));
+    stands(lab, C, lab.now());
+    lab.run(release(RA).round(2));
+    lab.pass(1_000_000 - 1);
+    assert_eq!(lab.run(queue(RB)).held().ttl, 1);
+    lab.pass(1);
     assert!(lab.run(queue(RB)).is_grant());
-    assert_eq!(lab.queue(), [C]);
-    lab.command(&["DEL", LOCK, RECORD]);
-    lab.run(acquire(B));
-    assert_eq!(lab.run(queue(RA).round(2)).held().owner, B);
+    assert!(lab.queue().is_empty());
+    // One that stands behind it is called when its time is over.
+    stands(lab, C, lab.now());
+    lab.run(release(RB).round(2));
+    lab.run(acquire(A));
+    let mut b = ear(lab, 'b');
+    stands(lab, RB, lab.now() + 1);
+    lab.pass(1_000_000);
+    assert_eq!((b.heard(), c.heard()), (vec![], vec!["77".to_owned(), "77".to_owned()]));
+    lab.run(release(A).round(2));
+    assert_eq!(b.heard(), ["1"]);
+    assert!(lab.queue().is_empty());
 }
 
 fn a_queue_that_cannot_be_read_is_in_nobodys_way(lab: &Lab) {
