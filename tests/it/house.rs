@@ -138,7 +138,7 @@ fn the_architecture_names_every_file_of_the_library() {
 /// A claim names the test that shows it: there is one of that name.
 #[test]
 fn the_tests_that_the_docs_name_are_there() {
-    let folders = ["tests", "src", "cli/tests", "simulator/tests", "testkit/tests"];
+    let folders = ["tests", "src", "cli/tests", "simulator/tests", "testkit/tests", "chaos/tests"];
     let tests: String =
         folders.iter().flat_map(|folder| files(folder, ".rs")).map(|(_, text)| text).collect();
     let mut named = 0;
