@@ -81,7 +81,9 @@ fn undone_one_after_the_other_they_keep_nobody_away(lab: &Lab) {
             lab.command(&["GET", RECORD])
         });
         for readers in [[RA, RB, RC], [RC, RA, RB]] {
-            readers.map(|reader| lab.run(acquire(reader)));
+            for reader in readers {
+                lab.run(acquire(reader));
+            }
             for reader in [RA, RB, RC] {
                 assert_eq!(lab.run(release(reader).round(2).undoes()), Said::Granted);
             }
