@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::actor::Acting;
 use crate::checkers::hand_off::HAND_OFF;
 use crate::checkers::left_behind::SETTLING;
-use crate::plan::{End, LOCKS, LONGER, Plan};
+use crate::checkers::order::{self, IN_LINE};
+use crate::locks::Locks;
+use crate::plan::{CLIENTS, End, LOCKS, LONGER, Plan};
 use crate::run::{Left, look, look_for_places};
 use crate::stage::Stage;
 
@@ -19,8 +21,9 @@ const BOUND: Duration = Duration::from_millis(1_000);
 /// How long a client works under a lock when all is calm.
 const WORK: Duration = Duration::from_millis(2);
 
-/// How long it takes to stand in a queue, and to be heard there, when all is calm.
-const IN_LINE: Duration = Duration::from_millis(100);
+/// How many come while others wait, and how long after the one before, at most. They work for twice as long.
+const NEWCOMERS: usize = 24;
+const NEXT: Duration = Duration::from_millis(50);
 
 /// How long after the last operation nothing is under way any more, when all is calm.
 const SETTLED: Duration = Duration::from_millis(600);
@@ -33,6 +36,7 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
         history.calm = Some(began);
         history.longest_ttl = plan.ttl * LONGER;
         history.bound = BOUND + plan.ttl * 4;
+        history.in_turn = (plan.locks == Locks::Fair).then(|| order::later(plan.guarded));
     });
     let one_lock = |client: usize, lock: usize| client % LOCKS == lock;
     together(stage, one_lock, |client, lock| get(stage.clone(), client, lock)).await;
@@ -43,6 +47,9 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
         .await;
     die_in_line(stage).await;
     parts_in_line(stage).await;
+    if plan.locks == Locks::Fair {
+        newcomers(stage).await;
+    }
     together(stage, one_lock, |client, lock| change_mind(stage.clone(), client, lock)).await;
     tokio::time::sleep(SETTLED).await;
     look(stage);
@@ -98,14 +105,31 @@ async fn parts_in_line(stage: &Arc<Stage>) {
     let left = Left::of(stage);
     for (number, part) in parts.into_iter().enumerate() {
         let work = if number == 0 { IN_LINE * 3 } else { IN_LINE * 3 + HAND_OFF * 2 };
-        left.run(stage, holder, hold(acting(holder, part), work));
+        left.run(stage, holder, hold(acting(holder, part), PATIENCE, work));
     }
     tokio::time::sleep(IN_LINE).await;
     let dice = stage.world.dice("giving up", 0);
     let after = if dice.happens(500) { PATIENCE } else { IN_LINE * 2 + dice.millis(0, 40) };
     left.run(stage, first, give_up(acting(first, whole), after));
     tokio::time::sleep(IN_LINE).await;
-    left.run(stage, next, hold(acting(next, part), WORK));
+    left.run(stage, next, hold(acting(next, part), PATIENCE, WORK));
+    left.wait(stage).await;
+}
+
+/// While some wait in line others keep coming, to wait as well, or to ask once; and some give up.
+async fn newcomers(stage: &Arc<Stage>) {
+    let (living, dice): (Vec<usize>, _) = (stage.living().collect(), stage.world.dice("newcomers", 0));
+    let left = Left::of(stage);
+    for _ in 0..NEWCOMERS {
+        tokio::time::sleep(dice.time(Duration::ZERO, NEXT)).await;
+        let Some(client) = living.get(dice.below(CLIENTS)).copied() else { continue };
+        let (acting, time) = (Acting::on(stage.clone(), client, 0), dice.time(Duration::ZERO, NEXT * 2));
+        match dice.below(10) {
+            0 => left.run(stage, client, give_up(acting, time * 2)),
+            1..=3 => left.run(stage, client, hold(acting, Duration::ZERO, time)),
+            _ => left.run(stage, client, hold(acting, PATIENCE, time)),
+        }
+    }
     left.wait(stage).await;
 }
 
@@ -116,12 +140,12 @@ async fn get(stage: Arc<Stage>, client: usize, lock: usize) {
 
 /// The same, after so long.
 async fn get_for(stage: Arc<Stage>, client: usize, lock: usize, work: Duration) {
-    hold(Acting::on(stage, client, lock), work).await;
+    hold(Acting::on(stage, client, lock), PATIENCE, work).await;
 }
 
-async fn hold(acting: Acting, work: Duration) {
+async fn hold(acting: Acting, wait: Duration, work: Duration) {
     let lock = acting.lock();
-    if let Some(holding) = acting.acquire(lock, PATIENCE).await {
+    if let Some(holding) = acting.acquire(lock, wait).await {
         tokio::time::sleep(work).await;
         acting.end(holding, End::Release).await;
     }

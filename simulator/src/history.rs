@@ -36,6 +36,8 @@ pub struct History {
     pub longest_ttl: Duration,
     /// How long an acquire that began in the calm may take. It hangs on how many wait, and for how long locks are held.
     pub bound: Duration,
+    /// Where the locks are granted in the order in which their waiters came: how much later somebody has to come to be behind.
+    pub in_turn: Option<Duration>,
 }
 
 /// What one owner has at a time: a lock, by its name, or one permit of the semaphore of this name.

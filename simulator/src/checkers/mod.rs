@@ -10,6 +10,7 @@
 //! | [`left_behind`] | in the calm, no key lies there that nobody wants |
 //! | [`liveness`] | in the calm, whoever waits gets the lock |
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
+//! | [`order`] | in the calm, a fair lock is granted in the order of arrival |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //!
 //! The first five must hold whatever happens, as long as clocks run at nearly the same rate; the last even where they
@@ -28,6 +29,7 @@ pub mod liveness;
 pub mod loss_told;
 #[cfg(test)]
 mod made_up;
+pub mod order;
 mod stillness;
 pub mod ttl;
 pub mod windows;
@@ -42,7 +44,7 @@ pub struct Checker {
 }
 
 /// All of them.
-pub const ALL: [Checker; 9] = [
+pub const ALL: [Checker; 10] = [
     Checker { name: windows::NAME, check: windows::check },
     Checker { name: crowd::NAME, check: crowd::check },
     Checker { name: born_valid::NAME, check: born_valid::check },
@@ -51,6 +53,7 @@ pub const ALL: [Checker; 9] = [
     Checker { name: left_behind::NAME, check: left_behind::check },
     Checker { name: liveness::NAME, check: liveness::check },
     Checker { name: hand_off::NAME, check: hand_off::check },
+    Checker { name: order::NAME, check: order::check },
     Checker { name: fences::NAME, check: fences::check },
 ];
 

@@ -174,6 +174,19 @@ fn permits_and_several_names_are_what_runs_are_about() {
     assert!(plain.permits.is_none() && plain.holds.iter().all(|hold| hold.names.len() == 1));
 }
 
+/// Newcomers come while others wait for a fair lock: were those granted that are refused, they would be out of turn.
+#[test]
+fn newcomers_come_while_others_wait() {
+    let run = |seed| run(&Plan::new(seed, Profile::Inside).of(Locks::Fair), false).history;
+    let barged = (1..=20).map(run).map(|mut history| {
+        let refused = history.attempts.iter_mut().filter(|attempt| attempt.outcome == AttemptOutcome::Failed);
+        refused.for_each(|attempt| attempt.outcome = AttemptOutcome::Granted);
+        history
+    });
+    let found = barged.filter(|history| !checkers::order::check(history).is_empty()).count();
+    assert!(found >= 15, "{found} of 20");
+}
+
 /// Many read at a time, whoever writes reads on, and whoever reads does not get to write; were they all writers, it would be too
 /// many.
 #[test]
