@@ -32,7 +32,7 @@ impl Redlock {
     /// latest: so it is passed over within some three seconds, and has its turn when it is back. A hand-off is the release, which calls
     /// the next one, and that one's own round.
     ///
-    /// Not promised is the order of two that came within a round trip of each other, and without [guards](crate::Builder::unguarded) of
+    /// Not promised is the order of two that came within some round trips of each other, and without [guards](crate::Builder::unguarded) of
     /// two whose clocks differ by more than their arrivals do; none buys a place by more than half a second. A partition may
     /// disturb it: a majority that does not know of a waiter does not wait for it. Whoever cannot be called, since it may not
     /// subscribe or [polls](Lock::poll), is served when it asks and nobody is before it. A queue has 1,024 processes at most, each
