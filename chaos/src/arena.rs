@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::process::{Child, Command};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
 use quorate_testkit::{Masters, ProcessHandle, Proxy, RedisServer};
@@ -42,6 +43,11 @@ impl Arena {
         };
         let proxies = (0..clients).map(ways).collect();
         Self { masters, clients: Vec::new(), persistence, proxies, runtime: Some(runtime) }
+    }
+
+    /// For how many clients there are proxies.
+    pub fn places(&self) -> usize {
+        self.proxies.len()
     }
 
     /// The URLs of the masters, as one client reaches them.
@@ -153,7 +159,8 @@ impl Drop for Client {
     }
 }
 
+/// In a process group of its own: what a terminal tells this process does not reach it.
 fn spawn(command: &mut Command) -> Child {
-    let child = command.stdin(std::process::Stdio::piped()).spawn();
+    let child = command.stdin(Stdio::piped()).process_group(0).spawn();
     child.unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }

@@ -6,6 +6,7 @@
 //! - [`workload`] is what a client process does with locks of all kinds, and writes down.
 //! - [`naive`] is locks that are known to be wrong: the same finds what is wrong with them.
 //! - [`history`] is what clients were told, and when, as JSON lines that others can check as well.
+//! - [`run`] is all of it together: a stage is set, a plan carried out, and the history read.
 //! - [`checkers`] is what must hold for every history, a property a file.
 //!
 //! It takes what the test kit takes: `redis-server`, a C compiler, and Linux.
@@ -17,6 +18,7 @@ pub mod naive;
 pub mod nemesis;
 mod persistence;
 mod plan;
+pub mod run;
 pub mod workload;
 
 pub use arena::{Arena, Client};

@@ -11,6 +11,7 @@ use crate::arena::Arena;
 use crate::nemesis::{
     Clients, Clocks, Commands, Disks, Fault, Keys, Limits, Network, Replicas, Servers, What, Wound,
 };
+use crate::run::Stop;
 
 /// How long a fault lasts, at least and at most.
 const LASTS: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(4);
@@ -88,17 +89,20 @@ impl Plan {
         self.faults.iter().map(|fault| fault.until).max().unwrap_or_default()
     }
 
-    /// Carries it out. Returns when everything is healed; later than planned, where masters take their time.
+    /// Carries it out. Returns when everything is healed; later than planned, where masters take their time. Whether it came to its
+    /// end: if it is stopped, what has struck stays.
     ///
     /// # Panics
     ///
     /// When a master that has to answer does not, or does not start.
     #[allow(clippy::disallowed_methods, reason = "faults come by the machine's time")]
-    pub fn run(&self, arena: &mut Arena, mut tell: impl FnMut(Event<'_>)) {
+    pub fn run(&self, arena: &mut Arena, stop: &Stop, mut tell: impl FnMut(Event<'_>)) -> bool {
         let begun = std::time::Instant::now();
         let mut wounds: Vec<(&Planned, Wound)> = Vec::new();
         for (at, planned, strikes) in self.agenda() {
-            std::thread::sleep(at.saturating_sub(begun.elapsed()));
+            if !stop.wait(at.saturating_sub(begun.elapsed())) {
+                return false;
+            }
             if strikes {
                 tell(Event::Strikes(planned));
                 wounds.push((planned, planned.fault.strike(arena)));
@@ -107,6 +111,7 @@ impl Plan {
                 tell(Event::Healed(planned));
             }
         }
+        true
     }
 
     /// What happens, in the order of time: faults that strike, and faults that are healed.

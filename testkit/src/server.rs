@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -236,6 +237,7 @@ impl Process {
         let options = options.iter().map(|option| option.replace("{dir}", dir).replace("{port}", &port));
         let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir];
         let mut keeper = Command::new("sh");
+        keeper.process_group(0); // what a terminal tells this process does not reach it, and it ends as always
         if let Some(shim) = shim {
             shim.give_to(&mut keeper);
         }

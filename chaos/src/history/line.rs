@@ -61,10 +61,15 @@ pub enum Event {
         /// Which one.
         whom: String,
     },
-    /// A fault strikes, or is healed.
-    Fault {
-        /// In words.
-        what: String,
+    /// A fault strikes.
+    Strikes {
+        /// Which one.
+        fault: Fault,
+    },
+    /// A fault has been healed.
+    Healed {
+        /// Which one.
+        fault: Fault,
     },
     /// Everything is healed.
     Calm,
@@ -79,6 +84,20 @@ pub enum Event {
         /// How much longer it lives; `None` for one that never expires.
         ttl: Option<Micros>,
     },
+}
+
+/// A fault, and whom it strikes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Its number in the plan, if it is of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<usize>,
+    /// In words.
+    pub what: String,
+    /// The masters that have it.
+    pub masters: Vec<usize>,
+    /// The clients that have it; together with masters, those whose ways to them have it.
+    pub clients: Vec<usize>,
 }
 
 /// What is called.

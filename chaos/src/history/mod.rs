@@ -14,7 +14,7 @@ mod line;
 mod read;
 mod recorder;
 
-pub use line::{Call, Event, Line, Lock, Outcome, Share};
+pub use line::{Call, Event, Fault, Line, Lock, Outcome, Share};
 pub use read::{ReadError, read, read_file};
 pub use recorder::{Recorder, now};
 
@@ -32,8 +32,8 @@ pub struct History {
     pub pauses: Vec<Pause>,
     /// What was seen on the masters.
     pub keys: Vec<Key>,
-    /// The faults, in words.
-    pub faults: Vec<(Micros, String)>,
+    /// The faults.
+    pub faults: Vec<Struck>,
     /// Since when everything is healed.
     pub calm: Option<Micros>,
     /// Since when nobody holds, waits for, or asks for anything any more.
@@ -101,6 +101,17 @@ pub struct Pause {
     /// From when.
     pub from: Micros,
     /// Until when; `None` for one that was killed.
+    pub to: Option<Micros>,
+}
+
+/// A fault that struck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Struck {
+    /// Which one.
+    pub fault: Fault,
+    /// From when.
+    pub from: Micros,
+    /// When it had been healed; `None` if it was not.
     pub to: Option<Micros>,
 }
 

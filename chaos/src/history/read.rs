@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Call, Event, History, Hold, Key, Line, Made, Micros, Outcome, Pause};
+use super::{Call, Event, Fault, History, Hold, Key, Line, Made, Micros, Outcome, Pause, Struck};
 
 /// Why lines are no history.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,8 @@ impl Reader {
             Event::Killed { whom } => {
                 self.history.pauses.push(Pause { process: whom, from: at, to: None });
             }
-            Event::Fault { what } => self.history.faults.push((at, what)),
+            Event::Strikes { fault } => self.history.faults.push(Struck { fault, from: at, to: None }),
+            Event::Healed { fault } => self.heal(at, &fault),
             Event::Calm => self.history.calm = Some(at),
             Event::Quiet => self.history.quiet = Some(at),
             Event::Key { master, key, ttl } => {
@@ -181,6 +182,13 @@ impl Reader {
         let still = |pause: &&mut Pause| pause.process == whom && pause.to == Some(Micros::MAX);
         if let Some(pause) = self.history.pauses.iter_mut().rev().find(still) {
             pause.to = Some(at);
+        }
+    }
+
+    fn heal(&mut self, at: Micros, fault: &Fault) {
+        let has = |struck: &&mut Struck| struck.fault == *fault && struck.to.is_none();
+        if let Some(struck) = self.history.faults.iter_mut().rev().find(has) {
+            struck.to = Some(at);
         }
     }
 }

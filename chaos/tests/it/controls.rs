@@ -8,11 +8,11 @@ use quorate_chaos::checkers::{self, simulated, ttl};
 use quorate_chaos::history::{History, Made, Outcome};
 use quorate_chaos::naive::Naive;
 use quorate_chaos::nemesis::{Clients, Fault, Network, Replicas, Servers, What};
+use quorate_chaos::run::{Role, Setting, Stage};
 use quorate_chaos::workload::{Kind, Order, Subject};
 use quorate_testkit::Way;
 
-use crate::stage::{Setting, Stage};
-use crate::until;
+use crate::{stage, until};
 
 /// Longer than a scenario takes, on a busy machine (ms).
 const LONG: u64 = 25_000;
@@ -32,9 +32,8 @@ fn quorate() -> Subject {
 
 /// Masters that are not new, and clients that do as they are told.
 fn stage(subject: &Subject, masters: usize, clients: usize, ttl: u64) -> Stage {
-    let ttl = Duration::from_millis(ttl);
-    let subject = subject.clone();
-    Stage::set(Setting { masters, clients, subject, ttl, new_masters: false, obey: true, seed: 1 })
+    let setting = stage::setting(subject.clone(), Duration::from_millis(ttl));
+    stage::set(masters, clients, Setting { new_masters: false, role: Role::Obeys, ..setting })
 }
 
 fn acquire(ttl: u64, wait: u64) -> Order {

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use quorate_chaos::Client;
 use quorate_chaos::history::{
-    Call, Event, History, Line, Lock, Outcome, Pause, ReadError, Recorder, Share, now, read, read_file,
+    Call, Event, Fault, History, Line, Lock, Outcome, Pause, ReadError, Recorder, Share, Struck, now, read,
+    read_file,
 };
 use tempfile::TempDir;
 
@@ -116,16 +117,29 @@ fn processes_that_stood_still_or_were_killed_are_known() {
         line(20, Event::Resumed { whom: whom() }),
         line(30, Event::Paused { whom: whom() }),
         line(40, Event::Killed { whom: whom() }),
-        line(50, Event::Fault { what: "kill: c0".to_owned() }),
         line(60, Event::Quiet),
     ];
     let pause = |from, to| Pause { process: whom(), from, to };
     let history = history(&lines);
     assert_eq!(history.pauses, [pause(10, Some(20)), pause(30, Some(u64::MAX)), pause(40, None)]);
-    assert_eq!(
-        (history.faults, history.quiet, history.calm),
-        (vec![(50, "kill: c0".to_owned())], Some(60), None)
-    );
+    assert_eq!((history.quiet, history.calm), (Some(60), None));
+}
+
+#[test]
+fn a_fault_lasts_until_it_is_healed() {
+    let fault = |number| Fault {
+        number: Some(number),
+        what: "kill".to_owned(),
+        masters: vec![1],
+        clients: Vec::new(),
+    };
+    let lines = [
+        line(10, Event::Strikes { fault: fault(0) }),
+        line(20, Event::Strikes { fault: fault(1) }),
+        line(30, Event::Healed { fault: fault(0) }),
+    ];
+    let struck = |number, from, to| Struck { fault: fault(number), from, to };
+    assert_eq!(history(&lines).faults, [struck(0, 10, Some(30)), struck(1, 20, None)]);
 }
 
 #[test]

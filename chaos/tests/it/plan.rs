@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use quorate_chaos::nemesis::What;
+use quorate_chaos::run::Stop;
 use quorate_chaos::{Arena, Client, Event, Persistence, Plan, Planned, Profile};
 
 use crate::{reaches, until};
@@ -90,7 +91,7 @@ fn a_plan_is_carried_out_and_healed() {
     let plan = Plan::new(7, Profile::Outside, 3, 2, Duration::from_secs(6));
     assert!(plan.faults.len() > 5, "{plan:?}");
     let mut told = Vec::new();
-    plan.run(&mut arena, |event| {
+    plan.run(&mut arena, &Stop::default(), |event| {
         told.push(match event {
             Event::Strikes(planned) => (true, planned.number),
             Event::Healed(planned) => (false, planned.number),

@@ -1,0 +1,265 @@
+//! Masters, and client processes that write a history.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use quorate_testkit::{RedisServer, ServerClock, eventually_blocking};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::client::{Job, Role, STOP};
+use super::stop::Stop;
+use crate::arena::{Arena, Client};
+use crate::history::{self, Event as Told, History, Made, Recorder, read_file};
+use crate::nemesis::{Clients, Fault, What, Wound};
+use crate::plan::{Event, Plan};
+use crate::workload::{Order, Subject, Workload, introduce};
+
+/// How long clients may take to do what they are told, on a busy machine.
+const SOON: Duration = Duration::from_secs(30);
+
+/// How many tasks of each client take locks.
+const TASKS: usize = 5;
+
+/// What a stage is set with, beside its [`Arena`].
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// What is locked by.
+    pub subject: Subject,
+    /// How long leases last.
+    pub ttl: Duration,
+    /// Whether nobody has used the masters before, and they vote at once. Otherwise they are introduced, and whoever forgets has
+    /// no vote for a TTL.
+    pub new_masters: bool,
+    /// What decides what clients do.
+    pub seed: u64,
+    /// What clients decide by themselves.
+    pub role: Role,
+    /// How this executable is started as a client: what then runs has to do [its job](Job::of_this_process).
+    pub client: fn() -> Command,
+    /// Where the history is written, a file that is not there or empty; `None` if nobody else reads it.
+    pub history: Option<PathBuf>,
+}
+
+/// Masters, a store that locks protect, and clients at work. Dropping it ends them all.
+#[derive(Debug)]
+pub struct Stage {
+    /// Where faults strike.
+    pub arena: Arena,
+    /// The clients' wall clocks.
+    pub clocks: Vec<ServerClock>,
+    ttl: Duration,
+    _store: RedisServer,
+    file: PathBuf,
+    _folder: TempDir,
+    log: Log,
+}
+
+impl Stage {
+    /// Starts a client at each place of the arena.
+    ///
+    /// # Panics
+    ///
+    /// When something does not start, with its log.
+    pub fn set(mut arena: Arena, setting: Setting) -> Self {
+        let Setting { subject, ttl, new_masters, seed, role, client: start, history } = setting;
+        if !new_masters {
+            let introduced = runtime().block_on(introduce(&arena.masters.urls(), ttl));
+            introduced.expect("masters that were just started answer");
+        }
+        let (store, folder) = (RedisServer::start(), TempDir::new().expect("a folder"));
+        let file = history.unwrap_or_else(|| folder.path().join("history"));
+        let recorder = Recorder::open(&file, "nemesis").expect("a history can be written");
+        let clocks: Vec<_> = (0..arena.places()).map(|_| ServerClock::right()).collect();
+        let lives: Vec<_> = clocks.iter().map(|_| Arc::new(AtomicU32::new(0))).collect();
+        for (client, (life, clock)) in lives.iter().zip(&clocks).enumerate() {
+            let mut workload = Workload {
+                masters: arena.urls(client),
+                store: store.url(),
+                history: file.clone(),
+                process: String::new(),
+                seed,
+                subject: subject.clone(),
+                tasks: TASKS,
+                ttl,
+                new_masters,
+            };
+            let (life, clock) = (life.clone(), clock.clone());
+            arena.clients.push(Client::start(move || {
+                let life = life.fetch_add(1, Ordering::SeqCst) + 1;
+                workload.process = name(client, life);
+                workload.seed = seed.wrapping_add(client as u64 * 100 + u64::from(life));
+                let mut command = start();
+                Job { role, workload: workload.clone() }.give_to(&mut command);
+                clock.give_to(&mut command);
+                command
+            }));
+        }
+        Self { arena, clocks, ttl, _store: store, file, _folder: folder, log: Log { recorder, lives } }
+    }
+
+    /// What there is so far, if no line is under way.
+    pub fn history(&self) -> Option<History> {
+        read_file(&self.file).ok()
+    }
+
+    /// Waits until more guards than this were handed out.
+    ///
+    /// # Panics
+    ///
+    /// When they are not.
+    pub fn until_holds(&self, count: usize) {
+        until("clients to work", || self.history().is_some_and(|history| history.holds.len() > count));
+    }
+
+    /// Strikes, and writes it down.
+    ///
+    /// # Panics
+    ///
+    /// When a master that has to answer does not.
+    pub fn strike(&mut self, fault: &Fault) -> Wound {
+        self.log.strikes(None, fault);
+        fault.strike(&mut self.arena)
+    }
+
+    /// Heals it, and writes that down.
+    ///
+    /// # Panics
+    ///
+    /// When a master that has to answer does not, or does not start.
+    pub fn heal(&mut self, fault: &Fault, wound: Wound) {
+        wound.heal(&mut self.arena);
+        self.log.healed(None, fault);
+    }
+
+    /// Carries a plan out, and tells what happens. Whether it came to its end.
+    ///
+    /// # Panics
+    ///
+    /// As [`Plan::run`].
+    pub fn run(&mut self, plan: &Plan, stop: &Stop, mut tell: impl FnMut(Event<'_>)) -> bool {
+        let log = &self.log;
+        plan.run(&mut self.arena, stop, |event| {
+            tell(event);
+            match event {
+                Event::Strikes(planned) => log.strikes(Some(planned.number), &planned.fault),
+                Event::Healed(planned) => log.healed(Some(planned.number), &planned.fault),
+            }
+        })
+    }
+
+    /// Gives a client an order.
+    ///
+    /// # Panics
+    ///
+    /// When the client is gone.
+    pub fn order(&mut self, client: usize, order: Order) {
+        self.arena.clients[client].tell(&serde_json::to_string(&order).expect("an order is plain values"));
+    }
+
+    /// Gives a client an order, and returns the call when it has returned.
+    ///
+    /// # Panics
+    ///
+    /// When it does not return, or the client is gone.
+    pub fn obeyed(&mut self, client: usize, order: Order) -> Made {
+        let process = self.log.name(client);
+        let last = |history: History| {
+            let calls = history.calls.into_iter().filter(|made| made.process == process);
+            calls.filter(|made| made.returned.is_some()).max_by_key(|made| made.number)
+        };
+        let before = self.history().and_then(last).map(|made| made.number);
+        self.order(client, order);
+        eventually_blocking(SOON, || {
+            let made = self.history().and_then(last).filter(|made| Some(made.number) > before);
+            made.ok_or("an order to be carried out")
+        })
+    }
+
+    /// From now on everything is healed.
+    pub fn calm(&self) {
+        self.log.record(Told::Calm);
+    }
+
+    /// The clients stop, and what is on the masters is gone in time.
+    ///
+    /// # Panics
+    ///
+    /// When a client does not end, or a master does not answer.
+    #[allow(clippy::disallowed_methods, reason = "leases end by the machine's time")]
+    pub fn quiet(mut self) -> History {
+        for client in &mut self.arena.clients {
+            client.tell(STOP);
+        }
+        until("every client to end", || self.arena.clients.iter().all(|client| !client.process().is_alive()));
+        self.log.record(Told::Quiet);
+        std::thread::sleep(self.ttl + self.ttl / 100 + Duration::from_millis(10));
+        for (master, key) in self.arena.masters.keys() {
+            let ttl: i64 = self.arena.masters[master].command(&["PTTL", &key]);
+            let is_gone = ttl == -2 || ttl == 0;
+            let ttl = u64::try_from(ttl).ok().map(|millis| millis * 1_000);
+            if !key.contains("waiting:") && !is_gone {
+                self.log.record(Told::Key { master, key, ttl });
+            }
+        }
+        self.history().expect("nobody writes any more")
+    }
+}
+
+/// What becomes of a process's clients is written down by this one.
+#[derive(Debug)]
+struct Log {
+    recorder: Recorder,
+    /// How often each client was started.
+    lives: Vec<Arc<AtomicU32>>,
+}
+
+impl Log {
+    fn record(&self, event: Told) {
+        self.recorder.record(event).expect("the history can be written");
+    }
+
+    /// The name of the process that a client is now.
+    fn name(&self, client: usize) -> String {
+        name(client, self.lives[client].load(Ordering::SeqCst))
+    }
+
+    fn strikes(&self, number: Option<usize>, fault: &Fault) {
+        self.record(Told::Strikes { fault: in_words(number, fault) });
+        for whom in fault.clients.iter().map(|client| self.name(*client)) {
+            match fault.what {
+                What::Clients(Clients::Kill) => self.record(Told::Killed { whom }),
+                What::Clients(Clients::Freeze) => self.record(Told::Paused { whom }),
+                _ => {}
+            }
+        }
+    }
+
+    fn healed(&self, number: Option<usize>, fault: &Fault) {
+        self.record(Told::Healed { fault: in_words(number, fault) });
+        if fault.what == What::Clients(Clients::Freeze) {
+            fault.clients.iter().for_each(|client| self.record(Told::Resumed { whom: self.name(*client) }));
+        }
+    }
+}
+
+fn in_words(number: Option<usize>, fault: &Fault) -> history::Fault {
+    let Fault { what, masters, clients } = fault.clone();
+    history::Fault { number, what: what.to_string(), masters, clients }
+}
+
+/// What a history calls a client that has been started so often.
+fn name(client: usize, life: u32) -> String {
+    format!("client-{client}.{life}")
+}
+
+fn runtime() -> Runtime {
+    Runtime::new().expect("a runtime")
+}
+
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    eventually_blocking(SOON, || if condition() { Ok(()) } else { Err(what.to_owned()) });
+}
