@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-use quorate_testkit::{Masters, ProcessHandle, Proxy, RedisServer};
+use quorate_testkit::{Masters, ProcessHandle, Proxy, RedisServer, ServerClock};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::persistence::Persistence;
@@ -97,10 +97,11 @@ fn proxy(runtime: &Runtime, server: SocketAddr, seed: u64, number: usize) -> Pro
     starting.recv().expect("a proxy")
 }
 
-/// A client process, which can be started again. It is to end by itself when its standard input does, so that it does not
+/// A client process with a wall clock of its own, which can be started again. It is to end by itself when its standard input does, so that it does not
 /// outlive this process, however that ends. Dropping it kills it.
 pub struct Client {
     command: Box<dyn FnMut() -> Command + Send>,
+    clock: ServerClock,
     child: Child,
 }
 
@@ -115,10 +116,16 @@ impl Client {
     ///
     /// # Panics
     ///
-    /// When it does not start.
+    /// When it does not start, or there is no C compiler.
     pub fn start(mut command: impl FnMut() -> Command + Send + 'static) -> Self {
-        let child = spawn(&mut command());
-        Self { command: Box::new(command), child }
+        let clock = ServerClock::right();
+        let child = spawn(&mut command(), &clock);
+        Self { command: Box::new(command), clock, child }
+    }
+
+    /// Its wall clock: it outlives restarts.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
     }
 
     /// The process.
@@ -143,7 +150,7 @@ impl Client {
     /// When it does not start.
     pub fn restart(&mut self) {
         self.kill();
-        self.child = spawn(&mut (self.command)());
+        self.child = spawn(&mut (self.command)(), &self.clock);
     }
 
     /// Kills it, whether it stands still or not. Returns when it is gone.
@@ -160,7 +167,8 @@ impl Drop for Client {
 }
 
 /// In a process group of its own: what a terminal tells this process does not reach it.
-fn spawn(command: &mut Command) -> Child {
+fn spawn(command: &mut Command, clock: &ServerClock) -> Child {
+    clock.give_to(command);
     let child = command.stdin(Stdio::piped()).process_group(0).spawn();
     child.unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }

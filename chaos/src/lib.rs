@@ -2,7 +2,7 @@
 //!
 //! - [`Arena`] is masters behind fault proxies, and client processes.
 //! - [`nemesis`] is the faults: each is a value that [strikes](nemesis::Fault::strike) an arena and is healed again.
-//! - [`Plan`] is which faults there are, and when: one seed decides.
+//! - [`scenario`] is what may go wrong in a run, and [`Plan`] which faults there are, and when: one seed decides.
 //! - [`workload`] is what a client process does with locks of all kinds, and writes down.
 //! - [`naive`] is locks that are known to be wrong: the same finds what is wrong with them.
 //! - [`history`] is what clients were told, and when, as JSON lines that others can check as well.
@@ -19,8 +19,9 @@ pub mod nemesis;
 mod persistence;
 mod plan;
 pub mod run;
+pub mod scenario;
 pub mod workload;
 
 pub use arena::{Arena, Client};
 pub use persistence::Persistence;
-pub use plan::{Event, Plan, Planned, Profile};
+pub use plan::{Event, Plan, Planned};

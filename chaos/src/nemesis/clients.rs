@@ -1,4 +1,4 @@
-//! Client processes that are killed, or stand still.
+//! Client processes that are killed, or stand still, or whose wall clocks jump.
 
 use std::fmt;
 
@@ -12,12 +12,23 @@ pub enum Clients {
     Kill,
     /// It stands still (SIGSTOP), and goes on (SIGCONT).
     Freeze,
+    /// Its wall clock is stepped by so many milliseconds, forward or back.
+    Step {
+        /// How far.
+        millis: i64,
+    },
 }
 
 impl Clients {
     pub(super) fn strike(self, arena: &mut Arena, clients: &[usize]) -> Wound {
         let struck = clients.to_vec();
         match self {
+            Self::Step { millis } => {
+                clients.iter().for_each(|client| arena.clients[*client].clock().step(millis));
+                Wound::new(|arena| {
+                    struck.into_iter().for_each(|client| arena.clients[client].clock().set_offset(0));
+                })
+            }
             Self::Kill => {
                 clients.iter().for_each(|client| arena.clients[*client].kill());
                 Wound::new(|arena| struck.into_iter().for_each(|client| arena.clients[client].restart()))
@@ -39,9 +50,10 @@ impl Clients {
 
 impl fmt::Display for Clients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Kill => "kill",
-            Self::Freeze => "freeze",
-        })
+        match self {
+            Self::Kill => f.write_str("kill"),
+            Self::Freeze => f.write_str("freeze"),
+            Self::Step { millis } => write!(f, "clock stepped by {millis} ms"),
+        }
     }
 }

@@ -11,7 +11,7 @@
 //! | [`Limits`] | a master refuses writes: it is out of memory, or a replica |
 //! | [`Replicas`] | a replica that lags takes a master's place |
 //! | [`Disks`] | a master's disk is slow |
-//! | [`Clients`] | a client is killed, and started again; stands still |
+//! | [`Clients`] | a client is killed, and started again; stands still; its wall clock is stepped |
 //!
 //! A master has one of these at a time, but for those of the network: a fault that needs the master's answer panics where
 //! another one keeps it from answering. A [`Plan`](crate::Plan) sees to that.
@@ -92,6 +92,18 @@ impl Fault {
             What::Disks(what) => what.strike(arena, &self.masters),
             What::Clients(what) => what.strike(arena, &self.clients),
         }
+    }
+}
+
+impl What {
+    /// Whether it is over as soon as it has struck: there is nothing to heal.
+    pub fn is_over_at_once(self) -> bool {
+        matches!(
+            self,
+            Self::Keys(_)
+                | Self::Commands(Commands::ScriptFlush | Commands::ClientKill)
+                | Self::Network(Network::Reset)
+        )
     }
 }
 

@@ -1,11 +1,16 @@
 //! A run: masters, clients that work, the faults of a plan, and what their history shows.
 //!
-//! `stage.rs` sets it up and takes it through its parts, `client.rs` is what a client process does, `stop.rs` ends it early.
+//! `trial.rs` is a run of a [scenario](crate::scenario), `stage.rs` its masters and clients, for runs of other kinds as well;
+//! `client.rs` is what a client process does, `verdict.rs` what all checkers say, `stop.rs` ends it early.
 
 mod client;
 mod stage;
 mod stop;
+mod trial;
+mod verdict;
 
 pub use client::{Job, Role};
 pub use stage::{Setting, Stage};
 pub use stop::Stop;
+pub use trial::{Outcome, Phase, Trial};
+pub use verdict::Verdict;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quorate_testkit::{RedisServer, ServerClock, eventually_blocking};
+use quorate_testkit::{RedisServer, eventually_blocking};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -16,7 +16,7 @@ use crate::arena::{Arena, Client};
 use crate::history::{self, Event as Told, History, Made, Recorder, read_file};
 use crate::nemesis::{Clients, Fault, What, Wound};
 use crate::plan::{Event, Plan};
-use crate::workload::{Order, Subject, Workload, introduce};
+use crate::workload::{Order, Subject, Workload, introduce, patience};
 
 /// How long clients may take to do what they are told, on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
@@ -49,8 +49,6 @@ pub struct Setting {
 pub struct Stage {
     /// Where faults strike.
     pub arena: Arena,
-    /// The clients' wall clocks.
-    pub clocks: Vec<ServerClock>,
     ttl: Duration,
     _store: RedisServer,
     file: PathBuf,
@@ -73,9 +71,8 @@ impl Stage {
         let (store, folder) = (RedisServer::start(), TempDir::new().expect("a folder"));
         let file = history.unwrap_or_else(|| folder.path().join("history"));
         let recorder = Recorder::open(&file, "nemesis").expect("a history can be written");
-        let clocks: Vec<_> = (0..arena.places()).map(|_| ServerClock::right()).collect();
-        let lives: Vec<_> = clocks.iter().map(|_| Arc::new(AtomicU32::new(0))).collect();
-        for (client, (life, clock)) in lives.iter().zip(&clocks).enumerate() {
+        let lives: Vec<_> = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
+        for (client, life) in lives.iter().enumerate() {
             let mut workload = Workload {
                 masters: arena.urls(client),
                 store: store.url(),
@@ -87,18 +84,17 @@ impl Stage {
                 ttl,
                 new_masters,
             };
-            let (life, clock) = (life.clone(), clock.clone());
+            let life = life.clone();
             arena.clients.push(Client::start(move || {
                 let life = life.fetch_add(1, Ordering::SeqCst) + 1;
                 workload.process = name(client, life);
                 workload.seed = seed.wrapping_add(client as u64 * 100 + u64::from(life));
                 let mut command = start();
                 Job { role, workload: workload.clone() }.give_to(&mut command);
-                clock.give_to(&mut command);
                 command
             }));
         }
-        Self { arena, clocks, ttl, _store: store, file, _folder: folder, log: Log { recorder, lives } }
+        Self { arena, ttl, _store: store, file, _folder: folder, log: Log { recorder, lives } }
     }
 
     /// What there is so far, if no line is under way.
@@ -194,7 +190,8 @@ impl Stage {
         for client in &mut self.arena.clients {
             client.tell(STOP);
         }
-        until("every client to end", || self.arena.clients.iter().all(|client| !client.process().is_alive()));
+        let ended = || self.arena.clients.iter().all(|client| !client.process().is_alive());
+        until_within(patience(self.ttl) + SOON, "every client to end", ended);
         self.log.record(Told::Quiet);
         std::thread::sleep(self.ttl + self.ttl / 100 + Duration::from_millis(10));
         for (master, key) in self.arena.masters.keys() {
@@ -260,6 +257,10 @@ fn runtime() -> Runtime {
     Runtime::new().expect("a runtime")
 }
 
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    eventually_blocking(SOON, || if condition() { Ok(()) } else { Err(what.to_owned()) });
+fn until(what: &str, condition: impl FnMut() -> bool) {
+    until_within(SOON, what, condition);
+}
+
+fn until_within(bound: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    eventually_blocking(bound, || if condition() { Ok(()) } else { Err(what.to_owned()) });
 }

@@ -3,11 +3,13 @@
 use std::io;
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use quorate_testkit::Dice;
 use tokio::time::{interval, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::subject::{Held, Lock, Locks, unknown};
-use super::{Store, micros};
+use super::{Store, micros, patience};
 use crate::history::{self, Call, Event, Recorder, Share};
 
 /// How often a lease's deadline is written down within its TTL.
@@ -30,15 +32,26 @@ enum End {
 }
 
 impl Cycle {
-    /// Asks for a lock, and does something with it if it is granted.
-    pub(super) async fn turn(&self, dice: &Dice) -> io::Result<()> {
+    /// Asks for a lock, and does something with it if it is granted, though not for long if it is to stop.
+    pub(super) async fn turn(&self, dice: &Dice, stop: &CancellationToken) -> io::Result<()> {
         sleep(dice.millis(0, 20)).await;
         let lock = self.locks.draw(dice);
         let wait = if dice.happens(300) { Duration::ZERO } else { dice.time(Duration::ZERO, self.ttl * 2) };
         match self.acquire(&lock, self.ttl, wait).await? {
-            Some((number, held)) => self.hold(number, &lock.named, held, dice).await,
+            Some((number, held)) => self.hold(number, &lock.named, held, dice, stop).await,
             None => Ok(()),
         }
+    }
+
+    /// Takes every lock once more, so that the history tells whether each can be had.
+    pub(super) async fn once_more(&self) -> io::Result<()> {
+        let locks = self.locks.all();
+        let turns =
+            locks.iter().map(async |lock| match self.acquire(lock, self.ttl, patience(self.ttl)).await? {
+                Some((hold, held)) => self.release(hold, held).await,
+                None => Ok(()),
+            });
+        try_join_all(turns).await.map(|_| ())
     }
 
     /// The lock, if it is granted, and the number of the call.
@@ -62,7 +75,14 @@ impl Cycle {
         }
     }
 
-    async fn hold(&self, hold: u64, lock: &history::Lock, held: Held, dice: &Dice) -> io::Result<()> {
+    async fn hold(
+        &self,
+        hold: u64,
+        lock: &history::Lock,
+        held: Held,
+        dice: &Dice,
+        stop: &CancellationToken,
+    ) -> io::Result<()> {
         let resource = held.permit().map_or_else(
             || format!("{} {}", lock.kind, lock.names[0]),
             |permit| format!("{} {} {permit}", lock.kind, lock.names[0]),
@@ -70,7 +90,7 @@ impl Cycle {
         // Readers store nothing: their tokens come in any order.
         let fence = if lock.share == Share::Shared { 0 } else { held.fence() };
         self.write(&resource, fence).await?;
-        match self.keep(hold, &held, dice).await? {
+        match self.keep(hold, &held, dice, stop).await? {
             End::Lost => {
                 self.recorder.record(Event::Lost { hold })?;
                 drop(held);
@@ -95,7 +115,7 @@ impl Cycle {
     }
 
     /// Keeps it for a while, or until it is lost.
-    async fn keep(&self, hold: u64, held: &Held, dice: &Dice) -> io::Result<End> {
+    async fn keep(&self, hold: u64, held: &Held, dice: &Dice, stop: &CancellationToken) -> io::Result<End> {
         let long = if dice.happens(100) { self.ttl * 2 } else { self.ttl / 10 };
         let (end, extends) = (if dice.happens(700) { End::Release } else { End::Drop }, dice.happens(100));
         let mut looks = interval(self.ttl / LOOKS);
@@ -110,6 +130,7 @@ impl Cycle {
                 biased;
                 () = &mut lost => return Ok(End::Lost),
                 () = &mut over => return Ok(end),
+                () = stop.cancelled() => return Ok(end),
                 _ = looks.tick() => self.recorder.record(Event::Deadline { hold, deadline: held.deadline() })?,
             }
         }

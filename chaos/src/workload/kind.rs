@@ -61,17 +61,30 @@ impl Kind {
 
     /// One of the locks of this kind, and what the history calls it.
     pub(super) fn draw(self, redlock: &Redlock, dice: &Dice) -> (Lock, history::Lock) {
+        let share = match self {
+            Self::ReadWrite if dice.below(3) > 0 => Share::Shared,
+            _ => self.share(),
+        };
+        self.lock(redlock, dice.below(LOCKS), share)
+    }
+
+    /// All of them; of those that have readers and writers, the writers' ones.
+    pub(super) fn all(self, redlock: &Redlock) -> Vec<(Lock, history::Lock)> {
+        let count = if self == Self::All { 1 } else { LOCKS };
+        (0..count).map(|number| self.lock(redlock, number, self.share())).collect()
+    }
+
+    fn share(self) -> Share {
+        if self == Self::Semaphore { Share::Permits(PERMITS) } else { Share::Exclusive }
+    }
+
+    fn lock(self, redlock: &Redlock, number: usize, share: Share) -> (Lock, history::Lock) {
         let all = || (0..LOCKS).map(|number| format!("{}-{number}", self.name()));
         let names = match self {
             Self::All => all().collect(),
-            _ => vec![format!("{}-{}", self.name(), dice.below(LOCKS))],
+            _ => vec![format!("{}-{number}", self.name())],
         };
         let name = names[0].as_str();
-        let share = match self {
-            Self::Semaphore => Share::Permits(PERMITS),
-            Self::ReadWrite if dice.below(3) > 0 => Share::Shared,
-            _ => Share::Exclusive,
-        };
         let lock = match self {
             Self::Reentrant => redlock.lock(name),
             Self::All => redlock.lock_all(&names),

@@ -33,6 +33,12 @@ use subject::Locks;
 /// How long a process may take to give everything back.
 const FLUSH: Duration = Duration::from_secs(20);
 
+/// How long whoever waits for a lock may have to, once everything is healed: what was left ends with its TTL, and a master that may
+/// have forgotten has a vote again a little more than the max TTL later.
+pub fn patience(ttl: Duration) -> Duration {
+    ttl * 2 + Duration::from_secs(5)
+}
+
 /// What a process is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
@@ -73,7 +79,7 @@ pub enum Order {
 }
 
 impl Workload {
-    /// Works until it is told to stop, and then until everything is given back.
+    /// Works until it is told to stop, and then until everything is given back, and every lock could be had once more.
     ///
     /// # Errors
     ///
@@ -86,7 +92,7 @@ impl Workload {
             let dice = Dice::new(self.seed, "task", number as u64);
             tasks.spawn(async move {
                 while !stop.is_cancelled() {
-                    cycle.turn(&dice).await?;
+                    cycle.turn(&dice, &stop).await?;
                 }
                 io::Result::Ok(())
             });
@@ -95,6 +101,7 @@ impl Workload {
             ended??;
         }
         if let Some(cycle) = Arc::into_inner(cycle) {
+            cycle.once_more().await?;
             cycle.locks.close(FLUSH).await;
         }
         Ok(())

@@ -88,15 +88,27 @@ impl Locks {
     /// One of the locks.
     pub(super) fn draw(&self, dice: &Dice) -> Lock<'_> {
         match self {
+            Self::Quorate(redlock, kinds) => of_quorate(dice.one_of(kinds).draw(redlock, dice)),
+            _ => self.of_others(dice.below(LOCKS)),
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Lock<'_>> {
+        match self {
             Self::Quorate(redlock, kinds) => {
-                let (lock, named) = dice.one_of(kinds).draw(redlock, dice);
-                Lock { named, by: By::Quorate(Box::new(lock)) }
+                kinds.iter().flat_map(|kind| kind.all(redlock)).map(of_quorate).collect()
             }
-            Self::Rslock(manager) => {
-                Lock { named: exclusive("rslock", dice.below(LOCKS)), by: By::Rslock(manager) }
-            }
+            _ => (0..LOCKS).map(|number| self.of_others(number)).collect(),
+        }
+    }
+
+    fn of_others(&self, number: usize) -> Lock<'_> {
+        match self {
+            Self::Quorate(..) => unreachable!("its locks are drawn by kind"),
+            Self::Rslock(manager) => Lock { named: exclusive("rslock", number), by: By::Rslock(manager) },
             Self::Naive(client, naive) => {
-                Lock { named: exclusive(naive.name(), dice.below(LOCKS)), by: By::Naive(client) }
+                Lock { named: exclusive(naive.name(), number), by: By::Naive(client) }
             }
         }
     }
@@ -107,6 +119,10 @@ impl Locks {
             let _ = redlock.shutdown(within).await; // what it could not give back ends with its lease
         }
     }
+}
+
+fn of_quorate<'a>((lock, named): (quorate::Lock, history::Lock)) -> Lock<'a> {
+    Lock { named, by: By::Quorate(Box::new(lock)) }
 }
 
 fn exclusive(kind: &str, number: usize) -> history::Lock {

@@ -87,7 +87,7 @@ fn setnx_and_then_expire_is_locked_for_ever_after_a_crash_between_them() {
 /// The second client's wall clock is a minute ahead, and the first one has the lock.
 fn fast_client(subject: &Subject) -> BTreeSet<&'static str> {
     let mut stage = stage(subject, 3, 2, LONG);
-    stage.clocks[1].step(60_000);
+    stage.arena.clients[1].clock().step(60_000);
     assert!(is_granted(&stage.obeyed(0, acquire(LONG, PATIENT))));
     stage.obeyed(1, acquire(LONG, A_WHILE));
     found(&stage.history().unwrap())

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use quorate_chaos::nemesis::What;
 use quorate_chaos::run::Stop;
-use quorate_chaos::{Arena, Client, Event, Persistence, Plan, Planned, Profile};
+use quorate_chaos::scenario::{self, Scenario};
+use quorate_chaos::{Arena, Client, Event, Persistence, Plan, Planned};
 
 use crate::{reaches, until};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn plan(seed: u64, profile: Profile) -> Plan {
-    Plan::new(seed, profile, 5, 5, HOUR)
+fn plan(seed: u64, scenario: Scenario) -> Plan {
+    scenario.plan(seed, HOUR, 5, 5)
 }
 
 /// What a fault is, without its numbers.
@@ -25,9 +26,9 @@ fn name(planned: &Planned) -> String {
 
 #[test]
 fn a_seed_decides_everything() {
-    for profile in [Profile::Inside, Profile::Outside] {
-        assert_eq!(plan(1, profile), plan(1, profile));
-        assert_ne!(plan(1, profile).faults, plan(2, profile).faults);
+    for scenario in [scenario::INSIDE, scenario::OUTSIDE] {
+        assert_eq!(plan(1, scenario), plan(1, scenario));
+        assert_ne!(plan(1, scenario).faults, plan(2, scenario).faults);
     }
 }
 
@@ -37,13 +38,13 @@ fn what_is_excluded_is_in_no_plan_that_is_inside() {
         matches!(planned.fault.what, What::Clocks(_) | What::Keys(_) | What::Replicas(_))
             || name(planned).contains("empty")
     };
-    assert_eq!(plan(1, Profile::Inside).faults.iter().find(excluded), None);
-    assert!(plan(1, Profile::Outside).faults.iter().filter(excluded).count() > 100);
+    assert_eq!(plan(1, scenario::INSIDE).faults.iter().find(excluded), None);
+    assert!(plan(1, scenario::OUTSIDE).faults.iter().filter(excluded).count() > 100);
 }
 
 #[test]
 fn every_fault_is_drawn_some_time() {
-    let all: BTreeSet<_> = plan(1, Profile::Outside).faults.iter().map(name).collect();
+    let all: BTreeSet<_> = plan(1, scenario::OUTSIDE).faults.iter().map(name).collect();
     for family in
         ["Servers", "Network", "Clocks", "Keys", "Commands", "Limits", "Replicas", "Disks", "Clients"]
     {
@@ -58,7 +59,7 @@ fn every_fault_is_drawn_some_time() {
 
 #[test]
 fn nobody_has_two_faults_at_a_time_but_of_the_network() {
-    let faults = plan(3, Profile::Outside).faults;
+    let faults = plan(3, scenario::OUTSIDE).faults;
     let others: Vec<_> =
         faults.iter().filter(|planned| !matches!(planned.fault.what, What::Network(_))).collect();
     for (place, one) in others.iter().enumerate() {
@@ -72,12 +73,12 @@ fn nobody_has_two_faults_at_a_time_but_of_the_network() {
             );
         }
     }
-    assert!(faults.iter().all(|planned| planned.at < planned.until && planned.at < HOUR));
+    assert!(faults.iter().all(|planned| planned.at <= planned.until && planned.at < HOUR));
 }
 
 #[test]
 fn parts_of_a_plan_can_be_left_out() {
-    let whole = plan(1, Profile::Inside);
+    let whole = plan(1, scenario::INSIDE);
     let part = whole.clone().with_faults(&[2, 5]);
     assert_eq!(part.faults, [whole.faults[2].clone(), whole.faults[5].clone()]);
     assert_eq!(part.healed(), part.faults[0].until.max(part.faults[1].until));
@@ -88,7 +89,7 @@ fn parts_of_a_plan_can_be_left_out() {
 fn a_plan_is_carried_out_and_healed() {
     let mut arena = Arena::start(3, 2, Persistence::Always, 7);
     arena.clients.extend((0..2).map(|_| Client::start(|| Command::new("cat"))));
-    let plan = Plan::new(7, Profile::Outside, 3, 2, Duration::from_secs(6));
+    let plan = scenario::OUTSIDE.plan(7, Duration::from_secs(6), 3, 2);
     assert!(plan.faults.len() > 5, "{plan:?}");
     let mut told = Vec::new();
     plan.run(&mut arena, &Stop::default(), |event| {

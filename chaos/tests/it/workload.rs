@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use quorate_chaos::Plan;
 use quorate_chaos::checkers::{self, linearizable, simulated, ttl};
 use quorate_chaos::history::{History, Hold, Outcome, Share};
 use quorate_chaos::naive::Naive;
 use quorate_chaos::nemesis::{Clients, Clocks, Fault, Keys, Network, Replicas, Servers, What};
 use quorate_chaos::run::{Setting, Stop};
+use quorate_chaos::scenario::{self, Scenario};
 use quorate_chaos::workload::{Kind, Subject};
-use quorate_chaos::{Plan, Profile};
 use quorate_testkit::Toxic;
 
 use crate::stage;
@@ -52,24 +53,18 @@ fn nothing_is_found(history: &History) {
 /// What a plan has to have.
 type Needs<'a> = &'a [&'a dyn Fn(What) -> bool];
 
-/// Whether it strikes more clocks than may be wrong at a time: where those of a majority jump together, nothing is promised.
-fn is_too_much(fault: &Fault) -> bool {
-    matches!(fault.what, What::Clocks(_)) && fault.masters.len() > 2
-}
-
-/// The first plan that has at least these, and nothing that is too much.
-fn plan(profile: Profile, seconds: u64, needs: Needs<'_>) -> Plan {
+/// The first plan that has at least these.
+fn plan(scenario: Scenario, seconds: u64, needs: Needs<'_>) -> Plan {
     let has =
         |plan: &Plan, need: &dyn Fn(What) -> bool| plan.faults.iter().any(|planned| need(planned.fault.what));
-    let plans = (1..).map(|seed| Plan::new(seed, profile, 5, CLIENTS, Duration::from_secs(seconds)));
-    let mut plans = plans.filter(|plan| !plan.faults.iter().any(|planned| is_too_much(&planned.fault)));
+    let mut plans = (1..).map(|seed| scenario.plan(seed, Duration::from_secs(seconds), MASTERS, CLIENTS));
     plans.find(|plan| needs.iter().all(|need| has(plan, need))).unwrap()
 }
 
 #[test]
 fn under_faults_that_redlock_is_made_for_nothing_is_found() {
     let plan = plan(
-        Profile::Inside,
+        scenario::INSIDE,
         10,
         &[
             &|what| what == What::Clients(Clients::Kill),
@@ -116,7 +111,7 @@ fn what_cannot_be_survived_is_found() {
 
 /// Masters that are not new any more, and a plan of faults that Redlock excludes.
 fn is_clean_outside(needs: Needs<'_>) {
-    let plan = plan(Profile::Outside, 6, needs);
+    let plan = plan(scenario::OUTSIDE, 6, needs);
     let mut stage = stage::set(MASTERS, CLIENTS, Setting { new_masters: false, ..setting(plan.seed) });
     stage.until_holds(50);
     assert!(stage.run(&plan, &Stop::default(), |_| {}));

@@ -1,0 +1,114 @@
+//! A scenario, from the start of the masters to the verdict.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use super::client::Role;
+use super::stage::{Setting, Stage};
+use super::stop::Stop;
+use super::verdict::Verdict;
+use crate::arena::Arena;
+use crate::history::History;
+use crate::plan::{Event, Plan};
+use crate::scenario::Scenario;
+use crate::workload::{Subject, patience};
+
+/// How many guards are handed out before the first fault.
+const WARM: usize = 10;
+
+/// How long clients work after the last fault.
+const CALM: Duration = Duration::from_secs(1);
+
+/// Everything that a run depends on.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// What may go wrong.
+    pub scenario: Scenario,
+    /// What decides the plan, and what clients do.
+    pub seed: u64,
+    /// For how long faults begin.
+    pub length: Duration,
+    /// How many masters there are.
+    pub masters: usize,
+    /// How many client processes.
+    pub clients: usize,
+    /// What is locked by.
+    pub subject: Subject,
+    /// How long leases last.
+    pub ttl: Duration,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase<'a> {
+    /// Masters and clients are started.
+    Starts,
+    /// The clients work, and faults begin.
+    Storm,
+    /// What happens in the storm.
+    Event(Event<'a>),
+    /// Everything is healed, and the clients come to an end.
+    Calm,
+    /// The history is checked.
+    Checks,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was done, and when.
+    pub history: History,
+    /// What it shows.
+    pub verdict: Verdict,
+}
+
+impl Trial {
+    /// Which faults there are, and when.
+    pub fn plan(&self) -> Plan {
+        self.scenario.plan(self.seed, self.length, self.masters, self.clients)
+    }
+
+    /// Masters and the ways to them, as the scenario wants them.
+    ///
+    /// # Panics
+    ///
+    /// As [`Arena::start`].
+    pub fn arena(&self) -> Arena {
+        Arena::start(self.masters, self.clients, self.scenario.persistence(self.seed), self.seed)
+    }
+
+    /// Carries it out in an arena of its masters and clients. How a client is started, and where the history is written, is as in a
+    /// [`Setting`]. Nothing comes of it if it is stopped.
+    ///
+    /// # Panics
+    ///
+    /// When something does not start, a master that has to answer does not, or a client does not end.
+    pub fn run(
+        &self,
+        arena: Arena,
+        client: fn() -> Command,
+        history: Option<PathBuf>,
+        stop: &Stop,
+        mut tell: impl FnMut(Phase<'_>),
+    ) -> Option<Outcome> {
+        tell(Phase::Starts);
+        let (subject, ttl, seed) = (self.subject.clone(), self.ttl, self.seed);
+        let setting = Setting { subject, ttl, new_masters: false, seed, role: Role::Works, client, history };
+        let mut stage = Stage::set(arena, setting);
+        stage.until_holds(WARM);
+        tell(Phase::Storm);
+        if !stage.run(&self.plan(), stop, |event| tell(Phase::Event(event))) {
+            return None;
+        }
+        tell(Phase::Calm);
+        stage.calm();
+        if !stop.wait(CALM) {
+            return None;
+        }
+        let history = stage.quiet();
+        tell(Phase::Checks);
+        let verdict = Verdict::of(&history, patience(self.ttl));
+        Some(Outcome { history, verdict })
+    }
+}

@@ -1,0 +1,95 @@
+//! What faults are: drawn from one family, or from several.
+
+use quorate_testkit::{Dice, Toxic, Way};
+
+use crate::nemesis::{Clients, Clocks, Commands, Disks, Keys, Limits, Network, Replicas, Servers, What};
+
+pub(super) fn servers(dice: &Dice) -> What {
+    What::Servers(*dice.one_of(&[Servers::Kill, Servers::Freeze]))
+}
+
+pub(super) fn network(dice: &Dice) -> What {
+    let way = *dice.one_of(&[Way::There, Way::Back, Way::Both]);
+    let toxic = match dice.below(9) {
+        0..=2 => Toxic::Blackhole,
+        3 => Toxic::Latency { delay: dice.millis(1, 300), jitter: dice.millis(0, 300) },
+        4 => Toxic::Bandwidth { bytes_per_second: 100 + dice.below(10_000) as u64 },
+        5 => Toxic::SlowClose { delay: dice.millis(10, 2_000) },
+        6 => Toxic::Cut { per_mille: 1 + dice.below(200) as u64 },
+        7 => return What::Network(*dice.one_of(&[Network::Reset, Network::HalfOpen])),
+        _ => Toxic::Reset,
+    };
+    What::Network(Network::Toxic(way, toxic))
+}
+
+pub(super) fn clients(dice: &Dice) -> What {
+    What::Clients(*dice.one_of(&[Clients::Kill, Clients::Freeze]))
+}
+
+pub(super) fn clocks(dice: &Dice) -> What {
+    let millis = *dice.one_of(&[-60_000, -2_000, 2_000, 60_000]);
+    match dice.below(3) {
+        0 => What::Clients(Clients::Step { millis }),
+        1 => What::Clocks(Clocks::Step { millis }),
+        _ => What::Clocks(Clocks::Strobe { millis, every: dice.millis(1, 400) }),
+    }
+}
+
+pub(super) fn amnesia(dice: &Dice) -> What {
+    match dice.below(5) {
+        0 => What::Servers(Servers::KillEmpty),
+        1 => What::Servers(Servers::Kill),
+        2 => What::Keys(Keys::FlushAll),
+        3 => What::Keys(Keys::WipeByReplication),
+        _ => What::Keys(Keys::Evict),
+    }
+}
+
+pub(super) fn replicas(_: &Dice) -> What {
+    What::Replicas(Replicas::Promotion)
+}
+
+pub(super) fn disks(dice: &Dice) -> What {
+    match dice.below(3) {
+        0 => What::Servers(Servers::Kill),
+        _ => What::Disks(Disks::Slow { delay: dice.millis(10, 3_000) }),
+    }
+}
+
+pub(super) fn commands(dice: &Dice) -> What {
+    match dice.below(6) {
+        0 => What::Commands(Commands::ScriptFlush),
+        1 => What::Commands(Commands::ClientKill),
+        2 => What::Commands(Commands::ClientPause),
+        3 => What::Commands(Commands::BusyScript),
+        4 => What::Limits(Limits::OutOfMemory),
+        _ => What::Limits(Limits::ReadOnly),
+    }
+}
+
+/// What keeps a master from answering.
+pub(super) fn failing(dice: &Dice) -> What {
+    match dice.below(3) {
+        0 => What::Network(Network::partition(Way::Both)),
+        _ => servers(dice),
+    }
+}
+
+pub(super) fn inside(dice: &Dice) -> What {
+    match dice.below(16) {
+        0..=3 => servers(dice),
+        4..=8 => network(dice),
+        9..=12 => commands(dice),
+        13 => What::Disks(Disks::Slow { delay: dice.millis(10, 3_000) }),
+        _ => clients(dice),
+    }
+}
+
+pub(super) fn outside(dice: &Dice) -> What {
+    match dice.below(12) {
+        0 => clocks(dice),
+        1 => amnesia(dice),
+        2 => replicas(dice),
+        _ => inside(dice),
+    }
+}

@@ -1,0 +1,156 @@
+//! What may go wrong in a run, by name. A scenario, a seed and the run's size give a [`Plan`]: always the same one.
+//!
+//! In all of them nothing may be found of Quorate's locks. What is promised has limits: wall clocks of a majority of the masters
+//! that jump together are in no plan.
+//!
+//! `draw.rs` draws what faults are, `whom.rs` whom they strike.
+
+mod draw;
+mod whom;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use quorate_testkit::Dice;
+
+use crate::nemesis::What;
+use crate::persistence::Persistence;
+use crate::plan::{Plan, Planned};
+use whom::Cast;
+
+/// The longest pause between two faults.
+const PAUSE: Duration = Duration::from_millis(1_500);
+
+/// How long a fault lasts, at least and at most.
+const LASTS: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(4);
+
+/// What may go wrong in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// What happens in it.
+    pub about: &'static str,
+    /// What masters keep when they are killed: the seed decides for one of these.
+    keeps: &'static [Persistence],
+    /// Draws a fault; nothing in the calm.
+    draw: Option<fn(&Dice) -> What>,
+    whom: Whom,
+}
+
+/// Whom faults strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    /// A minority of the masters, mostly, and sometimes more; other ones each time.
+    Any,
+    /// Always masters of the same minority.
+    Minority,
+}
+
+const ALWAYS: &[Persistence] = &[Persistence::Always];
+
+/// All of them.
+pub const ALL: [Scenario; 12] = [
+    CALM,
+    scenario(
+        "servers",
+        "masters are killed and started again, with every kind of persistence, or stand still",
+        draw::servers,
+    )
+    .with(&Persistence::ALL),
+    scenario(
+        "network",
+        "between clients and masters: delays, holes, one-way ones too, resets, cuts, slow ends",
+        draw::network,
+    ),
+    scenario("clients", "client processes are killed and started again, or stand still", draw::clients),
+    scenario(
+        "clocks",
+        "wall clocks of masters, a minority at a time, and of clients are stepped, or go to and fro",
+        draw::clocks,
+    ),
+    scenario(
+        "amnesia",
+        "masters forget: flushed, wiped, restarted empty, their locks evicted",
+        draw::amnesia,
+    )
+    .with(&Persistence::ALL),
+    scenario("replicas", "replicas that lag take masters' places", draw::replicas),
+    scenario("disks", "masters' disks are slow, and masters are killed", draw::disks)
+        .with(&[Persistence::EverySecond, Persistence::Always]),
+    scenario(
+        "commands",
+        "what an administrator does: clients killed or paused, scripts flushed or endless, no memory, read-only",
+        draw::commands,
+    ),
+    MINORITY,
+    INSIDE,
+    OUTSIDE,
+];
+
+/// Nothing at all.
+pub const CALM: Scenario =
+    Scenario { name: "calm", about: "nothing goes wrong", keeps: ALWAYS, draw: None, whom: Whom::Any };
+
+/// A minority that fails all the time: nobody is to notice.
+pub const MINORITY: Scenario = Scenario {
+    whom: Whom::Minority,
+    ..scenario(
+        "minority",
+        "a minority of the masters, always the same, fails and is healed all the time",
+        draw::failing,
+    )
+};
+
+/// What Redlock is made for.
+pub const INSIDE: Scenario = scenario(
+    "inside",
+    "everything that Redlock is made for: networks and processes that fail or stand still, masters that refuse, or are killed and keep their data",
+    draw::inside,
+);
+
+/// Besides, what Redlock's argument excludes.
+pub const OUTSIDE: Scenario = scenario(
+    "outside",
+    "besides, what Redlock excludes: masters that forget, clocks that jump",
+    draw::outside,
+);
+
+/// One whose masters keep everything, and whose faults strike anybody.
+const fn scenario(name: &'static str, about: &'static str, draw: fn(&Dice) -> What) -> Scenario {
+    Scenario { name, about, keeps: ALWAYS, draw: Some(draw), whom: Whom::Any }
+}
+
+impl Scenario {
+    const fn with(self, keeps: &'static [Persistence]) -> Self {
+        Self { keeps, ..self }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|scenario| scenario.name == name)
+    }
+
+    /// What the masters keep when they are killed.
+    pub fn persistence(&self, seed: u64) -> Persistence {
+        *Dice::new(seed, "persistence", 0).one_of(self.keeps)
+    }
+
+    /// The plan of a seed: faults that begin within `length`, on so many masters and clients. No master, and no client, has two at a
+    /// time, but for those of the network.
+    pub fn plan(&self, seed: u64, length: Duration, masters: usize, clients: usize) -> Plan {
+        let (dice, mut faults) = (Dice::new(seed, "nemesis", 0), Vec::new());
+        let Some(draw) = self.draw else { return Plan { seed, faults } };
+        let mut cast = Cast::new(&dice, self.whom, masters, clients);
+        let mut at = dice.time(Duration::ZERO, PAUSE);
+        while at < length {
+            let (what, lasts) = (draw(&dice), dice.time(LASTS.start, LASTS.end));
+            let until = if what.is_over_at_once() { at } else { at + lasts };
+            if let Some(fault) = cast.fault(what, at, until) {
+                faults.push(Planned { number: faults.len(), at, until, fault });
+            }
+            at += dice.time(Duration::ZERO, PAUSE);
+        }
+        Plan { seed, faults }
+    }
+}
