@@ -8,11 +8,13 @@
 //! - [`history`] is what clients were told, and when, as JSON lines that others can check as well.
 //! - [`run`] is all of it together: a stage is set, a plan carried out, and the history read.
 //! - [`checkers`] is what must hold for every history, a property a file.
+//! - [`figures`] is how available locks were meanwhile.
 //!
 //! It takes what the test kit takes: `redis-server`, a C compiler, and Linux.
 
 mod arena;
 pub mod checkers;
+pub mod figures;
 pub mod history;
 pub mod naive;
 pub mod nemesis;

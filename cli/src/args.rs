@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use quorate::config::DEFAULT_TTL;
 use quorate::{Builder, ColdStart, Lock, Owner, Redlock};
 
+use crate::chaos::ChaosArgs;
 use crate::exit::{self, Failure};
 
 /// A distributed lock that is held when a majority of independent Redis masters say so.
@@ -26,6 +27,10 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     Bench(BenchArgs),
     Demo(DemoArgs),
+    Chaos(ChaosArgs),
+    /// A client process of `quorate chaos`, which finds its job in its environment
+    #[command(hide = true)]
+    ChaosClient,
 }
 
 /// Where the masters are.

@@ -22,6 +22,10 @@ pub(crate) const LOST: Code = Code(76);
 pub(crate) const NOT_HELD: Code = Code(77);
 /// Something is wrong with a master, and a quorum can vote all the same.
 pub(crate) const UNWELL: Code = Code(78);
+/// A property does not hold.
+pub(crate) const VIOLATED: Code = Code(79);
+/// Nothing was found, and not everything could be looked at.
+pub(crate) const INCONCLUSIVE: Code = Code(80);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);
 /// There is no such job.
@@ -69,9 +73,9 @@ impl From<Error> for Failure {
 pub(crate) const HELP: &str = "\
 Exit codes:
   the job's own (run, elect); 128 + N when signal N ended it, or ended the wait for the lock, an
-       observer, or a bench
+       observer, a bench, or chaos
     0  elect --observe: nobody reads it any more; status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured;
-       doctor: all is well
+       doctor: all is well; chaos: nothing was found
    64  wrong usage, a value outside of its limits, or another number of permits than others give (run)
    69  no quorum: too few masters can vote
    70  another failure
@@ -80,6 +84,8 @@ Exit codes:
        had ended by itself by then, or could not be ended
    77  that owner does not have the lock (release)
    78  something is wrong with the masters, and a quorum of them can vote (doctor)
+   79  a property of the locks does not hold (chaos)
+   80  nothing was found, but the search for an order was given up for some locks (chaos)
   126  the job cannot be executed (run, elect)
   127  the job was not found (run, elect)
 

@@ -31,6 +31,9 @@ const HANDLED: [Signal; 8] = [
     Signal::SIGTSTP,
 ];
 
+/// These end early what has no job.
+pub(crate) const FATAL: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+
 /// The variable that tells a job the number of its permit.
 const PERMIT: &str = "QUORATE_PERMIT";
 

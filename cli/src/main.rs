@@ -1,20 +1,24 @@
 //! The `quorate` command: run jobs under a lock, or on whoever leads, see who holds it, break it, examine the masters,
-//! measure them, and watch a demonstration.
+//! measure them, watch a demonstration, and put locks through failures.
 
 mod args;
 mod bench;
+mod chaos;
 mod demo;
 mod doctor;
 mod elect;
 mod exit;
 mod job;
 mod lease_plan;
+mod page;
+mod progress;
 mod quarantine;
 mod release;
 mod run;
 mod say;
 mod status;
 mod terminal;
+mod words;
 
 use std::process::ExitCode;
 
@@ -52,6 +56,8 @@ async fn quorate() -> Code {
         Verb::Doctor(args) => doctor::doctor(args).await,
         Verb::Bench(args) => bench::bench(args).await,
         Verb::Demo(args) => demo::demo(args).await,
+        Verb::Chaos(args) => chaos::chaos(args).await,
+        Verb::ChaosClient => chaos::client(),
     };
     match ended {
         Ok(code) => code,

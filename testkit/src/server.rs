@@ -107,9 +107,17 @@ impl RedisServer {
     ///
     /// When it does not start, with its log, or when there is no C compiler.
     pub fn start_with_clock(options: &[&str]) -> Self {
-        let shim = Shim::new().map_err(StartError::without_log);
-        let server = shim.and_then(|shim| Self::launch(options, Some(Arc::new(shim))));
-        server.unwrap_or_else(|error| panic!("{error}"))
+        Self::try_start_with_clock(options).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, or says why it did not start.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_start`](Self::try_start), or when there is no C compiler.
+    pub fn try_start_with_clock(options: &[&str]) -> Result<Self, StartError> {
+        let shim = Shim::new().map_err(StartError::without_log)?;
+        Self::launch(options, Some(Arc::new(shim)))
     }
 
     fn launch(options: &[&str], shim: Option<Arc<Shim>>) -> Result<Self, StartError> {

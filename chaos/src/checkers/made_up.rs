@@ -4,24 +4,24 @@ use quorate_simulator::history::Violation;
 
 use crate::history::{History, Hold, Lock, Share};
 
-pub(super) fn lock(kind: &str, name: &str, share: Share) -> Lock {
+pub(crate) fn lock(kind: &str, name: &str, share: Share) -> Lock {
     Lock { kind: kind.to_owned(), names: vec![name.to_owned()], share }
 }
 
-pub(super) fn exclusive(name: &str) -> Lock {
+pub(crate) fn exclusive(name: &str) -> Lock {
     lock("mutex", name, Share::Exclusive)
 }
 
-pub(super) fn shared(name: &str) -> Lock {
+pub(crate) fn shared(name: &str) -> Lock {
     lock("mutex", name, Share::Shared)
 }
 
-pub(super) fn permits(name: &str, permits: u32) -> Lock {
+pub(crate) fn permits(name: &str, permits: u32) -> Lock {
     lock("semaphore", name, Share::Permits(permits))
 }
 
 /// A guard of an owner of this name, which was asked for 1 ms before.
-pub(super) fn acquire(owner: &str, lock: &Lock, granted: u64, deadline: u64) -> Hold {
+pub(crate) fn acquire(owner: &str, lock: &Lock, granted: u64, deadline: u64) -> Hold {
     Hold {
         lock: lock.clone(),
         owner: owner.to_owned(),
@@ -38,30 +38,30 @@ pub(super) fn acquire(owner: &str, lock: &Lock, granted: u64, deadline: u64) -> 
 }
 
 /// The same, given back then, which took 1 ms.
-pub(super) fn given_back(hold: Hold, at: u64) -> Hold {
+pub(crate) fn given_back(hold: Hold, at: u64) -> Hold {
     Hold { given_back: Some(at * 1_000), free: Some((at + 1) * 1_000), ..hold }
 }
 
 /// The same of another owner.
-pub(super) fn owned(hold: Hold, owner: &str) -> Hold {
+pub(crate) fn owned(hold: Hold, owner: &str) -> Hold {
     Hold { owner: owner.to_owned(), ..hold }
 }
 
 /// The same with a token.
-pub(super) fn fenced(hold: Hold, fence: u64) -> Hold {
+pub(crate) fn fenced(hold: Hold, fence: u64) -> Hold {
     Hold { fence: Some(fence), ..hold }
 }
 
-pub(super) fn history(holds: impl IntoIterator<Item = Hold>) -> History {
+pub(crate) fn history(holds: impl IntoIterator<Item = Hold>) -> History {
     History { holds: holds.into_iter().collect(), ..end(100_000) }
 }
 
 /// One that ends then.
-pub(super) fn end(at: u64) -> History {
+pub(crate) fn end(at: u64) -> History {
     History { end: at * 1_000, ..History::default() }
 }
 
 /// What was found, in words.
-pub(super) fn words(found: &[Violation]) -> Vec<&str> {
+pub(crate) fn words(found: &[Violation]) -> Vec<&str> {
     found.iter().map(|violation| &*violation.what).collect()
 }

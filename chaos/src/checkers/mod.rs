@@ -16,13 +16,13 @@
 
 use std::collections::BTreeMap;
 
-use quorate_simulator::history::Violation;
+pub use quorate_simulator::history::Violation;
 
 use crate::history::{History, Hold, Micros, Share};
 
 pub mod linearizable;
 #[cfg(test)]
-mod made_up;
+pub(crate) mod made_up;
 pub mod permits;
 pub mod readers;
 mod search;

@@ -92,6 +92,8 @@ pub struct Fault {
     /// Its number in the plan, if it is of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
+    /// Of which family it is: `servers`, `network`, ...
+    pub family: String,
     /// In words.
     pub what: String,
     /// The masters that have it.

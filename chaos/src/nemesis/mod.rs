@@ -96,6 +96,21 @@ impl Fault {
 }
 
 impl What {
+    /// The name of its family.
+    pub fn family(self) -> &'static str {
+        match self {
+            Self::Servers(_) => "servers",
+            Self::Network(_) => "network",
+            Self::Clocks(_) => "clocks",
+            Self::Keys(_) => "keys",
+            Self::Commands(_) => "commands",
+            Self::Limits(_) => "limits",
+            Self::Replicas(_) => "replicas",
+            Self::Disks(_) => "disks",
+            Self::Clients(_) => "clients",
+        }
+    }
+
     /// Whether it is over as soon as it has struck: there is nothing to heal.
     pub fn is_over_at_once(self) -> bool {
         matches!(

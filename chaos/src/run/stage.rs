@@ -245,7 +245,7 @@ impl Log {
 
 fn in_words(number: Option<usize>, fault: &Fault) -> history::Fault {
     let Fault { what, masters, clients } = fault.clone();
-    history::Fault { number, what: what.to_string(), masters, clients }
+    history::Fault { number, family: what.family().to_owned(), what: what.to_string(), masters, clients }
 }
 
 /// What a history calls a client that has been started so often.

@@ -129,6 +129,7 @@ fn processes_that_stood_still_or_were_killed_are_known() {
 fn a_fault_lasts_until_it_is_healed() {
     let fault = |number| Fault {
         number: Some(number),
+        family: "servers".to_owned(),
         what: "kill".to_owned(),
         masters: vec![1],
         clients: Vec::new(),

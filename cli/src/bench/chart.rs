@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::html::escaped;
 use super::report::{OrderStatistic, Report};
-use super::scale::{Scale, tick};
 use super::statistics::{Curve, Summary};
 use super::table::ms;
+use crate::page::escaped;
+use crate::page::scale::{Scale, tick};
 
 /// The size in the SVG's own units, and what is left around the plot.
 const WIDTH: f64 = 540.0;

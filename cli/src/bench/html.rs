@@ -1,4 +1,4 @@
-//! The report as one HTML page that needs nothing else: no script, no other file, no network. Pure.
+//! The report as a page. Pure.
 
 use std::fmt::Write;
 
@@ -6,37 +6,14 @@ use super::chart;
 use super::report::{Level, Report};
 use super::statistics::Summary;
 use super::table::{answered, failures, ms};
-
-const STYLE: &str = include_str!("style.css");
+use crate::page::{self, escaped, section, table, whole};
 
 pub(crate) fn page(report: &Report) -> String {
     let title = format!("Quorum latency of {}", report.masters_in_words());
     let charts: String =
         [chart::distributions(report), chart::quorums(report)].into_iter().flatten().collect();
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
-{}{}{}<section>
-<h2>One lock after the other</h2>
-<p>{} {}</p>
-<div class="charts">
-{charts}</div>
-</section>
-{}{}{}{}</main>
-</body>
-</html>
-"#,
+    let content = format!(
+        "{}{}{}<section>\n<h2>One lock after the other</h2>\n<p>{} {}</p>\n<div class=\"charts\">\n{charts}</div>\n</section>\n{}{}{}{}",
         facts(report),
         tiles(report),
         notes(report),
@@ -46,23 +23,8 @@ pub(crate) fn page(report: &Report) -> String {
         throughput(report),
         round_trips(report),
         again(report)
-    )
-}
-
-/// Text as it may stand in HTML, between tags or in a quoted attribute.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    );
+    page::page(&title, "", &content)
 }
 
 fn facts(report: &Report) -> String {
@@ -77,7 +39,6 @@ fn facts(report: &Report) -> String {
     )
 }
 
-/// The numbers that most people look for.
 fn tiles(report: &Report) -> String {
     let most = report.throughput.iter().max_by(|a, b| a.cycles_per_second.total_cmp(&b.cycles_per_second));
     let mut tiles = vec![
@@ -89,10 +50,7 @@ fn tiles(report: &Report) -> String {
         let what = format!("locks, {} at a time", most.concurrency);
         tiles.push((what, whole(most.cycles_per_second), "a second"));
     }
-    let tile = |(what, value, unit): &(String, String, &str)| {
-        format!("<div><dt>{what}</dt><dd>{value} <small>{unit}</small></dd></div>\n")
-    };
-    format!("<dl class=\"tiles\">\n{}</dl>\n", tiles.iter().map(tile).collect::<String>())
+    page::tiles(&tiles)
 }
 
 /// Whether it ended early, and what failed.
@@ -177,40 +135,14 @@ fn round_trips(report: &Report) -> String {
 }
 
 fn again(report: &Report) -> String {
-    let words = report.command.iter().map(|word| format!("<span>{}</span>", escaped(word)));
-    format!(
-        "<section>\n<h2>Again</h2>\n<p>Users and passwords are left out; give them in QUORATE_MASTERS.</p>\n<pre>{}</pre>\n</section>\n",
-        words.collect::<Vec<_>>().join(" ")
-    )
+    let text = "Users and passwords are left out; give them in QUORATE_MASTERS.";
+    section("Again", text, &page::command(&report.command))
 }
 
 fn cells(summary: &Summary, with_max: bool) -> String {
     let times = [summary.p50, summary.p90, summary.p99, summary.max];
     let shown = &times[..if with_max { 4 } else { 3 }];
     shown.iter().map(|time| format!("<td>{}</td>", ms(*time))).collect()
-}
-
-fn section(title: &str, text: &str, content: &str) -> String {
-    format!("<section>\n<h2>{title}</h2>\n<p>{text}</p>\n{content}</section>\n")
-}
-
-fn table(heads: &str, rows: &str) -> String {
-    format!(
-        "<div class=\"scroll\"><table>\n<thead>\n{heads}\n</thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-    )
-}
-
-/// A whole number, with its thousands set apart.
-fn whole(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -220,7 +152,6 @@ mod tests {
 
     #[test]
     fn what_means_something_in_html_is_escaped() {
-        assert_eq!(escaped("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
         let page = page(&sample::report());
         assert!(page.contains("6379/&lt;1&gt;") && !page.contains("6379/<1>"), "a master's name");
         assert!(page.contains("(&quot;gone&quot; &amp; lost)"), "why it did not answer");
@@ -259,10 +190,5 @@ mod tests {
         for part in ["2027-01-15 08:00:00 UTC", "2 of 3 have answered", "What was amiss", "3 of 4", "28.00"] {
             assert!(page.contains(part), "{part}");
         }
-    }
-
-    #[test]
-    fn thousands_are_set_apart() {
-        assert_eq!([0.4, 999.0, 1e3, 1_234_567.0].map(whole), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -9,9 +9,9 @@ use hdrhistogram::Histogram;
 use quorate::{Error, Lock, Moment, Outcome, Redlock, Vote};
 
 use super::plan::Plan;
-use super::progress::Progress;
 use super::rounds::Rounds;
 use super::statistics::NEVER;
+use crate::progress::Progress;
 use crate::quarantine::Quarantine;
 use crate::say::say;
 

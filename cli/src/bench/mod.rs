@@ -4,32 +4,27 @@ mod chart;
 mod html;
 mod measure;
 mod plan;
-mod progress;
 mod report;
 mod rounds;
 #[cfg(test)]
 mod sample;
-mod scale;
 mod statistics;
 mod table;
 
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use quorate::seam::{BootClock, Clock};
 
 use self::measure::{Bench, Measured};
 use self::plan::Plan;
-use self::progress::Progress;
 use self::report::{Report, Setting};
 use crate::args::BenchArgs;
 use crate::exit::{self, Code, Failure};
 use crate::job;
+use crate::page;
+use crate::progress::Progress;
 use crate::say::out;
-
-/// These end the measurement early.
-const FATAL: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
 /// How long masters have to hear of the last releases, before those are left to the TTL.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -37,10 +32,10 @@ const FLUSH: Duration = Duration::from_secs(2);
 pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
     let plan = Plan::new(args.duration, args.concurrency, args.ttl)?;
     if let Some(file) = &args.html {
-        check_place(file)?;
+        page::check_place("--html", file)?;
     }
-    let mut signals =
-        job::arrivals(&FATAL).map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
+    let mut signals = job::arrivals(&job::FATAL)
+        .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
     let (options, began) = (args.masters.options()?, BootClock.wall());
     let redlock = args.masters.client()?;
 
@@ -70,18 +65,8 @@ fn show(report: &Report, json: bool, page: Option<&Path>) -> Result<(), Failure>
     } else {
         out!("{}", table::text(report));
     }
-    let Some(file) = page else { return Ok(()) };
-    std::fs::write(file, html::page(report))
-        .map_err(|error| Failure::new(exit::FAILED, format!("--html {}: {error}", file.display())))
-}
-
-/// Finds out before the measurement, not after it, that a file cannot be there.
-fn check_place(file: &Path) -> Result<(), Failure> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let wrong = match (folder.is_dir(), file.is_dir()) {
-        (false, _) => format!("there is no folder {}", folder.display()),
-        (true, true) => "it is a folder".to_owned(),
-        (true, false) => return Ok(()),
-    };
-    Err(Failure::new(exit::USAGE, format!("--html {}: {wrong}", file.display())))
+    match page {
+        Some(file) => page::write("--html", file, html::page(report)),
+        None => Ok(()),
+    }
 }

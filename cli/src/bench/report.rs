@@ -10,6 +10,7 @@ use super::measure::{Measured, Tally};
 use super::plan::Plan;
 use super::rounds::quorum;
 use super::statistics::{Curve, Summary, curve, summary};
+use crate::words::{joined, quoted};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -223,20 +224,6 @@ fn command(masters: &[&str], plan: &Plan, options: &[String]) -> Vec<String> {
 
 fn as_line<S: Serializer>(words: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&words.join(" "))
-}
-
-/// A duration as one word.
-fn joined(time: Duration) -> String {
-    humantime::format_duration(time).to_string().replace(' ', "")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn whole_ms(time: Duration) -> u64 {

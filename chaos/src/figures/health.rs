@@ -1,0 +1,119 @@
+//! When enough masters were well for locks to be had, and whether they were.
+//!
+//! A master is well while it has no fault, nor any client's way to it, and none has ended within the time that it may take to
+//! recover: a master that may have forgotten has no vote for a little more than the max TTL.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use super::granted;
+use crate::history::{History, Micros, Struck};
+
+/// When a majority of so many masters was well, and one of so many clients at least.
+pub fn healthy(
+    history: &History,
+    time: &Range<Micros>,
+    masters: usize,
+    clients: usize,
+    recovery: Duration,
+) -> Vec<Range<Micros>> {
+    let recovery = Micros::try_from(recovery.as_micros()).unwrap_or(Micros::MAX);
+    let ends = |struck: &Struck| struck.to.map_or(Micros::MAX, |to| to.saturating_add(recovery));
+    let faults: Vec<_> = history.faults.iter().map(|struck| (struck, struck.from..ends(struck))).collect();
+    let edges = faults.iter().flat_map(|(_, during)| [during.start, during.end]);
+    let mut edges: Vec<_> = edges.chain([time.start, time.end]).collect();
+    edges.retain(|edge| time.contains(edge) || *edge == time.end);
+    edges.sort_unstable();
+    edges.dedup();
+    let mut healthy: Vec<Range<Micros>> = Vec::new();
+    for during in edges.windows(2).map(|edges| edges[0]..edges[1]) {
+        let has = |master: usize| {
+            let now = |(struck, of): &&(&Struck, Range<Micros>)| {
+                of.contains(&during.start) && struck.fault.masters.contains(&master)
+            };
+            faults.iter().any(|fault| now(&fault))
+        };
+        let is_down = |client: usize| {
+            faults.iter().any(|(struck, of)| {
+                of.contains(&during.start)
+                    && struck.fault.masters.is_empty()
+                    && struck.fault.clients.contains(&client)
+            })
+        };
+        let well = (0..masters).filter(|master| !has(*master)).count();
+        if well <= masters / 2 || (0..clients).all(is_down) {
+            continue;
+        }
+        match healthy.last_mut() {
+            Some(last) if last.end == during.start => last.end = during.end,
+            _ => healthy.push(during),
+        }
+    }
+    healthy
+}
+
+/// The longest time within these in which nobody was granted anything.
+pub fn longest_without_grant(history: &History, healthy: &[Range<Micros>]) -> Option<Range<Micros>> {
+    let mut grants: Vec<_> = granted(history).map(|(_, at)| at).collect();
+    grants.sort_unstable();
+    let without = healthy.iter().flat_map(|time| {
+        let within = grants.iter().copied().filter(|at| time.contains(at));
+        let edges: Vec<_> = [time.start].into_iter().chain(within).chain([time.end]).collect();
+        edges.windows(2).map(|edges| edges[0]..edges[1]).collect::<Vec<_>>()
+    });
+    without.max_by_key(|time| time.end - time.start)
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of times, of which there may be one")]
+mod tests {
+    use super::*;
+    use crate::checkers::made_up::exclusive;
+    use crate::history::{Call, Fault, Made, Outcome};
+
+    const RECOVERY: Duration = Duration::from_micros(5);
+
+    fn struck(masters: &[usize], clients: &[usize], from: Micros, to: Option<Micros>) -> Struck {
+        let (masters, clients) = (masters.to_vec(), clients.to_vec());
+        let (family, what) = ("servers".to_owned(), "kill".to_owned());
+        Struck { fault: Fault { number: None, family, what, masters, clients }, from, to }
+    }
+
+    /// Of three masters and two clients, from 0 to 100.
+    fn of(faults: Vec<Struck>) -> Vec<Range<Micros>> {
+        healthy(&History { faults, ..History::default() }, &(0..100), 3, 2, RECOVERY)
+    }
+
+    #[test]
+    fn a_majority_has_to_be_well_and_to_have_recovered() {
+        assert_eq!(of(vec![]), [0..100]);
+        assert_eq!(of(vec![struck(&[1], &[], 10, Some(20))]), [0..100], "a minority");
+        assert_eq!(of(vec![struck(&[0, 1], &[], 10, Some(20))]), [0..10, 25..100]);
+        let two = vec![struck(&[0], &[], 10, Some(20)), struck(&[1], &[0], 24, Some(30))];
+        assert_eq!(of(two), [0..24, 25..100], "one while the other recovers");
+        assert_eq!(of(vec![struck(&[0, 1], &[], 10, None)]), [0..10], "it is not healed");
+    }
+
+    #[test]
+    fn somebody_has_to_be_there_who_asks() {
+        assert_eq!(of(vec![struck(&[], &[0], 10, Some(20))]), [0..100]);
+        assert_eq!(of(vec![struck(&[], &[0, 1], 10, Some(20))]), [0..10, 25..100]);
+    }
+
+    #[test]
+    fn the_longest_time_without_a_grant_is_within_the_healthy_ones() {
+        let made = |at| Made {
+            process: "p".to_owned(),
+            number: 0,
+            call: Call::Acquire { lock: exclusive("l"), ttl: 1, wait: 0 },
+            invoked: at - 1,
+            returned: Some(at),
+            outcome: Outcome::Granted { owner: String::new(), deadline: 0, fence: None, permit: None },
+        };
+        let history = History { calls: [10, 30, 80].map(made).to_vec(), ..History::default() };
+        assert_eq!(longest_without_grant(&history, &[0..100]), Some(30..80));
+        assert_eq!(longest_without_grant(&history, &[0..40, 75..100]), Some(10..30));
+        assert_eq!(longest_without_grant(&history, &[40..70]), Some(40..70), "none at all");
+        assert_eq!(longest_without_grant(&history, &[]), None);
+    }
+}

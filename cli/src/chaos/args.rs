@@ -1,0 +1,257 @@
+//! What to put through which failures: as typed, and within its limits. Pure.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use quorate::config::{DEFAULT_MAX_TTL, MAX_MASTERS};
+use quorate_chaos::naive::Naive;
+use quorate_chaos::run::Trial;
+use quorate_chaos::scenario::{self, Scenario};
+use quorate_chaos::workload::{Kind, Subject};
+
+use crate::exit::{self, Failure};
+use crate::words::{joined, quoted};
+
+/// Below this a run has hardly a fault; an hour has thousands, and a history of gigabytes.
+const DURATION: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
+
+/// Each is a process with five tasks; more say nothing else.
+const CLIENTS: RangeInclusive<usize> = 1..=16;
+
+/// A busy machine loses shorter leases by itself. The longest is that of clients where nothing else is said.
+const TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=DEFAULT_MAX_TTL;
+
+/// Put locks through failures of servers of its own, and look whether one was ever held by two
+///
+/// It starts redis-servers behind fault proxies, and client processes that take locks of all kinds, write to what they
+/// protect, and write down every call. Meanwhile servers are killed, frozen and wiped, the network between them fails,
+/// clocks jump and clients die, as the scenario and the seed decide. At the end, checkers look through the history. A scenario
+/// and a seed give the same faults at the same times again; what happens in between is up to the machine. It needs
+/// redis-server and a C compiler, and touches no master but its own. Ctrl-C ends it and everything that it started.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct ChaosArgs {
+    /// What may go wrong: --list names them
+    #[arg(long, value_name = "NAME", default_value = "inside")]
+    pub(crate) scenario: String,
+
+    /// Name the scenarios, and end
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// What decides which faults there are, when, and whom they strike [default: another one each time]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+
+    /// For how long faults begin, from 1s to 1h. The last may end some seconds later
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) duration: Duration,
+
+    /// How many masters, from 1 to 15
+    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+    pub(crate) masters: usize,
+
+    /// How many client processes, from 1 to 16
+    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+    pub(crate) clients: usize,
+
+    /// How long leases last, from 500ms to 30s. A master that may have forgotten has no vote for a little longer
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = humantime::parse_duration)]
+    pub(crate) ttl: Duration,
+
+    /// What is put through it: quorate; Redlock without Quorate's guards, or by the crate rslock; or a lock of one master that is
+    /// known to be wrong, to see what a violation looks like
+    #[arg(long, value_name = "LOCK", default_value = "quorate")]
+    pub(crate) subject: Locks,
+
+    /// Locks of these kinds only [default: all]
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) kind: Vec<LockKind>,
+
+    /// Write a report with a timeline to this file: one HTML page that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Write the history to this file: a JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is put through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Locks {
+    /// This library, as it is
+    Quorate,
+    /// Redlock without Quorate's guards
+    Textbook,
+    /// Redlock as the crate rslock has it
+    Rslock,
+    /// SETNX, and then EXPIRE
+    SetnxExpire,
+    /// GETSET, by the clients' clocks
+    Getset,
+    /// SET NX PX, and DEL to give it back
+    Del,
+    /// SET NX PX on one master, which is right until a replica takes its place
+    OneMaster,
+}
+
+/// A kind of Quorate's locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LockKind {
+    Reentrant,
+    All,
+    Mutex,
+    PlainMutex,
+    Redisson,
+    Semaphore,
+    Fair,
+    ReadWrite,
+}
+
+impl ChaosArgs {
+    /// The run, with this seed where none was given.
+    pub(crate) fn trial(&self, seed: u64) -> Result<Trial, Failure> {
+        let time = |time: &Duration| joined(*time);
+        within("--duration", &self.duration, &DURATION, time)?;
+        within("--masters", &self.masters, &(1..=MAX_MASTERS), usize::to_string)?;
+        within("--clients", &self.clients, &CLIENTS, usize::to_string)?;
+        within("--ttl", &self.ttl, &TTL, time)?;
+        Ok(Trial {
+            scenario: self.scenario()?,
+            seed: self.seed.unwrap_or(seed),
+            length: self.duration,
+            masters: self.masters,
+            clients: self.clients,
+            subject: self.subject()?,
+            ttl: self.ttl,
+        })
+    }
+
+    /// The words that give the same run again.
+    pub(crate) fn command(&self, seed: u64) -> Vec<String> {
+        let mut words: Vec<_> = ["quorate", "chaos", "--scenario", &self.scenario].map(str::to_owned).into();
+        let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+        add("--seed", seed.to_string());
+        add("--duration", joined(self.duration));
+        add("--masters", self.masters.to_string());
+        add("--clients", self.clients.to_string());
+        add("--ttl", joined(self.ttl));
+        add("--subject", name(&self.subject));
+        if !self.kind.is_empty() {
+            add("--kind", self.kind.iter().map(name).collect::<Vec<_>>().join(","));
+        }
+        words.iter().map(|word| quoted(word)).collect()
+    }
+
+    fn scenario(&self) -> Result<Scenario, Failure> {
+        let names = || scenario::ALL.map(|scenario| scenario.name).join(", ");
+        let none = || format!("--scenario {} is none of {}", self.scenario, names());
+        Scenario::named(&self.scenario).ok_or_else(|| Failure::new(exit::USAGE, none()))
+    }
+
+    fn subject(&self) -> Result<Subject, Failure> {
+        if self.subject != Locks::Quorate && !self.kind.is_empty() {
+            let wrong = format!("--kind is for --subject quorate; {} has one kind", name(&self.subject));
+            return Err(Failure::new(exit::USAGE, wrong));
+        }
+        Ok(match self.subject {
+            Locks::Quorate if self.kind.is_empty() => Subject::Quorate(Kind::ALL.to_vec()),
+            Locks::Quorate => Subject::Quorate(self.kind.iter().map(|kind| kind.of_library()).collect()),
+            Locks::Textbook => Subject::Textbook,
+            Locks::Rslock => Subject::Rslock,
+            Locks::SetnxExpire => Subject::Naive(Naive::SetnxExpire),
+            Locks::Getset => Subject::Naive(Naive::Getset),
+            Locks::Del => Subject::Naive(Naive::Del),
+            Locks::OneMaster => Subject::Naive(Naive::OneMaster),
+        })
+    }
+}
+
+impl LockKind {
+    fn of_library(self) -> Kind {
+        match self {
+            Self::Reentrant => Kind::Reentrant,
+            Self::All => Kind::All,
+            Self::Mutex => Kind::Mutex,
+            Self::PlainMutex => Kind::PlainMutex,
+            Self::Redisson => Kind::Redisson,
+            Self::Semaphore => Kind::Semaphore,
+            Self::Fair => Kind::Fair,
+            Self::ReadWrite => Kind::ReadWrite,
+        }
+    }
+}
+
+/// A value as it is typed.
+fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn within<T: PartialOrd>(
+    option: &str,
+    value: &T,
+    limits: &RangeInclusive<T>,
+    text: impl Fn(&T) -> String,
+) -> Result<(), Failure> {
+    if limits.contains(value) {
+        return Ok(());
+    }
+    let (least, most) = (text(limits.start()), text(limits.end()));
+    Err(Failure::new(exit::USAGE, format!("{option} {} is not within {least} and {most}", text(value))))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Verb};
+
+    fn typed(words: &str) -> ChaosArgs {
+        let words = format!("quorate chaos {words}");
+        let Verb::Chaos(args) = Cli::parse_from(words.split_whitespace()).verb else { panic!("{words}") };
+        args
+    }
+
+    #[test]
+    fn the_command_gives_the_same_plan_again() {
+        let args = typed("--scenario outside --masters 3 --kind fair,semaphore");
+        let again = args.command(7).join(" ");
+        assert_eq!(
+            again,
+            "quorate chaos --scenario outside --seed 7 --duration 10s --masters 3 --clients 3 --ttl 2s --subject quorate \
+             --kind fair,semaphore"
+        );
+        let again = typed(again.strip_prefix("quorate chaos ").unwrap()).trial(8).unwrap();
+        let first = args.trial(7).unwrap();
+        assert_eq!((again.plan(), again.subject), (first.plan(), first.subject));
+    }
+
+    #[test]
+    fn a_value_outside_of_its_limits_is_named_with_the_limit() {
+        for (words, parts) in [
+            ("--masters 0", ["--masters 0", "15"]),
+            ("--masters 16", ["16", "15"]),
+            ("--clients 0", ["--clients 0", "16"]),
+            ("--clients 17", ["17", "16"]),
+            ("--ttl 499ms", ["499ms", "500ms"]),
+            ("--ttl 31s", ["31s", "30s"]),
+            ("--duration 999ms", ["999ms", "1s"]),
+            ("--duration 61m", ["1h1m", "1h"]),
+            ("--scenario storm", ["storm", "inside"]),
+            ("--subject del --kind fair", ["--kind", "del"]),
+        ] {
+            let failure = typed(words).trial(1).unwrap_err();
+            assert_eq!(failure.code, exit::USAGE);
+            assert!(parts.iter().all(|part| failure.message.contains(part)), "{}", failure.message);
+        }
+        assert!(typed("--masters 15 --clients 16 --ttl 500ms --duration 1h").trial(1).is_ok());
+    }
+}

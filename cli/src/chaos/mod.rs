@@ -1,0 +1,143 @@
+//! `quorate chaos`: locks put through failures, and what their history shows.
+
+mod args;
+mod summary;
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate::seam::{BootClock, Clock};
+use quorate_chaos::run::{Job, Outcome, Phase, Stop, Trial};
+use quorate_chaos::{Event, scenario};
+use quorate_testkit::RedisServer;
+use tokio::sync::oneshot;
+
+pub(crate) use self::args::ChaosArgs;
+use self::summary::Summary;
+use crate::exit::{self, Code, Failure};
+use crate::job;
+use crate::page;
+use crate::progress::Progress;
+use crate::say::out;
+
+/// How much longer than its faults a run takes about: its end waits for leases to end.
+const BESIDES: Duration = Duration::from_secs(8);
+
+/// How long everything may take to end that was started, when a signal ends the run.
+const END: Duration = Duration::from_secs(5);
+
+/// Seeds that are drawn are short enough to be read out.
+const SEEDS: u128 = 1_000_000;
+
+pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
+    if args.list {
+        scenario::ALL.iter().for_each(|scenario| out!("{:<10} {}", scenario.name, scenario.about));
+        return Ok(exit::OK);
+    }
+    let ran_at = BootClock.wall();
+    let trial = args.trial(u64::try_from(ran_at.as_micros() % SEEDS).unwrap_or_default())?;
+    for (option, file) in [("--report", &args.report), ("--history", &args.history)] {
+        file.iter().try_for_each(|file| page::check_place(option, file))?;
+    }
+    if let Some(file) = &args.history {
+        empty(file)?;
+    }
+    check_machine()?;
+    let outcome = run(&trial, args.history.clone()).await?;
+    let command = args.command(trial.seed);
+    let summary = Summary::new(&trial, &outcome, &command, ran_at);
+    if args.json {
+        let json = serde_json::to_string_pretty(&summary)
+            .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
+        out!("{json}");
+    } else {
+        out!("{}", summary.text());
+    }
+    Ok(summary.code())
+}
+
+/// What a client process does.
+pub(crate) fn client() -> Result<Code, Failure> {
+    let failed = |why: String| Failure::new(exit::FAILED, why);
+    let job = Job::of_this_process().ok_or_else(|| {
+        Failure::new(exit::USAGE, "this is for the client processes that quorate chaos starts")
+    })?;
+    let ended = std::thread::spawn(|| job.run()).join(); // it has a runtime of its own
+    ended.map_err(|panic| failed(words(&panic)))?.map_err(|error| failed(error.to_string()))?;
+    Ok(exit::OK)
+}
+
+fn another_client() -> Command {
+    // By this name it is the same executable, though a newer one may have taken its place.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("chaos-client");
+    command
+}
+
+/// Finds out first whether servers can be started at all: it tells what is wrong if not.
+fn check_machine() -> Result<(), Failure> {
+    let started = RedisServer::try_start_with_clock(&[]);
+    started.map(drop).map_err(|error| {
+        let install = "quorate chaos needs redis-server and a C compiler; on Debian: apt-get install redis-server gcc libc6-dev";
+        Failure::new(exit::FAILED, format!("{install}\n{error}"))
+    })
+}
+
+/// The history begins with this run.
+fn empty(file: &Path) -> Result<(), Failure> {
+    let emptied = std::fs::write(file, "");
+    emptied.map_err(|error| Failure::new(exit::FAILED, format!("--history {}: {error}", file.display())))
+}
+
+/// Runs it on a thread of its own, as it waits for processes, until it is over or a signal comes.
+async fn run(trial: &Trial, history: Option<PathBuf>) -> Result<Outcome, Failure> {
+    let mut signals = job::arrivals(&job::FATAL)
+        .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
+    std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
+    let (stop, progress) = (Stop::default(), Arc::new(Progress::new(trial.length + BESIDES)));
+    let (ended, mut end) = oneshot::channel();
+    let (trial, told, stopped) = (trial.clone(), progress.clone(), stop.clone());
+    let thread = std::thread::spawn(move || {
+        let outcome =
+            trial.run(trial.arena(), another_client, history, &stopped, |phase| told.step(&said(phase)));
+        let _ = ended.send(outcome); // nobody waits for it any more after a signal
+    });
+    let outcome = tokio::select! {
+        outcome = &mut end => outcome,
+        signal = job::next(&mut signals) => {
+            stop.stop();
+            let _ = tokio::time::timeout(END, end).await; // what is left then ends with this process
+            return Err(Failure::new(job::code_of(signal), format!("ended by {signal}")));
+        }
+        never = progress.follow() => match never {},
+    };
+    match outcome {
+        Ok(Some(outcome)) => Ok(outcome),
+        Ok(None) => Err(Failure::new(exit::FAILED, "it was stopped")),
+        Err(_) => {
+            let why = thread.join().err().map(|panic| words(&panic)).unwrap_or_default();
+            Err(Failure::new(exit::FAILED, why))
+        }
+    }
+}
+
+/// What happens now, for whoever watches.
+fn said(phase: Phase<'_>) -> String {
+    match phase {
+        Phase::Starts => "masters and clients start".to_owned(),
+        Phase::Storm => "the clients work".to_owned(),
+        Phase::Event(Event::Strikes(planned)) => planned.fault.to_string(),
+        Phase::Event(Event::Healed(planned)) => format!("healed: {}", planned.fault),
+        Phase::Calm => "all is healed; the clients take every lock once more".to_owned(),
+        Phase::Checks => "the history is checked".to_owned(),
+    }
+}
+
+/// What a thread said that panicked.
+fn words(panic: &Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
