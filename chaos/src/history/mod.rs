@@ -8,11 +8,13 @@
 //!
 //! Every call has a line before it is made, and one when it has returned. One that has no second line is a call whose outcome
 //! nobody knows, as that of a process that was killed, and so is one that has returned and says that it does not know: it
-//! may have been carried out, or be carried out later. `recorder.rs` writes lines, `read.rs` makes a [`History`] of them.
+//! may have been carried out, or be carried out later. `recorder.rs` writes lines, `read.rs` makes a [`History`] of them;
+//! `since.rs` gives it a clock of its own.
 
 mod line;
 mod read;
 mod recorder;
+mod since;
 
 pub use line::{Call, Event, Fault, Line, Lock, Outcome, Share};
 pub use read::{ReadError, read, read_file};

@@ -10,7 +10,7 @@ mod trial;
 mod verdict;
 
 pub use client::{Job, Role};
-pub use stage::{Setting, Stage};
+pub use stage::{Setting, Stage, client_of};
 pub use stop::Stop;
 pub use trial::{Outcome, Phase, Trial};
 pub use verdict::Verdict;

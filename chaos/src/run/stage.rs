@@ -253,6 +253,11 @@ fn name(client: usize, life: u32) -> String {
     format!("client-{client}.{life}")
 }
 
+/// Which client a process of a history is, if it is one.
+pub fn client_of(process: &str) -> Option<usize> {
+    process.strip_prefix("client-")?.split('.').next()?.parse().ok()
+}
+
 fn runtime() -> Runtime {
     Runtime::new().expect("a runtime")
 }

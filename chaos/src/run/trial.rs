@@ -9,7 +9,7 @@ use super::stage::{Setting, Stage};
 use super::stop::Stop;
 use super::verdict::Verdict;
 use crate::arena::Arena;
-use crate::history::History;
+use crate::history::{History, now};
 use crate::plan::{Event, Plan};
 use crate::scenario::Scenario;
 use crate::workload::{Subject, patience};
@@ -57,7 +57,7 @@ pub enum Phase<'a> {
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was done, and when.
+    /// What was done, and when, from its beginning on.
     pub history: History,
     /// What it shows.
     pub verdict: Verdict,
@@ -98,7 +98,12 @@ impl Trial {
         let mut stage = Stage::set(arena, setting);
         stage.until_holds(WARM);
         tell(Phase::Storm);
+        let begun = now();
         if !stage.run(&self.plan(), stop, |event| tell(Phase::Event(event))) {
+            return None;
+        }
+        let worked = Duration::from_micros(now().saturating_sub(begun));
+        if !stop.wait(self.length.saturating_sub(worked)) {
             return None;
         }
         tell(Phase::Calm);
@@ -106,7 +111,7 @@ impl Trial {
         if !stop.wait(CALM) {
             return None;
         }
-        let history = stage.quiet();
+        let history = stage.quiet().from_its_beginning();
         tell(Phase::Checks);
         let verdict = Verdict::of(&history, patience(self.ttl));
         Some(Outcome { history, verdict })

@@ -86,6 +86,7 @@ impl Workload {
     /// When the history cannot be written, or the masters' URLs are none.
     pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
         let cycle = Arc::new(self.open().await?);
+        cycle.locks.connect().await;
         let mut tasks = JoinSet::new();
         for number in 0..self.tasks {
             let (cycle, stop) = (cycle.clone(), stop.clone());

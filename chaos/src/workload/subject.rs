@@ -1,5 +1,6 @@
 //! What a workload locks by: Quorate, or something else that is put through the same.
 
+use std::future::pending;
 use std::io;
 use std::time::Duration;
 
@@ -83,6 +84,13 @@ impl Locks {
                 Self::Naive(client.map_err(io::Error::other)?, *naive)
             }
         })
+    }
+
+    /// Asks the masters for something that is not written down, so that the first calls do not fail for want of connections.
+    pub(super) async fn connect(&self) {
+        if let Self::Quorate(redlock, _) = self {
+            let _ = redlock.lock("introduction").inspect().await; // it is as well if they are out of reach
+        }
     }
 
     /// One of the locks.
@@ -199,13 +207,14 @@ impl Held {
         if let Self::Quorate(guard) = self { guard.permit() } else { None }
     }
 
-    /// Waits until its holder knows that it is lost: those that are not told look at their watch.
+    /// Waits until its holder knows that it is lost. One of rslock's looks at its watch; those of naive locks know nothing.
     pub(super) async fn lost(&self) {
-        if let Self::Quorate(guard) = self {
-            guard.lost().await;
-        } else {
-            let left = self.deadline().saturating_sub(now());
-            sleep(Duration::from_micros(left)).await;
+        match self {
+            Self::Quorate(guard) => {
+                guard.lost().await;
+            }
+            Self::Rslock(_, deadline) => sleep(Duration::from_micros(deadline.saturating_sub(now()))).await,
+            Self::Naive(_) => pending().await,
         }
     }
 

@@ -1,7 +1,13 @@
 //! `quorate chaos`: locks put through failures, and what their history shows.
 
 mod args;
+mod charts;
+mod html;
+mod lanes;
+#[cfg(test)]
+mod sample;
 mod summary;
+mod timeline;
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -55,6 +61,9 @@ pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
         out!("{json}");
     } else {
         out!("{}", summary.text());
+    }
+    if let Some(file) = &args.report {
+        page::write("--report", file, html::page(&trial, &outcome.history, &summary))?;
     }
     Ok(summary.code())
 }

@@ -79,14 +79,14 @@ pub(crate) struct Latency {
 impl Summary {
     pub(crate) fn new(trial: &Trial, outcome: &Outcome, command: &[String], ran_at: Duration) -> Self {
         let Outcome { history, verdict } = outcome;
-        let (begin, storm) = (begin(history), storm(history));
+        let storm = storm(history);
         let healthy = figures::healthy(history, &storm, trial.masters, trial.clients, recovery(trial.ttl));
         let longest = figures::longest_without_grant(history, &healthy);
         let counts = figures::by_kind(history);
         let violation = |found: &quorate_chaos::checkers::Violation| Violation {
             property: found.property,
             what: found.what.clone(),
-            at_ms: (found.at.as_secs_f64() * 1e3 - millis(begin)).max(0.0),
+            at_ms: found.at.as_secs_f64() * 1e3,
         };
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -219,13 +219,6 @@ impl Latency {
 
 fn answers(counts: &BTreeMap<String, Counts>) -> Answers {
     counts.values().fold(Answers::default(), |sum, counts| sum.plus(counts.answers))
-}
-
-/// Since when there is a history.
-pub(crate) fn begin(history: &History) -> Micros {
-    let first = history.calls.first().map(|made| made.invoked);
-    let struck = history.faults.first().map(|struck| struck.from);
-    first.into_iter().chain(struck).min().unwrap_or_default()
 }
 
 /// From the first acquire to the calm.

@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod chaos;
 mod doctor;
 mod elect;
 mod guards;

@@ -1,0 +1,292 @@
+//! The timeline as SVG: a lane for each master, client and lock. Pure.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use quorate_chaos::history::{Call, Fault, History, Hold, Micros, Outcome, Struck};
+use quorate_chaos::run::client_of;
+
+use super::lanes::{Lane, lanes};
+use crate::page::escaped;
+use crate::page::scale::{Scale, tick};
+
+/// The size in the SVG's own units.
+const WIDTH: f64 = 1080.0;
+const LEFT: f64 = 132.0;
+const RIGHT: f64 = 16.0;
+/// What the axis takes below the lanes.
+const AXIS: f64 = 26.0;
+
+const BAR: f64 = 14.0;
+const ROW: f64 = 11.0;
+/// The strip below a bar: of a master its network, of a lock what was refused.
+const STRIP: f64 = 6.0;
+const GAP: f64 = 5.0;
+
+/// How many colours there are for clients; further ones begin anew.
+pub(crate) const COLOURS: usize = 8;
+
+/// What is narrower can not be seen.
+const LEAST: f64 = 1.0;
+
+/// About how wide a letter is in a bar.
+const LETTER: f64 = 6.2;
+
+/// What is drawn of a run.
+#[derive(Debug)]
+pub(crate) struct Timeline<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) masters: usize,
+    pub(crate) clients: usize,
+    /// From when to when it is drawn.
+    pub(crate) time: Range<Micros>,
+}
+
+impl Timeline<'_> {
+    /// The picture, and how many locks have no lane. `id` tells it from others of the page.
+    pub(crate) fn svg(&self, id: &str, description: &str) -> (String, usize) {
+        let (lanes, left) = lanes(self.history, &self.time);
+        let mut picture = Picture { timeline: self, body: String::new(), y: 4.0 };
+        (0..self.masters).for_each(|master| picture.master(master));
+        picture.y += GAP;
+        (0..self.clients).for_each(|client| picture.client(client));
+        picture.y += GAP;
+        lanes.iter().for_each(|lane| picture.lock(lane));
+        let (bottom, body) = (picture.y, picture.body);
+        let svg = format!(
+            "<div class=\"scroll timeline\"><svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-labelledby=\"{id}\">\
+             <desc id=\"{id}\">{}</desc>{}{body}</svg></div>\n",
+            bottom + AXIS,
+            escaped(description),
+            self.axis(bottom)
+        );
+        (svg, left)
+    }
+
+    fn x(&self, at: Micros) -> f64 {
+        let (start, end) = (self.time.start as f64, self.time.end.max(self.time.start + 1) as f64);
+        let share = (at as f64 - start) / (end - start);
+        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+    }
+
+    /// Where a time begins and how wide it is; none where it is not within what is drawn.
+    fn span(&self, from: Micros, to: Micros) -> Option<(f64, f64)> {
+        if to < self.time.start || from > self.time.end {
+            return None;
+        }
+        let x = self.x(from);
+        Some((x, (self.x(to) - x).max(LEAST)))
+    }
+
+    fn axis(&self, bottom: f64) -> String {
+        let seconds = |at: Micros| at as f64 / 1e6;
+        let length = seconds(self.time.end) - seconds(self.time.start);
+        let mut axis = String::new();
+        let steps = Scale::linear([length], 0.0, 1.0).map(|scale| scale.ticks).unwrap_or_default();
+        let step = steps.get(1).copied().unwrap_or(1.0);
+        let first = (seconds(self.time.start) / step).ceil() as u64;
+        let last = (seconds(self.time.end) / step).floor() as u64;
+        for value in (first..=last).map(|number| number as f64 * step) {
+            let x = self.x((value * 1e6) as Micros);
+            let (y, label) = (bottom + 16.0, tick(value));
+            let _ = write!(axis, r#"<path class="grid" d="M{x:.1} 0V{bottom:.0}"/>"#);
+            let _ = write!(axis, r#"<text x="{x:.1}" y="{y:.0}" class="small mid">{label} s</text>"#);
+        }
+        if let Some(calm) = self.history.calm.filter(|calm| self.time.contains(calm)) {
+            let x = self.x(calm);
+            let _ = write!(
+                axis,
+                r#"<path class="calm" d="M{x:.1} 0V{bottom:.0}"><title>all is healed</title></path>"#
+            );
+        }
+        axis
+    }
+
+    /// When it was over; what was not healed lasts to the end.
+    fn end(&self, struck: &Struck) -> Micros {
+        struck.to.unwrap_or(self.time.end)
+    }
+}
+
+struct Picture<'a> {
+    timeline: &'a Timeline<'a>,
+    body: String,
+    /// Where the next lane begins.
+    y: f64,
+}
+
+impl Picture<'_> {
+    fn master(&mut self, master: usize) {
+        self.label(&format!("master {master}"), BAR);
+        self.bar("up", self.y, BAR);
+        self.bar("up net", self.y + BAR, STRIP);
+        let faults = &self.timeline.history.faults;
+        for struck in faults.iter().filter(|struck| struck.fault.masters.contains(&master)) {
+            self.fault(struck);
+        }
+        self.y += BAR + STRIP + GAP;
+    }
+
+    fn client(&mut self, client: usize) {
+        self.label(&format!("client {client}"), BAR);
+        self.bar(&format!("k{}", client % COLOURS), self.y, BAR);
+        let faults = &self.timeline.history.faults;
+        let of_process = |fault: &Fault| fault.masters.is_empty() && fault.clients.contains(&client);
+        for struck in faults.iter().filter(|struck| of_process(&struck.fault)) {
+            self.fault(struck);
+        }
+        self.y += BAR + GAP;
+    }
+
+    fn lock(&mut self, lane: &Lane<'_>) {
+        let height = lane.rows.len() as f64 * ROW;
+        self.label(lane.name, height);
+        for (place, row) in lane.rows.iter().enumerate() {
+            let mut drawn = 0.0; // what would be drawn over what is there already is left out
+            for hold in row {
+                self.hold(hold, self.y + place as f64 * ROW, &mut drawn);
+            }
+        }
+        for both in &lane.overlaps {
+            let Some((x, width)) = self.timeline.span(both.start, both.end) else { continue };
+            let (y, height, width) = (self.y - 1.5, height + 1.0, width.max(3.0));
+            let _ = write!(
+                self.body,
+                r#"<rect class="two" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"><title>held by two</title></rect>"#
+            );
+        }
+        self.answers(lane, self.y + height);
+        self.y += height + STRIP + GAP;
+    }
+
+    fn hold(&mut self, hold: &Hold, y: f64, drawn: &mut f64) {
+        let Some((x, width)) = self.timeline.span(hold.granted, hold.window_end()) else { return };
+        if x + width < *drawn + LEAST / 2.0 {
+            return;
+        }
+        *drawn = x + width;
+        let colour = client_of(&hold.process).unwrap_or_default() % COLOURS;
+        let (height, title) = (ROW - 2.0, escaped(&in_words(hold)));
+        let _ = write!(
+            self.body,
+            r#"<rect class="k{colour}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height}"><title>{title}</title></rect>"#
+        );
+        if let Some((x, _)) = hold.lost.and_then(|lost| self.timeline.span(lost, lost)) {
+            let (x, y) = (x - 4.0, y + 0.5);
+            let _ = write!(
+                self.body,
+                r#"<path class="lost" d="M{x:.1} {y:.1}l8 8m0 -8l-8 8"><title>lost</title></path>"#
+            );
+        }
+    }
+
+    /// What was asked for in vain, below who had it.
+    fn answers(&mut self, lane: &Lane<'_>, y: f64) {
+        let (mut refused, mut unknown) = (String::new(), String::new());
+        let (mut last_refused, mut last_unknown) = (0.0, 0.0);
+        for made in &self.timeline.history.calls {
+            let (Call::Acquire { lock, .. }, Some(at)) = (&made.call, made.returned) else { continue };
+            if lock.kind != lane.kind || !lock.names.iter().any(|name| name == lane.name) {
+                continue;
+            }
+            let Some((x, _)) = self.timeline.span(at, at) else { continue };
+            let (path, last) = match made.outcome {
+                Outcome::Failed { .. } => (&mut refused, &mut last_refused),
+                Outcome::Unknown { .. } => (&mut unknown, &mut last_unknown),
+                _ => continue,
+            };
+            if x >= *last + LEAST {
+                *last = x;
+                let _ = write!(path, "M{x:.1} {y:.1}v{STRIP}");
+            }
+        }
+        for (class, path) in [("refused", refused), ("unknown", unknown)] {
+            if !path.is_empty() {
+                let _ = write!(self.body, r#"<path class="{class}" d="{path}"/>"#);
+            }
+        }
+    }
+
+    fn fault(&mut self, struck: &Struck) {
+        let Fault { family, what, .. } = &struck.fault;
+        let Some((x, width)) = self.timeline.span(struck.from, self.timeline.end(struck)) else { return };
+        let (y, height) = match &**family {
+            "network" => (self.y + BAR, STRIP),
+            _ => (self.y, BAR),
+        };
+        let title = escaped(what);
+        if struck.to == Some(struck.from) || width <= 2.0 * LEAST {
+            let middle = y + height / 2.0;
+            let _ = write!(
+                self.body,
+                r#"<path class="at f-{family}" d="M{x:.1} {:.1}l5 {half:.1}l-5 {half:.1}l-5 -{half:.1}z"><title>{title}</title></path>"#,
+                middle - height / 2.0,
+                half = height / 2.0
+            );
+            return;
+        }
+        let _ = write!(
+            self.body,
+            r#"<rect class="f-{family}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height}"><title>{title}</title></rect>"#
+        );
+        if family != "network" && what.chars().count() as f64 * LETTER + 8.0 <= width {
+            let (x, y) = (x + 4.0, y + BAR - 3.5);
+            let _ = write!(self.body, r#"<text x="{x:.1}" y="{y:.1}" class="in">{title}</text>"#);
+        }
+    }
+
+    fn label(&mut self, text: &str, height: f64) {
+        let (x, y) = (LEFT - 8.0, self.y + height / 2.0 + 4.0);
+        let _ = write!(self.body, r#"<text x="{x}" y="{y:.1}" class="small end">{}</text>"#, escaped(text));
+    }
+
+    fn bar(&mut self, class: &str, y: f64, height: f64) {
+        let width = WIDTH - LEFT - RIGHT;
+        let _ = write!(
+            self.body,
+            r#"<rect class="{class}" x="{LEFT}" y="{y:.1}" width="{width}" height="{height}"/>"#
+        );
+    }
+}
+
+fn in_words(hold: &Hold) -> String {
+    let at = |time: Micros| time as f64 / 1e6;
+    let fence = hold.fence.map(|fence| format!(", fence {fence}")).unwrap_or_default();
+    let (from, to) = (at(hold.granted), at(hold.window_end()));
+    format!("{} ({}), {from:.3} to {to:.3} s{fence}", hold.process, hold.owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn drawn(time: Range<Micros>) -> String {
+        let outcome = sample::outcome();
+        let timeline = Timeline { history: &outcome.history, masters: 3, clients: 2, time };
+        timeline.svg("t", "what").0
+    }
+
+    #[test]
+    fn every_lane_and_what_happened_in_it_is_there() {
+        let svg = drawn(1_000_000..11_000_000);
+        for part in ["master 2", "client 1", ">l<", "f-servers", "f-network", "at f-keys", "f-clients"] {
+            assert!(svg.contains(part), "{part}");
+        }
+        for (part, count) in
+            [("class=\"two\"", 1), ("class=\"lost\"", 1), ("class=\"refused\"", 1), ("class=\"unknown\"", 1)]
+        {
+            assert_eq!(svg.matches(part).count(), count, "{part}");
+        }
+        assert!(svg.contains("kill &lt;it&gt;") && !svg.contains("<it>"));
+        assert!(svg.contains("class=\"calm\""));
+    }
+
+    #[test]
+    fn what_is_not_within_its_time_is_not_drawn() {
+        let svg = drawn(5_000_000..6_000_000);
+        for part in ["f-servers", "class=\"two\"", ">l<", "class=\"calm\""] {
+            assert!(!svg.contains(part), "{part}");
+        }
+    }
+}
