@@ -11,6 +11,54 @@
 //! - [`figures`] is how available locks were meanwhile.
 //!
 //! It takes what the test kit takes: `redis-server`, a C compiler, and Linux.
+//!
+//! # With masters and a program of your own
+//!
+//! The pieces stand by themselves: a proxy before each master, the history that the program writes, and the checkers.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use quorate_chaos::history::{Call, Lock, Outcome, Recorder, Share, now, read_file};
+//! use quorate_chaos::{checkers, figures};
+//! use quorate_testkit::{Proxy, Toxic, Way};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! # let masters = quorate_testkit::Masters::start(1);
+//! # let server = masters[0].address();
+//! # let folder = tempfile::TempDir::new()?;
+//! # let file = folder.path().join("history");
+//! let proxy = Proxy::start(server).await; // to any server; nobody else's connections go through it
+//! let new = quorate::ColdStart::None;
+//! let redlock = quorate::Redlock::builder().master(proxy.url()).cold_start(new).build()?;
+//! let recorder = Recorder::open(&file, "my program")?;
+//!
+//! let lock = Lock { kind: "mutex".to_owned(), names: vec!["mine".to_owned()], share: Share::Exclusive };
+//! for turn in 0..3 {
+//!     let toxic = Toxic::Latency { delay: Duration::from_millis(turn * 10), jitter: Duration::ZERO };
+//!     let slow = proxy.add(Way::Both, toxic);
+//!     let (ttl, wait) = (10_000_000, 5_000_000);
+//!     let number = recorder.invoke(Call::Acquire { lock: lock.clone(), ttl, wait })?;
+//!     let guard = redlock.mutex("mine").wait(Duration::from_micros(wait)).acquire().await?;
+//!     recorder.returned(number, Outcome::Granted {
+//!         owner: guard.owner().to_string(),
+//!         deadline: now() + guard.remaining().as_micros() as u64,
+//!         fence: Some(guard.fence()),
+//!         permit: None,
+//!     })?;
+//!     let hold = number;
+//!     let number = recorder.invoke(Call::Release { hold })?;
+//!     guard.release().await?;
+//!     recorder.returned(number, Outcome::Released)?;
+//!     proxy.remove(slow);
+//! }
+//!
+//! let history = read_file(&file)?;
+//! assert_eq!(checkers::check_safety(&history), []);
+//! assert_eq!(figures::latencies(&history).len(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod arena;
 pub mod checkers;

@@ -15,37 +15,53 @@ use crate::history::{Call, History, Hold, Lock, Made, Outcome};
 
 /// No two owners have one exclusive lock at the same time.
 pub fn windows(history: &History) -> Vec<Violation> {
-    checkers::windows::check(&translate(history, Duration::ZERO))
+    check(history, Duration::ZERO, checkers::windows::check)
 }
 
 /// The tokens of exclusive locks are unique, and rise in real time.
 pub fn fences(history: &History) -> Vec<Violation> {
-    checkers::fences::check(&translate(history, Duration::ZERO))
+    check(history, Duration::ZERO, checkers::fences::check)
 }
 
 /// In the calm, whoever waits gets the lock, within this bound. It hangs on how many wait, and for how long locks are held.
 pub fn liveness(history: &History, bound: Duration) -> Vec<Violation> {
-    checkers::liveness::check(&translate(history, bound))
+    check(history, bound, checkers::liveness::check)
+}
+
+/// What the simulator finds. It has numbers for clients, and here they have names.
+fn check(
+    history: &History,
+    bound: Duration,
+    check: fn(&simulated::History) -> Vec<Violation>,
+) -> Vec<Violation> {
+    let clients = clients(history);
+    let mut found = check(&translate(history, bound, &clients));
+    for violation in &mut found {
+        for (name, number) in &clients {
+            violation.what = violation.what.replace(&format!("client {number} "), &format!("{name} "));
+        }
+    }
+    found
+}
+
+/// A number for each process.
+fn clients(history: &History) -> BTreeMap<&str, usize> {
+    let calls = history.calls.iter().map(|made| &*made.process);
+    let mut clients = BTreeMap::new();
+    for name in calls.chain(history.holds.iter().map(|hold| &*hold.process)) {
+        let number = clients.len();
+        clients.entry(name).or_insert(number);
+    }
+    clients
 }
 
 /// The history as the simulator would have it.
-fn translate(history: &History, bound: Duration) -> simulated::History {
-    let names = history
-        .calls
-        .iter()
-        .map(|made| &made.process)
-        .chain(history.pauses.iter().map(|pause| &pause.process));
-    let mut clients = BTreeMap::new();
-    for name in names {
-        let number = clients.len();
-        clients.entry(&**name).or_insert(number);
-    }
+fn translate(history: &History, bound: Duration, clients: &BTreeMap<&str, usize>) -> simulated::History {
     let client = |process: &str| clients.get(process).copied().unwrap_or_default();
     let exclusive = history.holds.iter().filter(|hold| is_exclusive(hold));
-    let pauses = history.pauses.iter().map(|pause| simulated::Pause {
-        client: client(&pause.process),
-        from: time(pause.from),
-        to: pause.to.map_or(Time::MAX, time),
+    let pauses = history.pauses.iter().filter_map(|pause| {
+        let client = *clients.get(&*pause.process)?; // one that has done nothing has no number
+        Some(simulated::Pause { client, from: time(pause.from), to: pause.to.map_or(Time::MAX, time) })
     });
     simulated::History {
         holds: exclusive.map(|hold| translated(hold, client(&hold.process))).collect(),
@@ -109,7 +125,7 @@ mod tests {
         let first = || given_back(acquire("a", &exclusive("l"), 10, 100), 50);
         assert_eq!(windows(&history([first(), acquire("b", &exclusive("l"), 50, 200)])), []);
         let found = windows(&history([first(), acquire("b", &exclusive("l"), 49, 200)]));
-        assert!(found[0].what.contains("b on lock mutex l"), "{}", found[0]);
+        assert!(found[0].what.starts_with("process of b (b on lock mutex l) "), "{}", found[0]);
         assert_eq!((found.len(), found[0].at), (1, Time::from_millis(49)));
     }
 

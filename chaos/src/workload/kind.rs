@@ -14,6 +14,7 @@ const PERMITS: u32 = 2;
 
 /// A kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// `Redlock::lock`
     Reentrant,

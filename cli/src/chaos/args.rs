@@ -66,9 +66,10 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "LOCK", default_value = "quorate")]
     pub(crate) subject: Locks,
 
-    /// Locks of these kinds only [default: all]
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
-    pub(crate) kind: Vec<LockKind>,
+    /// Locks of these kinds only: reentrant, all (several names at once), mutex, plain-mutex, redisson, semaphore, fair, read-write
+    /// [default: each of them]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
+    pub(crate) kind: Vec<Kind>,
 
     /// Write a report with a timeline to this file: one HTML page that needs nothing else
     #[arg(long, value_name = "FILE")]
@@ -102,19 +103,6 @@ pub(crate) enum Locks {
     OneMaster,
 }
 
-/// A kind of Quorate's locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LockKind {
-    Reentrant,
-    All,
-    Mutex,
-    PlainMutex,
-    Redisson,
-    Semaphore,
-    Fair,
-    ReadWrite,
-}
-
 impl ChaosArgs {
     /// The run, with this seed where none was given.
     pub(crate) fn trial(&self, seed: u64) -> Result<Trial, Failure> {
@@ -145,7 +133,8 @@ impl ChaosArgs {
         add("--ttl", joined(self.ttl));
         add("--subject", name(&self.subject));
         if !self.kind.is_empty() {
-            add("--kind", self.kind.iter().map(name).collect::<Vec<_>>().join(","));
+            let kind = |kind| serde_json::to_value(kind).ok()?.as_str().map(str::to_owned);
+            add("--kind", self.kind.iter().filter_map(kind).collect::<Vec<_>>().join(","));
         }
         words.iter().map(|word| quoted(word)).collect()
     }
@@ -163,7 +152,7 @@ impl ChaosArgs {
         }
         Ok(match self.subject {
             Locks::Quorate if self.kind.is_empty() => Subject::Quorate(Kind::ALL.to_vec()),
-            Locks::Quorate => Subject::Quorate(self.kind.iter().map(|kind| kind.of_library()).collect()),
+            Locks::Quorate => Subject::Quorate(self.kind.clone()),
             Locks::Textbook => Subject::Textbook,
             Locks::Rslock => Subject::Rslock,
             Locks::SetnxExpire => Subject::Naive(Naive::SetnxExpire),
@@ -174,23 +163,13 @@ impl ChaosArgs {
     }
 }
 
-impl LockKind {
-    fn of_library(self) -> Kind {
-        match self {
-            Self::Reentrant => Kind::Reentrant,
-            Self::All => Kind::All,
-            Self::Mutex => Kind::Mutex,
-            Self::PlainMutex => Kind::PlainMutex,
-            Self::Redisson => Kind::Redisson,
-            Self::Semaphore => Kind::Semaphore,
-            Self::Fair => Kind::Fair,
-            Self::ReadWrite => Kind::ReadWrite,
-        }
-    }
+/// A kind of lock, as it is typed.
+fn kind(text: &str) -> Result<Kind, serde_json::Error> {
+    serde_json::from_value(text.into())
 }
 
 /// A value as it is typed.
-fn name(value: &impl ValueEnum) -> String {
+fn name(value: &Locks) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
@@ -222,12 +201,12 @@ mod tests {
 
     #[test]
     fn the_command_gives_the_same_plan_again() {
-        let args = typed("--scenario outside --masters 3 --kind fair,semaphore");
+        let args = typed("--scenario outside --masters 3 --kind fair,plain-mutex");
         let again = args.command(7).join(" ");
         assert_eq!(
             again,
             "quorate chaos --scenario outside --seed 7 --duration 10s --masters 3 --clients 3 --ttl 2s --subject quorate \
-             --kind fair,semaphore"
+             --kind fair,plain-mutex"
         );
         let again = typed(again.strip_prefix("quorate chaos ").unwrap()).trial(8).unwrap();
         let first = args.trial(7).unwrap();

@@ -9,7 +9,7 @@ use quorate_chaos::history::{History, Micros, Struck};
 use quorate_chaos::run::Trial;
 
 use super::charts;
-use super::summary::{Found, Kind, Summary, ms, storm};
+use super::summary::{Found, Kind, Summary, TOLD, ms, storm};
 use super::timeline::{COLOURS, Timeline};
 use crate::page::{self, escaped, section, table, whole};
 
@@ -17,9 +17,6 @@ const STYLE: &str = include_str!("style.css");
 
 /// How many parts of the run the charts show.
 const SLOTS: usize = 40;
-
-/// How many violations are told one by one.
-const TOLD: usize = 20;
 
 pub(crate) fn page(trial: &Trial, history: &History, summary: &Summary) -> String {
     let title = format!("Chaos: {}, seed {}", summary.scenario, summary.seed);

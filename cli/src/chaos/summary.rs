@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::exit::{self, Code};
 
 /// How many violations are told one by one.
-const TOLD: usize = 10;
+pub(crate) const TOLD: usize = 8;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {

@@ -29,6 +29,9 @@ pub(crate) const COLOURS: usize = 8;
 /// What is narrower can not be seen.
 const LEAST: f64 = 1.0;
 
+/// What is narrower is drawn as what is over at once.
+const BRIEF: f64 = 6.0;
+
 /// About how wide a letter is in a bar.
 const LETTER: f64 = 6.2;
 
@@ -55,10 +58,11 @@ impl Timeline<'_> {
         let (bottom, body) = (picture.y, picture.body);
         let svg = format!(
             "<div class=\"scroll timeline\"><svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-labelledby=\"{id}\">\
-             <desc id=\"{id}\">{}</desc>{}{body}</svg></div>\n",
+             <desc id=\"{id}\">{}</desc>{}{body}{}</svg></div>\n",
             bottom + AXIS,
             escaped(description),
-            self.axis(bottom)
+            self.axis(bottom),
+            self.calm(bottom)
         );
         (svg, left)
     }
@@ -92,14 +96,15 @@ impl Timeline<'_> {
             let _ = write!(axis, r#"<path class="grid" d="M{x:.1} 0V{bottom:.0}"/>"#);
             let _ = write!(axis, r#"<text x="{x:.1}" y="{y:.0}" class="small mid">{label} s</text>"#);
         }
-        if let Some(calm) = self.history.calm.filter(|calm| self.time.contains(calm)) {
-            let x = self.x(calm);
-            let _ = write!(
-                axis,
-                r#"<path class="calm" d="M{x:.1} 0V{bottom:.0}"><title>all is healed</title></path>"#
-            );
-        }
         axis
+    }
+
+    fn calm(&self, bottom: f64) -> String {
+        let calm = self.history.calm.filter(|calm| self.time.contains(calm)).map(|calm| self.x(calm));
+        let line = |x| {
+            format!(r#"<path class="calm" d="M{x:.1} 0V{bottom:.0}"><title>all is healed</title></path>"#)
+        };
+        calm.map(line).unwrap_or_default()
     }
 
     /// When it was over; what was not healed lasts to the end.
@@ -215,7 +220,7 @@ impl Picture<'_> {
             _ => (self.y, BAR),
         };
         let title = escaped(what);
-        if struck.to == Some(struck.from) || width <= 2.0 * LEAST {
+        if width <= BRIEF {
             let middle = y + height / 2.0;
             let _ = write!(
                 self.body,

@@ -56,7 +56,7 @@ fn nothing_is_found_and_the_command_that_it_prints_has_the_same_faults() {
 fn what_is_wrong_with_a_lock_is_named_and_has_an_exit_code() {
     let folder = TempDir::new().unwrap();
     let page = folder.path().join("report.html");
-    let words = "--scenario replicas --subject one-master --seed 1 --duration 8s --masters 1 --clients 2";
+    let words = "--scenario clocks --subject getset --seed 1 --duration 10s --masters 1 --clients 2";
     let (code, out, _) = output(command(words).arg("--report").arg(&page));
     assert_eq!(code, 79, "{out}");
     assert!(out.starts_with("Violated: ") && out.lines().next().unwrap().contains("windows"), "{out}");
@@ -80,6 +80,7 @@ fn values_outside_of_their_limits_are_named_with_the_limit() {
         ("--clients 99", ["99", "16"]),
         ("--ttl 1ms", ["1ms", "500ms"]),
         ("--scenario storm", ["storm", "outside"]),
+        ("--kind none", ["none", "read-write"]),
         ("--subject nothing", ["nothing", "textbook"]),
         ("--report /nowhere/r.html", ["--report", "/nowhere"]),
     ] {
