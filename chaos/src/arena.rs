@@ -4,45 +4,81 @@ use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-use quorate_testkit::{Masters, ProcessHandle, Proxy, RedisServer, ServerClock};
+use quorate_testkit::{ComposeError, Masters, ProcessHandle, Project, Proxy, RedisServer, ServerClock};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::master::{Host, Master};
 use crate::persistence::Persistence;
 
-/// Masters that have wall clocks and disks of their own, and client processes. Each client has a proxy for each master, so
-/// that the network can be different for each. Dropping it ends everything.
+/// Masters, and client processes. Each client has a proxy for each master, so that the network can be different for each.
+/// Dropping it ends everything.
 #[derive(Debug)]
 pub struct Arena {
     /// The client processes, as far as they have been started. They end first.
     pub clients: Vec<Client>,
     /// The masters.
-    pub masters: Masters,
-    persistence: Persistence,
+    pub masters: Vec<Master>,
     /// Those of each client.
     proxies: Vec<Vec<Proxy>>,
     /// What runs the proxies. It ends in the background, as an arena may be dropped where nothing may wait.
     runtime: Option<Runtime>,
+    keeping: Keeping,
+}
+
+/// What keeps the masters.
+#[derive(Debug)]
+enum Keeping {
+    /// They are processes, each kept by itself.
+    Processes(Persistence),
+    /// They are the containers of a project.
+    Containers(#[expect(dead_code, reason = "it is there to be dropped")] Project),
 }
 
 impl Arena {
-    /// So many masters, and proxies for so many clients. The seed decides what faults of the network draw.
+    /// So many masters that have wall clocks and disks of their own, and proxies for so many clients. The seed decides what
+    /// faults of the network draw.
     ///
     /// # Panics
     ///
     /// When a server does not start, with its log, or there is no C compiler.
     pub fn start(masters: usize, clients: usize, persistence: Persistence, seed: u64) -> Self {
         let masters = Masters::start_with_clocks(masters, persistence.options());
+        let masters = masters.into_iter().map(Master::Process).collect();
+        Self::of(masters, Keeping::Processes(persistence), clients, seed)
+    }
+
+    /// The same with the services of a compose file for masters: new containers, in a [`Project`] of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Project::up`].
+    pub fn of_containers(file: &Path, clients: usize, seed: u64) -> Result<Self, ComposeError> {
+        let project = Project::up(file)?;
+        let masters = project.containers().iter().cloned().map(Master::Container).collect();
+        Ok(Self::of(masters, Keeping::Containers(project), clients, seed))
+    }
+
+    fn of(masters: Vec<Master>, keeping: Keeping, clients: usize, seed: u64) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let servers: Vec<_> = masters.iter().map(RedisServer::address).collect();
+        let servers: Vec<_> = masters.iter().map(Master::address).collect();
         let ways = |client: usize| {
             let numbered = servers.iter().zip(client * servers.len()..);
             numbered.map(|(server, number)| proxy(&runtime, *server, seed, number)).collect()
         };
         let proxies = (0..clients).map(ways).collect();
-        Self { masters, clients: Vec::new(), persistence, proxies, runtime: Some(runtime) }
+        Self { clients: Vec::new(), masters, proxies, runtime: Some(runtime), keeping }
+    }
+
+    /// Where the masters run.
+    pub fn host(&self) -> Host {
+        match self.keeping {
+            Keeping::Processes(_) => Host::Process,
+            Keeping::Containers(_) => Host::Container,
+        }
     }
 
     /// For how many clients there are proxies.
@@ -64,9 +100,12 @@ impl Arena {
     ///
     /// # Panics
     ///
-    /// When it does not start, with its log.
+    /// When it does not start, with its log, or the masters are containers.
     pub fn another_server(&self) -> RedisServer {
-        RedisServer::start_with_clock(self.persistence.options())
+        match &self.keeping {
+            Keeping::Processes(persistence) => RedisServer::start_with_clock(persistence.options()),
+            Keeping::Containers(_) => panic!("a compose file has no other servers"),
+        }
     }
 
     /// Another server takes a master's place, and its address: clients' connections break, and new ones lead there. The old
@@ -77,7 +116,7 @@ impl Arena {
             proxy.lead_to(server.address());
             proxy.reset();
         }
-        self.masters[master] = server;
+        self.masters[master] = Master::Process(server);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Chaos for real: redis-servers and client processes, the faults to put them through, and what must hold all the same.
 //!
-//! - [`Arena`] is masters behind fault proxies, and client processes.
+//! - [`Arena`] is masters behind fault proxies, and client processes. A [`Master`] is a process, or a container of a compose file.
 //! - [`nemesis`] is the faults: each is a value that [strikes](nemesis::Fault::strike) an arena and is healed again.
 //! - [`scenario`] is what may go wrong in a run, and [`Plan`] which faults there are, and when: one seed decides.
 //! - [`workload`] is what a client process does with locks of all kinds, and writes down.
@@ -64,6 +64,7 @@ mod arena;
 pub mod checkers;
 pub mod figures;
 pub mod history;
+mod master;
 pub mod naive;
 pub mod nemesis;
 mod persistence;
@@ -73,5 +74,6 @@ pub mod scenario;
 pub mod workload;
 
 pub use arena::{Arena, Client};
+pub use master::{Host, Master};
 pub use persistence::Persistence;
 pub use plan::{Event, Plan, Planned};

@@ -5,6 +5,8 @@
 //!
 //! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart, wipe. [`Masters`] is several. With a wall clock of its
 //!   own ([`RedisServer::start_with_clock`]), which a test steps while the server runs, and a disk that it makes slow, it takes a C compiler, `cc`.
+//! - [`Project`] is servers in the containers of a compose file, where a Docker engine answers: each is a [`Container`], which
+//!   is killed, frozen, and taken off its network.
 //! - [`Proxy`] stands between clients and a server, and does what networks do, for as long as a test wants it ([`Toxic`]):
 //!   delays, holes, one-way ones too, resets, ends that are not told. It also cuts a connection at a chosen moment ([`Cut`]).
 //! - [`Dice`] are what a seed decides.
@@ -33,6 +35,7 @@
 
 mod cancel;
 mod clock;
+mod compose;
 mod dice;
 mod disk;
 #[cfg(feature = "embedded")]
@@ -48,6 +51,7 @@ mod wipe;
 
 pub use cancel::cancel_at_every_poll;
 pub use clock::ServerClock;
+pub use compose::{ComposeError, Container, Project, compose_file, skipped};
 pub use dice::Dice;
 #[cfg(feature = "embedded")]
 pub use embedded::{

@@ -83,6 +83,15 @@ impl Masters {
     }
 }
 
+impl IntoIterator for Masters {
+    type Item = RedisServer;
+    type IntoIter = std::vec::IntoIter<RedisServer>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.servers.into_iter()
+    }
+}
+
 impl Index<usize> for Masters {
     type Output = RedisServer;
 

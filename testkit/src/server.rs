@@ -178,14 +178,7 @@ impl RedisServer {
     ///
     /// When it does not answer within 20 seconds, or answers with an error.
     pub fn try_command<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
-        let client = redis::Client::open(self.url())?;
-        let mut connection = client.get_connection_with_timeout(BOUND)?;
-        connection.set_read_timeout(Some(BOUND))?;
-        let mut command = redis::Cmd::new();
-        words.iter().for_each(|word| {
-            command.arg(word);
-        });
-        command.query(&mut connection)
+        ask(self.address(), words)
     }
 
     /// All its keys, but for [what stays](crate::stays).
@@ -312,6 +305,18 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Sends a server one command, on a connection of its own, and reads the answer.
+pub(crate) fn ask<T: redis::FromRedisValue>(server: SocketAddr, words: &[&str]) -> redis::RedisResult<T> {
+    let client = redis::Client::open(format!("redis://{server}"))?;
+    let mut connection = client.get_connection_with_timeout(BOUND)?;
+    connection.set_read_timeout(Some(BOUND))?;
+    let mut command = redis::Cmd::new();
+    words.iter().for_each(|word| {
+        command.arg(word);
+    });
+    command.query(&mut connection)
 }
 
 /// Ports below those that the system gives out by itself, each tried once a process, another start in each process.

@@ -29,7 +29,7 @@ pub enum Clocks {
 
 impl Clocks {
     pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
-        let clocks: Vec<_> = masters.iter().map(|master| arena.masters[*master].clock()).collect();
+        let clocks: Vec<_> = masters.iter().map(|master| arena.masters[*master].process().clock()).collect();
         match self {
             Self::Step { millis } => {
                 clocks.iter().for_each(|clock| clock.step(millis));

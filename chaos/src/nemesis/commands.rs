@@ -5,10 +5,11 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use quorate_testkit::{RedisServer, eventually_blocking};
+use quorate_testkit::eventually_blocking;
 
 use super::Wound;
 use crate::arena::Arena;
+use crate::master::Master;
 
 /// How long a script may take to run, or to end.
 const BOUND: Duration = Duration::from_secs(20);
@@ -73,7 +74,7 @@ struct Script {
 }
 
 /// Returns when everybody else is told BUSY.
-fn keep_busy(server: &RedisServer) -> Script {
+fn keep_busy(server: &Master) -> Script {
     let mut before: Vec<String> = server.command(&["CONFIG", "GET", THRESHOLD]);
     let threshold = before.pop().expect("it has a threshold");
     let _: () = server.command(&["CONFIG", "SET", THRESHOLD, "1"]);
@@ -84,7 +85,7 @@ fn keep_busy(server: &RedisServer) -> Script {
 }
 
 impl Script {
-    fn end(self, server: &RedisServer) {
+    fn end(self, server: &Master) {
         eventually_blocking(BOUND, || {
             let killed = server.try_command::<()>(&["SCRIPT", "KILL"]);
             if is_busy(server) { Err(killed) } else { Ok(()) }
@@ -93,7 +94,7 @@ impl Script {
     }
 }
 
-fn is_busy(server: &RedisServer) -> bool {
+fn is_busy(server: &Master) -> bool {
     server.try_command::<()>(&["PING"]).is_err_and(|error| error.code() == Some("BUSY"))
 }
 

@@ -20,8 +20,8 @@ pub enum Disks {
 impl Disks {
     pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
         let Self::Slow { delay } = self;
-        masters.iter().for_each(|master| arena.masters[*master].slow_disk(delay));
-        Wound::of_each(masters, |arena, master| arena.masters[master].slow_disk(Duration::ZERO))
+        masters.iter().for_each(|master| arena.masters[*master].process().slow_disk(delay));
+        Wound::of_each(masters, |arena, master| arena.masters[master].process().slow_disk(Duration::ZERO))
     }
 }
 

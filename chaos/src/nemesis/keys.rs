@@ -18,13 +18,12 @@ pub enum Keys {
 
 impl Keys {
     pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
-        for server in masters.iter().map(|master| &arena.masters[*master]) {
+        for master in masters {
+            let server = &mut arena.masters[*master];
             match self {
-                Self::FlushAll => server.wipe(),
-                Self::WipeByReplication => server.wipe_by_replication(),
-                Self::Evict => server.keys().iter().for_each(|key| {
-                    server.evict(key);
-                }),
+                Self::FlushAll => server.command(&["FLUSHALL"]),
+                Self::WipeByReplication => server.process().wipe_by_replication(),
+                Self::Evict => server.keys().iter().for_each(|key| server.command(&["DEL", key])),
             }
         }
         Wound::none()

@@ -3,7 +3,7 @@
 //!
 //! | family | faults |
 //! |---|---|
-//! | [`Servers`] | a master is killed and started again, with what it persisted or with nothing; stands still |
+//! | [`Servers`] | a master is killed and started again, with what it persisted or with nothing; stands still; is off its network |
 //! | [`Network`] | every [`Toxic`](quorate_testkit::Toxic), partitions one way or both; connections that break, at one end only too |
 //! | [`Clocks`] | a master's wall clock is stepped, or goes to and fro |
 //! | [`Keys`] | a master loses its keys while it lives |
@@ -20,6 +20,7 @@ mod clients;
 mod clocks;
 mod commands;
 mod disks;
+mod hosts;
 mod keys;
 mod limits;
 mod network;

@@ -17,18 +17,17 @@ pub enum Replicas {
 
 impl Replicas {
     pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
-        let replicas: Vec<_> =
-            masters.iter().map(|master| (*master, replica(arena, &arena.masters[*master]))).collect();
+        let replicas: Vec<_> = masters.iter().map(|master| (*master, replica(arena, *master))).collect();
         Wound::new(|arena| {
             replicas.into_iter().for_each(|(master, replica)| arena.replace(master, replica));
         })
     }
 }
 
-/// Another server that has what this one has now.
-fn replica(arena: &Arena, master: &RedisServer) -> RedisServer {
+/// Another server that has what this master has now.
+fn replica(arena: &mut Arena, master: usize) -> RedisServer {
     let replica = arena.another_server();
-    replica.copy(master);
+    replica.copy(arena.masters[master].process());
     replica
 }
 

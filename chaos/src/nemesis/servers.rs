@@ -8,12 +8,15 @@ use crate::arena::Arena;
 /// What happens to a master's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Servers {
-    /// It is killed (SIGKILL), and started again with what it [persisted](crate::Persistence).
+    /// It is killed (SIGKILL, or `docker kill`), and started again with what it [persisted](crate::Persistence).
     Kill,
     /// It is killed, and started again with an empty disk.
     KillEmpty,
-    /// It stands still (SIGSTOP): its connections stay, and nothing answers.
+    /// It stands still (SIGSTOP, or `docker pause`): its connections stay, and nothing answers.
     Freeze,
+    /// It is taken off its network (`docker network disconnect`), and put there again: clients' connections end, others are
+    /// refused, and it is not told.
+    Disconnect,
 }
 
 impl Servers {
@@ -26,11 +29,15 @@ impl Servers {
             }
             Self::KillEmpty => {
                 on_each.for_each(|server| server.kill());
-                Wound::of_each(masters, |arena, master| arena.masters[master].restart_empty())
+                Wound::of_each(masters, |arena, master| arena.masters[master].process().restart_empty())
             }
             Self::Freeze => {
                 on_each.for_each(|server| server.freeze());
                 Wound::of_each(masters, |arena, master| arena.masters[master].thaw())
+            }
+            Self::Disconnect => {
+                on_each.for_each(|server| server.container().disconnect());
+                Wound::of_each(masters, |arena, master| arena.masters[master].container().connect())
             }
         }
     }
@@ -42,6 +49,7 @@ impl fmt::Display for Servers {
             Self::Kill => "kill",
             Self::KillEmpty => "kill, and restart empty",
             Self::Freeze => "freeze",
+            Self::Disconnect => "disconnect",
         })
     }
 }

@@ -14,6 +14,7 @@ use super::client::{Job, Role, STOP};
 use super::stop::Stop;
 use crate::arena::{Arena, Client};
 use crate::history::{self, Event as Told, History, Made, Recorder, read_file};
+use crate::master::Master;
 use crate::nemesis::{Clients, Fault, What, Wound};
 use crate::plan::{Event, Plan};
 use crate::workload::{Order, Subject, Workload, introduce, patience};
@@ -65,7 +66,8 @@ impl Stage {
     pub fn set(mut arena: Arena, setting: Setting) -> Self {
         let Setting { subject, ttl, new_masters, seed, role, client: start, history } = setting;
         if !new_masters {
-            let introduced = runtime().block_on(introduce(&arena.masters.urls(), ttl));
+            let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
+            let introduced = runtime().block_on(introduce(&urls, ttl));
             introduced.expect("masters that were just started answer");
         }
         let (store, folder) = (RedisServer::start(), TempDir::new().expect("a folder"));
@@ -194,12 +196,14 @@ impl Stage {
         until_within(patience(self.ttl) + SOON, "every client to end", ended);
         self.log.record(Told::Quiet);
         std::thread::sleep(self.ttl + self.ttl / 100 + Duration::from_millis(10));
-        for (master, key) in self.arena.masters.keys() {
-            let ttl: i64 = self.arena.masters[master].command(&["PTTL", &key]);
-            let is_gone = ttl == -2 || ttl == 0;
-            let ttl = u64::try_from(ttl).ok().map(|millis| millis * 1_000);
-            if !key.contains("waiting:") && !is_gone {
-                self.log.record(Told::Key { master, key, ttl });
+        for (master, server) in self.arena.masters.iter().enumerate() {
+            for key in server.keys().into_iter().filter(|key| !key.contains("waiting:")) {
+                let ttl: i64 = server.command(&["PTTL", &key]);
+                let is_gone = ttl == -2 || ttl == 0;
+                let ttl = u64::try_from(ttl).ok().map(|millis| millis * 1_000);
+                if !is_gone {
+                    self.log.record(Told::Key { master, key, ttl });
+                }
             }
         }
         self.history().expect("nobody writes any more")

@@ -13,13 +13,13 @@ use crate::{A_WHILE, first, until};
 const CLIENT: &str = r#"while read -t 0.01 line; [ $? -gt 128 ]; do echo $$ >>"$0"; done"#;
 
 /// A folder of the arena's own, where its clients write.
-fn place(arena: &Arena) -> PathBuf {
-    arena.masters[0].folder().join("client")
+fn place(arena: &mut Arena) -> PathBuf {
+    arena.masters[0].process().folder().join("client")
 }
 
 fn arena() -> Arena {
     let mut arena = Arena::start(1, 1, Persistence::None, 1);
-    let file = place(&arena);
+    let file = place(&mut arena);
     arena.clients.push(Client::start(move || {
         let mut command = Command::new("bash");
         command.args(["-c", CLIENT]).arg(&file);
@@ -40,7 +40,7 @@ fn goes_on(file: &Path) {
 #[test]
 fn a_client_stands_still_until_it_is_healed() {
     let mut arena = arena();
-    let file = place(&arena);
+    let file = place(&mut arena);
     goes_on(&file);
     let wound = first(What::Clients(Clients::Freeze)).strike(&mut arena);
     let before = lines(&file);
@@ -54,7 +54,7 @@ fn a_client_stands_still_until_it_is_healed() {
 #[test]
 fn a_client_is_killed_and_started_again() {
     let mut arena = arena();
-    let file = place(&arena);
+    let file = place(&mut arena);
     goes_on(&file);
     let wound = first(What::Clients(Clients::Kill)).strike(&mut arena);
     assert!(!arena.clients[0].process().is_alive());

@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use quorate_chaos::Persistence;
 use quorate_chaos::nemesis::{Disks, What};
-use quorate_testkit::RedisServer;
+use quorate_chaos::{Master, Persistence};
 
 use crate::{arena, first, ms, set};
 
@@ -12,7 +11,7 @@ use crate::{arena, first, ms, set};
 fn writes_wait_for_a_slow_disk_until_it_is_healed() {
     let mut arena = arena(Persistence::Always);
     let wound = first(What::Disks(Disks::Slow { delay: ms(200) })).strike(&mut arena);
-    let write = |server: &RedisServer| {
+    let write = |server: &Master| {
         let begun = Instant::now();
         set(server, "k");
         begun.elapsed()

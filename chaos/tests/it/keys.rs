@@ -9,7 +9,7 @@ use crate::{arena, first, has, set};
 fn keys_are_lost_and_the_process_stays() {
     let mut arena = arena(Persistence::Always);
     for what in [Keys::FlushAll, Keys::WipeByReplication, Keys::Evict] {
-        let before = arena.masters[0].run_id();
+        let before = arena.masters[0].process().run_id();
         for key in ["quorate:{l}", "quorate:marker"] {
             set(&arena.masters[0], key);
             set(&arena.masters[1], key);
@@ -17,6 +17,6 @@ fn keys_are_lost_and_the_process_stays() {
         first(What::Keys(what)).strike(&mut arena).heal(&mut arena);
         assert!(!has(&arena.masters[0], "quorate:{l}") && has(&arena.masters[1], "quorate:{l}"), "{what}");
         assert_eq!(has(&arena.masters[0], "quorate:marker"), what == Keys::Evict, "{what}");
-        assert_eq!(arena.masters[0].run_id(), before);
+        assert_eq!(arena.masters[0].process().run_id(), before);
     }
 }

@@ -7,6 +7,7 @@
 mod clients;
 mod clocks;
 mod commands;
+mod compose;
 mod controls;
 mod disks;
 mod history;
@@ -22,8 +23,8 @@ mod workload;
 use std::time::Duration;
 
 use quorate_chaos::nemesis::{Fault, What};
-use quorate_chaos::{Arena, Persistence};
-use quorate_testkit::{RedisServer, eventually_blocking};
+use quorate_chaos::{Arena, Master, Persistence};
+use quorate_testkit::eventually_blocking;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -44,16 +45,16 @@ fn first(what: What) -> Fault {
     Fault { what, masters: vec![0], clients: vec![0] }
 }
 
-fn set(server: &RedisServer, key: &str) {
+fn set(server: &Master, key: &str) {
     server.command(&["SET", key, "v"])
 }
 
-fn has(server: &RedisServer, key: &str) -> bool {
+fn has(server: &Master, key: &str) -> bool {
     server.command(&["EXISTS", key])
 }
 
 /// What a server says of itself.
-fn tells(server: &RedisServer, line: &str) -> bool {
+fn tells(server: &Master, line: &str) -> bool {
     let info: String = server.command(&["INFO"]);
     info.lines().any(|told| told == line)
 }

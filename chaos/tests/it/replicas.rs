@@ -9,7 +9,7 @@ use crate::{arena, connect, first, has, reaches, set};
 fn a_replica_that_lags_takes_over_without_what_came_last() {
     for persistence in [Persistence::None, Persistence::Always] {
         let mut arena = arena(persistence);
-        let before = (arena.masters[0].run_id(), arena.masters[0].address());
+        let before = (arena.masters[0].process().run_id(), arena.masters[0].address());
         set(&arena.masters[0], "early");
         let wound = first(What::Replicas(Replicas::Promotion)).strike(&mut arena);
         set(&arena.masters[0], "late");
@@ -20,7 +20,7 @@ fn a_replica_that_lags_takes_over_without_what_came_last() {
         let mut new = connect(&arena, 0, 0).unwrap();
         let mut exists = |key: &str| redis::cmd("EXISTS").arg(key).query::<bool>(&mut new).unwrap();
         assert!(exists("early") && !exists("late"));
-        assert_ne!((arena.masters[0].run_id(), arena.masters[0].address()), before);
+        assert_ne!((arena.masters[0].process().run_id(), arena.masters[0].address()), before);
         set(&arena.masters[0], "k");
         arena.masters[0].restart();
         assert!(reaches(&arena, 1, 0));

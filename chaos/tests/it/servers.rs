@@ -10,7 +10,7 @@ const KILL: What = What::Servers(Servers::Kill);
 /// A write, and a second one soon before the master is killed: which of them are there when it is back.
 fn kept(persistence: Persistence) -> (bool, bool) {
     let mut arena = arena(persistence);
-    let before = arena.masters[0].run_id();
+    let before = arena.masters[0].process().run_id();
     set(&arena.masters[0], "early");
     if persistence == Persistence::Dump {
         until("a dump", || tells(&arena.masters[0], "rdb_changes_since_last_save:0"));
@@ -21,7 +21,7 @@ fn kept(persistence: Persistence) -> (bool, bool) {
     assert!(std::net::TcpStream::connect(arena.masters[0].address()).is_err());
     set(&arena.masters[1], "elsewhere");
     wound.heal(&mut arena);
-    assert_ne!(arena.masters[0].run_id(), before);
+    assert_ne!(arena.masters[0].process().run_id(), before);
     (has(&arena.masters[0], "early"), has(&arena.masters[0], "late"))
 }
 

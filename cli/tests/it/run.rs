@@ -244,7 +244,7 @@ fn it_does_not_let_itself_be_suspended_from_the_keyboard() {
 fn as_the_first_process_it_ends_when_the_job_was_killed() {
     let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
     if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|status| status.success()) {
-        return println!("skipped: the first process, no namespaces here");
+        return quorate_testkit::skipped("the first process", "no namespaces here");
     }
     let masters = Masters::start(3);
     let folder = tempfile::TempDir::new().unwrap();
