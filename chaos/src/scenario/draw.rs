@@ -8,6 +8,10 @@ pub(super) fn servers(dice: &Dice) -> What {
     What::Servers(*dice.one_of(&[Servers::Kill, Servers::Freeze]))
 }
 
+pub(super) fn failover(dice: &Dice) -> What {
+    What::Servers(*dice.one_of(&[Servers::Kill, Servers::Freeze, Servers::Disconnect]))
+}
+
 pub(super) fn network(dice: &Dice) -> What {
     let way = *dice.one_of(&[Way::There, Way::Back, Way::Both]);
     let toxic = match dice.below(9) {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use quorate_testkit::Dice;
 
+use crate::master::Host;
 use crate::nemesis::What;
 use crate::persistence::Persistence;
 use crate::plan::{Plan, Planned};
@@ -23,6 +24,9 @@ const PAUSE: Duration = Duration::from_millis(1_500);
 
 /// How long a fault lasts, at least and at most.
 const LASTS: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(4);
+
+/// How often a fault is drawn that does not suit the masters' host, before there seems to be none that does.
+const DRAWS: usize = 1_000;
 
 /// What may go wrong in a run.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,7 @@ pub struct Scenario {
     /// Draws a fault; nothing in the calm.
     draw: Option<fn(&Dice) -> What>,
     whom: Whom,
+    host: Host,
 }
 
 /// Whom faults strike.
@@ -50,7 +55,7 @@ enum Whom {
 const ALWAYS: &[Persistence] = &[Persistence::Always];
 
 /// All of them.
-pub const ALL: [Scenario; 12] = [
+pub const ALL: [Scenario; 13] = [
     CALM,
     scenario(
         "servers",
@@ -83,14 +88,21 @@ pub const ALL: [Scenario; 12] = [
         "what an administrator does: clients killed or paused, scripts flushed or endless, no memory, read-only",
         draw::commands,
     ),
+    FAILOVER,
     MINORITY,
     INSIDE,
     OUTSIDE,
 ];
 
 /// Nothing at all.
-pub const CALM: Scenario =
-    Scenario { name: "calm", about: "nothing goes wrong", keeps: ALWAYS, draw: None, whom: Whom::Any };
+pub const CALM: Scenario = Scenario { draw: None, ..scenario("calm", "nothing goes wrong", draw::servers) };
+
+/// Masters that fail, in every way that their host has.
+pub const FAILOVER: Scenario = scenario(
+    "failover",
+    "masters are killed and started again, or stand still; containers are taken off their network as well",
+    draw::failover,
+);
 
 /// A minority that fails all the time: nobody is to notice.
 pub const MINORITY: Scenario = Scenario {
@@ -118,7 +130,7 @@ pub const OUTSIDE: Scenario = scenario(
 
 /// One whose masters keep everything, and whose faults strike anybody.
 const fn scenario(name: &'static str, about: &'static str, draw: fn(&Dice) -> What) -> Scenario {
-    Scenario { name, about, keeps: ALWAYS, draw: Some(draw), whom: Whom::Any }
+    Scenario { name, about, keeps: ALWAYS, draw: Some(draw), whom: Whom::Any, host: Host::Process }
 }
 
 impl Scenario {
@@ -131,6 +143,13 @@ impl Scenario {
         ALL.into_iter().find(|scenario| scenario.name == name)
     }
 
+    /// The same for masters that run here: what does not [suit](What::suits) them is left out. `None` if that is all of it.
+    pub fn on(self, host: Host) -> Option<Self> {
+        let scenario = Self { host, ..self };
+        let is_possible = scenario.draw.is_none() || scenario.drawn(&Dice::new(0, "hosts", 0)).is_some();
+        is_possible.then_some(scenario)
+    }
+
     /// What the masters keep when they are killed.
     pub fn persistence(&self, seed: u64) -> Persistence {
         *Dice::new(seed, "persistence", 0).one_of(self.keeps)
@@ -140,11 +159,11 @@ impl Scenario {
     /// time, but for those of the network.
     pub fn plan(&self, seed: u64, length: Duration, masters: usize, clients: usize) -> Plan {
         let (dice, mut faults) = (Dice::new(seed, "nemesis", 0), Vec::new());
-        let Some(draw) = self.draw else { return Plan { seed, faults } };
         let mut cast = Cast::new(&dice, self.whom, masters, clients);
         let mut at = dice.time(Duration::ZERO, PAUSE);
         while at < length {
-            let (what, lasts) = (draw(&dice), dice.time(LASTS.start, LASTS.end));
+            let Some(what) = self.drawn(&dice) else { break };
+            let lasts = dice.time(LASTS.start, LASTS.end);
             let until = if what.is_over_at_once() { at } else { at + lasts };
             if let Some(fault) = cast.fault(what, at, until) {
                 faults.push(Planned { number: faults.len(), at, until, fault });
@@ -152,5 +171,11 @@ impl Scenario {
             at += dice.time(Duration::ZERO, PAUSE);
         }
         Plan { seed, faults }
+    }
+
+    /// A fault that suits the masters' host, if there is any.
+    fn drawn(&self, dice: &Dice) -> Option<What> {
+        let draws = std::iter::repeat_with(|| self.draw.map(|draw| draw(dice))).take(DRAWS);
+        draws.flatten().find(|what| what.suits(self.host))
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use quorate_chaos::nemesis::What;
+use quorate_chaos::nemesis::{Clocks, Disks, Keys, Replicas, Servers, What};
 use quorate_chaos::run::Stop;
 use quorate_chaos::scenario::{self, Scenario};
-use quorate_chaos::{Arena, Client, Event, Persistence, Plan, Planned};
+use quorate_chaos::{Arena, Client, Event, Host, Persistence, Plan, Planned};
 
 use crate::{reaches, until};
 
@@ -54,6 +54,36 @@ fn every_fault_is_drawn_some_time() {
         ["partition, there", "partition, back", "FLUSHALL", "busy", "PAUSE", "half-open", "to and fro"]
     {
         assert!(all.iter().any(|name| name.contains(part)), "{part}: {all:?}");
+    }
+}
+
+/// For every scenario: on processes all that it has, and on containers what they can have of it.
+#[test]
+fn masters_have_the_faults_that_suit_their_host() {
+    for scenario in scenario::ALL {
+        for host in [Host::Process, Host::Container] {
+            let Some(there) = scenario.on(host) else {
+                assert_eq!((scenario.name, host), ("replicas", Host::Container));
+                continue;
+            };
+            let faults = plan(1, there).faults;
+            assert!(faults.iter().all(|planned| planned.fault.what.suits(host)), "{}", scenario.name);
+            assert_eq!(faults.is_empty(), scenario.name == "calm");
+        }
+        assert_eq!(scenario.on(Host::Process).map(|there| plan(1, there)), Some(plan(1, scenario)));
+    }
+    for what in [
+        What::Servers(Servers::KillEmpty),
+        What::Keys(Keys::WipeByReplication),
+        What::Clocks(Clocks::Step { millis: 1 }),
+        What::Disks(Disks::Slow { delay: HOUR }),
+        What::Replicas(Replicas::Promotion),
+    ] {
+        assert!(what.suits(Host::Process) && !what.suits(Host::Container), "{what}");
+    }
+    let containers = plan(1, scenario::FAILOVER.on(Host::Container).unwrap()).faults;
+    for what in [Servers::Kill, Servers::Freeze, Servers::Disconnect] {
+        assert!(containers.iter().any(|planned| planned.fault.what == What::Servers(what)), "{what}");
     }
 }
 

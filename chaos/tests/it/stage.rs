@@ -15,7 +15,7 @@ fn a_client_works() {
     }
 }
 
-fn client() -> Command {
+pub(crate) fn client() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "stage::a_client_works", "--nocapture"]).stdout(Stdio::null());
     command
