@@ -31,12 +31,13 @@ wait
 /// kills it.
 #[derive(Debug)]
 pub struct RedisServer {
+    /// It ends first, as it needs the folder and the shim.
+    process: Process,
     port: u16,
     options: Vec<String>,
     folder: TempDir,
     /// What makes its clock its own, or none where it has the machine's.
     shim: Option<Arc<Shim>>,
-    process: Process,
 }
 
 /// Why a server did not start, with its log.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use quorate::config::{DEFAULT_MAX_TTL, MAX_MASTERS};
+use quorate_chaos::Host;
 use quorate_chaos::naive::Naive;
 use quorate_chaos::run::Trial;
 use quorate_chaos::scenario::{self, Scenario};
@@ -52,6 +53,11 @@ pub(crate) struct ChaosArgs {
     /// How many masters, from 1 to 15
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     pub(crate) masters: usize,
+
+    /// The masters are containers: a new one for each service of this compose file, in a project of its own. What containers cannot
+    /// have is left out
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docker-compose.yml", conflicts_with = "masters")]
+    pub(crate) compose: Option<PathBuf>,
 
     /// How many client processes, from 1 to 16
     #[arg(long, value_name = "NUMBER", default_value_t = 3)]
@@ -108,7 +114,7 @@ impl ChaosArgs {
     pub(crate) fn trial(&self, seed: u64) -> Result<Trial, Failure> {
         let time = |time: &Duration| joined(*time);
         within("--duration", &self.duration, &DURATION, time)?;
-        within("--masters", &self.masters, &(1..=MAX_MASTERS), usize::to_string)?;
+        check_masters("--masters", self.masters)?;
         within("--clients", &self.clients, &CLIENTS, usize::to_string)?;
         within("--ttl", &self.ttl, &TTL, time)?;
         Ok(Trial {
@@ -128,7 +134,10 @@ impl ChaosArgs {
         let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
         add("--seed", seed.to_string());
         add("--duration", joined(self.duration));
-        add("--masters", self.masters.to_string());
+        match &self.compose {
+            None => add("--masters", self.masters.to_string()),
+            Some(file) => add("--compose", file.display().to_string()),
+        }
         add("--clients", self.clients.to_string());
         add("--ttl", joined(self.ttl));
         add("--subject", name(&self.subject));
@@ -142,7 +151,10 @@ impl ChaosArgs {
     fn scenario(&self) -> Result<Scenario, Failure> {
         let names = || scenario::ALL.map(|scenario| scenario.name).join(", ");
         let none = || format!("--scenario {} is none of {}", self.scenario, names());
-        Scenario::named(&self.scenario).ok_or_else(|| Failure::new(exit::USAGE, none()))
+        let scenario = Scenario::named(&self.scenario).ok_or_else(|| Failure::new(exit::USAGE, none()))?;
+        let host = if self.compose.is_some() { Host::Container } else { Host::Process };
+        let no_fault = || format!("--scenario {} has no fault that containers can have", self.scenario);
+        scenario.on(host).ok_or_else(|| Failure::new(exit::USAGE, no_fault()))
     }
 
     fn subject(&self) -> Result<Subject, Failure> {
@@ -171,6 +183,11 @@ fn kind(text: &str) -> Result<Kind, serde_json::Error> {
 /// A value as it is typed.
 fn name(value: &Locks) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// Whether so many masters are within the limits; `what` says where the number comes from.
+pub(super) fn check_masters(what: &str, count: usize) -> Result<(), Failure> {
+    within(what, &count, &(1..=MAX_MASTERS), usize::to_string)
 }
 
 fn within<T: PartialOrd>(
@@ -214,6 +231,17 @@ mod tests {
     }
 
     #[test]
+    fn containers_are_those_of_a_file() {
+        let args = typed("--compose --scenario failover");
+        assert_eq!(args.compose.as_deref(), Some("docker-compose.yml".as_ref()));
+        let again = typed("--compose other.yml").command(7).join(" ");
+        assert!(again.contains("--compose other.yml") && !again.contains("--masters"), "{again}");
+        let on_containers = args.trial(7).unwrap().plan();
+        assert_ne!(on_containers, typed("--scenario failover").trial(7).unwrap().plan());
+        assert!(Cli::try_parse_from(["quorate", "chaos", "--compose", "--masters", "3"]).is_err());
+    }
+
+    #[test]
     fn a_value_outside_of_its_limits_is_named_with_the_limit() {
         for (words, parts) in [
             ("--masters 0", ["--masters 0", "15"]),
@@ -226,6 +254,7 @@ mod tests {
             ("--duration 61m", ["1h1m", "1h"]),
             ("--scenario storm", ["storm", "inside"]),
             ("--subject del --kind fair", ["--kind", "del"]),
+            ("--compose --scenario replicas", ["replicas", "containers"]),
         ] {
             let failure = typed(words).trial(1).unwrap_err();
             assert_eq!(failure.code, exit::USAGE);

@@ -2,6 +2,7 @@
 
 mod args;
 mod charts;
+mod containers;
 mod html;
 mod lanes;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use quorate::seam::{BootClock, Clock};
 use quorate_chaos::run::{Job, Outcome, Phase, Stop, Trial};
-use quorate_chaos::{Event, scenario};
+use quorate_chaos::{Arena, Event, scenario};
 use quorate_testkit::RedisServer;
 use tokio::sync::oneshot;
 
@@ -44,7 +45,7 @@ pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
         return Ok(exit::OK);
     }
     let ran_at = BootClock.wall();
-    let trial = args.trial(u64::try_from(ran_at.as_micros() % SEEDS).unwrap_or_default())?;
+    let mut trial = args.trial(u64::try_from(ran_at.as_micros() % SEEDS).unwrap_or_default())?;
     for (option, file) in [("--report", &args.report), ("--history", &args.history)] {
         file.iter().try_for_each(|file| page::check_place(option, file))?;
     }
@@ -52,7 +53,8 @@ pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
         empty(file)?;
     }
     check_machine()?;
-    let outcome = run(&trial, args.history.clone()).await?;
+    let containers = args.compose.as_ref().map(|file| containers::start(file, &mut trial)).transpose()?;
+    let outcome = run(&trial, containers, args.history.clone()).await?;
     let command = args.command(trial.seed);
     let summary = Summary::new(&trial, &outcome, &command, ran_at);
     if args.json {
@@ -102,7 +104,7 @@ fn empty(file: &Path) -> Result<(), Failure> {
 }
 
 /// Runs it on a thread of its own, as it waits for processes, until it is over or a signal comes.
-async fn run(trial: &Trial, history: Option<PathBuf>) -> Result<Outcome, Failure> {
+async fn run(trial: &Trial, containers: Option<Arena>, history: Option<PathBuf>) -> Result<Outcome, Failure> {
     let mut signals = job::arrivals(&job::FATAL)
         .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
     std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
@@ -110,8 +112,8 @@ async fn run(trial: &Trial, history: Option<PathBuf>) -> Result<Outcome, Failure
     let (ended, mut end) = oneshot::channel();
     let (trial, told, stopped) = (trial.clone(), progress.clone(), stop.clone());
     let thread = std::thread::spawn(move || {
-        let outcome =
-            trial.run(trial.arena(), another_client, history, &stopped, |phase| told.step(&said(phase)));
+        let arena = containers.unwrap_or_else(|| trial.arena());
+        let outcome = trial.run(arena, another_client, history, &stopped, |phase| told.step(&said(phase)));
         let _ = ended.send(outcome); // nobody waits for it any more after a signal
     });
     let outcome = tokio::select! {

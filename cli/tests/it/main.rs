@@ -8,6 +8,7 @@
 
 mod bench;
 mod chaos;
+mod compose;
 mod doctor;
 mod elect;
 mod guards;

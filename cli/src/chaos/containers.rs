@@ -1,0 +1,18 @@
+//! Masters in the containers of a compose file, in place of processes.
+
+use std::path::Path;
+
+use quorate_chaos::Arena;
+use quorate_chaos::run::Trial;
+
+use super::args::check_masters;
+use crate::exit::{self, Failure};
+
+/// Starts them. The run is about as many as there are then.
+pub(super) fn start(file: &Path, trial: &mut Trial) -> Result<Arena, Failure> {
+    let arena = Arena::of_containers(file, trial.clients, trial.seed)
+        .map_err(|error| Failure::new(exit::FAILED, format!("--compose: {error}")))?;
+    trial.masters = arena.masters.len();
+    check_masters(&format!("--compose {}: services", file.display()), trial.masters)?;
+    Ok(arena)
+}
