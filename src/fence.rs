@@ -19,6 +19,9 @@
 //! - The check and the write are one step: one statement, one script, one critical section. Between two steps there is room
 //!   for a later holder.
 //! - Every write is checked. A writer without a fence is refused: it does not hold the lock.
+//! - Whoever reads in order to write lets the resource see its fence first: [`SET`] without a value, an `UPDATE` of the fence
+//!   column alone, [`Gate::admit`]. A late write that comes between its read and its write is still the latest that was
+//!   seen: it is let in, and then overwritten by one that does not know of it.
 //! - The fence is remembered for longer than a write can be late: with the data, and not in a process that restarts.
 //! - Equal is not stale: a holder may write many times. The fence does not order the writes of one holder among themselves.
 //! - Fences of different locks have nothing to do with each other: what one resource sees are those of one lock's name.
@@ -48,7 +51,8 @@ pub const VARIABLE: &str = "QUORATE_FENCE";
 /// A Lua script for Redis 6 or later, or Valkey, that writes a value unless a later holder of the lock has been there. It runs on the
 /// server that has the value, which need not be one of the lock's masters, and knows nothing of them.
 ///
-/// `KEYS[1]` is the value's key; `ARGV` is what [`set_args`] gives: the fence, the value, and a TTL in milliseconds or nothing.
+/// `KEYS[1]` is the value's key; `ARGV` is what [`set_args`] gives: the fence, the value, and a TTL in milliseconds or nothing. Or it
+/// is the fence alone, before the value is read and another made of it: then no holder of an earlier one writes any more.
 /// It replies with the highest fence that was there, as a number: [`check`] tells whether that is this one, and the value was
 /// written, or a higher one, and nothing was. What is wrong with the arguments, or is at the key already and cannot be written,
 /// is an error, and nothing was written either.
@@ -68,6 +72,13 @@ pub const VARIABLE: &str = "QUORATE_FENCE";
 ///     let args = fence::set_args(fence, balance, None);
 ///     let seen = redis::cmd("EVAL").arg(fence::SET).arg(1).arg("balance:42").arg(&args).query(redis)?;
 ///     Ok(fence::check(fence, seen)?)
+/// }
+///
+/// fn add_to_balance(redis: &mut redis::Connection, fence: u64, more: i64) -> Result<(), Box<dyn std::error::Error>> {
+///     let seen = redis::cmd("EVAL").arg(fence::SET).arg(1).arg("balance:42").arg(fence).query(redis)?;
+///     fence::check(fence, seen)?; // from here on what is read stays, or the write below is refused
+///     let balance: i64 = redis::cmd("HGET").arg("balance:42").arg("value").query(redis)?;
+///     set_balance(redis, fence, &(balance + more).to_string())
 /// }
 /// ```
 ///

@@ -1,4 +1,5 @@
--- set: write a value that is guarded by a fence, unless a later holder of the lock has been here.
+-- set: write a value that is guarded by a fence, unless a later holder of the lock has been here. Or the fence alone, before
+-- the value is read.
 --
 -- The value is a HASH of two fields: `value`, and `fence`, the highest that has written it. One key, and not a second one for
 -- the fence, so that they cannot part: an eviction, a rename or a copy takes both, in a cluster they share a slot whatever the
@@ -9,8 +10,9 @@
 -- KEYS     the value
 -- ARGV     fence, value, TTL in ms. Without a TTL, or with an empty one, the key never expires, also where it would have:
 --          as with SET, the last write decides. The fence is forgotten with the key, so a TTL must be longer than any
---          write can be late
--- Replies  the highest fence that was here, a number: the given one means that the value was written, a higher one that
+--          write can be late. Without a value the fence alone is written, and no TTL changes: from then on no earlier
+--          holder writes, so what is read next is what the next write of this one comes after
+-- Replies  the highest fence that was here, a number: the given one means that it was written, a higher one that
 --          it was stale and nothing was. An error, with nothing written, where an argument cannot be used or the key has
 --          something else
 -- Again    a repeated run writes the same once more. Where other writes of the same fence came in between, it brings back
@@ -23,7 +25,6 @@ local function whole(text)
 end
 
 if not whole(fence) then return redis.error_reply('ERR the fence must be a whole number from 1 to 2^53 - 1') end
-if not value then return redis.error_reply('ERR there is no value to write') end
 if ttl ~= '' and not whole(ttl) then return redis.error_reply('ERR the TTL must be whole milliseconds, 1 at least') end
 
 local seen = redis.call('HGET', key, 'fence')
@@ -33,6 +34,10 @@ if seen and (fields > 2 or not whole(seen)) or not seen and fields > 0 then
 end
 if seen and tonumber(seen) > tonumber(fence) then return tonumber(seen) end
 
+if not value then
+  redis.call('HSET', key, 'fence', fence)
+  return tonumber(fence)
+end
 redis.call('HSET', key, 'fence', fence, 'value', value)
 if ttl == '' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ttl) end
 return tonumber(fence)

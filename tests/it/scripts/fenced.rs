@@ -9,7 +9,8 @@ use super::lab::{LOCK, Lab, text};
 super::scenarios! {
     Guarded:
         a_lower_fence_writes_nothing,
-        what_is_no_fence_no_value_or_no_ttl_is_an_error,
+        a_fence_without_a_value_keeps_earlier_ones_out_and_changes_nothing_else,
+        what_is_no_fence_or_no_ttl_is_an_error,
         what_is_no_value_with_a_fence_is_left_alone,
         the_last_write_says_how_long_it_is_kept;
 }
@@ -59,7 +60,22 @@ fn a_lower_fence_writes_nothing(lab: &Lab) {
     }
 }
 
-fn what_is_no_fence_no_value_or_no_ttl_is_an_error(lab: &Lab) {
+fn a_fence_without_a_value_keeps_earlier_ones_out_and_changes_nothing_else(lab: &Lab) {
+    assert_eq!(set(lab, &["5"]), Resp::Int(5));
+    assert_eq!((lab.field("fence"), lab.field("value")), (Some("5".to_owned()), None));
+    assert_eq!(set(lab, &["4", "late"]), Resp::Int(5));
+    set(lab, &["6", "v", "60000"]);
+    for fence in [7, 7, 8] {
+        assert_eq!(set(lab, &[&fence.to_string()]), Resp::Int(fence));
+        assert_stored(lab, fence.unsigned_abs(), "v");
+        lab.assert_lives(LOCK, 60_000);
+        assert_eq!(set(lab, &["6", "late"]), Resp::Int(fence));
+        assert_eq!(set(lab, &["6"]), Resp::Int(fence), "nor does a lower one by itself");
+        assert_stored(lab, fence.unsigned_abs(), "v");
+    }
+}
+
+fn what_is_no_fence_or_no_ttl_is_an_error(lab: &Lab) {
     let odd =
         ["0", "-1", "+1", "01", "1.5", "1e15", "0x10", " 1", "1 ", "1\n", "x", "nan", "9007199254740992"];
     for _ in 0..2 {
@@ -69,7 +85,6 @@ fn what_is_no_fence_no_value_or_no_ttl_is_an_error(lab: &Lab) {
         }
         assert_error(lab, &["", "v"], "ERR the fence");
         assert_error(lab, &[], "ERR the fence");
-        assert_error(lab, &[&FENCE.to_string()], "ERR there is no value");
         set(lab, &["7", "v"]); // and again, with something there
     }
 }
