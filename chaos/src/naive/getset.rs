@@ -1,7 +1,7 @@
 //! The value is when the lock is over, by the wall clock of whoever holds it. Whoever finds a time that is over by its own puts
 //! another there by GETSET, and has the lock if it got the one that it had found.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, cmd};
@@ -14,7 +14,7 @@ pub(super) async fn acquire(
     key: &str,
     ttl: Duration,
 ) -> RedisResult<bool> {
-    let now = wall_clock();
+    let now = super::wall_clock();
     let over = (now + ttl.as_millis() + TOLERANCE).to_string();
     if !cmd("SETNX").arg(key).arg(&over).query_async::<bool>(connection).await? {
         let found: Option<String> = cmd("GET").arg(key).query_async(connection).await?;
@@ -28,10 +28,4 @@ pub(super) async fn acquire(
     }
     let seconds = ttl.as_millis().div_ceil(1_000) as u64;
     cmd("EXPIRE").arg(key).arg(seconds).query_async(connection).await
-}
-
-/// Milliseconds since 1970, as this process sees it.
-#[allow(clippy::disallowed_methods, reason = "it is the lock's defect")]
-fn wall_clock() -> u128 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
 }

@@ -6,17 +6,19 @@
 //! | [`Getset`](Naive::Getset) | a client with a fast clock takes it from its holder | `windows` |
 //! | [`Del`](Naive::Del) | whoever is late gives back what is another's by now | `windows` |
 //! | [`OneMaster`](Naive::OneMaster) | a replica that lags takes over, and knows of no holder | `windows` |
+//! | [`ReadWrite`](Naive::ReadWrite) | a reader that leaves, or whose lease ends, lets the writer in beside the others | `readers` |
 //!
 //! All of them have one master, and poll.
 
 mod del;
 mod getset;
 mod one_master;
+mod read_write;
 mod setnx_expire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult};
@@ -24,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::history::{Micros, now};
+use crate::history::{Micros, Share, now};
 
 /// How often whoever waits asks.
 const POLL: Duration = Duration::from_millis(20);
@@ -43,6 +45,8 @@ pub enum Naive {
     Del,
     /// SET NX PX, and DEL if it is the owner's: as well as one master can do.
     OneMaster,
+    /// A hash with one field for all readers, and one for the writer.
+    ReadWrite,
 }
 
 impl Naive {
@@ -53,7 +57,13 @@ impl Naive {
             Self::Getset => "getset",
             Self::Del => "del",
             Self::OneMaster => "one-master",
+            Self::ReadWrite => "naive-read-write",
         }
+    }
+
+    /// Who may hold it beside whoever reads, if that is what it is asked for.
+    pub(crate) fn share(self, reads: bool) -> Share {
+        if self == Self::ReadWrite && reads { Share::Shared } else { Share::Exclusive }
     }
 }
 
@@ -76,6 +86,9 @@ pub(crate) struct Hold {
     naive: Naive,
     master: Arc<Master>,
     key: String,
+    share: Share,
+    /// What its holder knows it by at the key.
+    value: String,
 }
 
 impl Client {
@@ -88,6 +101,7 @@ impl Client {
     pub(crate) async fn acquire(
         &self,
         key: &str,
+        share: Share,
         ttl: Duration,
         wait: Duration,
     ) -> RedisResult<Option<Hold>> {
@@ -95,10 +109,14 @@ impl Client {
         let over = now() + micros(wait);
         loop {
             let deadline = now() + micros(ttl);
-            let is_granted = self.master.after(self.ask(key, &owner, ttl).await).await?;
+            let value = match self.naive {
+                Naive::ReadWrite => wall_clock().to_string(),
+                _ => owner.clone(),
+            };
+            let is_granted = self.master.after(self.ask(key, share, &value, ttl).await).await?;
             if is_granted {
                 let (naive, master, key) = (self.naive, self.master.clone(), key.to_owned());
-                return Ok(Some(Hold { owner, deadline, naive, master, key }));
+                return Ok(Some(Hold { owner, deadline, naive, master, key, share, value }));
             }
             if now() >= over {
                 return Ok(None);
@@ -107,13 +125,14 @@ impl Client {
         }
     }
 
-    async fn ask(&self, key: &str, owner: &str, ttl: Duration) -> RedisResult<bool> {
+    async fn ask(&self, key: &str, share: Share, value: &str, ttl: Duration) -> RedisResult<bool> {
         let connection = &mut self.master.connection().await?;
         match self.naive {
             Naive::SetnxExpire => setnx_expire::acquire(connection, key, ttl).await,
             Naive::Getset => getset::acquire(connection, key, ttl).await,
             Naive::Del => del::acquire(connection, key, ttl).await,
-            Naive::OneMaster => one_master::acquire(connection, key, owner, ttl).await,
+            Naive::OneMaster => one_master::acquire(connection, key, value, ttl).await,
+            Naive::ReadWrite => read_write::acquire(connection, key, share, value, ttl).await,
         }
     }
 }
@@ -124,10 +143,11 @@ impl Hold {
     }
 
     async fn give_back(&self) -> RedisResult<()> {
-        let connection = &mut self.master.connection().await?;
+        let (connection, key, value) = (&mut self.master.connection().await?, &self.key, &self.value);
         match self.naive {
-            Naive::SetnxExpire | Naive::Getset | Naive::Del => del::release(connection, &self.key).await,
-            Naive::OneMaster => one_master::release(connection, &self.key, &self.owner).await,
+            Naive::SetnxExpire | Naive::Getset | Naive::Del => del::release(connection, key).await,
+            Naive::OneMaster => one_master::release(connection, key, value).await,
+            Naive::ReadWrite => read_write::release(connection, key, self.share, value).await,
         }
     }
 }
@@ -162,4 +182,10 @@ impl Master {
 
 fn micros(time: Duration) -> Micros {
     Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
+}
+
+/// Milliseconds since 1970, as this process sees it.
+#[allow(clippy::disallowed_methods, reason = "it is the defect of the locks that use it")]
+fn wall_clock() -> u128 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
 }

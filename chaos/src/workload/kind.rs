@@ -1,7 +1,6 @@
 //! The locks of a workload.
 
 use quorate::{Lock, Redlock};
-use quorate_testkit::Dice;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{self, Share};
@@ -60,32 +59,24 @@ impl Kind {
         }
     }
 
-    /// One of the locks of this kind, and what the history calls it.
-    pub(super) fn draw(self, redlock: &Redlock, dice: &Dice) -> (Lock, history::Lock) {
-        let share = match self {
-            Self::ReadWrite if dice.below(3) > 0 => Share::Shared,
-            _ => self.share(),
-        };
-        self.lock(redlock, dice.below(LOCKS), share)
+    /// How many different locks of this kind there are.
+    pub(super) fn count(self) -> usize {
+        if self == Self::All { 1 } else { LOCKS }
     }
 
-    /// All of them; of those that have readers and writers, the writers' ones.
-    pub(super) fn all(self, redlock: &Redlock) -> Vec<(Lock, history::Lock)> {
-        let count = if self == Self::All { 1 } else { LOCKS };
-        (0..count).map(|number| self.lock(redlock, number, self.share())).collect()
-    }
-
-    fn share(self) -> Share {
-        if self == Self::Semaphore { Share::Permits(PERMITS) } else { Share::Exclusive }
-    }
-
-    fn lock(self, redlock: &Redlock, number: usize, share: Share) -> (Lock, history::Lock) {
-        let all = || (0..LOCKS).map(|number| format!("{}-{number}", self.name()));
+    /// One of the locks of this kind, to read if it has readers, and what the history calls it.
+    pub(super) fn lock(self, redlock: &Redlock, number: usize, reads: bool) -> (Lock, history::Lock) {
+        let numbered = |number| format!("{}-{number}", self.name());
         let names = match self {
-            Self::All => all().collect(),
-            _ => vec![format!("{}-{number}", self.name())],
+            Self::All => (0..LOCKS).map(numbered).collect(),
+            _ => vec![numbered(number)],
         };
         let name = names[0].as_str();
+        let share = match self {
+            Self::Semaphore => Share::Permits(PERMITS),
+            Self::ReadWrite if reads => Share::Shared,
+            _ => Share::Exclusive,
+        };
         let lock = match self {
             Self::Reentrant => redlock.lock(name),
             Self::All => redlock.lock_all(&names),
@@ -94,7 +85,7 @@ impl Kind {
             Self::Redisson => redlock.redisson_lock(name),
             Self::Semaphore => redlock.semaphore(name, PERMITS),
             Self::Fair => redlock.fair_lock(name),
-            Self::ReadWrite if share == Share::Shared => redlock.read_lock(name),
+            Self::ReadWrite if reads => redlock.read_lock(name),
             Self::ReadWrite => redlock.write_lock(name),
         };
         (lock, history::Lock { kind: self.name().to_owned(), names, share })

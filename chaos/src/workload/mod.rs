@@ -73,6 +73,8 @@ pub enum Order {
         ttl: u64,
         /// How long to wait for it (ms); 0 is to try once.
         wait: u64,
+        /// To read, if it has readers.
+        reads: bool,
     },
     /// To give it back, if it was granted.
     Release,
@@ -115,12 +117,12 @@ impl Workload {
     /// As [`run`](Self::run).
     pub async fn obey(self, mut orders: UnboundedReceiver<Order>) -> io::Result<()> {
         let cycle = self.open().await?;
-        let (lock, mut held) = (cycle.locks.draw(&Dice::new(0, "order", 0)), None);
+        let mut held = None;
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Acquire { ttl, wait } => {
+                Order::Acquire { ttl, wait, reads } => {
                     let (ttl, wait) = (Duration::from_millis(ttl), Duration::from_millis(wait));
-                    held = cycle.acquire(&lock, ttl, wait).await?;
+                    held = cycle.acquire(&cycle.locks.lock(0, 0, reads), ttl, wait).await?;
                 }
                 Order::Release => {
                     if let Some((hold, held)) = held.take() {

@@ -93,30 +93,34 @@ impl Locks {
         }
     }
 
-    /// One of the locks.
+    /// One of the locks; of those that have readers, one of three is to write.
     pub(super) fn draw(&self, dice: &Dice) -> Lock<'_> {
-        match self {
-            Self::Quorate(redlock, kinds) => of_quorate(dice.one_of(kinds).draw(redlock, dice)),
-            _ => self.of_others(dice.below(LOCKS)),
-        }
+        let kind = if let Self::Quorate(_, kinds) = self { dice.below(kinds.len()) } else { 0 };
+        self.lock(kind, dice.below(LOCKS), dice.below(3) > 0)
     }
 
-    /// All of them.
+    /// All of them, to write.
     pub(super) fn all(&self) -> Vec<Lock<'_>> {
+        let counts = match self {
+            Self::Quorate(_, kinds) => kinds.iter().map(|kind| kind.count()).collect(),
+            Self::Rslock(_) | Self::Naive(..) => vec![LOCKS],
+        };
+        let numbered = |(kind, count)| (0..count).map(move |number| self.lock(kind, number, false));
+        counts.into_iter().enumerate().flat_map(numbered).collect()
+    }
+
+    /// The lock of this number of one of the kinds; to read, if it has readers.
+    pub(super) fn lock(&self, kind: usize, number: usize, reads: bool) -> Lock<'_> {
         match self {
             Self::Quorate(redlock, kinds) => {
-                kinds.iter().flat_map(|kind| kind.all(redlock)).map(of_quorate).collect()
+                let (lock, named) = kinds[kind].lock(redlock, number, reads);
+                Lock { named, by: By::Quorate(Box::new(lock)) }
             }
-            _ => (0..LOCKS).map(|number| self.of_others(number)).collect(),
-        }
-    }
-
-    fn of_others(&self, number: usize) -> Lock<'_> {
-        match self {
-            Self::Quorate(..) => unreachable!("its locks are drawn by kind"),
-            Self::Rslock(manager) => Lock { named: exclusive("rslock", number), by: By::Rslock(manager) },
+            Self::Rslock(manager) => {
+                Lock { named: named("rslock", number, Share::Exclusive), by: By::Rslock(manager) }
+            }
             Self::Naive(client, naive) => {
-                Lock { named: exclusive(naive.name(), number), by: By::Naive(client) }
+                Lock { named: named(naive.name(), number, naive.share(reads)), by: By::Naive(client) }
             }
         }
     }
@@ -129,12 +133,8 @@ impl Locks {
     }
 }
 
-fn of_quorate<'a>((lock, named): (quorate::Lock, history::Lock)) -> Lock<'a> {
-    Lock { named, by: By::Quorate(Box::new(lock)) }
-}
-
-fn exclusive(kind: &str, number: usize) -> history::Lock {
-    history::Lock { kind: kind.to_owned(), names: vec![format!("{kind}-{number}")], share: Share::Exclusive }
+fn named(kind: &str, number: usize, share: Share) -> history::Lock {
+    history::Lock { kind: kind.to_owned(), names: vec![format!("{kind}-{number}")], share }
 }
 
 impl Lock<'_> {
@@ -147,11 +147,13 @@ impl Lock<'_> {
                 asked.map(Held::Quorate).map_err(|error| refused(&error))
             }
             By::Rslock(manager) => self.acquire_of_rslock(manager, ttl, wait).await,
-            By::Naive(client) => match client.acquire(&self.named.names[0], ttl, wait).await {
-                Ok(Some(hold)) => Ok(Held::Naive(hold)),
-                Ok(None) => Err(Outcome::Failed { why: "held".to_owned() }),
-                Err(error) => Err(unknown(&error.to_string())),
-            },
+            By::Naive(client) => {
+                match client.acquire(&self.named.names[0], self.named.share, ttl, wait).await {
+                    Ok(Some(hold)) => Ok(Held::Naive(hold)),
+                    Ok(None) => Err(Outcome::Failed { why: "held".to_owned() }),
+                    Err(error) => Err(unknown(&error.to_string())),
+                }
+            }
         }
     }
 

@@ -37,7 +37,11 @@ fn stage(subject: &Subject, masters: usize, clients: usize, ttl: u64) -> Stage {
 }
 
 fn acquire(ttl: u64, wait: u64) -> Order {
-    Order::Acquire { ttl, wait }
+    Order::Acquire { ttl, wait, reads: false }
+}
+
+fn read(ttl: u64, wait: u64) -> Order {
+    Order::Acquire { ttl, wait, reads: true }
 }
 
 fn is_granted(made: &Made) -> bool {
@@ -117,6 +121,32 @@ fn late_release(subject: &Subject) -> BTreeSet<&'static str> {
 fn del_without_a_look_at_the_owner_gives_back_what_is_another_s() {
     assert_eq!(late_release(&Subject::Naive(Naive::Del)), BTreeSet::from(["windows"]));
     assert_eq!(late_release(&quorate()), BTreeSet::new());
+}
+
+/// Two clients read. The second one does no more, by leaving or by dying, and the third one would write.
+fn second_reader_ends(subject: &Subject, leaves: bool) -> BTreeSet<&'static str> {
+    let mut stage = stage(subject, 3, 3, LONG);
+    assert!(is_granted(&stage.obeyed(0, read(LONG, PATIENT))));
+    assert!(is_granted(&stage.obeyed(1, read(SHORT, PATIENT))));
+    if leaves {
+        stage.obeyed(1, Order::Release);
+        stage.obeyed(2, acquire(LONG, A_WHILE));
+    } else {
+        let death = Fault { what: What::Clients(Clients::Kill), masters: vec![], clients: vec![1] };
+        let _dead = stage.strike(&death);
+        stage.obeyed(2, acquire(LONG, SHORT + A_WHILE));
+    }
+    found(&stage.history().unwrap())
+}
+
+#[test]
+fn readers_with_one_field_let_a_writer_in_when_one_of_them_leaves_or_dies() {
+    for leaves in [true, false] {
+        let found = second_reader_ends(&Subject::Naive(Naive::ReadWrite), leaves);
+        assert_eq!(found, BTreeSet::from(["readers"]), "it leaves: {leaves}");
+        let found = second_reader_ends(&Subject::Quorate(vec![Kind::ReadWrite]), leaves);
+        assert_eq!(found, BTreeSet::new(), "it leaves: {leaves}");
+    }
 }
 
 /// The only master has a replica that does not hear of the first client's lock, and takes its place. The second client asks.
