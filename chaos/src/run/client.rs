@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
+use crate::workload::lock_set::Care;
 use crate::workload::{Order, Workload};
 
 /// Where a process finds its job.
@@ -23,6 +24,8 @@ pub enum Role {
     Works,
     /// It does as it is told, line by line: see [`Order`].
     Obeys,
+    /// It adds elements to a set until it is told to stop: see [`lock_set`](crate::workload::lock_set).
+    AddsToSet(Care),
 }
 
 /// What a client process is to do.
@@ -60,6 +63,7 @@ impl Job {
         match self.role {
             Role::Works => runtime.block_on(self.workload.run(stop)),
             Role::Obeys => runtime.block_on(self.workload.obey(orders)),
+            Role::AddsToSet(care) => runtime.block_on(self.workload.add_to_set(care, stop)),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::history::{self, Event as Told, History, Made, Recorder, read_file};
 use crate::master::Master;
 use crate::nemesis::{Clients, Fault, What, Wound};
 use crate::plan::{Event, Plan};
+use crate::workload::lock_set::SET;
 use crate::workload::{Order, Subject, Workload, introduce, patience};
 
 /// How long clients may take to do what they are told, on a busy machine.
@@ -51,7 +52,7 @@ pub struct Stage {
     /// Where faults strike.
     pub arena: Arena,
     ttl: Duration,
-    _store: RedisServer,
+    store: RedisServer,
     file: PathBuf,
     _folder: TempDir,
     log: Log,
@@ -96,7 +97,7 @@ impl Stage {
                 command
             }));
         }
-        Self { arena, ttl, _store: store, file, _folder: folder, log: Log { recorder, lives } }
+        Self { arena, ttl, store, file, _folder: folder, log: Log { recorder, lives } }
     }
 
     /// What there is so far, if no line is under way.
@@ -182,6 +183,24 @@ impl Stage {
         self.log.record(Told::Calm);
     }
 
+    /// The clients stop.
+    ///
+    /// # Panics
+    ///
+    /// When one does not end.
+    pub fn stop(&mut self) {
+        for client in &mut self.arena.clients {
+            client.tell(STOP);
+        }
+        let ended = || self.arena.clients.iter().all(|client| !client.process().is_alive());
+        until_within(patience(self.ttl) + SOON, "every client to end", ended);
+    }
+
+    /// The set that clients have [added to](Role::AddsToSet).
+    pub fn lock_set(&self) -> String {
+        self.store.command(&["HGET", SET, "value"])
+    }
+
     /// The clients stop, and what is on the masters is gone in time.
     ///
     /// # Panics
@@ -189,11 +208,7 @@ impl Stage {
     /// When a client does not end, or a master does not answer.
     #[allow(clippy::disallowed_methods, reason = "leases end by the machine's time")]
     pub fn quiet(mut self) -> History {
-        for client in &mut self.arena.clients {
-            client.tell(STOP);
-        }
-        let ended = || self.arena.clients.iter().all(|client| !client.process().is_alive());
-        until_within(patience(self.ttl) + SOON, "every client to end", ended);
+        self.stop();
         self.log.record(Told::Quiet);
         std::thread::sleep(self.ttl + self.ttl / 100 + Duration::from_millis(10));
         for (master, server) in self.arena.masters.iter().enumerate() {

@@ -141,7 +141,7 @@ impl Cycle {
             return Ok(()); // no token to write with
         }
         let number = self.recorder.invoke(Call::Write { resource: resource.to_owned(), fence })?;
-        let outcome = self.store.write(resource, fence).await;
+        let outcome = self.store.write(resource, fence, "x").await;
         self.recorder.returned(number, outcome)
     }
 }

@@ -6,6 +6,7 @@
 
 mod cycle;
 mod kind;
+pub mod lock_set;
 mod store;
 mod subject;
 

@@ -205,6 +205,11 @@ impl Held {
         if let Self::Quorate(guard) = self { guard.fence() } else { 0 }
     }
 
+    /// Whether its holder may believe that it has it.
+    pub(super) fn is_valid(&self) -> bool {
+        if let Self::Quorate(guard) = self { guard.is_valid() } else { now() < self.deadline() }
+    }
+
     pub(super) fn permit(&self) -> Option<u32> {
         if let Self::Quorate(guard) = self { guard.permit() } else { None }
     }

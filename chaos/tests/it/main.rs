@@ -12,6 +12,7 @@ mod controls;
 mod disks;
 mod history;
 mod keys;
+mod lock_set;
 mod network;
 mod plan;
 mod refusals;
