@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "these tests bound their waits by the wall clock")]
 
+mod availability;
 mod clients;
 mod clocks;
 mod commands;
