@@ -107,6 +107,8 @@ pub(crate) enum Locks {
     Del,
     /// SET NX PX on one master, which is right until a replica takes its place
     OneMaster,
+    /// A hash with one field for all readers
+    NaiveReadWrite,
 }
 
 impl ChaosArgs {
@@ -171,6 +173,7 @@ impl ChaosArgs {
             Locks::Getset => Subject::Naive(Naive::Getset),
             Locks::Del => Subject::Naive(Naive::Del),
             Locks::OneMaster => Subject::Naive(Naive::OneMaster),
+            Locks::NaiveReadWrite => Subject::Naive(Naive::ReadWrite),
         })
     }
 }
