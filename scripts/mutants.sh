@@ -4,55 +4,20 @@
 #   scripts/mutants.sh                     every bug, with the seed that the table names
 #   scripts/mutants.sh NAME...             these only
 #   scripts/mutants.sh --search [NAME...]  looks for the first seed from 1 to 1,000 anew, and prints rows for the table
-#
-# Nothing is changed in this tree: the bugs are put into a copy of it, target/mutants/tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MUTANTS=$PWD/simulator/mutants
 TABLE=$MUTANTS/README.md
-WORK=$(realpath -m "${CARGO_TARGET_DIR:-target}")/mutants
-COPY=$WORK/tree
-# The copy has a target directory of its own. In a shared one cargo would take what it built of the copy for what it would
-# build of this tree, and use a broken library.
-export CARGO_TARGET_DIR=$WORK/target
-# Nobody debugs it, and it is built sooner without what that takes.
-export CARGO_PROFILE_DEV_DEBUG=false
 SEEDS=1000
 
-fail() { printf 'mutants: %s\n' "$*" >&2; exit 1; }
-
-search=false profile=debug options=()
+search=false profile=debug cargo_options=()
 if [ "${1:-}" = --search ]; then
-  search=true profile=release options=(--release)
+  search=true profile=release cargo_options=(--release)
   shift
 fi
+. scripts/broken-copy.sh
 simulate=$CARGO_TARGET_DIR/$profile/quorate-simulate
-
-# Makes the copy like this tree. A file that is the same already keeps its date, so that it is not built again.
-copy_tree() {
-  local file
-  while IFS= read -r -d '' file; do
-    cmp -s "$file" "$COPY/$file" || install -m 644 -D "$file" "$COPY/$file"
-  done < <(git ls-files -z -- ':!docs' ':!simulator/mutants')
-}
-
-# Builds the copy.
-build() {
-  local log=$WORK/build.log
-  (cd "$COPY" && cargo build -q --locked "${options[@]}" -p quorate-simulator) >"$log" 2>&1 ||
-    { cat "$log" >&2; fail "$1 does not build"; }
-}
-
-# Builds the copy with one bug in it.
-build_broken() {
-  [ -f "$MUTANTS/$1.patch" ] || fail "there is no simulator/mutants/$1.patch"
-  copy_tree
-  # Without the ceiling git would take the copy for an ignored part of this repository, and skip every file of it.
-  (cd "$COPY" && GIT_CEILING_DIRECTORIES=$WORK git apply "$MUTANTS/$1.patch") ||
-    fail "$1.patch does not apply"
-  build "$1"
-}
 
 # The names of all patches.
 patches() { (cd "$MUTANTS" && printf '%s\n' *.patch | sed 's/\.patch$//'); }
@@ -70,7 +35,7 @@ row() { sed -nE "s/^\| \[$1\].*\| ([a-z_]+) \| ([0-9]+) \|.*/\1 \2/p" "$TABLE"; 
 search() {
   local name found seed property missed=0
   for name; do
-    build_broken "$name"
+    build_broken "$MUTANTS/$name.patch" quorate-simulator
     found=$("$simulate" --seeds "$SEEDS" --locks "$(locks "$name")" --no-shrink) || true
     seed=$(sed -nE 's/^seed ([0-9]+) violates:$/\1/p' <<<"$found")
     property=$(sed -nE 's/^  ([a-z_]+) at .*/\1/p' <<<"$found" | sed -n 1p)
@@ -91,14 +56,14 @@ check() {
     [ -n "$(row "$name")" ] || fail "simulator/mutants/README.md has no row for $name"
   done
   copy_tree
-  build "the tree itself"
+  build "the tree itself" quorate-simulator
   for name; do
     read -r property seed <<<"$(row "$name")"
     "$simulate" --seed "$seed" --locks "$(locks "$name")" || fail "seed $seed finds something without $name: look at that first"
   done
   for name; do
     read -r property seed <<<"$(row "$name")"
-    build_broken "$name"
+    build_broken "$MUTANTS/$name.patch" quorate-simulator
     found=found
     if ! "$simulate" --seed "$seed" --locks "$(locks "$name")" --expect "$property" >"$WORK/run.log" 2>&1; then
       cat "$WORK/run.log" >&2
@@ -111,7 +76,6 @@ check() {
   [ "$missed" = 0 ] || fail "$missed were not found with their seeds: scripts/mutants.sh --search looks for others"
 }
 
-mkdir -p "$COPY"
 if [ $# = 0 ]; then
   mapfile -t names < <(patches)
   set -- "${names[@]}"
