@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Puts the locks through one random scenario after the other, for so long (10 minutes if nothing is said), until a property
+# does not hold:
+#   scripts/soak.sh [TIME]    90, 90s, 15m or 8h
+# That run's report and history are kept in target/soak, and the command that replays it is printed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/need-redis.sh
+
+fail() { printf 'soak: %s\n' "$*" >&2; exit "${2:-1}"; }
+
+time=${1:-10m}
+[[ $time =~ ^([1-9][0-9]*)([smh]?)$ ]] || fail "$time is no time: 90, 90s, 15m or 8h" 64
+case ${BASH_REMATCH[2]} in h) unit=3600 ;; m) unit=60 ;; *) unit=1 ;; esac
+seconds=$((BASH_REMATCH[1] * unit))
+
+need_redis
+need_cc
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+quorate=$target/debug/quorate
+folder=$target/soak
+cargo build -q --locked -p quorate-cli # with its assertions, and overflow checked
+mkdir -p "$folder"
+mapfile -t scenarios < <("$quorate" chaos --list | awk '{ print $1 }')
+[ "${#scenarios[@]}" -gt 0 ] || fail "there is no scenario"
+
+runs=0 inconclusive=0
+summary() {
+  printf '%s runs of 10 s in %s s, %s of them inconclusive, %s with a violation\n' "$runs" "$SECONDS" "$inconclusive" "$1"
+}
+trap 'echo; summary 0; exit 130' INT
+SECONDS=0
+while [ "$SECONDS" -lt "$seconds" ]; do
+  scenario=${scenarios[RANDOM % ${#scenarios[@]}]}
+  seed=$((RANDOM * 32768 + RANDOM))
+  command=(chaos --scenario "$scenario" --seed "$seed" --duration 10s --masters $((1 + 2 * (RANDOM % 4))) --clients $((1 + RANDOM % 5)))
+  "$quorate" "${command[@]}" --report "$folder/report.html" --history "$folder/history.jsonl" >"$folder/summary.txt" && code=0 || code=$?
+  runs=$((runs + 1))
+  case $code in
+    0) printf '%6d s  %-10s seed %-10d nothing found\n' "$SECONDS" "$scenario" "$seed" ;;
+    80)
+      inconclusive=$((inconclusive + 1))
+      printf '%6d s  %-10s seed %-10d inconclusive\n' "$SECONDS" "$scenario" "$seed"
+      ;;
+    *)
+      cat "$folder/summary.txt"
+      printf '\n%s seed %s ended with %s. It is kept in %s: report.html, history.jsonl, summary.txt\n' "$scenario" "$seed" "$code" "$folder"
+      printf 'To replay it: cargo run -p quorate-cli --'
+      printf ' %s' "${command[@]}"
+      printf '\n'
+      [ "$code" != 79 ] || { summary 1; exit 79; }
+      summary 0
+      exit "$code"
+      ;;
+  esac
+done
+rm -f "$folder"/{report.html,history.jsonl,summary.txt}
+summary 0
