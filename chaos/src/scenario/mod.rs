@@ -124,7 +124,7 @@ pub const INSIDE: Scenario = scenario(
 /// Besides, what Redlock's argument excludes.
 pub const OUTSIDE: Scenario = scenario(
     "outside",
-    "besides, what Redlock excludes: masters that forget, clocks that jump",
+    "what is inside, and what Redlock excludes: masters that forget, clocks that jump",
     draw::outside,
 );
 

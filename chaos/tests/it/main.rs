@@ -18,6 +18,7 @@ mod network;
 mod plan;
 mod refusals;
 mod replicas;
+mod scenarios;
 mod servers;
 mod stage;
 mod workload;

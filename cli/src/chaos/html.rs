@@ -128,9 +128,10 @@ fn legend(clients: usize) -> String {
         let shape = format!(r#"<rect class="{class}" x="4" y="1" width="24" height="12"/>"#);
         key("", &shape, text)
     };
-    let mut keys: String = (0..clients.min(COLOURS))
-        .map(|client| bar(&format!("k{client}"), &format!("client {client}")))
-        .collect();
+    let of_colour =
+        |first: usize| (first..clients).step_by(COLOURS).map(|client| client.to_string()).collect::<Vec<_>>();
+    let client = |first| bar(&format!("k{first}"), &format!("client {}", of_colour(first).join(", ")));
+    let mut keys: String = (0..clients.min(COLOURS)).map(client).collect();
     for (class, text) in [
         ("up", "no fault"),
         ("f-servers", "process: killed, frozen"),
