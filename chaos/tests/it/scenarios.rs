@@ -80,3 +80,11 @@ fn the_minority_is_always_the_same() {
         assert_eq!(struck.len(), most, "of {masters}");
     }
 }
+
+#[test]
+fn the_page_about_them_has_them_all() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/CHAOS.md")).unwrap();
+    for scenario in scenario::ALL {
+        assert!(page.contains(&format!("| `{}` |", scenario.name)), "{}", scenario.name);
+    }
+}

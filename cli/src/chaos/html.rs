@@ -36,7 +36,7 @@ pub(crate) fn page(trial: &Trial, history: &History, summary: &Summary) -> Strin
 fn facts(trial: &Trial, summary: &Summary) -> String {
     let date = summary.ran_at.replace('T', " ").replace('Z', " UTC");
     format!(
-        "<p class=\"facts\">{} · quorate {} · {} masters, {} client processes · TTL {}&nbsp;s · {}</p>\n",
+        "<p class=\"facts\">{} · quorate {} · masters: {} · client processes: {} · TTL {}&nbsp;s · {}</p>\n",
         escaped(&date),
         summary.version,
         trial.masters,

@@ -121,10 +121,8 @@ impl Summary {
             Found::Nothing => "Nothing was found: every property holds.".to_owned(),
             Found::Violation => format!("Violated: {}.", self.properties().join(", ")),
             Found::Inconclusive => {
-                format!(
-                    "Nothing was found, but no order was searched to its end of {}.",
-                    self.inconclusive.join(", ")
-                )
+                let locks = self.inconclusive.join(", ");
+                format!("Nothing was found, but the search for an order was given up for {locks}.")
             }
         }
     }
@@ -244,4 +242,42 @@ pub(crate) fn ms(time: Option<f64>) -> String {
 
 pub(crate) fn millis(time: Micros) -> f64 {
     time as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn of(verdict: Verdict) -> Summary {
+        let outcome = Outcome { verdict, ..sample::outcome() };
+        Summary::new(&sample::trial(), &outcome, &["again".to_owned()], Duration::ZERO)
+    }
+
+    #[test]
+    fn the_verdict_decides_the_exit_code() {
+        let open = || vec![("mutex".to_owned(), "l".to_owned())];
+        let violations = sample::outcome().verdict.violations;
+        assert!(!violations.is_empty());
+        let with = |violations, inconclusive| of(Verdict { violations, inconclusive });
+        assert_eq!(with(vec![], vec![]).code(), exit::OK);
+        assert_eq!(with(vec![], open()).code(), exit::INCONCLUSIVE);
+        assert!(with(vec![], open()).headline().contains("mutex l"));
+        assert_eq!(with(violations, open()).code(), exit::VIOLATED);
+    }
+
+    #[test]
+    fn the_text_has_every_part() {
+        let text = of(sample::outcome().verdict).text();
+        for part in [
+            "Violated: ",
+            "windows, at 1.510 s: client-1.1 ",
+            "4 faults; 2 acquires granted, 1 refused because another has it, 1 without an answer; 1 guards lost",
+            "half 1.0, 90 % 10.0",
+            "Availability: 75.00 % of acquires",
+            "Again: again",
+        ] {
+            assert!(text.contains(part), "no {part:?} in {text}");
+        }
+    }
 }
