@@ -23,6 +23,8 @@ pub(crate) struct Summary {
     pub(crate) seed: u64,
     pub(crate) command: String,
     pub(crate) verdict: Found,
+    /// Those that do not hold, each once.
+    pub(crate) properties: Vec<&'static str>,
     pub(crate) violations: Vec<Violation>,
     /// Locks for which the search for an order was given up.
     pub(crate) inconclusive: Vec<String>,
@@ -95,6 +97,7 @@ impl Summary {
             seed: trial.seed,
             command: command.join(" "),
             verdict: Found::of(verdict),
+            properties: verdict.properties(),
             violations: verdict.violations.iter().map(violation).collect(),
             inconclusive: verdict.inconclusive.iter().map(|(kind, name)| format!("{kind} {name}")).collect(),
             faults: history.faults.len(),
@@ -119,20 +122,12 @@ impl Summary {
     pub(crate) fn headline(&self) -> String {
         match self.verdict {
             Found::Nothing => "Nothing was found: every property holds.".to_owned(),
-            Found::Violation => format!("Violated: {}.", self.properties().join(", ")),
+            Found::Violation => format!("Violated: {}.", self.properties.join(", ")),
             Found::Inconclusive => {
                 let locks = self.inconclusive.join(", ");
                 format!("Nothing was found, but the search for an order was given up for {locks}.")
             }
         }
-    }
-
-    /// The names of the properties that do not hold, each once.
-    pub(crate) fn properties(&self) -> Vec<&'static str> {
-        let mut names: Vec<_> = self.violations.iter().map(|violation| violation.property).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
     }
 
     pub(crate) fn text(&self) -> String {
