@@ -41,13 +41,12 @@ local function as_reader(owner)
   return 'r' .. string.sub(owner, 2)
 end
 
--- All who are noted at `key`, each by its field, too, and what time it is; or nil, and the reply to give. Those whose lease is
--- over are among them, for as long as they keep others away, or nobody came after them.
-local function holders(key)
-  local fields, time = size(key), time_here()
-  if failed(fields) then return nil, refused(fields) end
+-- All who are noted at `key`, of which it is known that it is not too large: each by its field, too, and what time it is; or nil, and
+-- the reply to give. Those whose lease is over are among them, for as long as they keep others away, or nobody came after
+-- them.
+local function noted(key)
+  local time = time_here()
   if failed(time) then return nil, refused(time) end
-  if fields > MOST_FIELDS then return nil, NO_LOCK end
   local hash = call('HGETALL', key)
   if failed(hash) then return nil, refused(hash) end
   local all = {}
@@ -61,6 +60,14 @@ local function holders(key)
     all[#all + 1], all[hash[i]] = one, one
   end
   return all, time
+end
+
+-- The same, where nobody has looked at it yet.
+local function holders(key)
+  local fields = size(key)
+  if failed(fields) then return nil, refused(fields) end
+  if fields > MOST_FIELDS then return nil, NO_LOCK end
+  return noted(key)
 end
 
 -- When the last lease of these ends.

@@ -50,7 +50,7 @@ end
 local function out_of_turn(key, owner, queue, since, waited, wakes)
   if not queue or not is_reader(owner) then return nil end
   local waiting = call('ZRANGE', queue, 0, -1, 'WITHSCORES')
-  if failed(waiting) or #waiting == 0 then return nil end
+  if #waiting == 0 then return nil end -- or it cannot be read
   local all, time = holders(key)
   if not all then return time end
   local held_by, its = who(all, time)

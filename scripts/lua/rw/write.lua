@@ -17,12 +17,11 @@ local function wrote_last(last, grant)
 end
 
 -- Whether a grant that came to nothing may leave the record as it was before, with that token at the end then: nobody wrote, came
--- or left since, nor has the writer left that was there before a reader of its own.
+-- or left since; where readers were there before, they are still.
 local function is_as_before(owner, fence, before, wrote, grant)
   if not is_reader(owner) then return wrote == tonumber(fence) end
-  local round, mode, tail = match(before, '^%d+:(%d+):%d+:%d+:([rw]):[^|]*|(%d+)$')
-  local notes = grant and grant.round - (round or 0)
-  return notes == 1 and mode ~= 'w' and wrote == tonumber(tail or 0)
+  local round, tail = match(before, '^%d+:(%d+):%d+:%d+:r:[^|]*|(%d+)$')
+  return round and grant and grant.round - round == 1 and wrote == tonumber(tail)
 end
 
 -- As for a single lock, but that readers do not wait for readers, and a writer that begins to read not for itself.
@@ -101,11 +100,17 @@ end
 
 -- Writes the hold, makes the key live for at least `ttl` ms, and writes the grant into the record, as for a single lock.
 local function write(found, key, record, owner, count, ttl, round, fence, watch, left, before)
-  local all, time = holders(key)
+  local all, time = noted(key)
   if not all then return time[2] end
   local last, grant
   if fence then
-    last, grant = last_fence(record)
+    if found ~= 'absent' or not before then
+      last, grant = last_fence(record)
+    elseif before ~= '' then -- an acquire has read it
+      last, grant = said_by(before)
+    else
+      last = 0
+    end
     if not last then return grant[2] end
   end
   local mine = all[owner] or {}
@@ -141,7 +146,7 @@ end
 
 -- Leaves the lock, which is `owner`'s, as for a single lock. The record is about the others then, or released.
 local function leave(key, record, owner, count, round, fence, before)
-  local all, time = holders(key)
+  local all, time = noted(key)
   local mine, others, is_held = all[owner], {}, false
   if count ~= '0' then
     local done = call('HSET', key, owner, hold(count, round, mine.ends, mine.till, fence, mine.before))
@@ -202,7 +207,7 @@ end
 -- Gives what is `from`'s to `to`, but not while it both reads and writes: nobody else may have one of the two. Answers that it is
 -- `to`'s; or nil, and the reply to give.
 local function give(key, from, to)
-  local all, time = holders(key)
+  local all, time = noted(key)
   local its, other = all[from], all[is_reader(from) and as_writer(from) or as_reader(from)]
   if other and other.lives then return nil, shown(other, other.ends, time) end
   local done = call('HSET', key, to, hold(its.count, its.round, its.ends, its.till, its.fence, its.before))

@@ -90,6 +90,13 @@ fn undone_one_after_the_other_they_keep_nobody_away(lab: &Lab) {
             assert_eq!(lab.command(&["GET", RECORD]), had.clone().unwrap_or(Resp::Nil));
         }
     }
+    for reader in [RA, RB] {
+        lab.run(acquire(reader));
+    }
+    assert_eq!(lab.run(release(RA).round(2)), Said::Granted);
+    lab.command(&["DEL", RECORD]);
+    assert_eq!(lab.run(release(RB).round(2).undoes()), Said::Granted);
+    assert_eq!(lab.command(&["GET", RECORD]), Resp::Nil, "nobody knows of it");
     assert!(lab.run(acquire(A)).is_grant());
 }
 

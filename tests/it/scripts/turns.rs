@@ -272,6 +272,12 @@ fn a_writer_that_is_called_and_gone_is_in_nobodys_way(lab: &Lab) {
     assert_eq!(lab.queue(), ["x", "no ticket", "!left:1"]);
     lab.run(release(RB).round(2));
     assert!(lab.queue().is_empty());
+    let _ear = ear(lab, 'c');
+    lab.run(acquire(RA).round(3));
+    stands(lab, B, lab.now());
+    stands(lab, C, lab.now());
+    lab.command(&["DEL", LOCK, RECORD]);
+    assert_eq!(lab.run(queue(RB).round(3)).held().owner, C, "the next one is there");
 }
 
 fn a_writer_that_nobody_may_call_keeps_readers_out_until_it_asks(lab: &Lab) {
@@ -285,7 +291,7 @@ fn a_writer_that_nobody_may_call_keeps_readers_out_until_it_asks(lab: &Lab) {
 }
 
 fn whether_a_writer_was_called_is_found_out_or_refused(lab: &Lab) {
-    for denied in ["zscore", "zrem"] {
+    for denied in ["zscore", "zrem", "hgetall"] {
         lab.run(acquire(RA));
         stands(lab, C, lab.now());
         lab.command(&["DEL", LOCK, RECORD]);
