@@ -24,8 +24,11 @@ local UNRELEASED_FOR, RELEASED_FOR = '2592000000', '3600000'
 -- clock. Both together are less than the shortest quarantine.
 local OLDEST, NEWEST = 2000000, 500000
 
--- What a record of this text says: the last token, the grant if it was not released, and the text; or nil, and the reply to give.
-local function said_by(text)
+-- What the record says: the last token, the grant if it was not released, and its text; or nil, and the reply to give.
+local function last_fence(record)
+  local text = call('GET', record)
+  if failed(text) then return nil, refused(text) end
+  if not text then return 0, nil, '' end
   local released = tonumber(text)
   if released then return released, nil, text end
   local fence, round, watch, until_us, owner, tail = match(text, '^(%d+):(%d+):(%d+):(%d+):([^|]*)(.*)$')
@@ -33,14 +36,6 @@ local function said_by(text)
   local grant = {version = fence .. ':' .. round, fence = fence, round = round, watch = watch, ends = until_us,
     owner = owner, before = tail ~= '' and string.sub(tail, 2)}
   return tonumber(fence), grant, text
-end
-
--- What the record says.
-local function last_fence(record)
-  local text = call('GET', record)
-  if failed(text) then return nil, refused(text) end
-  if not text then return 0, nil, '' end
-  return said_by(text)
 end
 
 -- The token of the next grant, as text; or nil, and the reply to give.

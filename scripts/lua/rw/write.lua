@@ -104,13 +104,7 @@ local function write(found, key, record, owner, count, ttl, round, fence, watch,
   if not all then return time[2] end
   local last, grant
   if fence then
-    if found ~= 'absent' or not before then
-      last, grant = last_fence(record)
-    elseif before ~= '' then -- an acquire has read it
-      last, grant = said_by(before)
-    else
-      last = 0
-    end
+    last, grant = last_fence(record)
     if not last then return grant[2] end
   end
   local mine = all[owner] or {}

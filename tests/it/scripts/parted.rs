@@ -35,6 +35,7 @@ super::scenarios! {
         two_readers_have_two_tokens;
     Exact:
         an_undo_leaves_to_be_watched_what_was_not_released,
+        an_undo_brings_no_reader_back_that_left_unseen,
         a_reader_is_given_away_when_its_writer_is_over,
         who_is_given_a_lock_without_a_record_gets_a_higher_token,
         the_first_of_all_has_its_token_in_the_record,
@@ -98,6 +99,15 @@ fn undone_one_after_the_other_they_keep_nobody_away(lab: &Lab) {
     assert_eq!(lab.run(release(RB).round(2).undoes()), Said::Granted);
     assert_eq!(lab.command(&["GET", RECORD]), Resp::Nil, "nobody knows of it");
     assert!(lab.run(acquire(A)).is_grant());
+}
+
+fn an_undo_brings_no_reader_back_that_left_unseen(lab: &Lab) {
+    lab.run(acquire(RA).ttl(5000).kept(5000));
+    lab.pass(5_001_000);
+    let token = lab.run(acquire(RB)).token();
+    assert_eq!(lab.run(release(RC).breaks(token + 1)), Said::Absent, "it was granted elsewhere");
+    assert_eq!(lab.run(release(RB).round(2).undoes()), Said::Granted);
+    assert_eq!(lab.run(extend(RC).token(token + 1)), Said::Absent);
 }
 
 fn an_undo_brings_no_writer_back_that_left(lab: &Lab) {
