@@ -27,8 +27,8 @@ export -f one
 
 mapfile -t scenarios < <("$quorate" chaos --list | awk '{ print $1 }')
 [ "${#scenarios[@]}" -gt 0 ] || { echo "there is no scenario" >&2; exit 1; }
-for scenario in "${scenarios[@]}"; do
-  for seed in $(seq "$seeds"); do echo "$scenario $seed"; done
+for seed in $(seq "$seeds"); do
+  for scenario in "${scenarios[@]}"; do echo "$scenario $seed"; done
 done | xargs -P "$at_a_time" -L 1 bash -c 'one "$0" "$1"'
 
 awk '
