@@ -342,12 +342,6 @@ const ALLOWED: &[Allowed] = &[
         why: "nil and false are both no token",
     },
     Allowed {
-        file: "common/fence",
-        line: "return newer < 0 or (newer == 0 and grant and grant.owner == owner)",
-        change: "newer == 0 and grant -> grant",
-        why: "whoever has a higher token than its own lost this one",
-    },
-    Allowed {
         file: "rw/queue",
         line: "local is_read = false",
         change: "local is_read = false -> local is_read",
