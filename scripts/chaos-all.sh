@@ -5,17 +5,13 @@
 # find nothing are kept in target/chaos-all. Fails unless every run found nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. scripts/need-redis.sh
 
 seeds=${1:-20} at_a_time=${2:-2} duration=${3:-5s}
-need_redis
-need_cc
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-cargo build -q --locked -p quorate-cli # with its assertions, and overflow checked
+. scripts/quorate.sh
 folder=$target/chaos-all
 rm -rf "$folder"
 mkdir -p "$folder"
-export quorate=$target/debug/quorate folder duration
+export quorate folder duration
 
 one() {
   local summary="$folder/$1-$2.txt" code=0
@@ -25,8 +21,6 @@ one() {
 }
 export -f one
 
-mapfile -t scenarios < <("$quorate" chaos --list | awk '{ print $1 }')
-[ "${#scenarios[@]}" -gt 0 ] || { echo "there is no scenario" >&2; exit 1; }
 for seed in $(seq "$seeds"); do
   for scenario in "${scenarios[@]}"; do echo "$scenario $seed"; done
 done | xargs -P "$at_a_time" -L 1 bash -c 'one "$0" "$1"'

@@ -5,7 +5,6 @@
 # That run's report and history are kept in target/soak, and the command that replays it is printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. scripts/need-redis.sh
 
 fail() { printf 'soak: %s\n' "$*" >&2; exit "${2:-1}"; }
 
@@ -14,15 +13,9 @@ time=${1:-10m}
 case ${BASH_REMATCH[2]} in h) unit=3600 ;; m) unit=60 ;; *) unit=1 ;; esac
 seconds=$((BASH_REMATCH[1] * unit))
 
-need_redis
-need_cc
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-quorate=$target/debug/quorate
+. scripts/quorate.sh
 folder=$target/soak
-cargo build -q --locked -p quorate-cli # with its assertions, and overflow checked
 mkdir -p "$folder"
-mapfile -t scenarios < <("$quorate" chaos --list | awk '{ print $1 }')
-[ "${#scenarios[@]}" -gt 0 ] || fail "there is no scenario"
 
 runs=0 inconclusive=0
 summary() {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use quorate_simulator::history::Violation;
 
 use super::search::{Found, Timed, search};
-use super::{holds_by_lock, is_exclusive, time, who};
+use super::{is_exclusive, time, who};
 use crate::history::{History, Hold, Micros};
 
 /// The property's name.
@@ -39,7 +39,7 @@ pub enum Verdict {
 /// The verdict for each exclusive lock, by its kind and name, and for each permit that is known.
 pub fn check(history: &History, bound: usize) -> BTreeMap<(String, String), Verdict> {
     let mut verdicts = BTreeMap::new();
-    for ((kind, name), holds) in holds_by_lock(history) {
+    for ((kind, name), holds) in history.holds_by_lock() {
         let mut locks: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for hold in holds.into_iter().filter(|hold| is_exclusive(hold)) {
             locks.entry(hold.permit).or_default().push(hold);

@@ -14,8 +14,6 @@
 //! Those of the simulator are the same code ([`simulated`]). Of its others, `born_valid` and `loss_told` need to know when a
 //! client was told something, and a real process may stand still before it says so.
 
-use std::collections::BTreeMap;
-
 pub use quorate_simulator::history::Violation;
 
 use crate::history::{History, Hold, Micros, Share};
@@ -58,20 +56,6 @@ pub fn check_safety(history: &History) -> Vec<Violation> {
 /// Time as violations tell it.
 fn time(at: Micros) -> quorate_simulator::history::Time {
     quorate_simulator::history::Time::from_micros(at)
-}
-
-/// The guards of each lock, by its kind and one of its names, in the order in which they were handed out.
-fn holds_by_lock(history: &History) -> BTreeMap<(&str, &str), Vec<&Hold>> {
-    let mut locks: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for hold in &history.holds {
-        for name in &hold.lock.names {
-            locks.entry((&*hold.lock.kind, &**name)).or_default().push(hold);
-        }
-    }
-    for holds in locks.values_mut() {
-        holds.sort_by_key(|hold| hold.granted);
-    }
-    locks
 }
 
 /// Whether nobody else may hold what this guard holds: an exclusive lock, or one permit of a semaphore.

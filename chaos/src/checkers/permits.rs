@@ -5,7 +5,7 @@
 
 use quorate_simulator::history::Violation;
 
-use super::{holds_by_lock, time, who};
+use super::{time, who};
 use crate::history::{History, Hold, Share};
 
 /// The property's name.
@@ -13,8 +13,7 @@ pub const NAME: &str = "permits";
 
 /// Finds every guard that was handed out while all permits were held.
 pub fn check(history: &History) -> Vec<Violation> {
-    let locks = holds_by_lock(history);
-    locks.into_iter().flat_map(|((_, name), holds)| surplus(name, &holds)).collect()
+    history.holds_by_lock().into_iter().flat_map(|((_, name), holds)| surplus(name, &holds)).collect()
 }
 
 /// The guards are in the order in which they were handed out.

@@ -2,7 +2,7 @@
 
 use quorate_simulator::history::Violation;
 
-use super::{holds_by_lock, time, who};
+use super::{time, who};
 use crate::history::{History, Hold, Share};
 
 /// The property's name.
@@ -11,8 +11,7 @@ pub const NAME: &str = "readers";
 /// Finds every guard that was handed out to a reader in the window of a writer, or to a writer in that of a reader. Guards of
 /// one owner may overlap. Of several such windows, it names one.
 pub fn check(history: &History) -> Vec<Violation> {
-    let locks = holds_by_lock(history);
-    locks.into_iter().flat_map(|((_, name), holds)| together(name, &holds)).collect()
+    history.holds_by_lock().into_iter().flat_map(|((_, name), holds)| together(name, &holds)).collect()
 }
 
 /// The guards are in the order in which they were handed out.

@@ -20,6 +20,8 @@ pub use line::{Call, Event, Fault, Line, Lock, Outcome, Share};
 pub use read::{ReadError, read, read_file};
 pub use recorder::{Recorder, now};
 
+use std::collections::BTreeMap;
+
 /// Microseconds since the host was started.
 pub type Micros = u64;
 
@@ -86,6 +88,22 @@ pub struct Hold {
     pub fence: Option<u64>,
     /// Which of a semaphore's permits it is, where that is known.
     pub permit: Option<u32>,
+}
+
+impl History {
+    /// The guards of each lock, by its kind and one of its names, in the order in which they were handed out.
+    pub fn holds_by_lock(&self) -> BTreeMap<(&str, &str), Vec<&Hold>> {
+        let mut locks: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for hold in &self.holds {
+            for name in &hold.lock.names {
+                locks.entry((&*hold.lock.kind, &**name)).or_default().push(hold);
+            }
+        }
+        for holds in locks.values_mut() {
+            holds.sort_by_key(|hold| hold.granted);
+        }
+        locks
+    }
 }
 
 impl Hold {

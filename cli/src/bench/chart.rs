@@ -6,7 +6,7 @@ use super::report::{OrderStatistic, Report};
 use super::statistics::{Curve, Summary};
 use super::table::ms;
 use crate::page::escaped;
-use crate::page::scale::{Scale, tick};
+use crate::page::scale::{Scale, grid, tick};
 
 /// The size in the SVG's own units, and what is left around the plot.
 const WIDTH: f64 = 540.0;
@@ -167,12 +167,7 @@ fn shape(name: &str, x: f64, y: f64) -> String {
 
 /// The vertical axis with its grid, numbers and title.
 fn frame(y: &Scale, number: impl Fn(f64) -> String, title: &str) -> String {
-    let mut body = String::new();
-    for (place, label) in y.ticks.iter().map(|value| (y.place(*value), number(*value))) {
-        let (x, end, middle) = (LEFT - 8.0, WIDTH - RIGHT, place + 4.5);
-        let _ = write!(body, r#"<path class="grid" d="M{LEFT} {place:.1}H{end}"/>"#);
-        let _ = write!(body, r#"<text x="{x}" y="{middle:.1}" class="end">{label}</text>"#);
-    }
+    let mut body = grid(y, LEFT..WIDTH - RIGHT, number);
     let middle = (TOP + HEIGHT - BOTTOM) / 2.0;
     let _ =
         write!(body, r#"<text transform="translate(16 {middle}) rotate(-90)" class="mid">{title}</text>"#);

@@ -6,7 +6,7 @@ use quorate_chaos::figures::Slot;
 use quorate_chaos::history::Micros;
 
 use super::summary::millis;
-use crate::page::scale::{Scale, tick};
+use crate::page::scale::{Scale, grid, tick};
 
 const WIDTH: f64 = 540.0;
 const HEIGHT: f64 = 260.0;
@@ -80,18 +80,7 @@ fn bounds(slots: &[Slot]) -> (f64, f64) {
 }
 
 fn frame(slots: &[Slot], y: &Scale, title: &str) -> String {
-    let mut body = String::new();
-    for value in &y.ticks {
-        let (place, end) = (y.place(*value), WIDTH - RIGHT);
-        let _ = write!(body, r#"<path class="grid" d="M{LEFT} {place:.1}H{end}"/>"#);
-        let _ = write!(
-            body,
-            r#"<text x="{}" y="{:.1}" class="end">{}</text>"#,
-            LEFT - 8.0,
-            place + 4.5,
-            tick(*value)
-        );
-    }
+    let mut body = grid(y, LEFT..WIDTH - RIGHT, tick);
     let (start, end) = bounds(slots);
     let length = (end - start) / 1e6;
     let ticks = Scale::linear([length], 0.0, 1.0).map(|scale| scale.ticks).unwrap_or_default();

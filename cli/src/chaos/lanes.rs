@@ -1,6 +1,5 @@
 //! Which guards are drawn in which row, and where two had one lock. Pure.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use quorate_chaos::history::{History, Hold, Micros, Share};
@@ -23,12 +22,9 @@ pub(crate) struct Lane<'a> {
 
 /// The lanes of the busiest locks within this time, by their names, and how many locks have none.
 pub(crate) fn lanes<'a>(history: &'a History, time: &Range<Micros>) -> (Vec<Lane<'a>>, usize) {
-    let mut locks: BTreeMap<_, Vec<&Hold>> = BTreeMap::new();
-    for hold in history.holds.iter().filter(|hold| is_within(hold, time)) {
-        for name in &hold.lock.names {
-            locks.entry((&*hold.lock.kind, &**name)).or_default().push(hold);
-        }
-    }
+    let mut locks = history.holds_by_lock();
+    locks.values_mut().for_each(|holds| holds.retain(|hold| is_within(hold, time)));
+    locks.retain(|_, holds| !holds.is_empty());
     let mut lanes: Vec<_> = locks.into_iter().map(|((kind, name), holds)| lane(kind, name, holds)).collect();
     let busy = |lane: &Lane<'_>| (lane.overlaps.len(), lane.rows.iter().map(Vec::len).sum::<usize>());
     lanes.sort_by_key(|lane| std::cmp::Reverse(busy(lane)));
@@ -42,8 +38,8 @@ fn is_within(hold: &Hold, time: &Range<Micros>) -> bool {
     hold.granted < time.end && hold.window_end() > time.start
 }
 
-fn lane<'a>(kind: &'a str, name: &'a str, mut holds: Vec<&'a Hold>) -> Lane<'a> {
-    holds.sort_by_key(|hold| hold.granted);
+/// Holds are sorted by when they were granted.
+fn lane<'a>(kind: &'a str, name: &'a str, holds: Vec<&'a Hold>) -> Lane<'a> {
     let overlaps = overlaps(&holds);
     let mut rows: Vec<Vec<&Hold>> = Vec::new();
     for hold in holds {

@@ -1,5 +1,7 @@
 //! From values to places on a chart, with round numbers on the axis: pure.
 
+use std::ops::Range;
+
 /// A linear or logarithmic axis, with a tick at each end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -63,6 +65,17 @@ fn around(ticks: Vec<f64>, least: f64, most: f64) -> Vec<f64> {
     let first = ticks.iter().rposition(|tick| *tick <= least).unwrap_or(0);
     let last = ticks.iter().position(|tick| *tick > most).unwrap_or(ticks.len() - 1);
     ticks[first..=last].to_vec()
+}
+
+/// The lines of a vertical axis across a chart, and their numbers beside it.
+pub(crate) fn grid(y: &Scale, x: Range<f64>, number: impl Fn(f64) -> String) -> String {
+    let (start, end, beside) = (x.start, x.end, x.start - 8.0);
+    let line = |value: &f64| {
+        let (place, label) = (y.place(*value), number(*value));
+        let text = format!(r#"<text x="{beside}" y="{:.1}" class="end">{label}</text>"#, place + 4.5);
+        format!(r#"<path class="grid" d="M{start} {place:.1}H{end}"/>{text}"#)
+    };
+    y.ticks.iter().map(line).collect()
 }
 
 /// A tick's number, without zeros that say nothing.
