@@ -75,8 +75,14 @@ impl Coordinator {
                 decided => return decided,
             }
         }
-        let waiting = Wait::begin(self.clone(), request, timeout, began).go_on(denied);
-        unless_lost(self.run_while_wanted(waiting).await?)
+        loop {
+            let waiting = Wait::begin(self.clone(), request.clone(), timeout, began).go_on(denied);
+            match unless_lost(self.run_while_wanted(waiting).await?) {
+                // Its caller was not run for as long as the lease, and may have waited for less than it would.
+                Err(loss) if self.clock.now().since(began) < request.wait => denied = Some(loss),
+                decided => return decided,
+            }
+        }
     }
 
     /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time that most of them show.

@@ -223,7 +223,8 @@ impl Lock {
     ///
     /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too few masters could
     /// vote at the end, [`Error::QueueFull`] when this client has too many waiters for this lock, [`Error::Cancelled`]
-    /// by a token, and the others of [`try_acquire`](Lock::try_acquire). With a wait of zero it is that.
+    /// by a token, and the others of [`try_acquire`](Lock::try_acquire). With a wait of zero it is that. A lease that is over
+    /// before this task is run is taken anew while the wait lasts, and [`Error::Lost`] only at its end.
     ///
     /// # Examples
     ///

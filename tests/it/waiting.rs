@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures::poll;
-use quorate::{Error, Guard, Invalid, Lock, Redlock};
+use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -216,6 +216,42 @@ async fn whoever_re_enters_does_not_line_up_behind_those_who_wait() {
     inner.release().await.unwrap();
     for waiter in waiters {
         waiter.await.unwrap().unwrap().release().await.unwrap();
+    }
+}
+
+/// The caller's thread, or its whole process, may stand still for longer than a lease.
+#[tokio::test]
+async fn a_lease_that_ended_before_its_caller_ran_is_taken_anew_while_there_is_time() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let late = builder(&masters).timeout(ms(500)).build().unwrap();
+    let seen = async || redlock.lock("l").inspect().await.unwrap();
+    for (wait, is_over) in [(SOON, false), (ms(1_500), true)] {
+        let held = hold(&masters, &redlock).await;
+        let short = late.lock("l").lease(ms(1_000)).wait(wait);
+        let begun = Instant::now();
+        let mut acquire = pin!(short.acquire());
+        until("its places in the queues", async || {
+            assert!(poll!(&mut acquire).is_pending());
+            masters.iter().all(|server| queue(server).len() == 1)
+        })
+        .await;
+        let before = held.fence();
+        held.release().await.unwrap();
+        // Granted and over, both without the caller.
+        let mut unseen = None;
+        until("another grant", async || {
+            unseen = seen().await.fence().filter(|fence| *fence > before);
+            unseen.is_some()
+        })
+        .await;
+        until("the end of its lease", async || seen().await.is_free()).await;
+        until("the end of the wait", async || !is_over || begun.elapsed() > wait).await;
+        match acquire.await {
+            Ok(guard) if !is_over => assert!(Some(guard.fence()) > unseen && guard.is_valid(), "{guard:?}"),
+            Err(Error::Lost { cause: Loss::Expired, .. }) if is_over => {}
+            other => panic!("{other:?}"),
+        }
     }
 }
 
