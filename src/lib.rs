@@ -80,7 +80,8 @@ pub mod seam {
     pub use crate::executor::Spawn;
     pub use crate::lock::SCRIPTS;
     pub use crate::master::{
-        Call, Ear, Failure, Heard, Hears, Master, Overdue, Part, Reply, Script, Terms, Value, Words, connect,
+        Call, Ear, Failure, Heard, Hears, Layer, Master, Overdue, Part, Reply, Script, Terms, Value, Words,
+        connect,
     };
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;

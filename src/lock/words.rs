@@ -16,7 +16,8 @@ macro_rules! part {
     };
 }
 
-/// The script of a kind, which is kept as these files say. See `scripts/lua/common/lock.lua`.
+/// The script of a kind, which is kept as these files say, in three layers: what all kinds have in common, the kind, and the
+/// verbs. See `scripts/lua/common/lock.lua`.
 macro_rules! script {
     ($kind:literal: $($file:literal),+) => {
         $crate::lock::words::script!($kind: [$($file,)+ "common/lock"] ["verbs/queue", "verbs/run"])
@@ -24,18 +25,22 @@ macro_rules! script {
     // What the verbs' files stand behind, and what stands behind them.
     ($kind:literal: [$($file:literal),+] [$($behind:literal),+]) => {
         $crate::master::Script::of($kind, &[
-            $crate::lock::words::part!("common/head"),
-            $crate::lock::words::part!("common/fence"),
-            $crate::lock::words::part!("common/replies"),
-            $crate::lock::words::part!("common/queue"),
-            $($crate::lock::words::part!($file),)+
-            $crate::lock::words::part!("verbs/acquire"),
-            $crate::lock::words::part!("verbs/extend"),
-            $crate::lock::words::part!("verbs/release"),
-            $crate::lock::words::part!("verbs/withdraw"),
-            $crate::lock::words::part!("verbs/transfer"),
-            $crate::lock::words::part!("verbs/inspect"),
-            $($crate::lock::words::part!($behind),)+
+            &[
+                $crate::lock::words::part!("common/head"),
+                $crate::lock::words::part!("common/fence"),
+                $crate::lock::words::part!("common/replies"),
+                $crate::lock::words::part!("common/queue"),
+            ],
+            &[$($crate::lock::words::part!($file),)+],
+            &[
+                $crate::lock::words::part!("verbs/acquire"),
+                $crate::lock::words::part!("verbs/extend"),
+                $crate::lock::words::part!("verbs/release"),
+                $crate::lock::words::part!("verbs/withdraw"),
+                $crate::lock::words::part!("verbs/transfer"),
+                $crate::lock::words::part!("verbs/inspect"),
+                $($crate::lock::words::part!($behind),)+
+            ],
         ])
     };
 }

@@ -29,7 +29,7 @@ pub(crate) use examine::{Visit, examine};
 pub(crate) use link::Parts;
 pub use redis::connect;
 pub(crate) use redis::{RedisMaster, Roster};
-pub use script::{Part, Script};
+pub use script::{Layer, Part, Script};
 pub use value::Value;
 
 /// One independent master.

@@ -1,4 +1,8 @@
 //! A Lua script and its digest.
+//!
+//! A long script is made of layers, each a function within the one before. Lua 5.1 runs the definitions of a script on each
+//! call of it. For each local of the same function that a definition captures it goes through a list of all that were captured
+//! before, but not for those of the functions around. So layers make a call cheaper, and mean nothing else.
 
 use std::sync::OnceLock;
 
@@ -14,11 +18,20 @@ pub struct Script {
     sha1: OnceLock<String>,
 }
 
+/// Parts that are one function, which sees what the layers before it define.
+pub type Layer = &'static [Part];
+
 #[derive(Debug)]
 enum Parts {
     One(Part),
-    Many(&'static [Part]),
+    Layers(&'static [Layer]),
 }
+
+/// What is between two layers.
+const BEGINS: &str = "return (function()\n";
+
+/// What ends each layer but the first.
+const ENDS: &str = "end)()\n";
 
 impl Script {
     /// A script; `name` is for logs.
@@ -26,9 +39,9 @@ impl Script {
         Self::with(name, Parts::One((name, source)))
     }
 
-    /// A script that is made of these parts, in this order.
-    pub const fn of(name: &'static str, parts: &'static [Part]) -> Self {
-        Self::with(name, Parts::Many(parts))
+    /// A script that is made of these layers, from the outermost one to the one that replies.
+    pub const fn of(name: &'static str, layers: &'static [Layer]) -> Self {
+        Self::with(name, Parts::Layers(layers))
     }
 
     const fn with(name: &'static str, parts: Parts) -> Self {
@@ -40,17 +53,28 @@ impl Script {
         self.name
     }
 
-    /// What it is made of.
-    pub fn parts(&self) -> &[Part] {
-        match &self.parts {
-            Parts::One(part) => std::slice::from_ref(part),
-            Parts::Many(parts) => parts,
-        }
+    /// The names of the files that it is made of, and their texts.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let (one, layers) = match self.parts {
+            Parts::One(part) => (Some(part), [].as_slice()),
+            Parts::Layers(layers) => (None, layers),
+        };
+        one.into_iter().chain(layers.iter().copied().flatten().copied())
     }
 
     /// Its text.
     pub fn source(&self) -> &str {
-        self.source.get_or_init(|| self.parts().iter().map(|(_, text)| *text).collect())
+        self.source.get_or_init(|| self.source_of(|(_, text)| text))
+    }
+
+    /// The text that it would have with other texts of its parts.
+    pub fn source_of<'a>(&self, text: impl Fn(Part) -> &'a str) -> String {
+        let layers = match self.parts {
+            Parts::One(part) => return text(part).to_owned(),
+            Parts::Layers(layers) => layers,
+        };
+        let texts = layers.iter().map(|layer| layer.iter().copied().map(&text).collect::<String>());
+        texts.collect::<Vec<_>>().join(BEGINS) + &ENDS.repeat(layers.len().saturating_sub(1))
     }
 
     /// The digest that EVALSHA names it by, in hexadecimal.
@@ -67,7 +91,22 @@ mod tests {
     fn the_digest_is_that_of_the_text() {
         let digest = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
         assert_eq!(Script::new("one", "return 1").sha1(), digest);
-        let parts = Script::of("two", &[("a", "return "), ("b", "1")]);
+        let parts = Script::of("two", &[&[("a", "return "), ("b", "1")]]);
         assert_eq!((parts.source(), parts.sha1()), ("return 1", digest));
+    }
+
+    #[test]
+    fn each_layer_is_a_function_within_the_one_before() {
+        let script = Script::of(
+            "three",
+            &[&[("a", "local a = 1\n")], &[("b", "local b = 1\n")], &[("c", "return a + b\n")]],
+        );
+        let source = "local a = 1\nreturn (function()\nlocal b = 1\nreturn (function()\nreturn a + b\nend)()\nend)()\n";
+        assert_eq!(script.source(), source);
+        assert_eq!(script.parts().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(
+            script.source_of(|(name, _)| name),
+            "areturn (function()\nbreturn (function()\ncend)()\nend)()\n"
+        );
     }
 }

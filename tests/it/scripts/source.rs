@@ -1,6 +1,6 @@
 //! The scripts' files, and the scripts that are made of them.
 
-use quorate::seam::{Part, SCRIPTS, Script};
+use quorate::seam::{SCRIPTS, Script};
 
 use super::lab::Scripts;
 
@@ -17,7 +17,7 @@ const ALONE: [&str; 2] = ["master/hello", "fenced/set"];
 /// All files, as they are, each once.
 pub(super) fn files() -> Vec<File> {
     let mut files: Vec<File> = Vec::new();
-    for &(name, text) in SCRIPTS.iter().flat_map(|script| script.parts()) {
+    for (name, text) in SCRIPTS.iter().flat_map(|script| script.parts()) {
         if files.iter().all(|file| file.name != name) {
             files.push(File { name, text: text.to_owned() });
         }
@@ -31,11 +31,11 @@ pub(super) fn files() -> Vec<File> {
 /// The scripts of these files.
 pub(super) fn assemble(files: &[File]) -> Scripts {
     let text = |name: &str| &*files.iter().find(|file| file.name == name).unwrap().text;
-    let whole = |parts: &[Part]| parts.iter().map(|(name, _)| text(name)).collect::<String>();
     // Scripts are made for ever.
     let script = |name, text: String| Script::new(name, text.leak());
     let [hello, fenced] = ALONE.map(|name| script(name, text(name).to_owned()));
-    let kinds = SCRIPTS.iter().map(|kind| script(kind.name(), whole(kind.parts()))).collect();
+    let kinds =
+        SCRIPTS.iter().map(|kind| script(kind.name(), kind.source_of(|(name, _)| text(name)))).collect();
     Scripts { kinds, hello, fenced }
 }
 

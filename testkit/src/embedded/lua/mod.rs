@@ -27,6 +27,9 @@ const CHUNK: &str = "@user_script";
 /// them for each call would take as long as a whole operation.
 const RUNS: &str = "\n-- run: ";
 
+/// What ends the layers of a script, of which the last one runs.
+const ENDS: &str = "\nend)()";
+
 /// The globals that a script has from Lua itself.
 const NAMES: &str = "assert coroutine error getmetatable ipairs math next pairs rawequal rawget select setmetatable \
     string table tonumber tostring type unpack xpcall _VERSION";
@@ -113,15 +116,18 @@ impl Interpreter {
         Ok(compiled)
     }
 
-    /// The function to run for a call. Where the text says that only its rest [runs](RUNS), it is the rest, and what comes
-    /// before was run once and for all. No line gets another number.
+    /// The function to run for a call. Where the text says that only its rest [runs](RUNS), it is the rest of that layer, and
+    /// what comes before was run once and for all. No line gets another number.
     fn prepare(&self, source: &str) -> mlua::Result<Function> {
         let load = |text: &str| {
             self.lua.load(text).set_name(CHUNK).set_environment(self.globals.clone()).into_function()
         };
         match source.split_once(RUNS) {
             None => load(source),
-            Some((defines, runs)) => load(&format!("{defines}\nreturn function() -- {runs}\nend"))?.call(()),
+            Some((defines, rest)) => {
+                let (runs, ends) = rest.find(ENDS).map_or((rest, ""), |end| rest.split_at(end));
+                load(&format!("{defines}\nreturn function() -- {runs}\nend{ends}"))?.call(())
+            }
         }
     }
 
