@@ -209,6 +209,26 @@ async fn the_writer_follows_a_reader_that_died_when_its_own_lease_ends() {
     assert!(writer.is_valid());
 }
 
+/// Its writer died, or only forgets about it: readers wait for that lease, whatever else its owner has.
+#[tokio::test]
+async fn a_writers_lease_ends_though_its_owner_reads_on() {
+    let masters = Masters::start(3);
+    for unguarded in [false, true] {
+        let clients = [(); 2].map(|()| builder(&masters).timeout(ms(200)));
+        let clients = clients.map(|builder| if unguarded { builder.unguarded() } else { builder });
+        let [first, other] = clients.map(|builder| builder.build().unwrap());
+        let owner = first.owner();
+        let writer = write(&first).owned_by(&owner).lease(ms(700)).acquire().await.unwrap();
+        let reader = read(&first).owned_by(&owner).ttl(LONG).acquire().await.unwrap();
+        let refused = read(&other).try_acquire().await.unwrap_err();
+        assert_eq!(*refused.holder().unwrap().owner, *owner.to_string());
+        let waited = std::time::Instant::now();
+        let beside = handed(waiter(read(&other)).await).await;
+        assert!(waited.elapsed() < LONG / 4, "{:?}", waited.elapsed());
+        assert!(!writer.is_valid() && reader.is_valid() && beside.is_valid());
+    }
+}
+
 #[tokio::test]
 async fn an_owner_reads_again_writes_again_and_goes_from_writing_to_reading_and_not_back() {
     let masters = Masters::start(3);

@@ -83,15 +83,18 @@ local function shown(its, ends, time)
 end
 
 -- Says that these hold the lock, by the writer, or by the reader whose name comes first, so that all masters name the same one,
--- and which one it is. The TTL is that of the longest lease. Nil where all leases are over.
-local function who(all, time)
+-- and which one it is. The TTL is that of the longest lease; for `owner`, if that would read, of the one that is named, the writer:
+-- no other is in its way. Nil where all leases are over.
+local function who(all, time, owner)
   local its
   for i = 1, #all do
     local one = all[i]
     local comes_first = not its or not one.reads or one.owner < its.owner
     if one.lives and comes_first then its = one end
   end
-  if its then return shown(its, latest(all), time), its end
+  if not its then return nil end
+  local ends = owner and is_reader(owner) and its.ends or latest(all)
+  return shown(its, ends, time), its
 end
 
 -- Who holds the lock at `key`: `asked`, or anybody where that is nothing. Nil where that is nobody.
@@ -139,6 +142,6 @@ local function look(key, record, owner, round)
     if tonumber(mine.round) > tonumber(round) then return nil, {'stale', mine.round} end
     return 'mine', nil, mine.fence, mine.before
   end
-  if keep_away(all, owner) then return nil, (who(all, time)) end
+  if keep_away(all, owner) then return nil, (who(all, time, owner)) end
   return 'absent', ABSENT
 end

@@ -24,10 +24,16 @@ local function is_as_before(owner, fence, before, wrote, grant)
   return round and grant and grant.round - round == 1 and wrote == tonumber(tail)
 end
 
--- As for a single lock, but that readers do not wait for readers, and a writer that begins to read not for itself.
+-- As for a single lock, but that readers do not wait for readers, and a writer that begins to read not for itself. The record is kept
+-- until the last of all leases, which may be that of the writer as a reader; readers wait until the writer's own, where it is known.
 local unreleased_by = unreleased
-local function unreleased(grant, seen, proposal, owner)
-  if is_reader(owner) and (is_reader(grant.owner) or grant.owner == as_writer(owner)) then return nil end
+local function unreleased(grant, seen, proposal, owner, key)
+  if is_reader(owner) then
+    if is_reader(grant.owner) or grant.owner == as_writer(owner) then return nil end
+    local all, reply = holders(key)
+    if not all then return reply end
+    if all[grant.owner] then grant.ends = all[grant.owner].till end
+  end
   local reply = unreleased_by(grant, seen, proposal)
   if reply then reply[2] = match(grant.owner, HOLDER) and string.sub(grant.owner, 3) or grant.owner end
   return reply

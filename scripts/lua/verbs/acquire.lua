@@ -19,7 +19,7 @@ local function acquire(key, record, owner, count, ttl, round, proposal, watch, s
   if now then
     local last, grant, text = last_fence(record)
     if not last then return grant end
-    reply = found == 'absent' and grant and unreleased(grant, seen, proposal, owner)
+    reply = found == 'absent' and grant and unreleased(grant, seen, proposal, owner, key)
     if reply then return tell_permits(reply, key) end
     if had then last = max(last, tonumber(had) or 0) end
     fence, reply = next_fence(last, proposal)

@@ -44,6 +44,7 @@ super::scenarios! {
         those_who_are_over_go_with_the_next_reader,
         the_one_that_is_kept_longest_stays,
         a_writer_that_is_over_goes_with_the_next_reader,
+        readers_wait_for_the_writers_own_lease,
         a_part_of_a_millisecond_is_a_whole_one_for_each,
         who_is_over_does_not_matter_to_who_is_called,
         readers_that_are_over_go_with_the_next_writer,
@@ -654,6 +655,28 @@ fn a_writer_that_is_over_goes_with_the_next_reader(lab: &Lab) {
     lab.pass(5_000_000);
     assert!(lab.run(acquire(RB)).is_grant());
     assert_eq!(fields(lab), [RB], "however long it is kept by those who have guards");
+}
+
+/// Whoever writes and reads has two leases. That to read is not in the way of readers.
+fn readers_wait_for_the_writers_own_lease(lab: &Lab) {
+    let held = || lab.run(acquire(RB)).held();
+    lab.run(acquire(A).ttl(5000).kept(6000));
+    lab.run(acquire(RA).round(2).ttl(60_000).kept(60_000));
+    assert_eq!((&*held().count, held().ttl), ("1", 5000));
+    assert_eq!(lab.run(acquire(C)).held().ttl, 60_000, "a writer waits for all");
+    lab.pass(5_000_000);
+    assert_eq!(lab.run(extend(RA).round(3).ttl(60_000).kept(60_000).heals_not()), Said::Granted);
+    assert_eq!((&*held().count, held().ttl), ("0", 1000), "it was not released");
+    lab.pass(1_000_001);
+    lab.run(extend(RA).round(4).ttl(60_000).kept(60_000).heals_not());
+    assert_eq!(lab.run(acquire(C)).held().ttl, 60_000);
+    let before = lab.record().unwrap();
+    assert!(lab.run(acquire(RB)).is_grant());
+    assert_eq!(fields(lab), [RA, RB]);
+    lab.command(&["DEL", LOCK]);
+    lab.command(&["SET", RECORD, &before]);
+    assert_eq!(held().ttl, 60_000, "nothing is known but the record");
+    without(lab, "hgetall", &acquire(RB));
 }
 
 fn a_part_of_a_millisecond_is_a_whole_one_for_each(lab: &Lab) {
