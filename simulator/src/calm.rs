@@ -47,8 +47,10 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
         .await;
     die_in_line(stage).await;
     parts_in_line(stage).await;
-    if plan.locks == Locks::Fair {
-        newcomers(stage).await;
+    match plan.locks {
+        Locks::Fair => newcomers(stage).await,
+        Locks::ReadWrite if !plan.strict => a_reader_dies(stage).await,
+        _ => {}
     }
     together(stage, one_lock, |client, lock| change_mind(stage.clone(), client, lock)).await;
     tokio::time::sleep(SETTLED).await;
@@ -113,6 +115,27 @@ async fn parts_in_line(stage: &Arc<Stage>) {
     left.run(stage, first, give_up(acting(first, whole), after));
     tokio::time::sleep(IN_LINE).await;
     left.run(stage, next, hold(acting(next, part), PATIENCE, WORK));
+    left.wait(stage).await;
+}
+
+/// A reader dies while another reads, which goes on until the lease of the dead one is long over: whoever waits to write has only the
+/// other before it. Where clients are strict it is watched for a TTL once more when the other has left.
+async fn a_reader_dies(stage: &Arc<Stage>) {
+    let living: Vec<usize> = stage.living().take(3).collect();
+    let ([dying, reading, next], (readers, writer)) = (&living[..], stage.parts()) else { return };
+    let left = Left::of(stage);
+    for (client, reader) in [dying, reading].into_iter().zip(readers) {
+        left.run(
+            stage,
+            *client,
+            hold(Acting::wishing(stage.clone(), *client, reader), PATIENCE, stage.ttl * 7 / 2),
+        );
+    }
+    tokio::time::sleep(IN_LINE).await;
+    stage.world.look_at_the_time();
+    stage.kill(*dying);
+    tokio::time::sleep(IN_LINE).await;
+    left.run(stage, *next, hold(Acting::wishing(stage.clone(), *next, writer), PATIENCE, WORK));
     left.wait(stage).await;
 }
 
