@@ -1,5 +1,4 @@
-//! Every kind of lock that has one owner: each excludes, waits, renews and is lost as the others, and none takes what another
-//! kind has.
+//! Every kind of lock that has one owner: each excludes, waits, renews and is lost as the others.
 
 use std::time::Duration;
 
@@ -154,54 +153,6 @@ async fn of_every_kind_an_acquire_dropped_after_any_number_of_polls_leaves_nothi
         assert!(cancel_at_every_poll(100_000, acquire, free).await.unwrap() > 1, "{kind}");
         nothing_is_left(&masters).await;
     }
-}
-
-/// Kinds that have the same key.
-const RIVALS: [(usize, usize); 12] =
-    [(0, 1), (1, 0), (2, 3), (3, 2), (0, 4), (4, 0), (0, 5), (5, 0), (1, 5), (5, 1), (4, 5), (5, 4)];
-
-#[tokio::test]
-async fn a_name_that_is_held_as_one_kind_is_refused_as_another_and_nothing_is_overwritten() {
-    for (first, second) in RIVALS {
-        let masters = Masters::start(3);
-        let (one, other) = (patient(&masters), patient(&masters));
-        let held = KINDS[first].1(&one, "l").acquire().await.unwrap();
-        on_all(&masters).await;
-        let before: Vec<_> = masters.keys();
-        let rival = KINDS[second].1(&other, "l");
-        for refused in
-            [rival.try_acquire().await, rival.acquire().await, rival.clone().wait(SOON).acquire().await]
-        {
-            let error = refused.unwrap_err();
-            assert!(matches!(&error, Error::AnotherKind { name, .. } if &**name == "l"), "{error}");
-            assert!(error.to_string().contains("held as another kind"), "{error}");
-        }
-        assert!(!rival.is_held_by(&held.owner()).await.unwrap());
-        rival.break_from(&held.owner()).await.unwrap_err();
-        assert_eq!(masters.keys(), before);
-        assert!(KINDS[first].1(&one, "l").is_held_by(&held.owner()).await.unwrap() && held.is_valid());
-        held.release().await.unwrap();
-        rival.acquire().await.unwrap().release().await.unwrap();
-        nothing_is_left(&masters).await;
-    }
-}
-
-/// The keys of other libraries are other keys than Quorate's.
-#[tokio::test]
-async fn a_lock_and_a_shared_one_of_the_same_name_are_two() {
-    let masters = Masters::start(3);
-    let redlock = patient(&masters);
-    let guards = [
-        redlock.lock("l").try_acquire().await.unwrap(),
-        redlock.plain_mutex("l").try_acquire().await.unwrap(),
-        redlock.mutex("m").try_acquire().await.unwrap(),
-        redlock.redisson_lock("m").try_acquire().await.unwrap(),
-    ];
-    assert!(guards.iter().all(Guard::is_valid));
-    for guard in guards {
-        guard.release().await.unwrap();
-    }
-    nothing_is_left(&masters).await;
 }
 
 /// An owner may hold two kinds of one name, and releases one of them.

@@ -42,6 +42,7 @@ mod readme;
 mod reentrancy;
 mod release;
 mod renewal;
+mod rivals;
 mod scripts;
 mod seams;
 mod secrets;

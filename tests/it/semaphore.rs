@@ -338,28 +338,6 @@ async fn a_scope_does_not_make_a_permit_its_owners() {
     assert!(matches!(me.scope(semaphore(&redlock, 2).try_acquire()).await, Err(Error::Held { .. })));
 }
 
-#[tokio::test]
-async fn a_name_is_of_one_kind_at_a_time() {
-    let masters = Masters::start(3);
-    let redlock = patient(&masters);
-    let kinds = [|redlock: &Redlock| redlock.lock("l"), |redlock: &Redlock| redlock.mutex("l")];
-    for kind in kinds {
-        for (first, second, keys) in
-            [(kind(&redlock), semaphore(&redlock, 2), 1), (semaphore(&redlock, 2), kind(&redlock), 2)]
-        {
-            let held = first.acquire().await.unwrap();
-            on_every(&masters, keys).await;
-            let before = contents(&masters);
-            let error = second.acquire().await.unwrap_err(); // at once: it is not waited for
-            assert!(matches!(error, Error::AnotherKind { .. }), "{error}");
-            assert_eq!(first.inspect().await.unwrap().answered(), 3); // behind all that came before
-            assert_eq!(contents(&masters), before);
-            held.release().await.unwrap();
-            eventually(SOON, || masters.empty()).await;
-        }
-    }
-}
-
 /// More polls than any operation takes.
 const MANY: usize = 100_000;
 
