@@ -1,4 +1,4 @@
-//! Every kind of lock that has one owner: each excludes, waits, renews and is lost as the others.
+//! Every kind of lock: each excludes, waits, renews and is lost as the others.
 
 use std::time::Duration;
 
@@ -20,6 +20,12 @@ const KINDS: [Kind; 6] = [
     ("redisson", |redlock, name| redlock.redisson_lock(name), true),
     ("fair", |redlock, name| redlock.fair_lock(name), true),
     ("write", |redlock, name| redlock.write_lock(name), true),
+];
+
+/// Those whose guards have owners of their own.
+const OTHERS: [Kind; 2] = [
+    ("semaphore", |redlock, name| redlock.semaphore(name, 1), false),
+    ("several names", |redlock, name| redlock.lock_all([name, "beside"]), true),
 ];
 
 /// What is left on the masters is nothing of a lock.
@@ -81,28 +87,39 @@ async fn of_every_kind_an_owner_enters_again_or_hears_that_it_cannot() {
     }
 }
 
+/// A lock of each kind, under the kind's name, with its guard.
+async fn one_of_every_kind(redlock: &Redlock, ttl: Duration) -> Vec<(&'static str, Lock, Guard)> {
+    let mut all = Vec::new();
+    for (kind, lock, _) in KINDS.into_iter().chain(OTHERS) {
+        let lock = lock(redlock, kind).ttl(ttl);
+        let held = lock.acquire().await.unwrap();
+        all.push((kind, lock, held));
+    }
+    all
+}
+
 #[tokio::test]
-async fn of_every_kind_a_lease_is_renewed_extended_seen_and_broken() {
-    for (kind, lock, _) in KINDS {
-        let masters = Masters::start(3);
-        let redlock = builder(&masters).timeout(ms(100)).build().unwrap();
-        let held = lock(&redlock, "l").ttl(ms(600)).acquire().await.unwrap();
-        let first = held.deadline();
-        until("two renewals", async || held.deadline() >= first + ms(350)).await;
-        assert!(held.is_valid(), "{kind}");
+async fn of_every_kind_a_lease_outlives_its_ttl_and_is_extended_seen_and_broken() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(400)).build().unwrap();
+    let all = one_of_every_kind(&redlock, ms(1_200)).await;
+    let first = all.iter().map(|(_, _, held)| held.deadline()).max().unwrap();
+    until("the end of the first leases", async || redlock.now() > first).await;
+    for (kind, lock, held) in all {
+        assert!(held.is_valid() && !held.lost_token().is_cancelled(), "{kind}");
+        assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })), "{kind}");
         held.extend(Duration::from_secs(20)).await.unwrap();
         assert!(held.remaining() > Duration::from_secs(10), "{kind}");
-        let holder = lock(&redlock, "l").inspect().await.unwrap().holder().unwrap();
+        let holder = lock.inspect().await.unwrap().holder().unwrap();
         assert_eq!(*holder.owner, *held.owner().to_string(), "{kind}");
         assert!(holder.remaining.unwrap() > Duration::from_secs(10), "{kind}");
-        lock(&redlock, "l").break_from(&held.owner()).await.unwrap();
-        let next = lock(&redlock, "l").try_acquire().await.unwrap();
+        lock.break_from(&held.owner()).await.unwrap();
+        let next = lock.try_acquire().await.unwrap();
         assert!(next.fence() > held.fence(), "{kind}");
-        assert!(lock(&redlock, "l").inspect().await.unwrap().holder().unwrap().owner != holder.owner);
+        assert!(lock.inspect().await.unwrap().holder().unwrap().owner != holder.owner, "{kind}");
         next.release().await.unwrap();
-        drop(held);
-        nothing_is_left(&masters).await;
     }
+    nothing_is_left(&masters).await;
 }
 
 #[tokio::test]
@@ -124,17 +141,20 @@ async fn of_every_kind_a_lock_is_handed_over() {
 
 #[tokio::test]
 async fn of_every_kind_two_of_five_masters_may_be_down_and_three_are_a_loss() {
-    for (kind, lock, _) in KINDS {
-        let masters = Masters::start(5);
-        let redlock = builder(&masters).timeout(ms(500)).build().unwrap();
-        (0..2).for_each(|i| masters[i].kill());
-        let held = lock(&redlock, "l").ttl(ms(2500)).acquire().await.unwrap();
-        assert!(matches!(lock(&redlock, "l").try_acquire().await, Err(Error::Held { .. })), "{kind}");
-        masters[2].kill();
-        let loss = tokio::time::timeout(SOON, held.lost()).await.unwrap();
-        assert!(matches!(loss, Error::Lost { cause: Loss::Expired, .. }), "{kind}: {loss}");
-        assert!(redlock.now() < held.deadline(), "{kind}");
+    let masters = Masters::start(5);
+    let redlock = builder(&masters).timeout(ms(500)).build().unwrap();
+    (0..2).for_each(|i| masters[i].kill());
+    let all = one_of_every_kind(&redlock, ms(2500)).await;
+    for (kind, lock, _) in &all {
+        assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })), "{kind}");
     }
+    masters[2].kill();
+    let losses = all.iter().map(async |(kind, _, held)| {
+        let loss = tokio::time::timeout(SOON, held.lost()).await.expect(kind);
+        assert!(redlock.now() < held.deadline(), "{kind}");
+        assert!(matches!(loss, Error::Lost { cause: Loss::Expired, .. }), "{kind}: {loss}");
+    });
+    futures::future::join_all(losses).await;
 }
 
 #[tokio::test]
