@@ -39,6 +39,7 @@ mod named_waiters;
 mod read_write;
 mod read_write_crowd;
 mod readme;
+mod redisson;
 mod reentrancy;
 mod release;
 mod renewal;

@@ -3,6 +3,7 @@
 
 use quorate::{Error, Guard, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use rslock::LockManager;
 
@@ -97,9 +98,9 @@ async fn rslock_and_a_plain_mutex_exclude_each_other() {
 }
 
 /// Redisson's RLock, as its client has the scripts of it (4.7).
-struct Java {
+pub(crate) struct Java {
     redis: MultiplexedConnection,
-    me: String,
+    pub(crate) me: String,
 }
 
 const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
@@ -116,31 +117,33 @@ const RELEASE: &str = "local val = redis.call('get', KEYS[3]); if val ~= false t
 const RENEW: &str = "if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then \
     redis.call('pexpire', KEYS[1], ARGV[1]); return 1; end; return 0;";
 
-const CHANNEL: &str = "redisson_lock__channel:{l}";
+pub(crate) const CHANNEL: &str = "redisson_lock__channel:{l}";
 
 impl Java {
-    async fn connect(server: &RedisServer) -> Self {
+    pub(crate) async fn connect(server: &RedisServer) -> Self {
         let client = redis::Client::open(server.url()).unwrap();
-        let redis = client.get_multiplexed_async_connection().await.unwrap();
+        let patient =
+            AsyncConnectionConfig::new().set_connection_timeout(Some(SOON)).set_response_timeout(Some(SOON));
+        let redis = client.get_multiplexed_async_connection_with_config(&patient).await.unwrap();
         Self { redis, me: "8743c9c0-0795-4907-87fd-6c719a6b4586:1".to_owned() }
     }
 
     /// What it has to wait (ms), where it did not get the lock.
-    async fn acquire(&mut self) -> Option<i64> {
+    pub(crate) async fn acquire(&mut self) -> Option<i64> {
         let mut call = redis::cmd("EVAL");
         call.arg(ACQUIRE).arg(1).arg("l").arg(30_000).arg(&self.me);
         call.query_async(&mut self.redis).await.unwrap()
     }
 
     /// 1 for the last hold, 0 for another one, and nothing where it is not its own.
-    async fn release(&mut self, request: &str) -> Option<i64> {
+    pub(crate) async fn release(&mut self, request: &str) -> Option<i64> {
         let mut call = redis::cmd("EVAL");
         call.arg(RELEASE).arg(3).arg("l").arg(CHANNEL).arg(format!("redisson_unlock_latch:{{l}}:{request}"));
         call.arg(0).arg(30_000).arg(&self.me).arg("publish").arg(16_000);
         call.query_async(&mut self.redis).await.unwrap()
     }
 
-    async fn renew(&mut self) -> i64 {
+    pub(crate) async fn renew(&mut self) -> i64 {
         let mut call = redis::cmd("EVAL");
         call.arg(RENEW).arg(1).arg("l").arg(30_000).arg(&self.me);
         call.query_async(&mut self.redis).await.unwrap()
@@ -148,7 +151,7 @@ impl Java {
 }
 
 /// The lock's hash, and nothing else of it: the record is beside it.
-fn hash(server: &RedisServer) -> Vec<String> {
+pub(crate) fn hash(server: &RedisServer) -> Vec<String> {
     server.command(&["HGETALL", "l"])
 }
 
@@ -216,7 +219,7 @@ async fn whoever_waits_here_is_woken_by_a_release_in_java() {
     }
 }
 
-fn listening(server: &RedisServer) -> i64 {
+pub(crate) fn listening(server: &RedisServer) -> i64 {
     let (_, count): (String, i64) = server.command(&["PUBSUB", "NUMSUB", CHANNEL]);
     count
 }
