@@ -36,6 +36,7 @@ mod masters;
 mod masters_kinds;
 mod masters_suite;
 mod named_waiters;
+mod peers;
 mod read_write;
 mod read_write_crowd;
 mod readme;
