@@ -284,23 +284,42 @@ async fn of_two_readers_that_would_write_none_waits_for_the_other() {
     }
 }
 
-/// A writer that waits hears it, too, when its owner begins to read meanwhile.
+/// A writer that waits hears it, too, when its owner begins to read meanwhile: while it stands in the queues, where its owner stands
+/// before it, and while it polls, where others read.
 #[tokio::test]
 async fn an_owner_that_reads_while_it_waits_to_write_is_refused() {
     let masters = Masters::start(3);
     let clients = clients(&masters, 2);
     let me = clients[1].owner();
+    let (reads, writes) = (read(&clients[1]).owned_by(&me), write(&clients[1]).owned_by(&me));
+
+    let held = write(&clients[0]).acquire().await.unwrap();
+    holders_on_all(&masters, 1).await;
+    let reading = waiter(reads.clone()).await;
+    standing(masters.iter(), 1).await;
+    let writing = waiter(writes.clone()).await;
+    standing(masters.iter(), 2).await;
+    held.release().await.unwrap();
+    let reader = handed(reading).await;
+    is_refused_to_upgrade(writing).await;
+    assert!(reader.is_valid());
+    standing(masters.iter(), 0).await;
+    reader.release().await.unwrap();
+
     let held = read(&clients[0]).acquire().await.unwrap();
     holders_on_all(&masters, 1).await;
-    let writing = waiter(write(&clients[1]).owned_by(&me).ttl(LONG)).await;
-    standing(masters.iter(), 1).await;
-    held.release().await.unwrap();
-    let writer = handed(writing).await;
-    let reading = read(&clients[1]).owned_by(&me).acquire().await.unwrap();
-    writer.release().await.unwrap();
-    let error = write(&clients[1]).owned_by(&me).acquire().await.unwrap_err();
+    let writing = waiter(writes.poll(ms(5), 100_000)).await;
+    let reader = reads.acquire().await.unwrap();
+    is_refused_to_upgrade(writing).await;
+    assert!(held.is_valid() && reader.is_valid());
+    drop((held, reader));
+    nothing_is_left(&masters).await;
+}
+
+/// Far sooner than its wait ends.
+async fn is_refused_to_upgrade(writing: JoinHandle<Result<Guard, Error>>) {
+    let error = tokio::time::timeout(SOON, writing).await.expect("it is told").unwrap().unwrap_err();
     assert!(matches!(error, Error::Upgrade { .. }), "{error}");
-    drop(reading);
 }
 
 #[tokio::test]
