@@ -71,6 +71,61 @@ fn a_lock_is_taken_refused_and_given_back_without_a_runtime() {
     until_released(&masters);
 }
 
+/// What makes a lock of a kind in each of the two APIs.
+type Twins = (fn(&Redlock) -> Lock, fn(&quorate::Redlock) -> quorate::Lock);
+
+/// The methods whose names say which lock they make.
+const KINDS: [Twins; 9] = [
+    (|redlock| redlock.lock("l"), |redlock| redlock.lock("l")),
+    (|redlock| redlock.fair_lock("l"), |redlock| redlock.fair_lock("l")),
+    (|redlock| redlock.mutex("l"), |redlock| redlock.mutex("l")),
+    (|redlock| redlock.plain_mutex("l"), |redlock| redlock.plain_mutex("l")),
+    (|redlock| redlock.lock_all(["l", "m"]), |redlock| redlock.lock_all(["l", "m"])),
+    (|redlock| redlock.read_lock("l"), |redlock| redlock.read_lock("l")),
+    (|redlock| redlock.write_lock("l"), |redlock| redlock.write_lock("l")),
+    (|redlock| redlock.semaphore("l", 1), |redlock| redlock.semaphore("l", 1)),
+    (|redlock| redlock.redisson_lock("l"), |redlock| redlock.redisson_lock("l")),
+];
+
+/// What a lock looks like on a master: its keys, and what is in them, but for its owner and numbers.
+fn looks(server: &RedisServer, guard: &Guard) -> Vec<String> {
+    let owner = guard.owner().to_string();
+    let mut keys = server.keys();
+    keys.sort();
+    let look = |key: String| {
+        let kept: String = server.command(&["TYPE", &key]);
+        let words: Vec<String> = match &*kept {
+            "string" => vec![server.command(&["GET", &key])],
+            "hash" => server.command(&["HGETALL", &key]),
+            _ => server.command(&["ZRANGE", &key, "0", "-1"]),
+        };
+        let words = words.join(" ").replace(&owner, "OWNER");
+        format!("{kept} {key} {}", words.replace(|c: char| c.is_ascii_digit(), ""))
+    };
+    keys.into_iter().map(look).collect()
+}
+
+#[test]
+fn each_method_makes_the_lock_that_its_name_says() {
+    let masters = Masters::start(1);
+    let redlock = client(&masters);
+    let asynchronous = redlock.clone().into_async();
+    let mut seen = Vec::new();
+    for (blocking, its_twin) in KINDS {
+        let guard = blocking(&redlock).acquire().unwrap();
+        let here = looks(&masters[0], &guard);
+        guard.release().unwrap();
+        until_released(&masters);
+        let guard = Lock::from(its_twin(&asynchronous)).acquire().unwrap();
+        assert_eq!(looks(&masters[0], &guard), here);
+        guard.release().unwrap();
+        until_released(&masters);
+        assert!(!seen.contains(&here), "another kind looks the same: {here:?}");
+        seen.push(here);
+    }
+    println!("{seen:#?}");
+}
+
 #[test]
 fn an_owner_re_enters() {
     let masters = Masters::start(3);
