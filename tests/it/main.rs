@@ -51,6 +51,7 @@ mod secrets;
 mod semaphore;
 mod semaphore_crowd;
 mod shared;
+mod slots;
 #[cfg(feature = "tls")]
 mod tls;
 mod waiting;
