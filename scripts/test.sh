@@ -9,6 +9,9 @@ LEAST_TESTS=1200
 
 DENY=0.20.2
 
+# Most tests wait, for servers and for leases: twice as many at a time as there are processors keep these busy.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+
 step() { printf '\n== %s\n' "$*"; }
 
 need_redis

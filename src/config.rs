@@ -168,7 +168,8 @@ impl Settings {
 }
 
 /// The lock's key on every master: `{prefix}{{name}}`. The name is in braces, so that all keys of one lock share a cluster
-/// slot.
+/// slot, but for a name that begins with `}`: Redis takes that for no tag
+/// (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags>).
 pub(crate) struct Key<'a>(pub(crate) &'a str, pub(crate) &'a str);
 
 impl fmt::Display for Key<'_> {
