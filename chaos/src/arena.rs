@@ -156,8 +156,17 @@ impl Client {
     /// # Panics
     ///
     /// When it does not start, or there is no C compiler.
-    pub fn start(mut command: impl FnMut() -> Command + Send + 'static) -> Self {
-        let clock = ServerClock::right();
+    pub fn start(command: impl FnMut() -> Command + Send + 'static) -> Self {
+        Self::start_in(&std::env::temp_dir(), command)
+    }
+
+    /// The same, with what its clock takes in a folder within this one.
+    ///
+    /// # Panics
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_in(folder: &Path, mut command: impl FnMut() -> Command + Send + 'static) -> Self {
+        let clock = ServerClock::right_in(folder);
         let child = spawn(&mut command(), &clock);
         Self { command: Box::new(command), clock, child }
     }

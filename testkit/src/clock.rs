@@ -1,5 +1,6 @@
 //! A server's own wall clock, which a test sets while the server runs.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,7 +63,16 @@ impl ServerClock {
     ///
     /// When there is no C compiler.
     pub fn right() -> Self {
-        Self(Arc::new(Shim::new().unwrap_or_else(|error| panic!("{error}"))))
+        Self::right_in(&std::env::temp_dir())
+    }
+
+    /// The same, with its files in a folder within this one.
+    ///
+    /// # Panics
+    ///
+    /// When there is no C compiler, or nothing can be written there.
+    pub fn right_in(folder: &Path) -> Self {
+        Self(Arc::new(Shim::new(folder).unwrap_or_else(|error| panic!("{error}"))))
     }
 
     /// Makes a process that is to be started, and those that it starts, go by this clock.

@@ -1,9 +1,10 @@
 //! One real redis-server process.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,19 +14,29 @@ use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
 use crate::process::{BOUND, ProcessHandle, wait};
-use crate::shim::Shim;
+use crate::shim::{self, Shim};
 
 /// How often a start may meet a port that is taken.
 const PORTS_TO_TRY: u32 = 50;
 
-/// Keeps a server for as long as the test process lives: its standard input is a pipe from there, which ends with it.
-/// The server's output, and `pid N` before it, go to standard output.
+/// Keeps a server for as long as the test process lives: its standard input is a pipe from there, which ends with it, and only
+/// then without a line, so that the server's folder is to be removed here. The server's output, and `pid N` before it, go
+/// to standard output.
+///
+/// When the test process ends while a server is stopped, the kernel hangs up on the server's process group, which this is in.
 const KEEPER: &str = r#"
+trap '' HUP
+folder=$1
+shift
 sh -c 'echo "pid $$"; exec "$@"' server "$@" </dev/null 2>&1 &
-cat >/dev/null
+read -r over
 kill -9 $! 2>/dev/null
 wait
+[ "$over" ] || rm -rf "$folder"
 "#;
+
+/// In a server's folder, what is the server's.
+const DATA: &str = "data";
 
 /// A redis-server on a loopback port that it bound itself, without persistence unless it is configured. Dropping it
 /// kills it.
@@ -35,7 +46,9 @@ pub struct RedisServer {
     process: Process,
     port: u16,
     options: Vec<String>,
+    /// Everything that is on the disk for it.
     folder: TempDir,
+    data: PathBuf,
     /// What makes its clock its own, or none where it has the machine's.
     shim: Option<Arc<Shim>>,
 }
@@ -95,7 +108,7 @@ impl RedisServer {
     ///
     /// When redis-server is not installed, does not know an option, or is not ready in time.
     pub fn try_start(options: &[&str]) -> Result<Self, StartError> {
-        Self::launch(options, None)
+        Self::launch(options, own_folder()?, None)
     }
 
     /// Starts a server, as [`start_with`](Self::start_with) does, with a wall clock of its own: at first it is right, and
@@ -117,21 +130,21 @@ impl RedisServer {
     ///
     /// As [`try_start`](Self::try_start), or when there is no C compiler.
     pub fn try_start_with_clock(options: &[&str]) -> Result<Self, StartError> {
-        let shim = Shim::new().map_err(StartError::without_log)?;
-        Self::launch(options, Some(Arc::new(shim)))
+        let folder = own_folder()?;
+        let shim = Shim::new(folder.path()).map_err(StartError::without_log)?;
+        Self::launch(options, folder, Some(Arc::new(shim)))
     }
 
-    fn launch(options: &[&str], shim: Option<Arc<Shim>>) -> Result<Self, StartError> {
-        let folder =
-            TempDir::new().map_err(|error| StartError::without_log(format!("no folder: {error}")))?;
-        let dir = folder.path().display().to_string();
+    fn launch(options: &[&str], folder: TempDir, shim: Option<Arc<Shim>>) -> Result<Self, StartError> {
+        let data = folder.path().join(DATA);
+        std::fs::create_dir(&data).map_err(no_folder)?;
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let mut tried = 0;
         loop {
             let port = next_port();
             tried += 1;
-            match Process::start(port, &dir, &options, shim.as_deref()) {
-                Ok(process) => return Ok(Self { port, options, folder, shim, process }),
+            match Process::start(port, folder.path(), &options, shim.as_deref()) {
+                Ok(process) => return Ok(Self { port, options, folder, data, shim, process }),
                 Err(error) if error.log.contains("Address already in use") && tried < PORTS_TO_TRY => {}
                 Err(error) => return Err(error),
             }
@@ -155,7 +168,7 @@ impl RedisServer {
 
     /// The folder that is its own.
     pub fn folder(&self) -> &std::path::Path {
-        self.folder.path()
+        &self.data
     }
 
     /// What it has logged.
@@ -223,8 +236,7 @@ impl RedisServer {
     /// When it does not start.
     pub fn restart(&mut self) {
         self.kill();
-        let dir = self.folder.path().display().to_string();
-        self.process = Process::start(self.port, &dir, &self.options, self.shim.as_deref())
+        self.process = Process::start(self.port, self.folder.path(), &self.options, self.shim.as_deref())
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
@@ -234,17 +246,19 @@ impl RedisServer {
 }
 
 impl Process {
-    fn start(port: u16, dir: &str, options: &[String], shim: Option<&Shim>) -> Result<Self, StartError> {
-        let port = port.to_string();
-        let options = options.iter().map(|option| option.replace("{dir}", dir).replace("{port}", &port));
-        let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir];
+    fn start(port: u16, folder: &Path, options: &[String], shim: Option<&Shim>) -> Result<Self, StartError> {
+        let (port, dir) = (port.to_string(), folder.join(DATA).display().to_string());
+        let options = options.iter().map(|option| option.replace("{dir}", &dir).replace("{port}", &port));
+        let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", &dir];
         let mut keeper = Command::new("sh");
         keeper.process_group(0); // what a terminal tells this process does not reach it, and it ends as always
         if let Some(shim) = shim {
             shim.give_to(&mut keeper);
         }
         let mut keeper = keeper
-            .args(["-c", KEEPER, "keeper", "redis-server"])
+            .args(["-c", KEEPER, "keeper"])
+            .arg(folder)
+            .arg("redis-server")
             .args(own)
             .args(options)
             .stdin(Stdio::piped())
@@ -286,7 +300,9 @@ impl Process {
     /// Ends the server and its keeper, and reads the rest of the log.
     fn end(&mut self) {
         self.handle.signal(Signal::KILL);
-        drop(self.keeper.stdin.take()); // the keeper reads the end of its input, and ends
+        if let Some(mut input) = self.keeper.stdin.take() {
+            let _ = input.write_all(b"over\n"); // the keeper ends, if it has not, and leaves the folder to us
+        }
         let _ = self.keeper.wait();
         if let Some(collector) = self.collector.take() {
             let _ = collector.join();
@@ -318,6 +334,14 @@ pub(crate) fn ask<T: redis::FromRedisValue>(server: SocketAddr, words: &[&str]) 
         command.arg(word);
     });
     command.query(&mut connection)
+}
+
+fn own_folder() -> Result<TempDir, StartError> {
+    shim::folder_in(&std::env::temp_dir()).map_err(no_folder)
+}
+
+fn no_folder(error: std::io::Error) -> StartError {
+    StartError::without_log(format!("no folder: {error}"))
 }
 
 /// Ports below those that the system gives out by itself, each tried once a process, another start in each process.

@@ -24,12 +24,12 @@ pub(crate) struct Shim {
 }
 
 impl Shim {
-    /// A clock that is right, and a disk that is as quick as it is.
-    pub(crate) fn new() -> Result<Self, String> {
+    /// A clock that is right, and a disk that is as quick as it is. What it takes is in a folder of its own, in this one.
+    pub(crate) fn new(parent: &Path) -> Result<Self, String> {
         static COMPILED: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
         let shim = COMPILED.get_or_init(|| compile("cc")).as_ref().map_err(Clone::clone)?;
         let failed = |error| format!("no file for its clock: {error}");
-        let folder = TempDir::new().map_err(failed)?;
+        let folder = folder_in(parent).map_err(failed)?;
         std::fs::write(shim_in(folder.path()), shim).map_err(failed)?;
         let number = |path| Number::create(path).map_err(failed);
         let (offset, disk) = (number(&offset_in(folder.path()))?, number(&disk_in(folder.path()))?);
@@ -52,6 +52,11 @@ impl Shim {
         let file = folder.map(|folder| offset_in(folder).display().to_string());
         file.is_some_and(|file| maps.is_ok_and(|maps| maps.contains(&file)))
     }
+}
+
+/// A new folder in another one, by whose name one sees what left it if it is there still.
+pub(crate) fn folder_in(parent: &Path) -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix("quorate-").tempdir_in(parent)
 }
 
 /// A number that a process sees as soon as it is written.
@@ -97,7 +102,7 @@ pub(crate) fn compile(compiler: &str) -> Result<Vec<u8>, String> {
 }
 
 fn try_compile(compiler: &str) -> std::io::Result<Vec<u8>> {
-    let folder = TempDir::new()?;
+    let folder = folder_in(&std::env::temp_dir())?;
     let shim = shim_in(folder.path());
     let mut command = Command::new(compiler);
     command.args(["-shared", "-fPIC", "-O2", "-o"]).arg(&shim);

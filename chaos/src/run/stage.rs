@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use quorate_testkit::{RedisServer, eventually_blocking};
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::client::{Job, Role, STOP};
@@ -54,7 +53,6 @@ pub struct Stage {
     ttl: Duration,
     store: RedisServer,
     file: PathBuf,
-    _folder: TempDir,
     log: Log,
 }
 
@@ -71,8 +69,10 @@ impl Stage {
             let introduced = runtime().block_on(introduce(&urls, ttl));
             introduced.expect("masters that were just started answer");
         }
-        let (store, folder) = (RedisServer::start(), TempDir::new().expect("a folder"));
-        let file = history.unwrap_or_else(|| folder.path().join("history"));
+        let store = RedisServer::start();
+        // Its folder has everything else as well, so that its keeper removes that, however this process ends.
+        let folder = store.folder().to_owned();
+        let file = history.unwrap_or_else(|| folder.join("history"));
         let recorder = Recorder::open(&file, "nemesis").expect("a history can be written");
         let lives: Vec<_> = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
         for (client, life) in lives.iter().enumerate() {
@@ -88,7 +88,7 @@ impl Stage {
                 new_masters,
             };
             let life = life.clone();
-            arena.clients.push(Client::start(move || {
+            arena.clients.push(Client::start_in(&folder, move || {
                 let life = life.fetch_add(1, Ordering::SeqCst) + 1;
                 workload.process = name(client, life);
                 workload.seed = seed.wrapping_add(client as u64 * 100 + u64::from(life));
@@ -97,7 +97,7 @@ impl Stage {
                 command
             }));
         }
-        Self { arena, ttl, store, file, _folder: folder, log: Log { recorder, lives } }
+        Self { arena, ttl, store, file, log: Log { recorder, lives } }
     }
 
     /// What there is so far, if no line is under way.
