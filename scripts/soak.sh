@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-fail() { printf 'soak: %s\n' "$*" >&2; exit "${2:-1}"; }
+fail() { printf 'soak: %s\n' "$1" >&2; exit "${2:-1}"; }
 
 time=${1:-10m}
 [[ $time =~ ^([1-9][0-9]*)([smh]?)$ ]] || fail "$time is no time: 90, 90s, 15m or 8h" 64
