@@ -1,11 +1,11 @@
 //! Where faults strike: masters, each client's way to each of them, and the clients.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 
 use quorate_testkit::{ComposeError, Masters, ProcessHandle, Project, Proxy, RedisServer, ServerClock};
@@ -96,6 +96,19 @@ impl Arena {
         &self.proxies[client][master]
     }
 
+    /// Looks whether every client lives that nobody has killed.
+    ///
+    /// # Panics
+    ///
+    /// When one does not: whatever it did not do since says nothing of locks.
+    pub fn check_clients(&mut self) {
+        for (number, client) in self.clients.iter_mut().enumerate() {
+            if let Some(status) = client.ended() {
+                panic!("client {number} has ended by itself: {status}");
+            }
+        }
+    }
+
     /// Starts another server like the masters.
     ///
     /// # Panics
@@ -142,6 +155,7 @@ pub struct Client {
     command: Box<dyn FnMut() -> Command + Send>,
     clock: ServerClock,
     child: Child,
+    is_killed: bool,
 }
 
 impl fmt::Debug for Client {
@@ -168,7 +182,7 @@ impl Client {
     pub fn start_in(folder: &Path, mut command: impl FnMut() -> Command + Send + 'static) -> Self {
         let clock = ServerClock::right_in(folder);
         let child = spawn(&mut command(), &clock);
-        Self { command: Box::new(command), clock, child }
+        Self { command: Box::new(command), clock, child, is_killed: false }
     }
 
     /// Its wall clock: it outlives restarts.
@@ -183,12 +197,17 @@ impl Client {
 
     /// Writes a line to its standard input.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// When it does not take it.
-    pub fn tell(&mut self, line: &str) {
+    /// When it does not take it: mostly it has [ended](Self::ended).
+    pub fn tell(&mut self, line: &str) -> io::Result<()> {
         let input = self.child.stdin.as_mut().expect("it was piped");
-        writeln!(input, "{line}").expect("it takes a line");
+        writeln!(input, "{line}")
+    }
+
+    /// How it has ended, if it has, and was not [killed](Self::kill) here.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        if self.is_killed { None } else { self.child.try_wait().ok()? }
     }
 
     /// Starts it again; it is killed first if it lives.
@@ -199,10 +218,12 @@ impl Client {
     pub fn restart(&mut self) {
         self.kill();
         self.child = spawn(&mut (self.command)(), &self.clock);
+        self.is_killed = false;
     }
 
     /// Kills it, whether it stands still or not. Returns when it is gone.
     pub fn kill(&mut self) {
+        self.is_killed = true;
         let _ = self.child.kill(); // it may be gone already, which is as well
         let _ = self.child.wait();
     }

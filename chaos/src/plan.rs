@@ -57,7 +57,7 @@ impl Plan {
     ///
     /// # Panics
     ///
-    /// When a master that has to answer does not, or does not start.
+    /// When a master that has to answer does not, or does not start, or a client ended by itself.
     #[allow(clippy::disallowed_methods, reason = "faults come by the machine's time")]
     pub fn run(&self, arena: &mut Arena, stop: &Stop, mut tell: impl FnMut(Event<'_>)) -> bool {
         let begun = std::time::Instant::now();
@@ -66,6 +66,7 @@ impl Plan {
             if !stop.wait(at.saturating_sub(begun.elapsed())) {
                 return false;
             }
+            arena.check_clients();
             if strikes {
                 tell(Event::Strikes(planned));
                 wounds.push((planned, planned.fault.strike(arena)));

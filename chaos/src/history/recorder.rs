@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -20,6 +20,7 @@ pub fn now() -> Micros {
 #[derive(Debug)]
 pub struct Recorder {
     process: String,
+    path: PathBuf,
     file: File,
     numbers: AtomicU64,
 }
@@ -31,8 +32,10 @@ impl Recorder {
     ///
     /// When the file cannot be opened.
     pub fn open(path: &Path, process: impl Into<String>) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self { process: process.into(), file, numbers: AtomicU64::new(0) })
+        let process = process.into();
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(|error| unwritten(&process, path, &error))?;
+        Ok(Self { process, path: path.to_owned(), file, numbers: AtomicU64::new(0) })
     }
 
     /// A call is about to be made: its number.
@@ -65,6 +68,12 @@ impl Recorder {
         let mut text = serde_json::to_string(&line)?;
         text.push('\n');
         // One write: the system puts it behind what others have written, and never between.
-        (&self.file).write_all(text.as_bytes())
+        let written = (&self.file).write_all(text.as_bytes());
+        written.map_err(|error| unwritten(&self.process, &self.path, &error))
     }
+}
+
+fn unwritten(process: &str, path: &Path, error: &io::Error) -> io::Error {
+    let what = format!("{process} cannot write the history {}: {error}", path.display());
+    io::Error::new(error.kind(), what)
 }

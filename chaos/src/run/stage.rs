@@ -22,6 +22,9 @@ use crate::workload::{Order, Subject, Workload, introduce, patience};
 /// How long clients may take to do what they are told, on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
+/// How often clients are looked after where no fault strikes.
+const LOOKS: Duration = Duration::from_secs(1);
+
 /// How many tasks of each client take locks.
 const TASKS: usize = 5;
 
@@ -73,7 +76,7 @@ impl Stage {
         // Its folder has everything else as well, so that its keeper removes that, however this process ends.
         let folder = store.folder().to_owned();
         let file = history.unwrap_or_else(|| folder.join("history"));
-        let recorder = Recorder::open(&file, "nemesis").expect("a history can be written");
+        let recorder = Recorder::open(&file, "nemesis").unwrap_or_else(|error| panic!("{error}"));
         let lives: Vec<_> = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
         for (client, life) in lives.iter().enumerate() {
             let mut workload = Workload {
@@ -109,9 +112,12 @@ impl Stage {
     ///
     /// # Panics
     ///
-    /// When they are not.
-    pub fn until_holds(&self, count: usize) {
-        until("clients to work", || self.history().is_some_and(|history| history.holds.len() > count));
+    /// When they are not, or a client ends by itself.
+    pub fn until_holds(&mut self, count: usize) {
+        until("clients to work", || {
+            self.arena.check_clients();
+            self.history().is_some_and(|history| history.holds.len() > count)
+        });
     }
 
     /// Strikes, and writes it down.
@@ -150,13 +156,33 @@ impl Stage {
         })
     }
 
+    /// Lets the clients work for so long. Whether it was not stopped meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// When a client ends by itself.
+    pub fn work(&mut self, time: Duration, stop: &Stop) -> bool {
+        let mut left = time;
+        while !left.is_zero() {
+            let part = left.min(LOOKS);
+            if !stop.wait(part) {
+                return false;
+            }
+            self.arena.check_clients();
+            left -= part;
+        }
+        true
+    }
+
     /// Gives a client an order.
     ///
     /// # Panics
     ///
     /// When the client is gone.
     pub fn order(&mut self, client: usize, order: Order) {
-        self.arena.clients[client].tell(&serde_json::to_string(&order).expect("an order is plain values"));
+        let told = self.arena.clients[client]
+            .tell(&serde_json::to_string(&order).expect("an order is plain values"));
+        told.unwrap_or_else(|error| panic!("{} takes no order: {error}", self.log.name(client)));
     }
 
     /// Gives a client an order, and returns the call when it has returned.
@@ -187,13 +213,18 @@ impl Stage {
     ///
     /// # Panics
     ///
-    /// When one does not end.
+    /// When one does not end, or does not end well.
     pub fn stop(&mut self) {
         for client in &mut self.arena.clients {
-            client.tell(STOP);
+            let _ = client.tell(STOP); // how one ended that is gone is seen below
         }
         let ended = || self.arena.clients.iter().all(|client| !client.process().is_alive());
         until_within(patience(self.ttl) + SOON, "every client to end", ended);
+        for (number, client) in self.arena.clients.iter_mut().enumerate() {
+            if let Some(status) = client.ended().filter(|status| !status.success()) {
+                panic!("{} did not end well: {status}", self.log.name(number));
+            }
+        }
     }
 
     /// The set that clients have [added to](Role::AddsToSet).
@@ -235,7 +266,7 @@ struct Log {
 
 impl Log {
     fn record(&self, event: Told) {
-        self.recorder.record(event).expect("the history can be written");
+        self.recorder.record(event).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// The name of the process that a client is now.

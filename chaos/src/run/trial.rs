@@ -103,12 +103,12 @@ impl Trial {
             return None;
         }
         let worked = Duration::from_micros(now().saturating_sub(begun));
-        if !stop.wait(self.length.saturating_sub(worked)) {
+        if !stage.work(self.length.saturating_sub(worked), stop) {
             return None;
         }
         tell(Phase::Calm);
         stage.calm();
-        if !stop.wait(CALM) {
+        if !stage.work(CALM, stop) {
             return None;
         }
         let history = stage.quiet().from_its_beginning();

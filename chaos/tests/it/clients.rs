@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use quorate_chaos::nemesis::{Clients, What};
-use quorate_chaos::{Arena, Client, Persistence};
+use quorate_chaos::nemesis::{Clients, Fault, What};
+use quorate_chaos::run::Stop;
+use quorate_chaos::{Arena, Client, Persistence, Plan, Planned};
 
 use crate::{A_WHILE, first, until};
 
@@ -67,4 +69,22 @@ fn a_client_is_killed_and_started_again() {
     let process = arena.clients[0].process();
     drop(arena);
     assert!(!process.is_alive());
+}
+
+#[test]
+#[should_panic(expected = "client 1 has ended by itself: exit status: 3")]
+fn a_plan_ends_with_a_client_that_ends_by_itself() {
+    let mut arena = arena();
+    arena.clients[0].kill(); // as faults do
+    arena.check_clients();
+    arena.clients.push(Client::start(|| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exit 3"]);
+        command
+    }));
+    until("the client to end", || !arena.clients[1].process().is_alive());
+    let step = What::Clients(Clients::Step { millis: 0 });
+    let fault = Fault { what: step, masters: vec![], clients: vec![0] };
+    let planned = Planned { number: 0, at: Duration::ZERO, until: Duration::ZERO, fault };
+    Plan { seed: 1, faults: vec![planned] }.run(&mut arena, &Stop::default(), |_| {});
 }

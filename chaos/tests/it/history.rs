@@ -201,12 +201,12 @@ fn several_processes_write_to_one_file_and_one_is_killed_meanwhile() {
     let before = now();
     let mut children: Vec<_> = ["a", "b", "c"].map(|process| child(&path, process)).into();
     for child in &mut children {
-        child.tell("go");
+        child.tell("go").unwrap();
     }
     let lines = || fs::read_to_string(&path).unwrap_or_default().lines().count();
     until("lines", || lines() > 300);
     children[2].restart();
-    children[2].tell("go");
+    children[2].tell("go").unwrap();
     let made = |process: &str| {
         let calls = read_file(&path).map(|history| history.calls).unwrap_or_default();
         calls.iter().filter(|made| made.process == process).count()
@@ -226,4 +226,13 @@ fn several_processes_write_to_one_file_and_one_is_killed_meanwhile() {
     let times = history.calls.iter().map(|made| made.invoked);
     assert!(times.clone().all(|at| (before..=now()).contains(&at)));
     assert!(times.is_sorted());
+}
+
+#[test]
+fn a_line_that_cannot_be_written_says_whose_and_where() {
+    let recorder = Recorder::open(Path::new("/dev/full"), "client-0.1").unwrap();
+    let error = recorder.record(Event::Calm).unwrap_err().to_string();
+    assert!(error.starts_with("client-0.1 cannot write the history /dev/full: No space left"), "{error}");
+    let error = Recorder::open(Path::new("/nowhere/history"), "nemesis").unwrap_err().to_string();
+    assert!(error.starts_with("nemesis cannot write the history /nowhere/history: "), "{error}");
 }

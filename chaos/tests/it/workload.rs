@@ -150,7 +150,7 @@ fn nothing_is_found_where_clocks_jump() {
 #[test]
 fn nothing_is_found_of_others_in_the_calm() {
     for subject in [Subject::Rslock, Subject::Naive(Naive::OneMaster)] {
-        let stage = stage::set(MASTERS, CLIENTS, stage::setting(subject, TTL / 4)); // they leave locks to their TTLs
+        let mut stage = stage::set(MASTERS, CLIENTS, stage::setting(subject, TTL / 4)); // they leave locks to their TTLs
         stage.until_holds(30);
         let history = stage.quiet();
         assert_eq!(checkers::check_safety(&history), []);
