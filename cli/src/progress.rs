@@ -27,12 +27,22 @@ impl Progress {
         self.bar.set_message(what.to_owned());
     }
 
+    /// Whether there is a terminal to draw to.
+    pub(crate) fn is_seen(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// The time since it began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.bar.elapsed()
+    }
+
     /// Lets the bar follow the time. To be polled beside the measurement, and dropped with it.
     pub(crate) async fn follow(&self) -> Infallible {
         let mut ticks = tokio::time::interval(TICK);
         loop {
             ticks.tick().await;
-            self.bar.set_position(u64::try_from(self.bar.elapsed().as_millis()).unwrap_or(u64::MAX));
+            self.bar.set_position(u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX));
         }
     }
 }

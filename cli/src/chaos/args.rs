@@ -12,6 +12,7 @@ use quorate_chaos::run::Trial;
 use quorate_chaos::scenario::{self, Scenario};
 use quorate_chaos::workload::{Kind, Subject};
 
+use super::kinds::Kinds;
 use crate::exit::{self, Failure};
 use crate::words::{joined, quoted};
 
@@ -38,7 +39,7 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "NAME", default_value = "inside")]
     pub(crate) scenario: String,
 
-    /// Name the scenarios, and end
+    /// Name the scenarios, and end; as JSON with --json
     #[arg(long)]
     pub(crate) list: bool,
 
@@ -47,7 +48,7 @@ pub(crate) struct ChaosArgs {
     pub(crate) seed: Option<u64>,
 
     /// For how long faults begin, from 1s to 1h. The last may end some seconds later
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
 
     /// How many masters, from 1 to 15
@@ -64,7 +65,7 @@ pub(crate) struct ChaosArgs {
     pub(crate) clients: usize,
 
     /// How long leases last, from 500ms to 30s. A master that may have forgotten has no vote for a little longer
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) ttl: Duration,
 
     /// What is put through it: quorate; Redlock without Quorate's guards, or by the crate rslock; or a lock of one master that is
@@ -72,16 +73,15 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "LOCK", default_value = "quorate")]
     pub(crate) subject: Locks,
 
-    /// Locks of these kinds only: reentrant, all (several names at once), mutex, plain-mutex, redisson, semaphore, fair, read-write
-    /// [default: each of them]
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
-    pub(crate) kind: Vec<Kind>,
+    /// Locks of these kinds only, separated by commas [default: each of them]
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) kind: Vec<Kinds>,
 
-    /// Write a report with a timeline to this file: one HTML page that needs nothing else
+    /// Write a report with a timeline to this file, a new or a regular one: one HTML page that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Write the history to this file: a JSON object a line
+    /// Write the history to this file, a new or a regular one: a JSON object a line
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
 
@@ -144,8 +144,7 @@ impl ChaosArgs {
         add("--ttl", joined(self.ttl));
         add("--subject", name(&self.subject));
         if !self.kind.is_empty() {
-            let kind = |kind| serde_json::to_value(kind).ok()?.as_str().map(str::to_owned);
-            add("--kind", self.kind.iter().filter_map(kind).collect::<Vec<_>>().join(","));
+            add("--kind", self.kind.iter().map(name).collect::<Vec<_>>().join(","));
         }
         words.iter().map(|word| quoted(word)).collect()
     }
@@ -166,7 +165,7 @@ impl ChaosArgs {
         }
         Ok(match self.subject {
             Locks::Quorate if self.kind.is_empty() => Subject::Quorate(Kind::ALL.to_vec()),
-            Locks::Quorate => Subject::Quorate(self.kind.clone()),
+            Locks::Quorate => Subject::Quorate(self.kind.iter().copied().map(Kind::from).collect()),
             Locks::Textbook => Subject::Textbook,
             Locks::Rslock => Subject::Rslock,
             Locks::SetnxExpire => Subject::Naive(Naive::SetnxExpire),
@@ -178,13 +177,12 @@ impl ChaosArgs {
     }
 }
 
-/// A kind of lock, as it is typed.
-fn kind(text: &str) -> Result<Kind, serde_json::Error> {
-    serde_json::from_value(text.into())
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "a duration is written like 500ms, 5s or 10m".to_owned())
 }
 
 /// A value as it is typed.
-fn name(value: &Locks) -> String {
+fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 

@@ -8,6 +8,16 @@ use quorate_chaos::run::Trial;
 use super::args::check_masters;
 use crate::exit::{self, Failure};
 
+/// Whether the file is there.
+pub(super) fn check(file: &Path) -> Result<(), Failure> {
+    let wrong = |why: String| Err(Failure::new(exit::USAGE, format!("--compose {}: {why}", file.display())));
+    match file.metadata() {
+        Ok(it) if it.is_dir() => wrong("it is a folder".to_owned()),
+        Ok(_) => Ok(()),
+        Err(error) => wrong(error.to_string()),
+    }
+}
+
 /// Starts them. The run is about as many as there are then.
 pub(super) fn start(file: &Path, trial: &mut Trial) -> Result<Arena, Failure> {
     let arena = Arena::of_containers(file, trial.clients, trial.seed)

@@ -3,32 +3,37 @@
 mod args;
 mod charts;
 mod containers;
+mod files;
 mod html;
+mod kinds;
 mod lanes;
+mod machine;
 #[cfg(test)]
 mod sample;
 mod summary;
 mod timeline;
+mod told;
 
 use std::any::Any;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::seam::{BootClock, Clock};
-use quorate_chaos::run::{Job, Outcome, Phase, Stop, Trial};
-use quorate_chaos::{Arena, Event, scenario};
-use quorate_testkit::RedisServer;
+use quorate_chaos::run::{Job, Outcome, Stop, Trial};
+use quorate_chaos::scenario::Scenario;
+use quorate_chaos::{Arena, scenario};
+use serde::Serialize;
 use tokio::sync::oneshot;
 
 pub(crate) use self::args::ChaosArgs;
+use self::files::Files;
 use self::summary::Summary;
+use self::told::Told;
 use crate::exit::{self, Code, Failure};
 use crate::job;
-use crate::page;
-use crate::progress::Progress;
-use crate::say::out;
+use crate::say::{out, say};
 
 /// How much longer than its faults a run takes about: its end waits for leases to end.
 const BESIDES: Duration = Duration::from_secs(8);
@@ -41,21 +46,20 @@ const SEEDS: u128 = 1_000_000;
 
 pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
     if args.list {
-        scenario::ALL.iter().for_each(|scenario| out!("{:<10} {}", scenario.name, scenario.about));
-        return Ok(exit::OK);
+        return list(args.json);
     }
     let ran_at = BootClock.wall();
     let mut trial = args.trial(u64::try_from(ran_at.as_micros() % SEEDS).unwrap_or_default())?;
-    for (option, file) in [("--report", &args.report), ("--history", &args.history)] {
-        file.iter().try_for_each(|file| page::check_place(option, file))?;
+    args.compose.iter().try_for_each(|file| containers::check(file))?;
+    let files = Files::open(&args)?;
+    machine::check()?;
+    let command = args.command(trial.seed);
+    if args.seed.is_none() {
+        // However this ends: it is no loss then that nobody has typed the seed.
+        say(format_args!("seed {}; again: {}", trial.seed, command.join(" ")));
     }
-    if let Some(file) = &args.history {
-        empty(file)?;
-    }
-    check_machine()?;
     let containers = args.compose.as_ref().map(|file| containers::start(file, &mut trial)).transpose()?;
     let outcome = run(&trial, containers, args.history.clone()).await?;
-    let command = args.command(trial.seed);
     let summary = Summary::new(&trial, &outcome, &command, ran_at);
     if args.json {
         let json = serde_json::to_string_pretty(&summary)
@@ -64,10 +68,25 @@ pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
     } else {
         out!("{}", summary.text());
     }
-    if let Some(file) = &args.report {
-        page::write("--report", file, html::page(&trial, &outcome.history, &summary))?;
+    files.end(summary.code(), || html::page(&trial, &outcome.history, &summary))
+}
+
+/// A scenario, for the list.
+#[derive(Serialize)]
+struct Named {
+    name: &'static str,
+    about: &'static str,
+}
+
+fn list(as_json: bool) -> Result<Code, Failure> {
+    if as_json {
+        let list = scenario::ALL.map(|Scenario { name, about, .. }| Named { name, about });
+        let json = serde_json::to_string_pretty(&list);
+        out!("{}", json.map_err(|error| Failure::new(exit::FAILED, error.to_string()))?);
+    } else {
+        scenario::ALL.iter().for_each(|scenario| out!("{:<10} {}", scenario.name, scenario.about));
     }
-    Ok(summary.code())
+    Ok(exit::OK)
 }
 
 /// What a client process does.
@@ -88,32 +107,17 @@ fn another_client() -> Command {
     command
 }
 
-/// Finds out first whether servers can be started at all: it tells what is wrong if not.
-fn check_machine() -> Result<(), Failure> {
-    let started = RedisServer::try_start_with_clock(&[]);
-    started.map(drop).map_err(|error| {
-        let install = "quorate chaos needs redis-server and a C compiler; on Debian: apt-get install redis-server gcc libc6-dev";
-        Failure::new(exit::FAILED, format!("{install}\n{error}"))
-    })
-}
-
-/// The history begins with this run.
-fn empty(file: &Path) -> Result<(), Failure> {
-    let emptied = std::fs::write(file, "");
-    emptied.map_err(|error| Failure::new(exit::FAILED, format!("--history {}: {error}", file.display())))
-}
-
 /// Runs it on a thread of its own, as it waits for processes, until it is over or a signal comes.
 async fn run(trial: &Trial, containers: Option<Arena>, history: Option<PathBuf>) -> Result<Outcome, Failure> {
     let mut signals = job::arrivals(&job::FATAL)
         .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
     std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
-    let (stop, progress) = (Stop::default(), Arc::new(Progress::new(trial.length + BESIDES)));
+    let (stop, progress) = (Stop::default(), Arc::new(Told::new(trial.length + BESIDES)));
     let (ended, mut end) = oneshot::channel();
     let (trial, told, stopped) = (trial.clone(), progress.clone(), stop.clone());
     let thread = std::thread::spawn(move || {
         let arena = containers.unwrap_or_else(|| trial.arena());
-        let outcome = trial.run(arena, another_client, history, &stopped, |phase| told.step(&said(phase)));
+        let outcome = trial.run(arena, another_client, history, &stopped, |phase| told.step(phase));
         let _ = ended.send(outcome); // nobody waits for it any more after a signal
     });
     let outcome = tokio::select! {
@@ -132,18 +136,6 @@ async fn run(trial: &Trial, containers: Option<Arena>, history: Option<PathBuf>)
             let why = thread.join().err().map(|panic| words(&panic)).unwrap_or_default();
             Err(Failure::new(exit::FAILED, why))
         }
-    }
-}
-
-/// What happens now, for whoever watches.
-fn said(phase: Phase<'_>) -> String {
-    match phase {
-        Phase::Starts => "masters and clients start".to_owned(),
-        Phase::Storm => "the clients work".to_owned(),
-        Phase::Event(Event::Strikes(planned)) => planned.fault.to_string(),
-        Phase::Event(Event::Healed(planned)) => format!("healed: {}", planned.fault),
-        Phase::Calm => "all is healed; the clients take every lock once more".to_owned(),
-        Phase::Checks => "the history is checked".to_owned(),
     }
 }
 

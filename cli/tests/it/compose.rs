@@ -31,7 +31,7 @@ fn put_first(command: &mut Command, programs: &[(&str, &str)]) -> TempDir {
 
 #[test]
 fn what_is_missing_for_containers_is_named() {
-    let file = Path::new("docker-compose.yml");
+    let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docker-compose.yml"));
     let mut command = chaos(file);
     let _programs = put_first(&mut command, &[("docker", "echo nobody is there >&2; exit 1")]);
     let (code, _, error) = output(&mut command);
