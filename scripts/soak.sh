@@ -17,6 +17,10 @@ seconds=$((BASH_REMATCH[1] * unit))
 folder=$target/soak
 mkdir -p "$folder"
 
+# A bar is for a terminal; the lines of thousands of runs are for nobody, but those of the last one.
+progress=/dev/stderr
+[ -t 2 ] || progress=$folder/progress.txt
+
 runs=0 inconclusive=0
 summary() {
   printf '%s runs of 10 s in %s s, %s of them inconclusive, %s with a violation\n' "$runs" "$SECONDS" "$inconclusive" "$1"
@@ -27,7 +31,7 @@ while [ "$SECONDS" -lt "$seconds" ]; do
   scenario=${scenarios[RANDOM % ${#scenarios[@]}]}
   seed=$((RANDOM * 32768 + RANDOM))
   command=(chaos --scenario "$scenario" --seed "$seed" --duration 10s --masters $((1 + 2 * (RANDOM % 4))) --clients $((1 + RANDOM % 5)))
-  "$quorate" "${command[@]}" --report "$folder/report.html" --history "$folder/history.jsonl" >"$folder/summary.txt" && code=0 || code=$?
+  "$quorate" "${command[@]}" --report "$folder/report.html" --history "$folder/history.jsonl" >"$folder/summary.txt" 2>"$progress" && code=0 || code=$?
   runs=$((runs + 1))
   case $code in
     0) printf '%6d s  %-10s seed %-10d nothing found\n' "$SECONDS" "$scenario" "$seed" ;;
@@ -36,6 +40,7 @@ while [ "$SECONDS" -lt "$seconds" ]; do
       printf '%6d s  %-10s seed %-10d inconclusive\n' "$SECONDS" "$scenario" "$seed"
       ;;
     *)
+      [ -t 2 ] || cat "$progress" >&2
       cat "$folder/summary.txt"
       printf '\n%s seed %s ended with %s. It is kept in %s: report.html, history.jsonl, summary.txt\n' "$scenario" "$seed" "$code" "$folder"
       printf 'To replay it: cargo run -p quorate-cli --'
@@ -47,5 +52,5 @@ while [ "$SECONDS" -lt "$seconds" ]; do
       ;;
   esac
 done
-rm -f "$folder"/{report.html,history.jsonl,summary.txt}
+rm -f "$folder"/{report.html,history.jsonl,summary.txt,progress.txt}
 summary 0
