@@ -1,12 +1,15 @@
 //! What the masters say of a lock.
 
-use crate::coordinator::{self, Sighting};
-use crate::error::Holder;
-use crate::vote::{Outcome, Vote};
+use std::sync::Arc;
+
+use crate::coordinator::{self, Coordinator, Sighting};
+use crate::error::{Error, Holder};
+use crate::vote::{Outcome, Refusal, Vote};
 
 /// Every master's view of one lock. That of a semaphore is one view for each permit.
 #[derive(Clone, Debug)]
 pub struct Inspection {
+    pub(super) name: Arc<str>,
     /// One, or one for each permit.
     pub(super) views: Vec<Sighting>,
 }
@@ -31,7 +34,7 @@ impl Inspection {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn permits(&self) -> impl Iterator<Item = Self> + '_ {
-        self.views.iter().map(|seen| Self { views: vec![seen.clone()] })
+        self.views.iter().map(|seen| Self { name: self.name.clone(), views: vec![seen.clone()] })
     }
 
     /// How many masters a holder needs.
@@ -39,9 +42,33 @@ impl Inspection {
         coordinator::quorum(self.votes().len())
     }
 
-    /// How many masters answered; of a semaphore, about its first permit.
+    /// How many masters answered, be it that the name is in use by something else; of a semaphore, about its first permit.
     pub fn answered(&self) -> usize {
-        self.votes().iter().filter(|vote| vote.outcome.is_definite_no()).count()
+        let is_answer = |vote: &&Vote| match vote.outcome {
+            Outcome::Refused { reason, .. } => matches!(reason, Refusal::WrongType | Refusal::OtherPermits),
+            _ => vote.outcome.is_definite_no(),
+        };
+        self.votes().iter().filter(is_answer).count()
+    }
+
+    /// The error of an acquire that the name itself stands in the way of: [`Error::AnotherKind`] where a majority has another
+    /// kind of lock under it, or something that is none, and [`Error::OtherPermits`] where a majority has a semaphore with
+    /// another number of permits. Such a lock is neither free nor held.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// # use quorate::Error;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.fair_lock("invoice:42").acquire().await?;
+    /// assert!(redlock.fair_lock("invoice:42").inspect().await?.misuse().is_none());
+    /// let seen = redlock.lock("invoice:42").inspect().await?;
+    /// assert!(matches!(seen.misuse(), Some(Error::AnotherKind { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn misuse(&self) -> Option<Error> {
+        Coordinator::misuse(&self.name, Some(self.views.len() as u32), self.votes())
     }
 
     /// Whether nobody holds the lock, or a permit of the semaphore: a majority of the masters has no such lock. Neither
@@ -73,5 +100,47 @@ impl Inspection {
             |vote: &Vote| matches!(&vote.outcome, Outcome::Held { owner: its, .. } if **its == *owner);
         let number = self.views.iter().position(|seen| seen.votes.iter().any(is_its));
         number.unwrap_or(0) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::vote::Silence;
+
+    fn refused(reason: Refusal, detail: &str) -> Outcome {
+        Outcome::Refused { reason, detail: detail.into() }
+    }
+
+    fn seen(outcomes: &[Outcome]) -> Inspection {
+        let vote = |outcome: &Outcome| Vote {
+            master: "m".into(),
+            outcome: outcome.clone(),
+            latency: Duration::ZERO,
+        };
+        let votes = outcomes.iter().map(vote).collect();
+        Inspection { name: "n".into(), views: vec![Sighting { votes, fence: None }; 2] }
+    }
+
+    #[test]
+    fn who_has_something_else_under_the_name_has_answered() {
+        let (other, dead) = (refused(Refusal::WrongType, "x"), Outcome::Unknown(Silence::TimedOut));
+        let few = seen(&[other.clone(), other.clone(), Outcome::Absent, dead.clone(), dead.clone()]);
+        assert_eq!((few.answered(), few.is_free()), (3, false));
+        assert!(few.misuse().is_none(), "a minority says nothing of the name");
+        let quorum = seen(&[other.clone(), other.clone(), other, dead.clone(), dead]);
+        assert!(matches!(quorum.misuse(), Some(Error::AnotherKind { name, .. }) if &*name == "n"));
+        let loading = refused(Refusal::Loading, "LOADING");
+        assert_eq!(seen(&[loading.clone(), loading, Outcome::Absent]).answered(), 1);
+    }
+
+    #[test]
+    fn another_number_of_permits_is_told_with_both_numbers() {
+        let other = refused(Refusal::OtherPermits, "PERMITS 3 are there, and not 2");
+        let seen = seen(&[other.clone(), other, Outcome::Absent]);
+        assert_eq!(seen.answered(), 3);
+        assert!(matches!(seen.misuse(), Some(Error::OtherPermits { asked: 2, permits: 3, .. })));
     }
 }

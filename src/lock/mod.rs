@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Adoption, Kind, Permit, Polling, Request};
+use crate::coordinator::{self, Adoption, Coordinator, Kind, Permit, Polling, Request};
 use crate::error::{Error, Invalid, excerpt};
 use crate::master::Script;
 use crate::owner::Owner;
@@ -276,8 +276,9 @@ impl Lock {
     /// # Errors
     ///
     /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else has the lock;
-    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the token is as
-    /// good as it was. [`Error::Invalid`] for a token of another lock, of other masters or of another key prefix.
+    /// [`Error::Lost`] when nobody has it any more; [`Error::AnotherKind`] when it is a lock of another kind, and
+    /// [`Error::NoQuorum`] when too few masters can vote: the token is as good as it was. [`Error::Invalid`] for a
+    /// token of another lock, of other masters or of another key prefix.
     ///
     /// # Examples
     ///
@@ -338,8 +339,9 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHeld`] when a majority says that this owner does not have it, [`Error::NoQuorum`] when too few
-    /// masters answered to be sure that it is free, and [`Error::Invalid`].
+    /// [`Error::NotHeld`] when a majority says that this owner does not have it, [`Error::AnotherKind`] or
+    /// [`Error::OtherPermits`] when it has no such lock under this name but another, [`Error::NoQuorum`] when too few masters
+    /// answered to be sure that it is free, and [`Error::Invalid`].
     ///
     /// # Examples
     ///
@@ -354,10 +356,17 @@ impl Lock {
     pub async fn break_from(&self, owner: &Owner) -> Result<(), Error> {
         let engine = self.redlock.engine();
         let permit = match self.permits {
-            Some(of) => Some(Permit { number: self.inspect().await?.permit_of(&owner.to_string()), of }),
+            Some(of) => {
+                let seen = self.inspect().await?;
+                match seen.misuse() {
+                    Some(misuse) => return Err(misuse),
+                    None => Some(Permit { number: seen.permit_of(&owner.to_string()), of }),
+                }
+            }
             None => None,
         };
-        engine.break_lock(self.name.clone(), *owner, self.kind, permit).await
+        let broken = engine.break_lock(self.name.clone(), *owner, self.kind, permit).await;
+        broken.map_err(|error| Coordinator::misuse(&self.name, self.permits, error.votes()).unwrap_or(error))
     }
 
     /// Asks every master who holds the lock, and waits for each within its time-out. The answer was true when each
@@ -384,7 +393,7 @@ impl Lock {
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
         let views = self.redlock.engine().inspect(self.name.clone(), self.kind, self.permits, None).await?;
-        Ok(Inspection { views })
+        Ok(Inspection { name: self.name.clone(), views })
     }
 
     /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be

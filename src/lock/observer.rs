@@ -146,7 +146,7 @@ async fn keep_looking(
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Coordinator>, name: &Arc<str>) -> Result<Observed, Error> {
     let views = engine.inspect(name.clone(), &REENTRANT, None, None).await?;
-    let mut observed = Observed::of(&Inspection { views }, &engine.standings());
+    let mut observed = Observed::of(&Inspection { name: name.clone(), views }, &engine.standings());
     if let Observed::Leader(leader) = &mut observed {
         leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());
     }

@@ -228,3 +228,18 @@ async fn an_adoption_that_is_cancelled_while_its_client_connects_leaves_the_lock
         eventually(SOON, || masters.empty()).await;
     }
 }
+
+#[tokio::test]
+async fn a_token_of_another_kind_of_lock_is_refused_as_one_and_is_as_good_as_it_was() {
+    let masters = Masters::start(3);
+    let (here, there) = (patient(&masters), patient(&masters));
+    let guard = here.read_lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    let token = token_of(&guard).await;
+    for other in [there.fair_lock("l"), there.lock("l"), there.mutex("l")] {
+        let error = other.adopt(&token).await.unwrap_err();
+        assert!(matches!(&error, Error::AnotherKind { name, .. } if &**name == "l"), "{error}");
+    }
+    there.read_lock("l").adopt(&token).await.unwrap().release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
