@@ -216,6 +216,11 @@ pub(crate) struct KindArgs {
     /// nobody waits. All who take it have to say so: while it is held, others are refused
     #[arg(long)]
     pub(crate) fair: bool,
+
+    /// Up to this many at a time under one name, 1 to 1000: each has one permit of a semaphore. All must give the same number. What
+    /// `run` runs finds the permit's own, from 0 on, in QUORATE_PERMIT, and fences are counted for each permit
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) permits: Option<u32>,
 }
 
 impl KindArgs {
@@ -225,6 +230,7 @@ impl KindArgs {
             Self { shared: true, .. } => redlock.read_lock(name),
             Self { exclusive: true, .. } => redlock.write_lock(name),
             Self { fair: true, .. } => redlock.fair_lock(name),
+            Self { permits: Some(permits), .. } => redlock.semaphore(name, *permits),
             _ => redlock.lock(name),
         }
     }
@@ -244,11 +250,6 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
-
-    /// Run up to this many under one name at a time, 1 to 1000: the command holds one permit of a semaphore. All must give the
-    /// same number; QUORATE_PERMIT is the permit's, from 0 on, and fences are counted for each permit
-    #[arg(long, value_name = "NUMBER", conflicts_with = "KindArgs")]
-    pub(crate) permits: Option<u32>,
 
     #[command(flatten)]
     pub(crate) lease: LeaseArgs,
@@ -317,6 +318,8 @@ pub(crate) struct ElectArgs {
 }
 
 /// Show who holds a lock, on which masters and for how long
+///
+/// With --permits, who holds each permit of a semaphore.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct StatusArgs {
@@ -336,7 +339,8 @@ pub(crate) struct StatusArgs {
 
 /// Break a stuck lock: take it away from the owner that `status` shows
 ///
-/// If that owner still works, two may hold the lock at once: it is not told before it next renews.
+/// If that owner still works, two may hold the lock at once: it is not told before it next renews. With --permits it is taken
+/// away the permit that it has; the others stay with their owners.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ReleaseArgs {

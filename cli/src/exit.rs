@@ -8,7 +8,8 @@ use quorate::Error;
 pub(crate) struct Code(pub(crate) u8);
 
 pub(crate) const OK: Code = Code(0);
-/// The command line is wrong, a value is outside of its limits, or not the one that others give for the same name.
+/// The command line is wrong, a value is outside of its limits, or the kind of lock, or number of permits, is not the one
+/// that others give for the same name.
 pub(crate) const USAGE: Code = Code(64);
 /// Too few masters can vote.
 pub(crate) const NO_QUORUM: Code = Code(69);
@@ -62,7 +63,7 @@ impl From<Error> for Failure {
             Error::NoQuorum { .. } => NO_QUORUM,
             Error::Lost { .. } => LOST,
             Error::NotHeld { .. } => NOT_HELD,
-            Error::Invalid(_) | Error::OtherPermits { .. } => USAGE,
+            Error::Invalid(_) | Error::AnotherKind { .. } | Error::OtherPermits { .. } => USAGE,
             _ => FAILED,
         };
         Self::new(code, error.to_string())
@@ -76,7 +77,8 @@ Exit codes:
        observer, a bench, or chaos
     0  elect --observe: nobody reads it any more; status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured;
        doctor: all is well; chaos: nothing was found
-   64  wrong usage, a value outside of its limits, or another number of permits than others give (run)
+   64  wrong usage, a value outside of its limits, or a name that is held as another kind of lock, or with another
+       number of permits (run, elect, status, release)
    69  no quorum: too few masters can vote
    70  another failure
    75  another owner has the lock (run, elect), to the end of the wait

@@ -30,11 +30,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let mut signals = job::signals().map_err(no_signals)?;
     let redlock = args.masters.client()?;
     let wait = if args.no_wait { Duration::ZERO } else { args.wait };
-    let lock = match args.permits {
-        Some(permits) => redlock.semaphore(args.name, permits),
-        None => args.kind.lock(&redlock, &args.name),
-    };
-    let lock = lock.ttl(ttl).wait(wait).lock_delay(lock_delay);
+    let lock = args.kind.lock(&redlock, &args.name).ttl(ttl).wait(wait).lock_delay(lock_delay);
     let acquired = unless_ended(&mut signals, acquire(&redlock, &lock, wait)).await;
     let ended = match acquired {
         Ok(guard) => under(guard, &redlock, &plan, &args.command, &mut signals).await,
