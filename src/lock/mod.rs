@@ -15,7 +15,8 @@
 //! What tells the kinds apart is how a lock is kept on a master; `words.rs` has what they share. A [`Lock`] of any kind has the
 //! same options, waits and renews in the same way, and gives the same [`Guard`] and the same errors.
 //!
-//! Each is there without async as well, by the same name: see [`blocking`](crate::blocking).
+//! Each is there without async as well, by the same name, but for the election: see [`blocking`](crate::blocking), which says
+//! why not.
 
 use std::fmt;
 use std::sync::Arc;
