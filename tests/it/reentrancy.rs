@@ -102,6 +102,27 @@ async fn re_entering_never_shortens_the_lease() {
 }
 
 #[tokio::test]
+async fn giving_back_one_hold_leaves_the_lease_as_it_is() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let me = redlock.owner();
+    let lock = redlock.lock("l").owned_by(&me);
+    let outer = lock.clone().lease(ms(20_000)).acquire().await.unwrap();
+    let inner = lock.lease(ms(5000)).acquire().await.unwrap();
+    counts(&masters, me, Some("2")).await;
+    let left =
+        || -> Vec<i64> { masters.iter().map(|server| server.command(&["PTTL", "quorate:{l}"])).collect() };
+    let (before, deadline) = (left(), outer.deadline());
+    inner.release().await.unwrap();
+    counts(&masters, me, Some("1")).await;
+    let kept = |(after, before): (i64, i64)| (5001..=before).contains(&after);
+    let after = left();
+    assert!(after.iter().copied().zip(before.iter().copied()).all(kept), "{before:?}, {after:?}");
+    assert_eq!(outer.deadline(), deadline);
+    outer.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_master_that_missed_a_hold_is_mended_by_the_next_round() {
     let mut masters = Masters::start(3);
     let redlock = patient(&masters);

@@ -204,6 +204,19 @@ async fn polling_asks_at_its_interval_as_often_as_it_was_told_and_stands_in_no_q
 }
 
 #[tokio::test]
+async fn whoever_polls_once_asks_once() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let once = redlock.lock("l").poll(SOON, 1);
+    let held = once.acquire().await.unwrap();
+    let begun = Instant::now();
+    let error = once.acquire().await.unwrap_err();
+    assert!(matches!(error, Error::WaitTimedOut { attempts: 1, .. }), "{error}");
+    assert!(begun.elapsed() < SOON, "it waited for another try");
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn whoever_re_enters_does_not_line_up_behind_those_who_wait() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
