@@ -85,7 +85,16 @@ pub(crate) fn middle(values: impl Iterator<Item = f64>) -> f64 {
 
 /// The ratios of neighbouring blocks, so that drift of the machine cancels out: their median, with quartiles.
 pub(crate) fn ratio(ours: &[Block], theirs: &[Block], of: impl Fn(&Block) -> f64) -> String {
-    quartiles(ours.iter().zip(theirs).map(|(a, b)| of(a) / of(b)))
+    quartiles(ratios(ours, theirs, of))
+}
+
+/// The ratios of neighbouring blocks.
+pub(crate) fn ratios(
+    ours: &[Block],
+    theirs: &[Block],
+    of: impl Fn(&Block) -> f64,
+) -> impl Iterator<Item = f64> {
+    ours.iter().zip(theirs).map(move |(a, b)| of(a) / of(b))
 }
 
 /// The median of values, with their quartiles; or the only one there is.
