@@ -21,7 +21,6 @@ use crate::master::{Terms, Words};
 use crate::owner::Owner;
 use crate::renewal::{Course, Renewal};
 use crate::token::Token;
-use crate::vote::Vote;
 
 /// What to adopt, and how to keep it.
 #[derive(Clone, Debug)]
@@ -100,14 +99,6 @@ impl Coordinator {
         unless_lost(self.run_while_wanted(adopting).await?.kept())
     }
 
-    /// What these votes of a round that was not granted say of the name, where a quorum has something else under it.
-    pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> Option<Error> {
-        match verdict::denied(name, permits, votes.into()) {
-            error @ (Error::AnotherKind { .. } | Error::OtherPermits { .. }) => Some(error),
-            _ => None,
-        }
-    }
-
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
         let Adoption { token, kind, ttl, renewal } = adoption;
         let hold = |owner| Hold::new(token.name().clone(), owner, *kind, token.permit());
@@ -122,7 +113,7 @@ impl Coordinator {
         let sent = transfer.round().sent;
         if decision != Decision::Granted {
             let votes = transfer.round().votes();
-            let error = match Self::misuse(&hold.name, hold.permits(), &votes) {
+            let error = match verdict::misuse(&hold.name, hold.permits(), &votes) {
                 Some(misuse) => misuse,
                 None if verdict::is_held(&votes) => verdict::denied(&hold.name, hold.permits(), votes),
                 None => verdict::not_ours(&hold.name, votes),

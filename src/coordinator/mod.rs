@@ -65,7 +65,7 @@ use outbox::Outbox;
 pub(crate) use permits::Permit;
 pub(crate) use quorum::quorum;
 use relay::Relay;
-pub(crate) use verdict::{holder, is_held_by, no_quorum};
+pub(crate) use verdict::{holder, is_held_by, misuse, no_quorum};
 
 /// One client's engine.
 pub(crate) struct Coordinator {

@@ -9,17 +9,23 @@ use crate::vote::{Outcome, Refusal, Vote};
 /// The error of a round in which no quorum granted: held by another where enough masters were able to vote, or what a quorum
 /// has under this name is no lock of this kind, and otherwise no quorum.
 pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
+    if let Some(misuse) = misuse(name, permits, &votes) {
+        return misuse;
+    }
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
-    if votes.iter().filter(|vote| is_another_kind(&vote.outcome)).count() >= quorum(votes.len()) {
-        return Error::AnotherKind { name: name.clone(), votes };
-    }
-    if let Some((asked, permits)) = permits.zip(other_permits(&votes)) {
-        return Error::OtherPermits { name: name.clone(), asked, permits, votes };
-    }
     match holder(&votes) {
         Some(holder) if able >= quorum(votes.len()) => Error::Held { name: name.clone(), holder, votes },
         _ => no_quorum(name, votes, false),
     }
+}
+
+/// The error where a quorum has something else under this name.
+pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> Option<Error> {
+    if votes.iter().filter(|vote| is_another_kind(&vote.outcome)).count() >= quorum(votes.len()) {
+        return Some(Error::AnotherKind { name: name.clone(), votes: votes.into() });
+    }
+    let (asked, permits) = permits.zip(other_permits(votes))?;
+    Some(Error::OtherPermits { name: name.clone(), asked, permits, votes: votes.into() })
 }
 
 /// The error of an extend or a release that no quorum granted: lost where that is certain, and otherwise no quorum.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::coordinator::{self, Coordinator, Sighting};
+use crate::coordinator::{self, Sighting};
 use crate::error::{Error, Holder};
 use crate::vote::{Outcome, Refusal, Vote};
 
@@ -68,7 +68,7 @@ impl Inspection {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn misuse(&self) -> Option<Error> {
-        Coordinator::misuse(&self.name, Some(self.views.len() as u32), self.votes())
+        coordinator::misuse(&self.name, Some(self.views.len() as u32), self.votes())
     }
 
     /// Whether nobody holds the lock, or a permit of the semaphore: a majority of the masters has no such lock. Neither

@@ -25,7 +25,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Adoption, Coordinator, Kind, Permit, Polling, Request};
+use crate::coordinator::{self, Adoption, Kind, Permit, Polling, Request};
 use crate::error::{Error, Invalid, excerpt};
 use crate::master::Script;
 use crate::owner::Owner;
@@ -367,7 +367,7 @@ impl Lock {
             None => None,
         };
         let broken = engine.break_lock(self.name.clone(), *owner, self.kind, permit).await;
-        broken.map_err(|error| Coordinator::misuse(&self.name, self.permits, error.votes()).unwrap_or(error))
+        broken.map_err(|error| coordinator::misuse(&self.name, self.permits, error.votes()).unwrap_or(error))
     }
 
     /// Asks every master who holds the lock, and waits for each within its time-out. The answer was true when each
