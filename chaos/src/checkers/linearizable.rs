@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use quorate_simulator::history::Violation;
 
 use super::search::{Found, Timed, search};
-use super::{is_exclusive, time, who};
+use super::words::{who, window};
+use super::{is_exclusive, time};
 use crate::history::{History, Hold, Micros};
 
 /// The property's name.
@@ -107,17 +108,25 @@ fn end(hold: &Hold) -> Timed<Step<'_>> {
     Timed { call: Step { hold, begins: false }, from, to }
 }
 
-fn violation(name: &str, steps: &[Timed<Step<'_>>], most: usize, left: usize) -> Violation {
-    let Timed { call: Step { hold, begins }, from, .. } = steps[left];
-    let what = if begins { "was granted" } else { "gave back" };
-    let token = hold.fence.map_or_else(|| "no token".to_owned(), |fence| format!("token {fence}"));
+/// What would have had to be next is a grant: whoever holds it can always let go.
+fn violation(name: &str, steps: &[Timed<Step<'_>>], most: usize, due: usize) -> Violation {
+    let hold = steps[due].call.hold;
+    let others = steps.iter().map(|step| step.call.hold).filter(|other| other.owner != hold.owner);
+    let holds = |other: &&Hold| (other.granted..other.window_end()).contains(&hold.granted);
+    let why = match (others.filter(holds).max_by_key(|other| other.window_end()), hold.fence) {
+        (Some(rival), _) => {
+            let window = window(rival.granted, rival.window_end(), hold.granted);
+            format!("while {} held it, {window}", who(rival))
+        }
+        (None, Some(fence)) => format!("with token {fence}"),
+        (None, None) => "without a token".to_owned(),
+    };
     let what = format!(
-        "what was done with {name} is not what can be done with one fenced mutex: {most} of {} steps can be put in \
-         order, and then {} {what} it with {token}",
-        steps.len(),
+        "{} was granted {name} {why}; one fenced mutex has no order for that, {most} of {} steps before it",
         who(hold),
+        steps.len()
     );
-    Violation { property: NAME, what, at: time(from) }
+    Violation { property: NAME, what, at: time(hold.granted) }
 }
 
 #[cfg(test)]
@@ -204,9 +213,32 @@ mod tests {
         let bad: Vec<_> = verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Linearizable).collect();
         let [((kind, name), Verdict::Violated(violation))] = bad[..] else { panic!("{verdicts:?}") };
         assert_eq!((&**kind, &**name, verdicts.len()), ("mutex", "l", 2));
-        let what = "what was done with l is not what can be done with one fenced mutex: 1 of 4 steps can be put in \
-                    order, and then process of d (d) was granted it with token 2";
-        assert_eq!(violation.what, what);
+        let what = "process of d (d) was granted l while process of a (a) held it, from 0.010 s to 0.020 s: 5.0 ms too \
+                    early; one fenced mutex has no order for that, 1 of 4 steps before it";
+        assert_eq!((&*violation.what, violation.at), (what, time(15_000)));
+    }
+
+    #[test]
+    fn whoever_waited_for_longest_is_not_blamed_for_what_another_did() {
+        let waited = Hold { asked: 1_000, ..held("c", 50, 60, 3) };
+        let verdicts = check(&history([held("a", 10, 20, 1), held("b", 15, 30, 2), waited]), BOUND);
+        let found: Vec<_> = verdicts.into_values().collect();
+        let [Verdict::Violated(violation)] = &found[..] else { panic!("{found:?}") };
+        assert!(
+            violation.what.starts_with("process of b (b) was granted l while process of a (a)"),
+            "{violation}"
+        );
+        assert_eq!(violation.at, time(15_000), "when it returned");
+    }
+
+    #[test]
+    fn tokens_that_fit_no_order_are_told() {
+        let verdicts = check(&history([held("a", 10, 20, 2), held("b", 30, 40, 1)]), BOUND);
+        let told = format!("{verdicts:?}");
+        assert!(
+            told.contains("process of b (b) was granted l with token 1; one fenced mutex has no order"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod search;
 pub mod simulated;
 pub mod store;
 pub mod ttl;
+mod words;
 
 /// One property.
 #[derive(Clone, Copy, Debug)]
@@ -65,11 +66,6 @@ fn is_exclusive(hold: &Hold) -> bool {
         Share::Permits(_) => hold.permit.is_some(),
         Share::Shared => false,
     }
-}
-
-/// A holder, for a person.
-fn who(hold: &Hold) -> String {
-    format!("{} ({})", hold.process, hold.owner)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 
 use quorate_simulator::history::Violation;
 
-use super::{time, who};
+use super::time;
+use super::words::who;
 use crate::history::{History, Hold, Share};
 
 /// The property's name.

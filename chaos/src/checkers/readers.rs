@@ -2,7 +2,8 @@
 
 use quorate_simulator::history::Violation;
 
-use super::{time, who};
+use super::time;
+use super::words::{who, window};
 use crate::history::{History, Hold, Share};
 
 /// The property's name.
@@ -28,10 +29,13 @@ fn together(name: &str, holds: &[&Hold]) -> Vec<Violation> {
 }
 
 fn violation(name: &str, rival: &Hold, hold: &Hold) -> Violation {
-    let early = time(rival.window_end() - hold.granted);
     let (is, was) = (side(hold).unwrap_or_default(), side(rival).unwrap_or_default());
-    let what =
-        format!("{} got {name} as {is} {early:?} early, while {} had it as {was}", who(hold), who(rival));
+    let what = format!(
+        "{} was granted {name} as {is} while {} had it as {was}, {}",
+        who(hold),
+        who(rival),
+        window(rival.granted, rival.window_end(), hold.granted)
+    );
     Violation { property: NAME, what, at: time(hold.granted) }
 }
 
@@ -74,7 +78,9 @@ mod tests {
         let found = check(&history([reader("a", 10, 100), reader("b", 20, 40), writer("c", 99, 200)]));
         assert_eq!(
             words(&found),
-            ["process of c (c) got l as a writer 1ms early, while process of a (a) had it as a reader"]
+            [
+                "process of c (c) was granted l as a writer while process of a (a) had it as a reader, from 0.010 s to 0.100 s: 1.0 ms too early"
+            ]
         );
         assert_eq!(found[0].at, time(99_000));
         assert_eq!(super::check(&history([writer("a", 10, 100), reader("b", 99, 200)])).len(), 1);

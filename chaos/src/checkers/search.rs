@@ -23,7 +23,8 @@ pub(super) struct Timed<C> {
 pub(super) enum Found {
     /// There is an order.
     Order,
-    /// There is none. The most calls that could be put in order, and the first that was left.
+    /// There is none. The most calls that could be put in order, and which one would have had to be next: of those that were left, the
+    /// first that had returned.
     None { most: usize, left: usize },
     /// The bound was reached.
     Nothing,
@@ -59,7 +60,7 @@ pub(super) fn search<C, S: Clone + Ord>(
         }
         let ordered = place.first + place.others.len();
         if ordered >= most {
-            (most, left) = (ordered, place.first);
+            (most, left) = (ordered, due(calls, &place));
         }
         for next in next(calls, &place).into_iter().rev() {
             let Some(state) = step(&place.state, &calls[next].call) else { continue };
@@ -85,6 +86,11 @@ fn next<C, S>(calls: &[Timed<C>], place: &Place<S>) -> Vec<usize> {
         }
     }
     next
+}
+
+/// Of the calls that are left, the first that had returned: one has to be. No other may come later than it.
+fn due<C, S>(calls: &[Timed<C>], place: &Place<S>) -> usize {
+    next(calls, place).into_iter().min_by_key(|call| calls[*call].to).unwrap_or(place.first)
 }
 
 impl<S> Place<S> {
@@ -141,6 +147,13 @@ mod tests {
         let wrong = [timed(Register::Write(1), 0, 1), timed(Register::Read(0), 2, 3)];
         assert_eq!(found(&wrong), Found::None { most: 1, left: 1 });
         assert_eq!(found(&[]), Found::Order);
+    }
+
+    #[test]
+    fn of_what_is_left_the_one_is_named_that_returned_first() {
+        let waits = timed(Register::Read(3), 2, 90);
+        let wrong = [timed(Register::Write(1), 0, 1), waits, timed(Register::Read(7), 3, 4)];
+        assert_eq!(found(&wrong), Found::None { most: 1, left: 2 });
     }
 
     #[test]

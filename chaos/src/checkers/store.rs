@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use quorate_simulator::history::Violation;
 
 use super::time;
+use super::words::at;
 use crate::history::{Call, History, Made, Micros, Outcome};
 
 /// The property's name.
@@ -53,12 +54,12 @@ fn old_writes(mut writes: Vec<Accepted<'_>>) -> Vec<Violation> {
 
 fn violation(newest: Accepted<'_>, write: Accepted<'_>) -> Violation {
     let what = format!(
-        "a write of {} with token {} was accepted, though one of {} with token {} had been at {:?}",
+        "a write of {} with token {} was accepted, though one of {} with token {} had been at {}",
         write.made.process,
         write.fence,
         newest.made.process,
         newest.fence,
-        time(newest.returned)
+        at(newest.returned)
     );
     Violation { property: NAME, what, at: time(write.returned) }
 }
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_old_and_accepted_is_found() {
         let found = found([accepted(5, 10, 20), accepted(3, 11, 15), accepted(4, 30, 40)]);
-        let what = "a write of p with token 4 was accepted, though one of p with token 5 had been at 20ms";
+        let what = "a write of p with token 4 was accepted, though one of p with token 5 had been at 0.020 s";
         assert_eq!(words(&found), [what]);
         assert_eq!(found[0].at, time(40_000));
     }

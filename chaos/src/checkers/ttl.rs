@@ -8,6 +8,7 @@
 use quorate_simulator::history::Violation;
 
 use super::time;
+use super::words::long;
 use crate::history::{Call, History, Key, Micros};
 
 /// The property's name.
@@ -32,11 +33,11 @@ fn wrong(key: &Key, most: Micros, over: Option<Micros>) -> Option<String> {
     match key.ttl {
         None => Some("never expires".to_owned()),
         Some(ttl) if ttl > most => {
-            Some(format!("lives {:?} longer than any that was asked for", time(ttl - most)))
+            Some(format!("lives {} longer than any that was asked for", long(ttl - most)))
         }
         Some(_) => {
             let late = key.seen.checked_sub(over?).filter(|late| *late > 0)?;
-            Some(format!("was to be gone {:?} before, drift included", time(late)))
+            Some(format!("was to be gone {} before, drift included", long(late)))
         }
     }
 }
@@ -76,7 +77,7 @@ mod tests {
         let found = found(Some(1), 15_103);
         assert_eq!(
             words(&found),
-            ["the key quorate:{l} on master 3 was to be gone 1ms before, drift included"]
+            ["the key quorate:{l} on master 3 was to be gone 1.0 ms before, drift included"]
         );
         assert_eq!(found[0].at, time(15_103_000));
     }
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn a_key_that_never_expires_or_lives_too_long_is_found_at_any_time() {
         assert_eq!(words(&found(None, 1)), ["the key quorate:{l} on master 3 never expires"]);
-        let what = "the key quorate:{l} on master 3 lives 1ms longer than any that was asked for";
+        let what = "the key quorate:{l} on master 3 lives 1.0 ms longer than any that was asked for";
         assert_eq!(words(&found(Some(10_103), 1)), [what]);
     }
 

@@ -16,17 +16,23 @@ pub const NAME: &str = "windows";
 
 /// Finds every guard that was handed out in the window of another owner; to read, in that of another owner that writes. Of several such windows, it names one.
 pub fn check(history: &History) -> Vec<Violation> {
-    let mut found: Vec<_> = holds_by_site(history).values().flat_map(|holds| intruders(holds)).collect();
+    let pairs = pairs(history);
+    let mut found: Vec<_> = pairs.into_iter().map(|(rival, hold)| violation(rival, hold)).collect();
     let mut told = BTreeSet::new();
     found.retain(|violation| told.insert(violation.what.clone())); // of two names that both have
     found
 }
 
-fn intruders(holds: &[&Hold]) -> Vec<Violation> {
+/// The same as pairs: the other owner's guard, and the one that was handed out in its window; once for each name that both have.
+pub fn pairs(history: &History) -> Vec<(&Hold, &Hold)> {
+    holds_by_site(history).values().flat_map(|holds| intruders(holds)).collect()
+}
+
+fn intruders<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold)> {
     let (mut all, mut writers, mut found) = (Reach::default(), Reach::default(), Vec::new());
-    for hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
+    for &hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
         let rivals = if hold.shared { &writers } else { &all };
-        found.extend(rivals.rival_of(hold).map(|rival| violation(rival, hold)));
+        found.extend(rivals.rival_of(hold).map(|rival| (rival, hold)));
         all.add(hold);
         if !hold.shared {
             writers.add(hold);
