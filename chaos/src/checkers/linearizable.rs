@@ -232,6 +232,24 @@ mod tests {
     }
 
     #[test]
+    fn of_two_that_asked_together_the_later_grant_is_the_wrong_one() {
+        let both =
+            || [Hold { asked: 4_000, ..held("a", 10, 30, 1) }, Hold { asked: 5_000, ..held("b", 25, 40, 2) }];
+        for [one, other] in [both(), {
+            let [a, b] = both();
+            [b, a]
+        }] {
+            let verdicts =
+                check(&history([Hold { fence: None, ..one }, Hold { fence: None, ..other }]), BOUND);
+            let told = format!("{verdicts:?}");
+            assert!(
+                told.contains("\"process of b (b) was granted l while process of a (a) held it"),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
     fn tokens_that_fit_no_order_are_told() {
         let verdicts = check(&history([held("a", 10, 20, 2), held("b", 30, 40, 1)]), BOUND);
         let told = format!("{verdicts:?}");

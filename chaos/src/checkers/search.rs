@@ -23,8 +23,8 @@ pub(super) struct Timed<C> {
 pub(super) enum Found {
     /// There is an order.
     Order,
-    /// There is none. The most calls that could be put in order, and which one would have had to be next: of those that were left, the
-    /// first that had returned.
+    /// There is none. Of the calls that were left by an order that goes as far in time as any, the first that had returned: it would
+    /// have had to be next. And how many are before it.
     None { most: usize, left: usize },
     /// The bound was reached.
     Nothing,
@@ -50,7 +50,7 @@ pub(super) fn search<C, S: Clone + Ord>(
 ) -> Found {
     let begin = Place { first: 0, others: Vec::new(), state };
     let (mut seen, mut open) = (BTreeSet::from([begin.clone()]), vec![begin]);
-    let (mut most, mut left) = (0, 0);
+    let (mut most, mut left, mut furthest) = (0, 0, 0);
     while let Some(place) = open.pop() {
         if place.first == calls.len() {
             return Found::Order;
@@ -58,11 +58,13 @@ pub(super) fn search<C, S: Clone + Ord>(
         if seen.len() > bound {
             return Found::Nothing;
         }
-        let ordered = place.first + place.others.len();
-        if ordered >= most {
-            (most, left) = (ordered, due(calls, &place));
+        let candidates = next(calls, &place);
+        // One of them has to be next, and no other may come later than what has returned first.
+        let due = candidates.iter().copied().min_by_key(|call| calls[*call].to).unwrap_or(place.first);
+        if calls[due].to >= furthest {
+            (most, left, furthest) = (place.first + place.others.len(), due, calls[due].to);
         }
-        for next in next(calls, &place).into_iter().rev() {
+        for next in candidates.into_iter().rev() {
             let Some(state) = step(&place.state, &calls[next].call) else { continue };
             let place = place.with(next, state);
             if seen.insert(place.clone()) {
@@ -86,11 +88,6 @@ fn next<C, S>(calls: &[Timed<C>], place: &Place<S>) -> Vec<usize> {
         }
     }
     next
-}
-
-/// Of the calls that are left, the first that had returned: one has to be. No other may come later than it.
-fn due<C, S>(calls: &[Timed<C>], place: &Place<S>) -> usize {
-    next(calls, place).into_iter().min_by_key(|call| calls[*call].to).unwrap_or(place.first)
 }
 
 impl<S> Place<S> {
