@@ -35,6 +35,8 @@ pub struct Planned {
 pub enum Event<'a> {
     /// A fault is about to strike.
     Strikes(&'a Planned),
+    /// One of its masters is healed, and others may not be yet.
+    Recovers(&'a Planned, usize),
     /// It has been healed.
     Healed(&'a Planned),
 }
@@ -71,7 +73,8 @@ impl Plan {
                 tell(Event::Strikes(planned));
                 wounds.push((planned, planned.fault.strike(arena)));
             } else if let Some(place) = wounds.iter().position(|(of, _)| of.number == planned.number) {
-                wounds.swap_remove(place).1.heal(arena);
+                let wound = wounds.swap_remove(place).1;
+                wound.heal_each(arena, |master| tell(Event::Recovers(planned, master)));
                 tell(Event::Healed(planned));
             }
         }

@@ -16,8 +16,10 @@
 
 pub use quorate_simulator::history::Violation;
 
+pub use self::exercised::exercised;
 use crate::history::{History, Hold, Micros, Share};
 
+mod exercised;
 pub mod linearizable;
 #[cfg(test)]
 pub(crate) mod made_up;

@@ -18,29 +18,30 @@ pub fn healthy(
     recovery: Duration,
 ) -> Vec<Range<Micros>> {
     let recovery = Micros::try_from(recovery.as_micros()).unwrap_or(Micros::MAX);
-    let ends = |struck: &Struck| struck.to.map_or(Micros::MAX, |to| to.saturating_add(recovery));
-    let faults: Vec<_> = history.faults.iter().map(|struck| (struck, struck.from..ends(struck))).collect();
-    let edges = faults.iter().flat_map(|(_, during)| [during.start, during.end]);
+    let recovered = |to: Option<Micros>| to.map_or(Micros::MAX, |to| to.saturating_add(recovery));
+    let has = |struck: &Struck, master: usize, at: Micros| {
+        struck.fault.masters.contains(&master) && (struck.from..recovered(struck.until(master))).contains(&at)
+    };
+    let edges = history.faults.iter().flat_map(|struck| {
+        let before = struck.before.iter().map(|(_, at)| Some(*at));
+        before.chain([struck.to]).map(recovered).chain([struck.from])
+    });
     let mut edges: Vec<_> = edges.chain([time.start, time.end]).collect();
     edges.retain(|edge| time.contains(edge) || *edge == time.end);
     edges.sort_unstable();
     edges.dedup();
     let mut healthy: Vec<Range<Micros>> = Vec::new();
     for during in edges.windows(2).map(|edges| edges[0]..edges[1]) {
-        let has = |master: usize| {
-            let now = |(struck, of): &&(&Struck, Range<Micros>)| {
-                of.contains(&during.start) && struck.fault.masters.contains(&master)
-            };
-            faults.iter().any(|fault| now(&fault))
-        };
+        let now = during.start;
         let is_down = |client: usize| {
-            faults.iter().any(|(struck, of)| {
-                of.contains(&during.start)
+            history.faults.iter().any(|struck| {
+                (struck.from..recovered(struck.to)).contains(&now)
                     && struck.fault.masters.is_empty()
                     && struck.fault.clients.contains(&client)
             })
         };
-        let well = (0..masters).filter(|master| !has(*master)).count();
+        let is_well = |master: &usize| !history.faults.iter().any(|struck| has(struck, *master, now));
+        let well = (0..masters).filter(is_well).count();
         if well <= masters / 2 || (0..clients).all(is_down) {
             continue;
         }
@@ -76,7 +77,8 @@ mod tests {
     fn struck(masters: &[usize], clients: &[usize], from: Micros, to: Option<Micros>) -> Struck {
         let (masters, clients) = (masters.to_vec(), clients.to_vec());
         let (family, what) = ("servers".to_owned(), "kill".to_owned());
-        Struck { fault: Fault { number: None, family, what, masters, clients }, from, to }
+        let fault = Fault { number: None, family, what, masters, clients };
+        Struck { fault, from, to, before: Vec::new() }
     }
 
     /// Of three masters and two clients, from 0 to 100.
@@ -92,6 +94,12 @@ mod tests {
         let two = vec![struck(&[0], &[], 10, Some(20)), struck(&[1], &[0], 24, Some(30))];
         assert_eq!(of(two), [0..24, 25..100], "one while the other recovers");
         assert_eq!(of(vec![struck(&[0, 1], &[], 10, None)]), [0..10], "it is not healed");
+    }
+
+    #[test]
+    fn each_master_is_well_when_it_was_healed() {
+        let all = Struck { before: vec![(0, 20), (2, 30)], ..struck(&[0, 1, 2], &[], 10, Some(60)) };
+        assert_eq!(of(vec![all]), [0..10, 35..100]);
     }
 
     #[test]

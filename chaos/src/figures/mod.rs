@@ -1,15 +1,18 @@
 //! Figures of a history: what came of calls, how long acquires took, and how long nobody got a lock though enough masters were
 //! well. All of it is pure.
 //!
-//! `counts.rs` counts calls, `over_time.rs` says the same of each part of a run, `health.rs` is when enough masters were well.
+//! `counts.rs` counts calls, `over_time.rs` says the same of each part of a run, `health.rs` is when enough masters were well,
+//! `waited.rs` whether those got a lock that were ready to wait.
 
 mod counts;
 mod health;
 mod over_time;
+mod waited;
 
 pub use counts::{Answers, Counts, by_kind};
 pub use health::{healthy, longest_without_grant};
 pub use over_time::{Slot, over_time};
+pub use waited::{Waited, waited};
 
 use crate::history::{Call, History, Micros, Outcome};
 

@@ -20,6 +20,8 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
+    /// A run begins: the first line of its history.
+    Run(Run),
     /// A call is about to be made.
     Invoke {
         /// Its number in its process.
@@ -33,6 +35,9 @@ pub enum Event {
         number: u64,
         /// What it said.
         outcome: Outcome,
+        /// The masters that had no vote in the last round of an acquire.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        no_vote: Vec<NoVote>,
     },
     /// A lease has another deadline: it was renewed.
     Deadline {
@@ -66,6 +71,13 @@ pub enum Event {
         /// Which one.
         fault: Fault,
     },
+    /// One of the masters of a fault is healed, and others are not yet.
+    Recovers {
+        /// Which fault.
+        fault: Fault,
+        /// Which master.
+        master: usize,
+    },
     /// A fault has been healed.
     Healed {
         /// Which one.
@@ -84,6 +96,40 @@ pub enum Event {
         /// How much longer it lives; `None` for one that never expires.
         ttl: Option<Micros>,
     },
+}
+
+/// What a history is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The version of Quorate.
+    pub version: String,
+    /// What may go wrong.
+    pub scenario: String,
+    /// What decided which faults there are.
+    pub seed: u64,
+    /// For how long faults begin.
+    pub duration: Micros,
+    /// What is locked by: `quorate`, `textbook`, ...
+    pub subject: String,
+    /// The kinds of locks, where the subject has several.
+    pub kinds: Vec<String>,
+    /// How many masters there are.
+    pub masters: usize,
+    /// Whether they are containers of a compose file.
+    pub compose: bool,
+    /// How many client processes there are.
+    pub clients: usize,
+    /// How long leases last.
+    pub ttl: Micros,
+}
+
+/// A master that had no vote in an acquire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoVote {
+    /// Which one.
+    pub master: usize,
+    /// Why not: `quarantine`, `forgot`, `clock`, `unreachable`, `no answer`, ...
+    pub why: String,
 }
 
 /// A fault, and whom it strikes.

@@ -16,7 +16,7 @@ mod read;
 mod recorder;
 mod since;
 
-pub use line::{Call, Event, Fault, Line, Lock, Outcome, Share};
+pub use line::{Call, Event, Fault, Line, Lock, NoVote, Outcome, Run, Share};
 pub use read::{ReadError, read, read_file};
 pub use recorder::{Recorder, now};
 
@@ -28,6 +28,8 @@ pub type Micros = u64;
 /// Everything that the checkers look at, each in the order in which it began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
+    /// What it is of, if it says so.
+    pub run: Option<Run>,
     /// Every call.
     pub calls: Vec<Made>,
     /// Every guard that was handed out.
@@ -36,6 +38,8 @@ pub struct History {
     pub pauses: Vec<Pause>,
     /// What was seen on the masters.
     pub keys: Vec<Key>,
+    /// When masters had no vote, as whoever asked was told.
+    pub abstentions: Vec<Abstention>,
     /// The faults.
     pub faults: Vec<Struck>,
     /// Since when everything is healed.
@@ -133,6 +137,25 @@ pub struct Struck {
     pub from: Micros,
     /// When it had been healed; `None` if it was not.
     pub to: Option<Micros>,
+    /// The masters that were healed before that, and when.
+    pub before: Vec<(usize, Micros)>,
+}
+
+impl Struck {
+    /// When this master was healed, if it was.
+    pub fn until(&self, master: usize) -> Option<Micros> {
+        let before = self.before.iter().find(|(healed, _)| *healed == master);
+        before.map(|(_, at)| *at).or(self.to)
+    }
+}
+
+/// A master that had no vote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abstention {
+    /// When an acquire returned that says so.
+    pub at: Micros,
+    /// Which master, and why.
+    pub of: NoVote,
 }
 
 /// A key that was seen on a master.

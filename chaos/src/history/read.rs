@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Call, Event, Fault, History, Hold, Key, Line, Made, Micros, Outcome, Pause, Struck};
+use super::{Abstention, Call, Event, Fault, History, Hold, Key, Line, Made, Micros, Outcome, Pause, Struck};
 
 /// Why lines are no history.
 #[derive(Debug, thiserror::Error)]
@@ -82,8 +82,12 @@ impl Reader {
     fn take(&mut self, line: Line) -> Result<(), ReadError> {
         let Line { at, process, event } = line;
         match event {
+            Event::Run(run) => self.history.run = Some(run),
             Event::Invoke { number, call } => self.invoke(at, process, number, call)?,
-            Event::Return { number, outcome } => self.returned(at, process, number, outcome)?,
+            Event::Return { number, outcome, no_vote } => {
+                self.returned(at, process, number, outcome)?;
+                self.history.abstentions.extend(no_vote.into_iter().map(|of| Abstention { at, of }));
+            }
             Event::Deadline { hold, deadline } => self.hold(&process, hold)?.deadline = deadline,
             Event::Lost { hold } => {
                 self.hold(&process, hold)?.lost.get_or_insert(at);
@@ -95,8 +99,15 @@ impl Reader {
             Event::Killed { whom } => {
                 self.history.pauses.push(Pause { process: whom, from: at, to: None });
             }
-            Event::Strikes { fault } => self.history.faults.push(Struck { fault, from: at, to: None }),
-            Event::Healed { fault } => self.heal(at, &fault),
+            Event::Strikes { fault } => {
+                self.history.faults.push(Struck { fault, from: at, to: None, before: Vec::new() });
+            }
+            Event::Recovers { fault, master } => {
+                self.struck(&fault).into_iter().for_each(|struck| struck.before.push((master, at)));
+            }
+            Event::Healed { fault } => {
+                self.struck(&fault).into_iter().for_each(|struck| struck.to = Some(at))
+            }
             Event::Calm => self.history.calm = Some(at),
             Event::Quiet => self.history.quiet = Some(at),
             Event::Key { master, key, ttl } => {
@@ -185,10 +196,8 @@ impl Reader {
         }
     }
 
-    fn heal(&mut self, at: Micros, fault: &Fault) {
-        let has = |struck: &&mut Struck| struck.fault == *fault && struck.to.is_none();
-        if let Some(struck) = self.history.faults.iter_mut().rev().find(has) {
-            struck.to = Some(at);
-        }
+    /// Where a fault is that was not healed yet.
+    fn struck(&mut self, fault: &Fault) -> Option<&mut Struck> {
+        self.history.faults.iter_mut().rev().find(|struck| struck.fault == *fault && struck.to.is_none())
     }
 }

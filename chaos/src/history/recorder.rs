@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Call, Event, Line, Micros, Outcome};
+use super::{Call, Event, Line, Micros, NoVote, Outcome};
 
 /// The time since the host was started, suspend included: all its processes have the same.
 pub fn now() -> Micros {
@@ -55,7 +55,16 @@ impl Recorder {
     ///
     /// When the line cannot be written.
     pub fn returned(&self, number: u64, outcome: Outcome) -> io::Result<()> {
-        self.record(Event::Return { number, outcome })
+        self.returned_without(number, outcome, Vec::new())
+    }
+
+    /// An acquire has returned, in which these masters had no vote.
+    ///
+    /// # Errors
+    ///
+    /// When the line cannot be written.
+    pub fn returned_without(&self, number: u64, outcome: Outcome, no_vote: Vec<NoVote>) -> io::Result<()> {
+        self.record(Event::Return { number, outcome, no_vote })
     }
 
     /// Something else happened now.

@@ -61,6 +61,23 @@ impl Naive {
         }
     }
 
+    /// What it is, in a sentence.
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            Self::SetnxExpire => "SETNX, and then EXPIRE, on one master: a lock that is known to be wrong.",
+            Self::Getset => "GETSET by the clients' clocks, on one master: a lock that is known to be wrong.",
+            Self::Del => {
+                "SET NX PX on one master, and DEL to give it back: a lock that is known to be wrong."
+            }
+            Self::OneMaster => {
+                "SET NX PX on one master: a lock that is known to be wrong where a replica takes its place."
+            }
+            Self::ReadWrite => {
+                "A hash with one field for all readers, on one master: a lock that is known to be wrong."
+            }
+        }
+    }
+
     /// Who may hold it beside whoever reads, if that is what it is asked for.
     pub(crate) fn share(self, reads: bool) -> Share {
         if self == Self::ReadWrite && reads { Share::Shared } else { Share::Exclusive }

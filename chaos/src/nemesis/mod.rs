@@ -151,11 +151,12 @@ impl fmt::Display for What {
 #[must_use = "what is not healed stays"]
 pub struct Wound(Option<Heal>);
 
-type Heal = Box<dyn FnOnce(&mut Arena) + Send>;
+/// It is told of each master that is healed before the others.
+type Heal = Box<dyn FnOnce(&mut Arena, &mut dyn FnMut(usize)) + Send>;
 
 impl Wound {
     fn new(heal: impl FnOnce(&mut Arena) + Send + 'static) -> Self {
-        Self(Some(Box::new(heal)))
+        Self(Some(Box::new(|arena, _| heal(arena))))
     }
 
     /// What was over at once.
@@ -166,7 +167,14 @@ impl Wound {
     /// Each of these masters is healed so.
     fn of_each(masters: &[usize], heal: impl Fn(&mut Arena, usize) + Send + 'static) -> Self {
         let masters = masters.to_vec();
-        Self::new(move |arena| masters.into_iter().for_each(|master| heal(arena, master)))
+        Self(Some(Box::new(move |arena, healed| {
+            for master in &masters {
+                heal(arena, *master);
+                if masters.len() > 1 {
+                    healed(*master);
+                }
+            }
+        })))
     }
 
     /// Heals it: what it struck works again. What was lost stays lost.
@@ -175,8 +183,17 @@ impl Wound {
     ///
     /// When a master that has to answer does not, or does not start.
     pub fn heal(self, arena: &mut Arena) {
+        self.heal_each(arena, |_| {});
+    }
+
+    /// The same. Where several masters are healed one by one, it tells when each is.
+    ///
+    /// # Panics
+    ///
+    /// As [`heal`](Self::heal).
+    pub fn heal_each(self, arena: &mut Arena, mut healed: impl FnMut(usize)) {
         if let Some(heal) = self.0 {
-            heal(arena);
+            heal(arena, &mut healed);
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct Setting {
     pub role: Role,
     /// How this executable is started as a client: what then runs has to do [its job](Job::of_this_process).
     pub client: fn() -> Command,
+    /// What the history says that it is of.
+    pub run: Option<history::Run>,
     /// Where the history is written, a file that is not there or empty; `None` if nobody else reads it.
     pub history: Option<PathBuf>,
 }
@@ -66,7 +68,7 @@ impl Stage {
     ///
     /// When something does not start, with its log.
     pub fn set(mut arena: Arena, setting: Setting) -> Self {
-        let Setting { subject, ttl, new_masters, seed, role, client: start, history } = setting;
+        let Setting { subject, ttl, new_masters, seed, role, client: start, run, history } = setting;
         if !new_masters {
             let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
             let introduced = runtime().block_on(introduce(&urls, ttl));
@@ -77,6 +79,8 @@ impl Stage {
         let folder = store.folder().to_owned();
         let file = history.unwrap_or_else(|| folder.join("history"));
         let recorder = Recorder::open(&file, "nemesis").unwrap_or_else(|error| panic!("{error}"));
+        let log = |run| recorder.record(Told::Run(run)).unwrap_or_else(|error| panic!("{error}"));
+        run.into_iter().for_each(log);
         let lives: Vec<_> = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
         for (client, life) in lives.iter().enumerate() {
             let mut workload = Workload {
@@ -136,7 +140,7 @@ impl Stage {
     ///
     /// When a master that has to answer does not, or does not start.
     pub fn heal(&mut self, fault: &Fault, wound: Wound) {
-        wound.heal(&mut self.arena);
+        wound.heal_each(&mut self.arena, |master| self.log.recovers(None, fault, master));
         self.log.healed(None, fault);
     }
 
@@ -151,6 +155,9 @@ impl Stage {
             tell(event);
             match event {
                 Event::Strikes(planned) => log.strikes(Some(planned.number), &planned.fault),
+                Event::Recovers(planned, master) => {
+                    log.recovers(Some(planned.number), &planned.fault, master);
+                }
                 Event::Healed(planned) => log.healed(Some(planned.number), &planned.fault),
             }
         })
@@ -283,6 +290,10 @@ impl Log {
                 _ => {}
             }
         }
+    }
+
+    fn recovers(&self, number: Option<usize>, fault: &Fault, master: usize) {
+        self.record(Told::Recovers { fault: in_words(number, fault), master });
     }
 
     fn healed(&self, number: Option<usize>, fault: &Fault) {

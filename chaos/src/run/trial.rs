@@ -9,7 +9,8 @@ use super::stage::{Setting, Stage};
 use super::stop::Stop;
 use super::verdict::Verdict;
 use crate::arena::Arena;
-use crate::history::{History, now};
+use crate::history::{History, Micros, Run, now};
+use crate::master::Host;
 use crate::plan::{Event, Plan};
 use crate::scenario::Scenario;
 use crate::workload::{Subject, patience};
@@ -69,6 +70,23 @@ impl Trial {
         self.scenario.plan(self.seed, self.length, self.masters, self.clients)
     }
 
+    /// What a history says of it, on such masters.
+    pub fn about(&self, host: Host) -> Run {
+        let micros = |time: Duration| Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX);
+        Run {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario: self.scenario.name.to_owned(),
+            seed: self.seed,
+            duration: micros(self.length),
+            subject: self.subject.name().to_owned(),
+            kinds: self.subject.kinds(),
+            masters: self.masters,
+            compose: host == Host::Container,
+            clients: self.clients,
+            ttl: micros(self.ttl),
+        }
+    }
+
     /// Masters and the ways to them, as the scenario wants them.
     ///
     /// # Panics
@@ -94,7 +112,9 @@ impl Trial {
     ) -> Option<Outcome> {
         tell(Phase::Starts);
         let (subject, ttl, seed) = (self.subject.clone(), self.ttl, self.seed);
-        let setting = Setting { subject, ttl, new_masters: false, seed, role: Role::Works, client, history };
+        let run = Some(self.about(arena.host()));
+        let setting =
+            Setting { subject, ttl, new_masters: false, seed, role: Role::Works, client, run, history };
         let mut stage = Stage::set(arena, setting);
         stage.until_holds(WARM);
         tell(Phase::Storm);

@@ -8,7 +8,7 @@ use quorate_testkit::Dice;
 use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::subject::{Held, Lock, Locks, unknown};
+use super::subject::{Held, Lock, Locks, Refused, unknown};
 use super::{Store, micros, patience};
 use crate::history::{self, Call, Event, Recorder, Share};
 
@@ -65,11 +65,11 @@ impl Cycle {
         let number = self.recorder.invoke(call)?;
         match lock.acquire(ttl, wait).await {
             Ok(held) => {
-                self.recorder.returned(number, held.granted())?;
+                self.recorder.returned_without(number, held.granted(), held.no_vote())?;
                 Ok(Some((number, held)))
             }
-            Err(outcome) => {
-                self.recorder.returned(number, outcome)?;
+            Err(Refused { outcome, no_vote }) => {
+                self.recorder.returned_without(number, outcome, no_vote)?;
                 Ok(None)
             }
         }

@@ -1,5 +1,7 @@
 //! The locks of a workload.
 
+use std::fmt;
+
 use quorate::{Lock, Redlock};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,13 @@ pub enum Kind {
     Fair,
     /// `Redlock::read_lock`, or `Redlock::write_lock` every third time
     ReadWrite,
+}
+
+impl fmt::Display for Kind {
+    /// As it is typed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::All { "all" } else { self.name() })
+    }
 }
 
 impl Kind {

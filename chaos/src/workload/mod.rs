@@ -2,13 +2,14 @@
 //! them back; or one lock is asked for and given back as it is told.
 //!
 //! `subject.rs` is what is locked by, `kind.rs` the locks of Quorate, `store.rs` what locks protect, `cycle.rs` one lock from the
-//! acquire to the end.
+//! acquire to the end, `votes.rs` which masters had no vote in it.
 
 mod cycle;
 mod kind;
 pub mod lock_set;
 mod store;
 mod subject;
+mod votes;
 
 pub use kind::Kind;
 pub use subject::Subject;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::kind::LOCKS;
-use super::{Kind, Workload, micros};
-use crate::history::{self, Micros, Outcome, Share, now};
+use super::{Kind, Workload, micros, votes};
+use crate::history::{self, Micros, NoVote, Outcome, Share, now};
 use crate::naive::{self, Naive};
 
 /// How long whoever waits for a lock of rslock's waits at most between two tries, which it says itself.
@@ -32,10 +32,41 @@ pub enum Subject {
     Naive(Naive),
 }
 
+impl Subject {
+    /// Its name in a history.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Quorate(_) => "quorate",
+            Self::Textbook => "textbook",
+            Self::Rslock => "rslock",
+            Self::Naive(naive) => naive.name(),
+        }
+    }
+
+    /// The names of the kinds of its locks, where it has several.
+    pub fn kinds(&self) -> Vec<String> {
+        let kinds = if let Self::Quorate(kinds) = self { kinds.as_slice() } else { &[] };
+        kinds.iter().map(ToString::to_string).collect()
+    }
+
+    /// What it is, in a sentence, where it is not Quorate's lock.
+    pub fn stranger(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Quorate(_) => return None,
+            Self::Textbook => {
+                "Redlock as in the textbook, without Quorate's guards: a lock that is known to be wrong."
+            }
+            Self::Rslock => "Redlock as the crate rslock has it: somebody else's lock.",
+            Self::Naive(naive) => naive.about(),
+        })
+    }
+}
+
 /// What a process has to lock by.
 #[derive(Debug)]
 pub(super) enum Locks {
     Quorate(Redlock, Vec<Kind>),
+    Textbook(Redlock),
     Rslock(LockManager),
     Naive(naive::Client, Naive),
 }
@@ -53,6 +84,14 @@ enum By<'a> {
     Quorate(Box<quorate::Lock>),
     Rslock(&'a LockManager),
     Naive(&'a naive::Client),
+}
+
+/// What an acquire said that was not granted.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) outcome: Outcome,
+    /// The masters that had no vote in its last round.
+    pub(super) no_vote: Vec<NoVote>,
 }
 
 /// A lock that is held. Dropping it gives it back, if the library does so.
@@ -73,7 +112,7 @@ impl Locks {
         let build = |builder: quorate::Builder| builder.build().map_err(io::Error::other);
         Ok(match &workload.subject {
             Subject::Quorate(kinds) => Self::Quorate(build(builder)?, kinds.clone()),
-            Subject::Textbook => Self::Quorate(build(builder.unguarded())?, vec![Kind::Mutex]),
+            Subject::Textbook => Self::Textbook(build(builder.unguarded())?),
             Subject::Rslock => {
                 let mut manager = LockManager::new(workload.masters.clone());
                 manager.set_retry(1, Duration::from_millis(POLL));
@@ -88,7 +127,7 @@ impl Locks {
 
     /// Asks the masters for something that is not written down, so that the first calls do not fail for want of connections.
     pub(super) async fn connect(&self) {
-        if let Self::Quorate(redlock, _) = self {
+        if let Self::Quorate(redlock, _) | Self::Textbook(redlock) = self {
             let _ = redlock.lock("introduction").inspect().await; // it is as well if they are out of reach
         }
     }
@@ -103,7 +142,7 @@ impl Locks {
     pub(super) fn all(&self) -> Vec<Lock<'_>> {
         let counts = match self {
             Self::Quorate(_, kinds) => kinds.iter().map(|kind| kind.count()).collect(),
-            Self::Rslock(_) | Self::Naive(..) => vec![LOCKS],
+            Self::Textbook(_) | Self::Rslock(_) | Self::Naive(..) => vec![LOCKS],
         };
         let numbered = |(kind, count)| (0..count).map(move |number| self.lock(kind, number, false));
         counts.into_iter().enumerate().flat_map(numbered).collect()
@@ -114,6 +153,11 @@ impl Locks {
         match self {
             Self::Quorate(redlock, kinds) => {
                 let (lock, named) = kinds[kind].lock(redlock, number, reads);
+                Lock { named, by: By::Quorate(Box::new(lock)) }
+            }
+            Self::Textbook(redlock) => {
+                let named = named("textbook", number, Share::Exclusive);
+                let lock = redlock.mutex(&*named.names[0]);
                 Lock { named, by: By::Quorate(Box::new(lock)) }
             }
             Self::Rslock(manager) => {
@@ -127,7 +171,7 @@ impl Locks {
 
     /// Gives back what is left, as far as it can.
     pub(super) async fn close(self, within: Duration) {
-        if let Self::Quorate(redlock, _) = self {
+        if let Self::Quorate(redlock, _) | Self::Textbook(redlock) = self {
             let _ = redlock.shutdown(within).await; // what it could not give back ends with its lease
         }
     }
@@ -139,7 +183,7 @@ fn named(kind: &str, number: usize, share: Share) -> history::Lock {
 
 impl Lock<'_> {
     /// The lock, or what the history says of it.
-    pub(super) async fn acquire(&self, ttl: Duration, wait: Duration) -> Result<Held, Outcome> {
+    pub(super) async fn acquire(&self, ttl: Duration, wait: Duration) -> Result<Held, Refused> {
         match &self.by {
             By::Quorate(lock) => {
                 let lock = quorate::Lock::clone(lock).ttl(ttl).wait(wait);
@@ -150,8 +194,8 @@ impl Lock<'_> {
             By::Naive(client) => {
                 match client.acquire(&self.named.names[0], self.named.share, ttl, wait).await {
                     Ok(Some(hold)) => Ok(Held::Naive(hold)),
-                    Ok(None) => Err(Outcome::Failed { why: "held".to_owned() }),
-                    Err(error) => Err(unknown(&error.to_string())),
+                    Ok(None) => Err(Outcome::Failed { why: "held".to_owned() }.into()),
+                    Err(error) => Err(unknown(&error.to_string()).into()),
                 }
             }
         }
@@ -162,7 +206,7 @@ impl Lock<'_> {
         manager: &LockManager,
         ttl: Duration,
         wait: Duration,
-    ) -> Result<Held, Outcome> {
+    ) -> Result<Held, Refused> {
         let over = now() + micros(wait);
         loop {
             match manager.lock(&*self.named.names[0], ttl).await {
@@ -170,7 +214,7 @@ impl Lock<'_> {
                     let deadline = now() + lock.validity_time as u64 * 1_000;
                     return Ok(Held::Rslock(lock, deadline));
                 }
-                Err(error) if now() >= over => return Err(unknown(&error.to_string())),
+                Err(error) if now() >= over => return Err(unknown(&error.to_string()).into()),
                 Err(_) => sleep(Duration::from_millis(POLL)).await,
             }
         }
@@ -186,6 +230,11 @@ impl Held {
         };
         let fence = Some(self.fence()).filter(|fence| *fence > 0);
         Outcome::Granted { owner, deadline: self.deadline(), fence, permit: self.permit() }
+    }
+
+    /// The masters that had no vote in the round that granted it.
+    pub(super) fn no_vote(&self) -> Vec<NoVote> {
+        if let Self::Quorate(guard) = self { votes::without(&guard.votes()) } else { Vec::new() }
     }
 
     /// When its lease ends, or a little earlier: time goes on between the two looks.
@@ -250,10 +299,17 @@ impl Held {
 
 /// What an acquire said that was not granted. Nobody has it by this call; whether it was to be had is known only where somebody
 /// else had it.
-fn refused(error: &Error) -> Outcome {
-    match error {
+fn refused(error: &Error) -> Refused {
+    let outcome = match error {
         Error::Held { .. } | Error::WaitTimedOut { .. } => Outcome::Failed { why: error.to_string() },
         _ => unknown(&error.to_string()),
+    };
+    Refused { outcome, no_vote: votes::without(error.votes()) }
+}
+
+impl From<Outcome> for Refused {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, no_vote: Vec::new() }
     }
 }
 

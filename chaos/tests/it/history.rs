@@ -6,8 +6,8 @@ use std::process::Command;
 
 use quorate_chaos::Client;
 use quorate_chaos::history::{
-    Call, Event, Fault, History, Line, Lock, Outcome, Pause, ReadError, Recorder, Share, Struck, now, read,
-    read_file,
+    Call, Event, Fault, History, Line, Lock, NoVote, Outcome, Pause, ReadError, Recorder, Share, Struck, now,
+    read, read_file,
 };
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ fn invoke(at: u64, number: u64, call: Call) -> Line {
 }
 
 fn returned(at: u64, number: u64, outcome: Outcome) -> Line {
-    line(at, Event::Return { number, outcome })
+    line(at, Event::Return { number, outcome, no_vote: Vec::new() })
 }
 
 fn history(lines: &[Line]) -> History {
@@ -63,6 +63,14 @@ fn lines_are_as_they_are_described() {
     for (text, line) in texts.into_iter().zip(lines) {
         assert_eq!(serde_json::to_string(&line).unwrap(), text);
         assert_eq!(serde_json::from_str::<Line>(text).unwrap(), line);
+    }
+    for text in [
+        r#"{"at":1,"process":"nemesis","event":"run","version":"0.1.0","scenario":"calm","seed":7,"duration":10000000,"subject":"quorate","kinds":["mutex"],"masters":5,"compose":false,"clients":3,"ttl":2000000}"#,
+        r#"{"at":2,"process":"p","event":"return","number":7,"outcome":{"is":"failed","why":"held"},"no_vote":[{"master":2,"why":"quarantine"}]}"#,
+        r#"{"at":3,"process":"nemesis","event":"recovers","fault":{"number":1,"family":"servers","what":"kill","masters":[0,2],"clients":[]},"master":2}"#,
+    ] {
+        let line: Line = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&line).unwrap(), text);
     }
     let permits = Lock { share: Share::Permits(3), ..lock() };
     assert!(serde_json::to_string(&permits).unwrap().contains(r#""share":{"permits":3}"#));
@@ -139,8 +147,35 @@ fn a_fault_lasts_until_it_is_healed() {
         line(20, Event::Strikes { fault: fault(1) }),
         line(30, Event::Healed { fault: fault(0) }),
     ];
-    let struck = |number, from, to| Struck { fault: fault(number), from, to };
+    let struck = |number, from, to| Struck { fault: fault(number), from, to, before: Vec::new() };
     assert_eq!(history(&lines).faults, [struck(0, 10, Some(30)), struck(1, 20, None)]);
+}
+
+#[test]
+fn masters_of_a_fault_are_healed_one_by_one() {
+    let fault = || Fault {
+        number: Some(0),
+        family: "servers".to_owned(),
+        what: "kill".to_owned(),
+        masters: vec![0, 2],
+        clients: Vec::new(),
+    };
+    let lines = [
+        line(10, Event::Strikes { fault: fault() }),
+        line(20, Event::Recovers { fault: fault(), master: 2 }),
+        line(40, Event::Healed { fault: fault() }),
+    ];
+    let until = |lines: &[Line]| [0, 2].map(|master| history(lines).faults[0].until(master));
+    assert_eq!((until(&lines), until(&lines[..2])), ([Some(40), Some(20)], [None, Some(20)]));
+}
+
+#[test]
+fn masters_without_a_vote_are_known_and_so_is_what_a_history_is_of() {
+    let no_vote = vec![NoVote { master: 2, why: "quarantine".to_owned() }];
+    let told = Event::Return { number: 0, outcome: granted(100), no_vote: no_vote.clone() };
+    let whole = history(&[invoke(10, 0, acquire()), line(20, told)]);
+    let found: Vec<_> = whole.abstentions.iter().map(|one| (one.at, one.of.clone())).collect();
+    assert_eq!((found, whole.run), (vec![(20, no_vote[0].clone())], None));
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod replicas;
 mod scenarios;
 mod servers;
 mod stage;
+mod votes;
 mod workload;
 
 use std::time::Duration;

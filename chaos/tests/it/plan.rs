@@ -126,6 +126,7 @@ fn a_plan_is_carried_out_and_healed() {
         told.push(match event {
             Event::Strikes(planned) => (true, planned.number),
             Event::Healed(planned) => (false, planned.number),
+            Event::Recovers(..) => return,
         });
     });
     for planned in &plan.faults {

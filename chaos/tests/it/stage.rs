@@ -23,7 +23,7 @@ pub(crate) fn client() -> Command {
 
 /// New masters, and clients that decide by themselves.
 pub(crate) fn setting(subject: Subject, ttl: Duration) -> Setting {
-    Setting { subject, ttl, new_masters: true, seed: 1, role: Role::Works, client, history: None }
+    Setting { subject, ttl, new_masters: true, seed: 1, role: Role::Works, client, run: None, history: None }
 }
 
 /// So many masters that persist always, and clients.

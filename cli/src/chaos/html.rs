@@ -3,14 +3,15 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use quorate_chaos::checkers::linearizable;
 use quorate_chaos::figures::over_time;
 use quorate_chaos::history::{History, Micros, Struck};
 use quorate_chaos::run::Trial;
 
 use super::charts;
-use super::summary::{Found, Kind, Summary, TOLD, ms, storm};
+use super::examples::{others, told};
+use super::summary::{Found, Kind, Summary, ms, storm};
 use super::timeline::{COLOURS, Timeline};
+use super::votes::REASONS;
 use crate::page::{self, escaped, section, table, whole};
 
 const STYLE: &str = include_str!("style.css");
@@ -19,7 +20,7 @@ const STYLE: &str = include_str!("style.css");
 const SLOTS: usize = 40;
 
 pub(crate) fn page(trial: &Trial, history: &History, summary: &Summary) -> String {
-    let title = format!("Chaos: {}, seed {}", summary.scenario, summary.seed);
+    let title = format!("Chaos: {}, scenario {}, seed {}", summary.subject, summary.scenario, summary.seed);
     let content = [
         facts(trial, summary),
         verdict(summary),
@@ -36,12 +37,11 @@ pub(crate) fn page(trial: &Trial, history: &History, summary: &Summary) -> Strin
 fn facts(trial: &Trial, summary: &Summary) -> String {
     let date = summary.ran_at.replace('T', " ").replace('Z', " UTC");
     format!(
-        "<p class=\"facts\">{} · quorate {} · masters: {} · client processes: {} · TTL {}&nbsp;s · {}</p>\n",
+        "<p class=\"facts\">{} · quorate {} · {}</p>\n<p class=\"facts\">{}: {}</p>\n",
         escaped(&date),
         summary.version,
-        trial.masters,
-        trial.clients,
-        trial.ttl.as_secs_f64(),
+        escaped(&summary.run()),
+        summary.scenario,
         escaped(trial.scenario.about)
     )
 }
@@ -52,33 +52,38 @@ fn verdict(summary: &Summary) -> String {
         Found::Violation => "bad",
         Found::Inconclusive => "open",
     };
-    let told = summary.violations.iter().take(TOLD);
-    let mut items: String = told
+    let mut items: String = told(&summary.violations)
+        .iter()
         .map(|found| {
             let (at, what) = (found.at_ms / 1e3, escaped(&found.what));
             format!("<li><b>{}</b>, at {at:.3} s: {what}</li>\n", found.property)
         })
         .collect();
-    if summary.violations.len() > TOLD {
-        let _ = writeln!(items, "<li>and {} more</li>", summary.violations.len() - TOLD);
+    if let Some(others) = others(&summary.violations) {
+        let _ = writeln!(items, "<li>{others}</li>");
     }
+    let remarks: String =
+        summary.remarks().iter().map(|remark| format!("<p>{}</p>\n", escaped(remark))).collect();
     let list = if items.is_empty() { String::new() } else { format!("<ul>\n{items}</ul>\n") };
     format!(
-        "<section class=\"verdict {class}\">\n<h2>{}</h2>\n{list}</section>\n",
+        "<section class=\"verdict {class}\">\n<h2>{}</h2>\n{remarks}{list}</section>\n",
         escaped(&summary.headline())
     )
 }
 
 fn tiles(summary: &Summary) -> String {
     let granted: usize = summary.kinds.values().map(|kind| kind.granted).sum();
+    let healthy = summary.healthy_ms / 1e3;
+    let of_waited = format!("of {}", whole(summary.waited.all as f64));
     page::tiles(&[
         ("acquires granted".to_owned(), whole(granted as f64), ""),
         ("faults".to_owned(), summary.faults.to_string(), ""),
         ("acquires with an answer".to_owned(), format!("{:.1}", summary.availability * 100.0), "%"),
+        ("granted, of those ready to wait".to_owned(), whole(summary.waited.granted as f64), &of_waited),
         ("acquire, median".to_owned(), ms(summary.acquire.p50_ms), "ms"),
         ("acquire, 99 %".to_owned(), ms(summary.acquire.p99_ms), "ms"),
         (
-            "longest without a grant while a quorum was healthy".to_owned(),
+            format!("longest without a grant in the {healthy:.1}&nbsp;s with a healthy quorum"),
             ms(summary.longest_without_grant_ms),
             "ms",
         ),
@@ -90,14 +95,17 @@ fn timelines(trial: &Trial, history: &History, summary: &Summary) -> String {
         Timeline { history, masters: trial.masters, clients: trial.clients, time }.svg(id, description)
     };
     let mut sections = String::new();
-    // The search for an order tells which one there is not, and others tell when.
-    let timed = summary.violations.iter().find(|found| found.property != linearizable::NAME);
-    if let Some(first) = timed.or(summary.violations.first()) {
+    let mut legend = legend(trial.clients); // it is before the first picture
+    if let Some(first) = summary.violations.first() {
         let (at, around) = ((first.at_ms * 1e3) as Micros, trial.ttl.as_micros() as Micros * 3 / 2);
         let time = at.saturating_sub(around)..(at + around).min(history.end);
         let (svg, _) = draw("around", time, "The timeline around the first violation.");
-        let text = "Three TTLs around it. What is outlined in red was held by two.";
-        sections += &section("Around the first violation", text, &svg);
+        let text = format!(
+            "Three TTLs around what violates {}, at {:.3} s. What is outlined in red was held by two.",
+            first.property,
+            first.at_ms / 1e3
+        );
+        sections += &section("Around the first violation", &text, &(std::mem::take(&mut legend) + &svg));
     }
     let description = format!(
         "{} faults on {} masters and {} clients, and who held which lock when. The tables below have the same in numbers.",
@@ -111,11 +119,11 @@ fn timelines(trial: &Trial, history: &History, summary: &Summary) -> String {
     };
     let text = format!(
         "From the first call to the last look at the masters; the dashed line is when all was healed. A master's upper bar is the \
-         server, the strip below it the network to it. A lock's bars are who held it, from the grant to the end that its holder \
+         server, the strip below it the network to it, and a tick below that an acquire in which it had no vote. A lock's bars are who held it, from the grant to the end that its holder \
          knows of, in the colour of the client; the strip below has a tick for each acquire that was refused or had no \
          answer.{others}"
     );
-    sections + &section("What happened", &text, &(legend(trial.clients) + &svg))
+    sections + &section("What happened", &text, &(legend + &svg))
 }
 
 fn legend(clients: usize) -> String {
@@ -143,10 +151,14 @@ fn legend(clients: usize) -> String {
     ] {
         keys += &bar(class, text);
     }
-    keys += &key("", r#"<path class="at f-keys" d="M16 0l5 7l-5 7l-5 -7z"/>"#, "at once");
+    keys +=
+        &key("", r#"<path class="at f-keys" d="M16 0l5 7l-5 7l-5 -7z"/>"#, "a fault that is over at once");
     keys += &key("", r#"<path class="lost" d="M12 3l8 8m0 -8l-8 8"/>"#, "lease lost");
-    keys += &key("", r#"<path class="refused" d="M16 3v8"/>"#, "refused: another has it");
-    keys += &key("", r#"<path class="unknown" d="M16 3v8"/>"#, "no answer");
+    keys += &key("", r#"<path class="refused" d="M16 3v8"/>"#, "acquire refused: another has it");
+    keys += &key("", r#"<path class="unknown" d="M16 3v8"/>"#, "acquire without an answer");
+    for (class, text) in REASONS {
+        keys += &key("", &format!(r#"<path class="{class}" d="M16 2v10"/>"#), text);
+    }
     format!("<ul class=\"legend\">{keys}</ul>\n")
 }
 
@@ -182,7 +194,7 @@ fn faults(history: &History) -> String {
     let heads = "<tr><th>fault</th><th>from, s</th><th>to, s</th><th>masters</th><th>clients</th><th class=\"what\">what</th></tr>";
     let at = |time: Micros| format!("{:.3}", time as f64 / 1e6);
     let places = |places: &[usize]| places.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
-    let row = |Struck { fault, from, to }: &Struck| {
+    let row = |Struck { fault, from, to, .. }: &Struck| {
         format!(
             "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"what\">{}: {}</td></tr>\n",
             fault.number.map(|number| number.to_string()).unwrap_or_default(),
@@ -242,6 +254,13 @@ mod tests {
     }
 
     #[test]
+    fn there_is_one_legend_before_the_pictures() {
+        let page = sample();
+        assert_eq!(page.matches("lease lost").count(), 1);
+        assert!(page.find("lease lost").unwrap() < page.find("<div class=\"scroll timeline\">").unwrap());
+    }
+
+    #[test]
     fn a_violation_is_on_top_and_has_a_picture_of_its_own() {
         let page = sample();
         assert!(page.find("Violated: ").unwrap() < page.find("What happened").unwrap());
@@ -250,6 +269,12 @@ mod tests {
             "Around the first violation",
             "class=\"two\"",
             "quorate</span>",
+            "Chaos: textbook, scenario inside, seed 7",
+            "<p>This is not Quorate&#39;s lock.",
+            "faults for 10 s",
+            "what violates windows, at 1.510 s",
+            "longest without a grant in the 4.3&nbsp;s with a healthy quorum",
+            "a fault that is over at once",
             "2027-01-15 08:00:00 UTC",
         ] {
             assert!(page.contains(part), "{part}");

@@ -3,6 +3,7 @@
 mod args;
 mod charts;
 mod containers;
+mod examples;
 mod files;
 mod html;
 mod kinds;
@@ -13,6 +14,7 @@ mod sample;
 mod summary;
 mod timeline;
 mod told;
+mod votes;
 
 use std::any::Any;
 use std::path::PathBuf;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use quorate_chaos::history::{Call, Fault, History, Hold, Lock, Made, Micros, Outcome, Share, Struck};
+use quorate_chaos::history::{
+    Abstention, Call, Fault, History, Hold, Lock, Made, Micros, NoVote, Outcome, Share, Struck,
+};
 use quorate_chaos::run::{self, Trial, Verdict};
 use quorate_chaos::scenario;
 use quorate_chaos::workload::Subject;
@@ -36,7 +38,8 @@ pub(crate) fn acquire(process: &str, invoked: Micros, returned: Micros, outcome:
 pub(crate) fn struck(family: &str, masters: &[usize], clients: &[usize], from: Micros, to: Micros) -> Struck {
     let (masters, clients) = (masters.to_vec(), clients.to_vec());
     let (family, what) = (family.to_owned(), "kill <it>".to_owned());
-    Struck { fault: Fault { number: Some(0), family, what, masters, clients }, from, to: Some(to) }
+    let fault = Fault { number: Some(0), family, what, masters, clients };
+    Struck { fault, from, to: Some(to), before: Vec::new() }
 }
 
 pub(crate) fn trial() -> Trial {
@@ -76,6 +79,10 @@ pub(crate) fn outcome() -> run::Outcome {
             struck("keys", &[2], &[], 1_400_000, 1_400_000),
             struck("clients", &[], &[0], 3_600_000, 4_000_000),
         ],
+        abstentions: vec![Abstention {
+            at: 2_500_000,
+            of: NoVote { master: 2, why: "quarantine".to_owned() },
+        }],
         calm: Some(9_000_000),
         end: 11_000_000,
         ..History::default()

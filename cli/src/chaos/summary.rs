@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use quorate_chaos::checkers;
 use quorate_chaos::figures::{self, Answers, Counts};
 use quorate_chaos::history::{Call, History, Micros};
 use quorate_chaos::run::{Outcome, Trial, Verdict};
+use quorate_chaos::workload::Kind as Kinds;
 use serde::Serialize;
 
+use super::examples::{others, told};
 use crate::exit::{self, Code};
-
-/// How many violations are told one by one.
-pub(crate) const TOLD: usize = 8;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
@@ -21,10 +21,22 @@ pub(crate) struct Summary {
     pub(crate) ran_at: String,
     pub(crate) scenario: &'static str,
     pub(crate) seed: u64,
+    /// What was put through it, and its kinds of locks where it has several.
+    pub(crate) subject: &'static str,
+    pub(crate) kind: Vec<String>,
+    /// For how long faults begin.
+    pub(crate) duration_ms: f64,
+    pub(crate) masters: usize,
+    /// Whether they are containers of a compose file.
+    pub(crate) compose: bool,
+    pub(crate) clients: usize,
+    pub(crate) ttl_ms: f64,
     pub(crate) command: String,
     pub(crate) verdict: Found,
     /// Those that do not hold, each once.
     pub(crate) properties: Vec<&'static str>,
+    /// Those that this run could have violated.
+    pub(crate) checked: Vec<&'static str>,
     pub(crate) violations: Vec<Violation>,
     /// Locks for which the search for an order was given up.
     pub(crate) inconclusive: Vec<String>,
@@ -33,11 +45,19 @@ pub(crate) struct Summary {
     /// The share of acquires that had an answer, be it that somebody else has the lock.
     pub(crate) availability: f64,
     pub(crate) acquire: Latency,
+    /// The acquires that were ready to wait, while faults struck.
+    pub(crate) waited: Waited,
     /// The longest time without a grant while a quorum of the masters was healthy; none if there never was one.
     pub(crate) longest_without_grant_ms: Option<f64>,
     /// For how long a quorum was healthy.
     pub(crate) healthy_ms: f64,
     pub(crate) storm_ms: f64,
+    /// Those properties that nothing happened in this run that they are about.
+    #[serde(skip)]
+    pub(crate) unchecked: Vec<&'static str>,
+    /// What was put through it, in a sentence, where it is not Quorate's lock.
+    #[serde(skip)]
+    pub(crate) stranger: Option<&'static str>,
 }
 
 /// What was found.
@@ -69,6 +89,13 @@ pub(crate) struct Kind {
     pub(crate) writes_rejected: usize,
 }
 
+/// How many were granted within their wait.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Waited {
+    pub(crate) granted: usize,
+    pub(crate) all: usize,
+}
+
 /// How long acquires took that were granted, waits included.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Latency {
@@ -84,7 +111,7 @@ impl Summary {
         let storm = storm(history);
         let healthy = figures::healthy(history, &storm, trial.masters, trial.clients, recovery(trial.ttl));
         let longest = figures::longest_without_grant(history, &healthy);
-        let counts = figures::by_kind(history);
+        let (counts, waited) = (figures::by_kind(history), figures::waited(history, &storm));
         let violation = |found: &quorate_chaos::checkers::Violation| Violation {
             property: found.property,
             what: found.what.clone(),
@@ -95,15 +122,26 @@ impl Summary {
             ran_at: humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + ran_at).to_string(),
             scenario: trial.scenario.name,
             seed: trial.seed,
+            subject: trial.subject.name(),
+            kind: trial.subject.kinds(),
+            duration_ms: trial.length.as_secs_f64() * 1e3,
+            masters: trial.masters,
+            compose: history.run.as_ref().is_some_and(|run| run.compose),
+            clients: trial.clients,
+            ttl_ms: trial.ttl.as_secs_f64() * 1e3,
             command: command.join(" "),
             verdict: Found::of(verdict),
             properties: verdict.properties(),
+            checked: names(history, true),
+            unchecked: names(history, false),
+            stranger: trial.subject.stranger(),
             violations: verdict.violations.iter().map(violation).collect(),
             inconclusive: verdict.inconclusive.iter().map(|(kind, name)| format!("{kind} {name}")).collect(),
             faults: history.faults.len(),
             availability: answers(&counts).availability(),
             kinds: counts.into_iter().map(|(kind, counts)| (kind, Kind::from(counts))).collect(),
             acquire: Latency::of(&figures::latencies(history)),
+            waited: Waited { granted: waited.granted, all: waited.all },
             longest_without_grant_ms: longest.map(|time| millis(time.end - time.start)),
             healthy_ms: healthy.iter().map(|time| millis(time.end - time.start)).sum(),
             storm_ms: millis(storm.end - storm.start),
@@ -121,7 +159,10 @@ impl Summary {
     /// The verdict in one line.
     pub(crate) fn headline(&self) -> String {
         match self.verdict {
-            Found::Nothing => "Nothing was found: every property holds.".to_owned(),
+            Found::Nothing if self.unchecked.is_empty() => {
+                "Nothing was found: every property holds.".to_owned()
+            }
+            Found::Nothing => format!("Nothing was found: these hold: {}.", self.checked.join(", ")),
             Found::Violation => format!("Violated: {}.", self.properties.join(", ")),
             Found::Inconclusive => {
                 let locks = self.inconclusive.join(", ");
@@ -130,14 +171,46 @@ impl Summary {
         }
     }
 
+    /// What the headline does not say: that it is not Quorate's lock, and what could not be violated.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let stranger = self.stranger.map(|what| format!("This is not Quorate's lock. {what}"));
+        let unchecked = (!self.unchecked.is_empty()).then(|| {
+            format!(
+                "Not put to the test, for want of anything that they are about: {}.",
+                self.unchecked.join(", ")
+            )
+        });
+        stranger.into_iter().chain(unchecked).collect()
+    }
+
+    /// What was put through what.
+    pub(crate) fn run(&self) -> String {
+        let kinds = match self.kind.len() {
+            0 => String::new(),
+            all if all == Kinds::ALL.len() => " (all kinds)".to_owned(),
+            _ => format!(" ({})", self.kind.join(", ")),
+        };
+        format!(
+            "lock: {}{kinds} · faults for {} s · masters: {}{} · client processes: {} · TTL {} s",
+            self.subject,
+            self.duration_ms / 1e3,
+            self.masters,
+            if self.compose { " (containers)" } else { "" },
+            self.clients,
+            self.ttl_ms / 1e3
+        )
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n", self.headline());
-        for Violation { property, what, at_ms } in self.violations.iter().take(TOLD) {
+        self.remarks().iter().for_each(|remark| text += &format!("{remark}\n"));
+        for Violation { property, what, at_ms } in told(&self.violations) {
             let _ = writeln!(text, "  {property}, at {:.3} s: {what}", at_ms / 1e3);
         }
-        if self.violations.len() > TOLD {
-            let _ = writeln!(text, "  and {} more", self.violations.len() - TOLD);
+        if let Some(others) = others(&self.violations) {
+            let _ = writeln!(text, "  {others}");
         }
+        let _ = writeln!(text, "Scenario {}, seed {} · {}", self.scenario, self.seed, self.run());
         let sum = |of: fn(&Kind) -> usize| self.kinds.values().map(of).sum::<usize>();
         let _ = writeln!(
             text,
@@ -155,19 +228,21 @@ impl Summary {
             sum(|kind| kind.writes_rejected)
         );
         let Latency { p50_ms, p90_ms, p99_ms, max_ms } = self.acquire;
+        let [p50, p90, p99, max] = [p50_ms, p90_ms, p99_ms, max_ms].map(ms);
         let _ = writeln!(
             text,
-            "Acquires that were granted took, waits included, ms: half {}, 90 % {}, 99 % {}, all {}",
-            ms(p50_ms),
-            ms(p90_ms),
-            ms(p99_ms),
-            ms(max_ms)
+            "Acquires that were granted took, waits included: p50 {p50}, p90 {p90}, p99 {p99}, max {max} ms"
         );
         let _ = writeln!(
             text,
-            "Availability: {:.2} % of acquires had an answer. A quorum was healthy for {:.1} of {:.1} s; the longest time in \
-             it without a grant: {} ms",
+            "Availability: {:.2} % of acquires had an answer; of those that were ready to wait, {} of {} were granted",
             self.availability * 100.0,
+            self.waited.granted,
+            self.waited.all
+        );
+        let _ = writeln!(
+            text,
+            "A quorum was healthy for {:.1} of {:.1} s; the longest time in it without a grant: {} ms",
             self.healthy_ms / 1e3,
             self.storm_ms / 1e3,
             ms(self.longest_without_grant_ms)
@@ -208,6 +283,12 @@ impl Latency {
         let of = |per_mille| figures::percentile(times, per_mille).map(millis);
         Self { p50_ms: of(500), p90_ms: of(900), p99_ms: of(990), max_ms: of(1_000) }
     }
+}
+
+/// The properties that a history could have violated, or those that it could not.
+fn names(history: &History, exercised: bool) -> Vec<&'static str> {
+    let all = checkers::exercised(history).into_iter();
+    all.filter(|(_, is)| *is == exercised).map(|(name, _)| name).collect()
 }
 
 fn answers(counts: &BTreeMap<String, Counts>) -> Answers {
@@ -262,14 +343,38 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_violated_is_not_said_to_hold() {
+        let found = of(Verdict::default());
+        assert_eq!(found.headline(), "Nothing was found: these hold: windows, linearizable.");
+        let all = Summary { unchecked: vec![], stranger: None, ..found };
+        assert_eq!(all.headline(), "Nothing was found: every property holds.");
+        assert!(all.remarks().is_empty());
+    }
+
+    #[test]
+    fn the_fields_of_the_run_are_in_the_json() {
+        let json = serde_json::to_value(of(Verdict::default())).unwrap();
+        assert_eq!((&json["subject"], &json["kind"]), (&"textbook".into(), &serde_json::json!([])));
+        let numbers = ["duration_ms", "ttl_ms"].map(|key| json[key].as_f64().unwrap());
+        let counts = ["masters", "clients"].map(|key| json[key].as_u64().unwrap());
+        assert_eq!((numbers, counts, &json["compose"]), ([10_000.0, 2_000.0], [3, 2], &false.into()));
+        assert_eq!(json["checked"], serde_json::json!(["windows", "linearizable"]));
+        assert!(json.get("stranger").is_none() && json["waited"]["all"] == 0);
+    }
+
+    #[test]
     fn the_text_has_every_part() {
         let text = of(sample::outcome().verdict).text();
         for part in [
             "Violated: ",
             "windows, at 1.510 s: client-1.1 ",
             "4 faults; 2 acquires granted, 1 refused because another has it, 1 without an answer; 1 guards lost",
-            "half 1.0, 90 % 10.0",
+            "p50 1.0, p90 10.0, p99 10.0, max 10.0 ms",
             "Availability: 75.00 % of acquires",
+            "ready to wait, 0 of 0 were granted",
+            "This is not Quorate's lock. Redlock as in the textbook, without Quorate's guards",
+            "Not put to the test, for want of anything that they are about: fences, permits, readers, store, ttl, liveness.",
+            "Scenario inside, seed 7 · lock: textbook · faults for 10 s · masters: 3 · client processes: 2 · TTL 2 s",
             "Again: again",
         ] {
             assert!(text.contains(part), "no {part:?} in {text}");

@@ -7,6 +7,7 @@ use quorate_chaos::history::{Call, Fault, History, Hold, Micros, Outcome, Struck
 use quorate_chaos::run::client_of;
 
 use super::lanes::{Lane, lanes};
+use super::votes;
 use crate::page::escaped;
 use crate::page::scale::{Scale, tick};
 
@@ -106,11 +107,6 @@ impl Timeline<'_> {
         };
         calm.map(line).unwrap_or_default()
     }
-
-    /// When it was over; what was not healed lasts to the end.
-    fn end(&self, struck: &Struck) -> Micros {
-        struck.to.unwrap_or(self.time.end)
-    }
 }
 
 struct Picture<'a> {
@@ -127,9 +123,12 @@ impl Picture<'_> {
         self.bar("up net", self.y + BAR, STRIP);
         let faults = &self.timeline.history.faults;
         for struck in faults.iter().filter(|struck| struck.fault.masters.contains(&master)) {
-            self.fault(struck);
+            self.fault(struck, struck.until(master));
         }
-        self.y += BAR + STRIP + GAP;
+        let (timeline, at) = (self.timeline, (self.y + BAR + STRIP + 1.0, STRIP));
+        let x = |at| timeline.span(at, at).map(|(x, _)| x);
+        self.body += &votes::ticks(&timeline.history.abstentions, master, x, at);
+        self.y += BAR + 2.0 * STRIP + GAP;
     }
 
     fn client(&mut self, client: usize) {
@@ -138,7 +137,7 @@ impl Picture<'_> {
         let faults = &self.timeline.history.faults;
         let of_process = |fault: &Fault| fault.masters.is_empty() && fault.clients.contains(&client);
         for struck in faults.iter().filter(|struck| of_process(&struck.fault)) {
-            self.fault(struck);
+            self.fault(struck, struck.to);
         }
         self.y += BAR + GAP;
     }
@@ -212,9 +211,11 @@ impl Picture<'_> {
         }
     }
 
-    fn fault(&mut self, struck: &Struck) {
+    /// What was not healed lasts to the end.
+    fn fault(&mut self, struck: &Struck, to: Option<Micros>) {
         let Fault { family, what, .. } = &struck.fault;
-        let Some((x, width)) = self.timeline.span(struck.from, self.timeline.end(struck)) else { return };
+        let to = to.unwrap_or(self.timeline.time.end);
+        let Some((x, width)) = self.timeline.span(struck.from, to) else { return };
         let (y, height) = match &**family {
             "network" => (self.y + BAR, STRIP),
             _ => (self.y, BAR),
@@ -278,13 +279,29 @@ mod tests {
         for part in ["master 2", "client 1", ">l<", "f-servers", "f-network", "at f-keys", "f-clients"] {
             assert!(svg.contains(part), "{part}");
         }
-        for (part, count) in
-            [("class=\"two\"", 1), ("class=\"lost\"", 1), ("class=\"refused\"", 1), ("class=\"unknown\"", 1)]
-        {
+        for (part, count) in [
+            ("class=\"v-forgot\"", 1),
+            ("class=\"two\"", 1),
+            ("class=\"lost\"", 1),
+            ("class=\"refused\"", 1),
+            ("class=\"unknown\"", 1),
+        ] {
             assert_eq!(svg.matches(part).count(), count, "{part}");
         }
         assert!(svg.contains("kill &lt;it&gt;") && !svg.contains("<it>"));
         assert!(svg.contains("class=\"calm\""));
+    }
+
+    #[test]
+    fn a_fault_of_several_masters_lasts_on_each_until_that_one_is_healed() {
+        let mut history = sample::outcome().history;
+        let all = sample::struck("disks", &[0, 1], &[], 2_000_000, 8_000_000);
+        history.faults = vec![Struck { before: vec![(0, 4_000_000)], ..all }];
+        let timeline = Timeline { history: &history, masters: 2, clients: 2, time: 0..10_000_000 };
+        let svg = timeline.svg("t", "what").0;
+        let bars: Vec<_> = svg.split("class=\"f-disks\"").skip(1).collect();
+        assert_eq!(bars.len(), 2);
+        assert!(bars[0].contains("width=\"186.4\"") && bars[1].contains("width=\"559.2\""), "{bars:?}");
     }
 
     #[test]

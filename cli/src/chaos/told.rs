@@ -38,7 +38,7 @@ impl Told {
         let what = said(phase);
         self.bar.step(&what);
         match phase {
-            Phase::Event(Event::Healed(_)) => {}
+            Phase::Event(Event::Recovers(..) | Event::Healed(_)) => {}
             Phase::Event(Event::Strikes(_)) => self.line(|lines, at| lines.strikes(at, what)),
             _ => self.line(|lines, at| Some(lines.say(at, what))),
         }
@@ -93,6 +93,7 @@ fn said(phase: Phase<'_>) -> String {
         Phase::Starts => "masters and clients start".to_owned(),
         Phase::Storm => "the clients work".to_owned(),
         Phase::Event(Event::Strikes(planned)) => planned.fault.to_string(),
+        Phase::Event(Event::Recovers(planned, master)) => format!("healed at m{master}: {}", planned.fault),
         Phase::Event(Event::Healed(planned)) => format!("healed: {}", planned.fault),
         Phase::Calm => "all is healed; the clients take every lock once more".to_owned(),
         Phase::Checks => "the history is checked".to_owned(),

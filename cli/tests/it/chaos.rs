@@ -54,6 +54,9 @@ fn nothing_is_found_and_the_command_that_it_prints_has_the_same_faults() {
     assert_eq!((code, &json["verdict"], &json["seed"]), (0, &"nothing".into(), &5.into()));
     assert!(json["kinds"]["semaphore"]["granted"].as_u64().unwrap() > 0, "{json}");
     assert!(json["acquire"]["p50_ms"].as_f64().unwrap() > 0.0, "{json}");
+    assert_eq!((&json["subject"], &json["duration_ms"]), (&"quorate".into(), &3_000.0.into()));
+    let head: Value = serde_json::from_str(read(&first).lines().next().unwrap()).unwrap();
+    assert_eq!((&head["event"], &head["seed"], &head["ttl"]), (&"run".into(), &5.into(), &1_000_000.into()));
     assert!(!faults(&first).is_empty());
     assert_eq!(faults(&first), faults(&second));
 }

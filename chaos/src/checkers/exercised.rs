@@ -1,0 +1,65 @@
+//! Which properties a history could have violated: of one in which nobody reads, that readers are well says nothing.
+
+use super::{is_exclusive, linearizable, permits, readers, store, ttl};
+use crate::history::{Call, History, Hold, Outcome, Share};
+
+/// Every property: its name, and whether something happened that it is about.
+pub fn exercised(history: &History) -> [(&'static str, bool); 8] {
+    let held = |is: fn(&Hold) -> bool| history.holds.iter().any(is);
+    let called = |is: &dyn Fn(&Call) -> bool| history.calls.iter().any(|made| is(&made.call));
+    let accepted = history
+        .calls
+        .iter()
+        .any(|made| matches!((&made.call, &made.outcome), (Call::Write { .. }, Outcome::Accepted)));
+    let asked_in_calm = history.calls.iter().any(|made| {
+        let waits = matches!(made.call, Call::Acquire { wait, .. } if wait > 0);
+        waits && history.calm.is_some_and(|calm| made.invoked >= calm)
+    });
+    [
+        ("windows", held(is_exclusive)),
+        ("fences", held(|hold| is_exclusive(hold) && hold.fence.is_some())),
+        (permits::NAME, held(|hold| matches!(hold.lock.share, Share::Permits(_)))),
+        (readers::NAME, held(|hold| hold.lock.share == Share::Shared)),
+        (store::NAME, accepted),
+        (linearizable::NAME, held(is_exclusive)),
+        (ttl::NAME, called(&|call| matches!(call, Call::Acquire { .. })) && history.quiet.is_some()),
+        ("liveness", asked_in_calm),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{acquire, exclusive, fenced, history, permits, shared};
+    use super::*;
+    use crate::history::Made;
+
+    fn names(history: &History) -> Vec<&'static str> {
+        let all = exercised(history).into_iter();
+        all.filter(|(_, exercised)| *exercised).map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn a_property_is_exercised_where_something_happened_that_it_is_about() {
+        assert_eq!(names(&History::default()), [""; 0]);
+        let hold = |lock| history([acquire("a", &lock, 10, 20)]);
+        assert_eq!(names(&hold(exclusive("l"))), ["windows", "linearizable"]);
+        assert_eq!(names(&hold(shared("l"))), ["readers"]);
+        assert_eq!(names(&hold(permits("l", 2))), ["permits"]);
+        let with_token = history([fenced(acquire("a", &exclusive("l"), 10, 20), 1)]);
+        assert_eq!(names(&with_token), ["windows", "fences", "linearizable"]);
+        let made = |call, outcome| Made {
+            process: "p".to_owned(),
+            number: 0,
+            call,
+            invoked: 7,
+            returned: Some(8),
+            outcome,
+        };
+        let written = made(Call::Write { resource: "l".to_owned(), fence: 1 }, Outcome::Accepted);
+        assert_eq!(names(&History { calls: vec![written], ..History::default() }), ["store"]);
+        let asked = made(Call::Acquire { lock: exclusive("l"), ttl: 1, wait: 1 }, Outcome::Cancelled);
+        let asked = |calm| History { calls: vec![asked.clone()], calm, quiet: Some(9), ..History::default() };
+        assert_eq!(names(&asked(Some(7))), ["ttl", "liveness"]);
+        assert_eq!(names(&asked(Some(8))), ["ttl"], "before the calm");
+    }
+}
