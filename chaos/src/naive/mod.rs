@@ -2,7 +2,7 @@
 //!
 //! | lock | defect | found by |
 //! |---|---|---|
-//! | [`SetnxExpire`](Naive::SetnxExpire) | a crash between its two commands leaves it locked for ever | `ttl`, `liveness` |
+//! | [`SetnxExpire`](Naive::SetnxExpire) | a crash between its two commands leaves it locked for ever, and it gives back what is another's by now, as `Del` | `ttl`, `liveness`, `windows` |
 //! | [`Getset`](Naive::Getset) | a client with a fast clock takes it from its holder | `windows` |
 //! | [`Del`](Naive::Del) | whoever is late gives back what is another's by now | `windows` |
 //! | [`OneMaster`](Naive::OneMaster) | a replica that lags takes over, and knows of no holder | `windows` |
