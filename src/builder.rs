@@ -119,7 +119,8 @@ impl Builder {
 
     /// Plain Redlock, without a guard against masters that forget and clocks that jump, and without fencing tokens: to
     /// measure what the guards cost, and show what they are for. Other clients of the same locks are not safe from one that
-    /// is not guarded.
+    /// is not guarded. A mutex, plain or not, then has nothing that tells one grant of a named owner from the next: a release
+    /// that comes to a master a second time, after its connection broke, takes the next one away.
     pub fn unguarded(mut self) -> Self {
         self.settings.unguarded = true;
         self

@@ -123,7 +123,8 @@ impl Link {
                 self.up.notify_waiters();
             }
             state.failures = 0;
-            let is_unknown = time.is_none() && state.phase == Phase::Up && answer.is_ok();
+            let is_guarded = self.handshake.get().is_some();
+            let is_unknown = is_guarded && time.is_none() && state.phase == Phase::Up && answer.is_ok();
             (state.calls.remove(&id), is_unknown)
         };
         if let Some(Flying { call, reply: Some(reply), .. }) = flying {

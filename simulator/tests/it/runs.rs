@@ -85,6 +85,17 @@ fn no_kind_of_lock_violates_anything() {
     }
 }
 
+/// Redlock's argument needs no guards for what it does not exclude.
+#[test]
+fn inside_the_assumptions_plain_redlock_violates_nothing_either() {
+    for locks in Locks::ALL {
+        for seed in 1..=12 {
+            let found = run(&Plan::new(seed, Profile::Inside).of(locks).unguarded(), false).violations;
+            assert!(found.is_empty(), "seed {seed}, {locks}: {found:?}");
+        }
+    }
+}
+
 /// Writes under a lease that was over arrive, and are refused: the check above can fail.
 #[test]
 fn late_writes_are_refused() {
