@@ -36,9 +36,9 @@ pub enum Kind {
 }
 
 impl fmt::Display for Kind {
-    /// As it is typed.
+    /// As it is [typed](Kind::typed).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Self::All { "all" } else { self.name() })
+        f.write_str(self.typed())
     }
 }
 
@@ -54,6 +54,29 @@ impl Kind {
         Self::Fair,
         Self::ReadWrite,
     ];
+
+    /// How a person types it.
+    pub fn typed(self) -> &'static str {
+        if self == Self::All { "all" } else { self.name() }
+    }
+
+    /// What it is.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Reentrant => "One holder, whose owner may enter again: Redlock::lock",
+            Self::All => {
+                "Several names at once, all or none: Redlock::lock_all, of the names of the reentrant ones"
+            }
+            Self::Mutex => "One holder, who cannot enter again: Redlock::mutex",
+            Self::PlainMutex => {
+                "One holder, by a string as redsync, node-redlock and others set it: Redlock::plain_mutex"
+            }
+            Self::Redisson => "One holder, by what Redisson's RLock has: Redlock::redisson_lock",
+            Self::Semaphore => "Two holders at a time: Redlock::semaphore",
+            Self::Fair => "One holder, in the order of arrival: Redlock::fair_lock",
+            Self::ReadWrite => "Many readers, or one writer: Redlock::read_lock and Redlock::write_lock",
+        }
+    }
 
     /// Locks of one name here are one lock.
     fn name(self) -> &'static str {

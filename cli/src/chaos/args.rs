@@ -12,7 +12,7 @@ use quorate_chaos::run::Trial;
 use quorate_chaos::scenario::{self, Scenario};
 use quorate_chaos::workload::{Kind, Subject};
 
-use super::kinds::Kinds;
+use super::kinds;
 use crate::exit::{self, Failure};
 use crate::words::{joined, quoted};
 
@@ -74,8 +74,8 @@ pub(crate) struct ChaosArgs {
     pub(crate) subject: Locks,
 
     /// Locks of these kinds only, separated by commas [default: each of them]
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
-    pub(crate) kind: Vec<Kinds>,
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kinds::parser())]
+    pub(crate) kind: Vec<Kind>,
 
     /// Write a report with a timeline to this file, a new or a regular one: one HTML page that needs nothing else
     #[arg(long, value_name = "FILE")]
@@ -144,7 +144,7 @@ impl ChaosArgs {
         add("--ttl", joined(self.ttl));
         add("--subject", name(&self.subject));
         if !self.kind.is_empty() {
-            add("--kind", self.kind.iter().map(name).collect::<Vec<_>>().join(","));
+            add("--kind", self.kind.iter().map(|kind| kind.typed()).collect::<Vec<_>>().join(","));
         }
         words.iter().map(|word| quoted(word)).collect()
     }
@@ -165,7 +165,7 @@ impl ChaosArgs {
         }
         Ok(match self.subject {
             Locks::Quorate if self.kind.is_empty() => Subject::Quorate(Kind::ALL.to_vec()),
-            Locks::Quorate => Subject::Quorate(self.kind.iter().copied().map(Kind::from).collect()),
+            Locks::Quorate => Subject::Quorate(self.kind.clone()),
             Locks::Textbook => Subject::Textbook,
             Locks::Rslock => Subject::Rslock,
             Locks::SetnxExpire => Subject::Naive(Naive::SetnxExpire),
@@ -182,7 +182,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A value as it is typed.
-fn name(value: &impl ValueEnum) -> String {
+fn name(value: &Locks) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
