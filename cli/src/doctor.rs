@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::exit::{self, Code, Failure};
-use crate::say::out;
+use crate::say::{self, out};
 
 /// The report, for programs. Durations are in milliseconds. The README describes it.
 #[derive(Debug, Serialize)]
@@ -43,9 +43,7 @@ struct Found<'a> {
 pub(crate) async fn doctor(args: DoctorArgs) -> Result<Code, Failure> {
     let report = args.masters.builder()?.examine().await?;
     if args.json {
-        let json = serde_json::to_string_pretty(&Shown::from(&report))
-            .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
-        out!("{json}");
+        say::json(&Shown::from(&report))?;
     } else {
         out!("{report}");
     }

@@ -1,6 +1,9 @@
 //! What the command's exit codes mean. They follow sysexits.h where it has a word for it, and stay clear of what
 //! shells use for a command that was not found (127), not executable (126) or killed by a signal (128 and above).
 
+use std::fmt;
+use std::path::Path;
+
 use quorate::Error;
 
 /// An exit code.
@@ -53,6 +56,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
+    }
+
+    /// What is wrong with the file that an option names.
+    pub(crate) fn of_file(code: Code, option: &str, file: &Path, why: impl fmt::Display) -> Self {
+        Self::new(code, format!("{option} {}: {why}", file.display()))
     }
 }
 

@@ -7,6 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use serde::Serialize;
+
+use crate::exit::{self, Failure};
+
 /// How many messages may wait to be written.
 const WAITING: usize = 64;
 
@@ -46,6 +50,13 @@ pub(crate) fn line(text: std::fmt::Arguments<'_>) {
         }
         Ok(()) => {}
     }
+}
+
+/// Writes a value to standard output, as JSON for people to read as well.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(value);
+    out!("{}", json.map_err(|error| Failure::new(exit::FAILED, error.to_string()))?);
+    Ok(())
 }
 
 /// Whether nobody reads standard output any more.

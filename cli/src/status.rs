@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::StatusArgs;
 use crate::exit::{self, Code, Failure};
 use crate::quarantine::{Quarantine, seconds};
-use crate::say::out;
+use crate::say::{self, out};
 
 /// The status, for programs. Durations are in milliseconds. The README describes it.
 #[derive(Debug, Serialize)]
@@ -78,9 +78,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
         status.tell_permits(&seen);
     }
     if args.json {
-        let json = serde_json::to_string_pretty(&status)
-            .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
-        out!("{json}");
+        say::json(&status)?;
     } else {
         if let Some(permits) = &status.permits {
             out!("{}", Permit::table(permits));

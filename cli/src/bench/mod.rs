@@ -24,7 +24,7 @@ use crate::exit::{self, Code, Failure};
 use crate::job;
 use crate::page;
 use crate::progress::Progress;
-use crate::say::out;
+use crate::say::{self, out};
 
 /// How long masters have to hear of the last releases, before those are left to the TTL.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -59,9 +59,7 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
 
 fn show(report: &Report, json: bool, page: Option<&Path>) -> Result<(), Failure> {
     if json {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
-        out!("{json}");
+        say::json(report)?;
     } else {
         out!("{}", table::text(report));
     }

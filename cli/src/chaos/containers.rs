@@ -10,12 +10,12 @@ use crate::exit::{self, Failure};
 
 /// Whether the file is there.
 pub(super) fn check(file: &Path) -> Result<(), Failure> {
-    let wrong = |why: String| Err(Failure::new(exit::USAGE, format!("--compose {}: {why}", file.display())));
-    match file.metadata() {
-        Ok(it) if it.is_dir() => wrong("it is a folder".to_owned()),
-        Ok(_) => Ok(()),
-        Err(error) => wrong(error.to_string()),
-    }
+    let why = match file.metadata() {
+        Ok(it) if it.is_dir() => "it is a folder".to_owned(),
+        Ok(_) => return Ok(()),
+        Err(error) => error.to_string(),
+    };
+    Err(Failure::of_file(exit::USAGE, "--compose", file, why))
 }
 
 /// Starts them. The run is about as many as there are then.

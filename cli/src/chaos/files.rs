@@ -1,5 +1,6 @@
 //! The files that a run writes. They are opened before anything starts: what is wrong with one is said then, not after an hour.
 
+use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -64,10 +65,11 @@ impl Place {
         let before = fs::metadata(path);
         // What is in a device never ends, and what goes into one never comes back.
         if before.as_ref().is_ok_and(|before| !before.is_file()) {
-            return Err(wrong(option, path, "it is there, and no regular file"));
+            let why = "it is there, and no regular file";
+            return Err(Failure::of_file(exit::USAGE, option, path, why));
         }
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|error| wrong(option, path, error))?;
+        let file = file.map_err(|error| Failure::of_file(exit::USAGE, option, path, error))?;
         Ok(Self { option, path: path.to_owned(), file, is_new: before.is_err() })
     }
 
@@ -83,8 +85,8 @@ impl Place {
         written.map_err(|error| Failure { code: exit::FAILED, ..self.wrong(error) })
     }
 
-    fn wrong(&self, why: impl ToString) -> Failure {
-        wrong(self.option, &self.path, why)
+    fn wrong(&self, why: impl fmt::Display) -> Failure {
+        Failure::of_file(exit::USAGE, self.option, &self.path, why)
     }
 }
 
@@ -94,10 +96,6 @@ impl Drop for Place {
             let _ = fs::remove_file(&self.path); // an empty file more is no harm
         }
     }
-}
-
-fn wrong(option: &str, path: &Path, why: impl ToString) -> Failure {
-    Failure::new(exit::USAGE, format!("{option} {}: {}", path.display(), why.to_string()))
 }
 
 #[cfg(test)]

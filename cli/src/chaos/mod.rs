@@ -35,7 +35,7 @@ use self::summary::Summary;
 use self::told::Told;
 use crate::exit::{self, Code, Failure};
 use crate::job;
-use crate::say::{out, say};
+use crate::say::{self, out};
 
 /// How much longer than its faults a run takes about: its end waits for leases to end.
 const BESIDES: Duration = Duration::from_secs(8);
@@ -58,15 +58,13 @@ pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
     let command = args.command(trial.seed);
     if args.seed.is_none() {
         // However this ends: it is no loss then that nobody has typed the seed.
-        say(format_args!("seed {}; again: {}", trial.seed, command.join(" ")));
+        say::say(format_args!("seed {}; again: {}", trial.seed, command.join(" ")));
     }
     let containers = args.compose.as_ref().map(|file| containers::start(file, &mut trial)).transpose()?;
     let outcome = run(&trial, containers, args.history.clone()).await?;
     let summary = Summary::new(&trial, &outcome, &command, ran_at);
     if args.json {
-        let json = serde_json::to_string_pretty(&summary)
-            .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
-        out!("{json}");
+        say::json(&summary)?;
     } else {
         out!("{}", summary.text());
     }
@@ -83,8 +81,7 @@ struct Named {
 fn list(as_json: bool) -> Result<Code, Failure> {
     if as_json {
         let list = scenario::ALL.map(|Scenario { name, about, .. }| Named { name, about });
-        let json = serde_json::to_string_pretty(&list);
-        out!("{}", json.map_err(|error| Failure::new(exit::FAILED, error.to_string()))?);
+        say::json(&list)?;
     } else {
         scenario::ALL.iter().for_each(|scenario| out!("{:<10} {}", scenario.name, scenario.about));
     }

@@ -92,13 +92,12 @@ pub(crate) fn check_place(option: &str, file: &Path) -> Result<(), Failure> {
         (true, true) => "it is a folder".to_owned(),
         (true, false) => return Ok(()),
     };
-    Err(Failure::new(exit::USAGE, format!("{option} {}: {wrong}", file.display())))
+    Err(Failure::of_file(exit::USAGE, option, file, wrong))
 }
 
 /// Writes a page there.
 pub(crate) fn write(option: &str, file: &Path, page: String) -> Result<(), Failure> {
-    std::fs::write(file, page)
-        .map_err(|error| Failure::new(exit::FAILED, format!("{option} {}: {error}", file.display())))
+    std::fs::write(file, page).map_err(|error| Failure::of_file(exit::FAILED, option, file, error))
 }
 
 #[cfg(test)]
