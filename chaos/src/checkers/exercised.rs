@@ -1,29 +1,30 @@
 //! Which properties a history could have violated: of one in which nobody reads, that readers are well says nothing.
 
+use quorate_simulator::checkers::{fences, liveness, windows};
+
 use super::{is_exclusive, linearizable, permits, readers, store, ttl};
-use crate::history::{Call, History, Hold, Outcome, Share};
+use crate::history::{Call, History, Hold, Made, Outcome, Share};
 
 /// Every property: its name, and whether something happened that it is about.
 pub fn exercised(history: &History) -> [(&'static str, bool); 8] {
     let held = |is: fn(&Hold) -> bool| history.holds.iter().any(is);
-    let called = |is: &dyn Fn(&Call) -> bool| history.calls.iter().any(|made| is(&made.call));
-    let accepted = history
-        .calls
-        .iter()
-        .any(|made| matches!((&made.call, &made.outcome), (Call::Write { .. }, Outcome::Accepted)));
-    let asked_in_calm = history.calls.iter().any(|made| {
+    let made = |is: &dyn Fn(&Made) -> bool| history.calls.iter().any(is);
+    let is_accepted =
+        |made: &Made| matches!((&made.call, &made.outcome), (Call::Write { .. }, Outcome::Accepted));
+    let waits_in_calm = |made: &Made| {
         let waits = matches!(made.call, Call::Acquire { wait, .. } if wait > 0);
         waits && history.calm.is_some_and(|calm| made.invoked >= calm)
-    });
+    };
+    let is_acquire = |made: &Made| matches!(made.call, Call::Acquire { .. });
     [
-        ("windows", held(is_exclusive)),
-        ("fences", held(|hold| is_exclusive(hold) && hold.fence.is_some())),
+        (windows::NAME, held(is_exclusive)),
+        (fences::NAME, held(|hold| is_exclusive(hold) && hold.fence.is_some())),
         (permits::NAME, held(|hold| matches!(hold.lock.share, Share::Permits(_)))),
         (readers::NAME, held(|hold| hold.lock.share == Share::Shared)),
-        (store::NAME, accepted),
+        (store::NAME, made(&is_accepted)),
         (linearizable::NAME, held(is_exclusive)),
-        (ttl::NAME, called(&|call| matches!(call, Call::Acquire { .. })) && history.quiet.is_some()),
-        ("liveness", asked_in_calm),
+        (ttl::NAME, made(&is_acquire) && history.quiet.is_some()),
+        (liveness::NAME, made(&waits_in_calm)),
     ]
 }
 
@@ -31,7 +32,6 @@ pub fn exercised(history: &History) -> [(&'static str, bool); 8] {
 mod tests {
     use super::super::made_up::{acquire, exclusive, fenced, history, permits, shared};
     use super::*;
-    use crate::history::Made;
 
     fn names(history: &History) -> Vec<&'static str> {
         let all = exercised(history).into_iter();

@@ -14,6 +14,7 @@
 //! Those of the simulator are the same code ([`simulated`]). Of its others, `born_valid` and `loss_told` need to know when a
 //! client was told something, and a real process may stand still before it says so.
 
+use quorate_simulator::checkers::{fences, windows};
 pub use quorate_simulator::history::Violation;
 
 pub use self::exercised::exercised;
@@ -42,8 +43,8 @@ pub struct Checker {
 
 /// Those that must hold whatever strikes, and need no search.
 pub const SAFETY: [Checker; 5] = [
-    Checker { name: "windows", check: simulated::windows },
-    Checker { name: "fences", check: simulated::fences },
+    Checker { name: windows::NAME, check: simulated::windows },
+    Checker { name: fences::NAME, check: simulated::fences },
     Checker { name: permits::NAME, check: permits::check },
     Checker { name: readers::NAME, check: readers::check },
     Checker { name: store::NAME, check: store::check },

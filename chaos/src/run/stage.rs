@@ -79,10 +79,10 @@ impl Stage {
         let folder = store.folder().to_owned();
         let file = history.unwrap_or_else(|| folder.join("history"));
         let recorder = Recorder::open(&file, "nemesis").unwrap_or_else(|error| panic!("{error}"));
-        let log = |run| recorder.record(Told::Run(run)).unwrap_or_else(|error| panic!("{error}"));
-        run.into_iter().for_each(log);
-        let lives: Vec<_> = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
-        for (client, life) in lives.iter().enumerate() {
+        let lives = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
+        let log = Log { recorder, lives };
+        run.into_iter().for_each(|run| log.record(Told::Run(run)));
+        for (client, life) in log.lives.iter().enumerate() {
             let mut workload = Workload {
                 masters: arena.urls(client),
                 store: store.url(),
@@ -104,7 +104,7 @@ impl Stage {
                 command
             }));
         }
-        Self { arena, ttl, store, file, log: Log { recorder, lives } }
+        Self { arena, ttl, store, file, log }
     }
 
     /// What there is so far, if no line is under way.

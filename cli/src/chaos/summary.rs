@@ -112,7 +112,11 @@ impl Summary {
         let healthy = figures::healthy(history, &storm, trial.masters, trial.clients, recovery(trial.ttl));
         let longest = figures::longest_without_grant(history, &healthy);
         let (counts, waited) = (figures::by_kind(history), figures::waited(history, &storm));
-        let violation = |found: &quorate_chaos::checkers::Violation| Violation {
+        let (mut checked, mut unchecked) = (Vec::new(), Vec::new());
+        for (name, is_exercised) in checkers::exercised(history) {
+            if is_exercised { checked.push(name) } else { unchecked.push(name) }
+        }
+        let violation = |found: &checkers::Violation| Violation {
             property: found.property,
             what: found.what.clone(),
             at_ms: found.at.as_secs_f64() * 1e3,
@@ -132,8 +136,8 @@ impl Summary {
             command: command.join(" "),
             verdict: Found::of(verdict),
             properties: verdict.properties(),
-            checked: names(history, true),
-            unchecked: names(history, false),
+            checked,
+            unchecked,
             stranger: trial.subject.stranger(),
             violations: verdict.violations.iter().map(violation).collect(),
             inconclusive: verdict.inconclusive.iter().map(|(kind, name)| format!("{kind} {name}")).collect(),
@@ -283,12 +287,6 @@ impl Latency {
         let of = |per_mille| figures::percentile(times, per_mille).map(millis);
         Self { p50_ms: of(500), p90_ms: of(900), p99_ms: of(990), max_ms: of(1_000) }
     }
-}
-
-/// The properties that a history could have violated, or those that it could not.
-fn names(history: &History, exercised: bool) -> Vec<&'static str> {
-    let all = checkers::exercised(history).into_iter();
-    all.filter(|(_, is)| *is == exercised).map(|(name, _)| name).collect()
 }
 
 fn answers(counts: &BTreeMap<String, Counts>) -> Answers {
