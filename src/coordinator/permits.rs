@@ -46,8 +46,9 @@ pub(super) fn has_free(votes: &[Vote], permits: Option<u32>) -> bool {
 pub(crate) struct Pool(Mutex<HashMap<Arc<str>, Vec<u32>>>);
 
 impl Pool {
-    /// Picks a permit, by this random number: one that may be free by the last votes, and is not this client's already, if
-    /// there is one. It is this client's until it is dropped.
+    /// Picks a permit, by this random number. It is this client's until it is dropped, which may be long after its release: a slow
+    /// master keeps it. So what the masters say goes first: a permit that may be free by the last votes, rather one that is not
+    /// this client's; where they name none, one that is not this client's; and otherwise any.
     pub(super) fn pick(self: &Arc<Self>, name: &Arc<str>, of: u32, votes: &[Vote], random: u64) -> Picked {
         let mut names = self.lock();
         let own = names.entry(name.clone()).or_default();
@@ -55,15 +56,13 @@ impl Pool {
         for number in own.iter().filter(|number| **number < of) {
             is_own[*number as usize] = true;
         }
-        let mut choice = free(votes, of).unwrap_or_default();
-        choice.retain(|number| !is_own[*number as usize]);
-        if choice.is_empty() {
-            choice = (0..of).filter(|number| !is_own[*number as usize]).collect();
-        }
-        let number = match choice.len() {
-            0 => (random % u64::from(of)) as u32, // it will be refused, and tells which one is over first
-            len => choice[(random % len as u64) as usize],
+        let others = |permits: &[u32]| -> Vec<u32> {
+            permits.iter().copied().filter(|number| !is_own[*number as usize]).collect()
         };
+        let (free, all) = (free(votes, of).unwrap_or_default(), Vec::from_iter(0..of));
+        let choices = [others(&free), free, others(&all), all];
+        let choice = choices.iter().find(|choice| !choice.is_empty()).expect("a semaphore has a permit");
+        let number = choice[(random % choice.len() as u64) as usize];
         own.push(number);
         Picked { pool: self.clone(), name: name.clone(), permit: Permit { number, of } }
     }
@@ -129,12 +128,13 @@ mod tests {
     fn what_is_free_is_picked_first_and_what_is_ones_own_last() {
         let (pool, name) = (Arc::new(Pool::default()), Arc::from("s"));
         let votes = [taken(&[0, 1]), taken(&[0, 1]), taken(&[0, 1])];
-        let picked = |random| pool.pick(&name, 4, &votes, random);
-        let free = [picked(0), picked(0)];
+        let picked = |votes, random| pool.pick(&name, 4, votes, random);
+        let free = [picked(&votes, 0), picked(&votes, 0)];
         assert_eq!(free.each_ref().map(|picked| picked.permit.number), [2, 3]);
-        let others = [picked(1), picked(0)];
+        assert_eq!(picked(&votes, 1).permit.number, 3, "its own, which the masters say is free");
+        let others = [picked(&[], 1), picked(&[], 0)];
         assert_eq!(others.each_ref().map(|picked| picked.permit.number), [1, 0]);
-        assert_eq!(picked(7).permit.number, 3, "all are its own");
+        assert_eq!(picked(&[], 7).permit.number, 3, "all are its own");
         drop((free, others));
         assert!(pool.lock().is_empty(), "nothing is left");
     }
