@@ -232,13 +232,21 @@ async fn whoever_stood_still_has_its_turn_when_it_goes_on() {
     let held = hold(&masters, &clients[0]).await;
     let first = in_order(&masters, &[still]).await.remove(0);
     let mut others = in_order(&masters, &clients[1..]).await;
-    let (go_on, stands_still) = std::sync::mpsc::channel::<()>();
-    process.spawn(async move { stands_still.recv() });
+    let (go_on, until_it_goes_on) = std::sync::mpsc::channel::<()>();
+    let (stands_still, still) = tokio::sync::oneshot::channel();
+    process.spawn(async move {
+        stands_still.send(()).unwrap();
+        until_it_goes_on.recv()
+    });
+    still.await.unwrap();
     held.release().await.unwrap();
     let second = tokio::time::timeout(SOON, others.remove(0)).await.unwrap().unwrap().unwrap();
-    standing(masters.iter(), 1).await;
     go_on.send(()).unwrap();
-    standing(masters.iter(), 2).await;
+    // A master on which the second asked too early has it in its queue still; a majority decides.
+    until("the first to stand before the third on a majority", async || {
+        masters.iter().filter(|server| queue(server).len() == 2).count() >= 2
+    })
+    .await;
     second.release().await.unwrap();
     assert_eq!(order(vec![others.remove(0), first]).await, [1, 0]);
     process.shutdown_background();
@@ -257,8 +265,9 @@ async fn a_hand_off_takes_two_round_trips() {
     let urls: Vec<String> = far.iter().map(Proxy::url).collect();
     let client = || begin().masters(urls.clone()).ttl(LONG).timeout(PATIENT).wait(LONG).build().unwrap();
     let clients = [client(), client(), client()];
-    let mut quickest = Duration::MAX;
-    for _ in 0..5 {
+    let bound = DELAY * 5; // four ways, and one for what this machine takes
+    let mut others = Vec::new();
+    for _ in 0..20 {
         let held = hold(&masters, &clients[0]).await;
         let mut waiters = in_order(&masters, &clients[1..]).await;
         let scripts = || -> u32 { masters.iter().map(|server| calls(server, "evalsha")).sum() };
@@ -266,18 +275,16 @@ async fn a_hand_off_takes_two_round_trips() {
         let begun = Instant::now();
         drop(held);
         let next = tokio::time::timeout(SOON, waiters.remove(0)).await.unwrap().unwrap().unwrap();
-        let took = begun.elapsed();
-        if took < quickest {
-            quickest = took;
-            let asked = scripts() - before;
-            assert!(asked <= 9, "{asked} calls: more than a release, an acquire, and a look of another one");
-        }
+        let (took, asked) = (begun.elapsed(), scripts() - before);
         next.release().await.unwrap();
         handed(waiters.remove(0)).await.release().await.unwrap();
         eventually(SOON, || masters.empty()).await;
+        if took < bound && asked <= 9 {
+            return; // a release, an acquire, and a look of another one
+        }
+        others.push((took, asked));
     }
-    let round_trip = DELAY * 2;
-    assert!(quickest < round_trip * 2 + DELAY, "the quickest hand-off took {quickest:?}");
+    panic!("none took less than {bound:?} and 9 calls at most: {others:?}");
 }
 
 /// Nobody releases, so nobody calls: the oldest gets it all the same, whoever looks first.
