@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Every check: format, lints, tests, docs, dependencies. Installs what is missing: redis-server, a C compiler, and cargo-deny.
+# What a contributor runs: format, lints, tests, docs, dependencies, in at most 25 minutes on two cores. Installs what is
+# missing: redis-server, a C compiler, and cargo-deny. test-all.sh has what takes longer, or needs more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/need-redis.sh
+. scripts/steps.sh
 
 # Fewer tests than this have run means that some were not found, or not built.
 LEAST_TESTS=1200
@@ -12,12 +14,12 @@ DENY=0.20.2
 # Most tests wait, for servers and for leases: twice as many at a time as there are processors keep these busy.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 
-step() { printf '\n== %s\n' "$*"; }
-
+step "what the tests need"
 need_redis
 need_cc
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+mkdir -p "${CARGO_TARGET_DIR:-target}"
+log=${CARGO_TARGET_DIR:-target}/test.log
+: >"$log"
 
 step "format"
 cargo fmt --all --check
@@ -28,8 +30,7 @@ cargo clippy -p quorate --all-targets --locked -- -D warnings
 cargo clippy -p quorate-cli --locked -- -D warnings # the test kit without its embedded masters
 
 step "tests, with every feature"
-# The mutation of the scripts takes longest, and is among the optimised tests.
-# The simulator's run many seeds, and are optimised as well.
+# The mutation of the scripts takes longest, and is among the optimised tests, as are the simulator's, which run many seeds.
 cargo test --workspace --exclude quorate-simulator --all-features --locked -- --skip every_guard_of_the_scripts_is_needed 2>&1 | tee "$log"
 
 step "tests of the optimised library, without features"
@@ -39,13 +40,18 @@ cargo test -p quorate --lib --test it --release --locked 2>&1 | tee -a "$log"
 step "the model of the fencing tokens, and what is wrong with its broken variants"
 cargo test -p quorate --test model --release --locked -- --nocapture 2>&1 | tee -a "$log"
 
-step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, 300 of each of locks of all kinds, and known bugs put back"
+step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, 300 of each of locks of all kinds"
 cargo test --release --locked -p quorate-simulator 2>&1 | tee -a "$log"
 cargo run --release --locked -p quorate-simulator -- --seeds 1000
 cargo run --release --locked -p quorate-simulator -- --seeds 1000 --fault any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --locks any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --fault any --locks any
-scripts/mutants.sh
+
+step "benches: every topic, in small"
+cargo bench -q --bench bench --locked -- smoke
+
+step "figures: the tables are made of what was measured"
+scripts/figures.sh --check
 
 step "docs"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --locked
@@ -63,8 +69,10 @@ fi
 
 passed=$(sed -nE 's/^test result: .* ([0-9]+) passed.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')
 skipped=$(grep -c '^skipped: ' "$log" || true)
+grep '^skipped: ' "$log" || true
 if [ "$passed" -lt "$LEAST_TESTS" ]; then
   echo "only $passed tests ran; there should be $LEAST_TESTS at least" >&2
   exit 1
 fi
+steps_table
 printf '\n%s passed, 0 failed, %s skipped\n' "$passed" "$skipped"

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Every check: those of test.sh, and what takes longer. At most 60 minutes on two cores.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/steps.sh
+
+step "scripts/test.sh"
+log=$(mktemp)
+scripts/test.sh 2>&1 | tee "$log"
+counted=$(tail -n 1 "$log")
+rm -f "$log"
+
+step "known bugs put back: the simulator finds each"
+scripts/mutants.sh
+
+step "known bugs put back: chaos on real servers finds each"
+scripts/chaos-mutants.sh
+
+steps_table
+printf '\n%s\n' "$counted"
