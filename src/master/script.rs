@@ -33,6 +33,13 @@ const BEGINS: &str = "return (function()\n";
 /// What ends each layer but the first.
 const ENDS: &str = "end)()\n";
 
+/// What a line begins with that names the statement below it, for the tests that leave guards out. It is not sent.
+const LABEL: &str = "-- guard: ";
+
+fn without_labels(text: &str) -> String {
+    text.split_inclusive('\n').filter(|line| !line.trim_start().starts_with(LABEL)).collect()
+}
+
 impl Script {
     /// A script; `name` is for logs.
     pub const fn new(name: &'static str, source: &'static str) -> Self {
@@ -70,10 +77,12 @@ impl Script {
     /// The text that it would have with other texts of its parts.
     pub fn source_of<'a>(&self, text: impl Fn(Part) -> &'a str) -> String {
         let layers = match self.parts {
-            Parts::One(part) => return text(part).to_owned(),
+            Parts::One(part) => return without_labels(text(part)),
             Parts::Layers(layers) => layers,
         };
-        let texts = layers.iter().map(|layer| layer.iter().copied().map(&text).collect::<String>());
+        let of_layer =
+            |layer: &Layer| layer.iter().map(|part| without_labels(text(*part))).collect::<String>();
+        let texts = layers.iter().map(of_layer);
         texts.collect::<Vec<_>>().join(BEGINS) + &ENDS.repeat(layers.len().saturating_sub(1))
     }
 
@@ -93,6 +102,12 @@ mod tests {
         assert_eq!(Script::new("one", "return 1").sha1(), digest);
         let parts = Script::of("two", &[&[("a", "return "), ("b", "1")]]);
         assert_eq!((parts.source(), parts.sha1()), ("return 1", digest));
+    }
+
+    #[test]
+    fn labels_are_not_sent() {
+        let script = Script::new("one", "do\n  -- guard: one\n  f() -- why\nend\n-- guard: two\nreturn 1");
+        assert_eq!(script.source(), "do\n  f() -- why\nend\nreturn 1");
     }
 
     #[test]

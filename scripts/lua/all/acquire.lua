@@ -16,13 +16,16 @@ local function its_seen(record, seen)
   if seen == '' then return seen end
   local last, grant = last_fence(record)
   if last and grant and string.find(seen, ',' .. version_of(grant.version, grant.owner) .. ',', 1, true) then
+    -- guard: seen-version
     return ',' .. grant.version .. ','
   end
+  -- guard: seen-nothing
   return ','
 end
 
 local function acquire_one(key, record, owner, count, ttl, round, proposal, watch, seen)
   local reply = acquire(key, record, owner, count, ttl, round, proposal, watch, its_seen(record, seen))
+  -- guard: version-to-watch
   if type(reply) == 'table' and reply[6] then reply[6] = version_of(reply[6], reply[2]) end
   return reply
 end
@@ -31,6 +34,7 @@ end
 local function give_up(names, ticket)
   local places = 0
   for i = 1, #names do
+    -- guard: places-given-up
     places = places + (tonumber(call('ZREM', names[i].queue, ticket)) or 1)
   end
   return places == 0

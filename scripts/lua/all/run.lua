@@ -23,6 +23,7 @@ while a <= #ARGV do
   for i = 1, count do
     names[i], k = {key = KEYS[k], record = KEYS[k + 1], queue = KEYS[k + 2]}, k + 3
   end
+  -- guard: arguments-of-a-verb
   replies[#replies + 1] = verb[1](names, unpack(ARGV, a + 2, a + 1 + verb[2]))
   a = a + 2 + verb[2]
 end

@@ -15,6 +15,7 @@ end
 local function transfer_all(names, to, count, ttl, round, proposal, watch, from)
   local no_vote = withheld()
   if no_vote then return no_vote end
+  -- guard: all-can-be-given
   for i = 1, #names do
     local reply = cannot_give(names[i].key, names[i].record, to, round, from)
     if reply then return reply end

@@ -9,6 +9,7 @@
 
 -- What is to be written: the arguments of `write`, for each name.
 local pending
+-- guard: arguments-of-write
 local FOUND, KEY, RECORD, FENCE, ARGUMENTS = 1, 2, 3, 8, 11
 
 local write_now = write
@@ -35,14 +36,17 @@ local function write_all()
   local highest
   for i = 1, #pending do
     local fence = pending[i][FENCE]
+    -- guard: highest-token
     if fence and tonumber(fence) > (tonumber(highest) or 0) then highest = fence end
   end
   for i = 1, #pending do
     local one = pending[i]
     one[FENCE] = highest
+    -- guard: record-before
     one.text = highest and call('GET', one[RECORD])
     local err = write_now(unpack(one, 1, ARGUMENTS))
     if err then
+      -- guard: take-back-written
       take_back(i - 1)
       return {'refused', err}
     end

@@ -95,6 +95,7 @@ end
 local function its_own(record, owner, round)
   if not guarded then return 'mine' end
   local last, grant = last_fence(record)
+  -- guard: own-grant
   if not last or not grant or grant.owner ~= owner then return 'mine' end
   if tonumber(grant.round) > tonumber(round) then return nil, {'stale', grant.round} end
   return 'mine', nil, grant.fence, grant.before

@@ -31,6 +31,7 @@ end
 
 -- Looks at the clock and the marker, once a call. Answers why this master has no vote, or nil.
 local function withheld()
+  -- guard: marker-once
   if now or no_vote or not guarded then return no_vote end
   local time = call('TIME')
   local found = call('GET', marker)
@@ -49,6 +50,7 @@ end
 
 -- What time it is here (us), whether or not there are guards; or an error.
 local function time_here()
+  -- guard: time-once
   if now then return now end
   local time = call('TIME')
   if failed(time) then return time end

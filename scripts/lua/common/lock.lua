@@ -20,11 +20,15 @@ local function write(found, key, record, owner, count, ttl, round, fence, watch,
     left = call('PTTL', key)
     if failed(left) then return left['err'] end
   end
+  -- guard: lives-beyond
   local beyond = (left or -1) - ttl -- how much longer it lives already
   local done = put(key, owner, count, round, fence, before)
+  -- guard: ttl-rises
   if not failed(done) and (beyond < 0 or found ~= 'mine') then
+    -- guard: ttl-kept
     done = call('PEXPIRE', key, beyond > 0 and left or ttl)
   end
+  -- guard: watch-rises
   local err, kept = failed(done), beyond > 0 and watch + beyond or watch
   if not err then err = count_in(key, kept) end
   if not err and fence then err = note_grant(record, fence, round, kept, owner, RECORD_TELLS and before) end
@@ -45,6 +49,7 @@ local function leave(key, record, owner, count, round, fence, before)
     done = call('DEL', key)
   end
   if failed(done) then return refused(done) end
+  -- guard: release-noted
   if count == '0' and guarded and fence then
     if before then undo_grant(record, before) else note_release(record, fence) end
   end
@@ -70,7 +75,9 @@ end
 local function leave_gone(record, owner, round, token)
   if not guarded then return end
   local fence, grant = last_fence(record)
+  -- guard: gone-token-is-higher
   if fence and fence < (tonumber(token) or 0) and #token > 1 then return note_release(record, token) end
+  -- guard: gone-grant-is-own
   if fence and grant and grant.owner == owner and tonumber(grant.round) <= tonumber(round) then
     note_release(record, format('%.0f', fence))
   end

@@ -53,6 +53,7 @@ local function out_of_turn() end
 local function wake(queue, wakes, _, owner)
   while true do
     local first = call('ZPOPMIN', queue)
+    -- guard: queue-empty
     if failed(first) or #first == 0 then return end
     local client, number = match(first[1], '^(.*):(%d+)$')
     local is_there = client and first[1] ~= owner

@@ -20,6 +20,7 @@ local GRANTED, ABSENT = 1, 0
 
 -- Adds to such a reply what is to be watched, for those who trust no clocks.
 local function to_watch(reply, record, seen)
+  -- guard: watch-only-where-held
   if seen == '' or not now or reply[1] ~= 'held' then return reply end
   local fence, grant = last_fence(record)
   if fence and grant then reply[5], reply[6], reply[7] = -1, grant.version, tonumber(grant.watch) end

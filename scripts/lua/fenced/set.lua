@@ -17,10 +17,12 @@
 --          something else
 -- Again    a repeated run writes the same once more. Where other writes of the same fence came in between, it brings back
 --          the older value: within a grant, each write waits for the answer to the one before.
+-- guard: missing-fence
 local key, fence, value, ttl = KEYS[1], ARGV[1] or '', ARGV[2], ARGV[3] or ''
 
 -- Whether this is a whole number from 1 to 2^53 - 1, written as such.
 local function whole(text)
+  -- guard: largest-whole
   return string.find(text, '^[1-9]%d*$') and tonumber(text) < 9007199254740992
 end
 

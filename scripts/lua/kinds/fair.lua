@@ -21,6 +21,7 @@ end
 -- it is told, or refused where that cannot be found out; nil where it is nobody's. It has been called.
 local function next_up(queue, since, waited, wakes)
   while true do
+    -- guard: fair-first
     local first = call('ZRANGE', queue, 0, 0, 'WITHSCORES')
     if failed(first) then return refused(first) end
     local ticket = first[1]

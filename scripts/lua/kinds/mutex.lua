@@ -14,6 +14,7 @@ local LONGEST_OWNER = 512
 
 -- How much is at `key`: 0 where there is nothing. Where that cannot be read, the next look says so.
 local function size(key)
+  -- guard: mutex-exists
   return call('GET', key) and 1 or 0
 end
 

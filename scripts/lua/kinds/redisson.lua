@@ -14,6 +14,7 @@ local function look(key, record, owner, round, found)
   local mine = call('HMGET', key, owner)
   if failed(mine) then return nil, refused(mine) end
   if mine[1] then return its_own(record, owner, round) end
+  -- guard: redisson-size-once
   found = found or size(key)
   if failed(found) then return nil, refused(found) end
   if found == 0 then return 'absent', ABSENT end

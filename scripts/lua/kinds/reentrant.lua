@@ -7,6 +7,7 @@
 -- Again    writes the same
 
 -- Whether a grant's token, and what was before it, are in the record only.
+-- guard: reentrant-tells-itself
 local RECORD_TELLS = false
 
 -- What is at `key` for `owner`, before anything is written: 'mine', 'absent', or nil; the reply to give when the operation
@@ -19,6 +20,7 @@ local function look(key, record, owner, round, found)
     if (tonumber(mine[2]) or 0) > tonumber(round) then return nil, {'stale', mine[2]} end
     return 'mine', nil, mine[3], mine[4]
   end
+  -- guard: reentrant-size-once
   found = found or size(key)
   if failed(found) then return nil, refused(found) end
   if found == 0 then return 'absent', ABSENT end

@@ -16,6 +16,7 @@ local function size(key)
   local name, _, _, permits = match(key, PERMIT)
   local last = call('ZRANGE', name, -1, -1, 'WITHSCORES')
   if failed(last) then return last end
+  -- guard: any-permit-taken
   if last[1] then
     local _, others = match(last[1], MEMBER)
     if not others then return {err = 'WRONGTYPE the sorted set at this key is not a semaphore'} end
@@ -33,12 +34,14 @@ local function count_in(key, kept)
   local name, member = match(key, PERMIT)
   local time = time_here()
   if failed(time) then return failed(time) end
+  -- guard: first-permit-over
   local first = call('ZRANGE', name, 0, 0, 'WITHSCORES')
   if first[2] and tonumber(first[2]) < time then call('ZREM', name, first[1]) end
   local done = call('ZADD', name, format('%.0f', time + kept * 1000), member)
   if failed(done) then return failed(done) end
   local left = call('PTTL', name)
   if failed(left) then return failed(left) end
+  -- guard: semaphore-ttl-rises
   if left < tonumber(kept) then done = call('PEXPIRE', name, format('%.0f', kept)) end
   return failed(done)
 end
@@ -74,8 +77,10 @@ end
 
 -- Adds to the reply of whoever is refused the permit at `key` which ones are taken, and how soon (ms) one of them is over.
 local function tell_permits(reply, key)
+  -- guard: permits-only-where-held
   if reply[1] ~= 'held' then return reply end
   local members, first = taken(key)
+  -- guard: no-place-no-version
   reply[5], reply[6], reply[7] = -1, reply[6] or '', reply[7] or 0
   reply[8], reply[9] = members, first or -1
   return reply

@@ -23,10 +23,12 @@ end
 local AWRY = 1000000
 local ahead = now - ARGV[6]
 if math.abs(ahead) > AWRY then
+  -- guard: clock-ahead-or-behind
   return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, ahead > 0 and 'ahead of' or 'behind')
 end
 
 local function info(section, field)
+  -- guard: info-field
   return string.match(redis.call('INFO', section), '\n' .. field .. ':([^\r\n]*)')
 end
 
@@ -39,6 +41,7 @@ end
 
 local run_id = info('server', 'run_id')
 local marker = redis.call('GET', key)
+-- guard: no-marker
 local its_run, until_us, its_terms = string.match(marker or '', '^([^|]*)|(%d+)|(.*)$')
 if marker and not its_run then return refuse('WRONGTYPE the key %s is not a marker', key) end
 if marker and its_terms ~= terms then

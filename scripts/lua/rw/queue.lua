@@ -19,13 +19,16 @@ local function wake(queue, wakes, key, owner)
   local all, time = holders(key)
   if not all then return end
   if owner then step_out(queue, owner) end
+  -- guard: rw-nobody-reads-yet
   local is_read = false
   for i = 1, #all do
     if all[i].lives and not all[i].reads then return end
     is_read = is_read or all[i].lives
   end
   while true do
+    -- guard: rw-first
     local first = call('ZRANGE', queue, 0, 0)
+    -- guard: rw-queue-empty
     if failed(first) or #first == 0 then return end
     local writer = match(first[1], '^w:(.*)$')
     if writer then
@@ -48,8 +51,10 @@ end
 -- nobody: the reply to give, or nil. A writer whose client does not hear the number 0, which is nobody's, is gone, and is taken
 -- off. Who writes begins to read at once, and to a writer no reader is absent.
 local function out_of_turn(key, owner, queue, since, waited, wakes)
+  -- guard: rw-only-readers-wait
   if not queue or not is_reader(owner) then return nil end
   local waiting = call('ZRANGE', queue, 0, -1, 'WITHSCORES')
+  -- guard: rw-nobody-waits
   if #waiting == 0 then return nil end -- or it cannot be read
   local all, time = holders(key)
   if not all then return time end

@@ -8,6 +8,7 @@
 -- Again    as the files of the verbs say
 
 -- Whether a grant's token, and what was before it, are in the record only.
+-- guard: rw-tells-itself
 local RECORD_TELLS = false
 
 -- The highest token of those who wrote, or read and left, as far as the record tells: that of another kind of lock does not.
@@ -57,6 +58,7 @@ local function summary(all, last)
   local of, till = all[1], all[1].till
   for i = 1, #all do
     local one = all[i]
+    -- guard: record-about-longest
     if not one.reads or (of.reads and one.till > of.till) then of = one end
     till, last = max(till, one.till), max(last, tonumber(one.fence) or last)
   end
@@ -84,6 +86,7 @@ local function staying(all, owner)
     local one = all[i]
     if one.lives or one.field == as_writer(owner) then
       stay[#stay + 1] = one
+    -- guard: longest-reader-stays
     elseif is_reader(owner) and one.reads and (not kept or one.till > kept.till) then
       if kept then gone[#gone + 1] = kept.field end
       kept = one
@@ -91,6 +94,7 @@ local function staying(all, owner)
       gone[#gone + 1] = one.field
     end
   end
+  -- guard: unreleased-reader-stays
   stay[#stay + 1] = kept
   return stay, gone
 end
@@ -117,6 +121,7 @@ local function write(found, key, record, owner, count, ttl, round, fence, watch,
   local stay, gone = all, {}
   if found ~= 'mine' then stay, gone = staying(all, owner) end
   mine.field, mine.reads = owner, is_reader(owner)
+  -- guard: rw-ttl-kept
   local ends = time + max(ttl, left or 0) * 1000
   mine.ends = max(mine.ends or ends, ends)
   mine.till = mine.ends + (watch - ttl) * 1000
@@ -141,6 +146,7 @@ local function write(found, key, record, owner, count, ttl, round, fence, watch,
     if #all == 0 then call('DEL', key) elseif found == 'absent' then call('HDEL', key, owner) end
     return err
   end
+  -- guard: rw-gone-taken-out
   if #gone > 0 then call('HDEL', key, unpack(gone)) end
 end
 
@@ -175,6 +181,7 @@ local function leave(key, record, owner, count, round, fence, before)
   elseif is_as_before(owner, fence, before, wrote, grant) then
     undo_grant(record, before)
   else
+    -- guard: record-of-last-writer
     undo_grant(record, wrote > 0 and format('%.0f', wrote) or '') -- others left since
   end
   return GRANTED
@@ -186,6 +193,7 @@ local function leave_gone(record, owner, round, token)
   if not guarded then return end
   local last, grant = last_fence(record)
   if not last then return end
+  -- guard: rw-gone-token
   token = token and #token > 1 and tonumber(token) or 0
   if not grant then
     if last < token then note_release(record, format('%.0f', token)) end
@@ -193,6 +201,7 @@ local function leave_gone(record, owner, round, token)
   end
   local wrote, of = wrote_last(last, grant), grant.owner
   if is_reader(owner) then
+    -- guard: rw-token-known
     if wrote >= token then return end
     wrote = token
   else

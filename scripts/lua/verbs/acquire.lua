@@ -13,6 +13,7 @@ local function acquire(key, record, owner, count, ttl, round, proposal, watch, s
   local there = size(key) -- a free lock is known by one look
   if failed(there) then return refused(there) end
   local found, reply, had = 'absent', nil, nil
+  -- guard: free-at-one-look
   if there > 0 then found, reply, had = look(key, record, owner, round, there) end
   if not found then return tell_permits(to_watch(reply, record, seen), key) end
   local fence, before
@@ -21,6 +22,7 @@ local function acquire(key, record, owner, count, ttl, round, proposal, watch, s
     if not last then return grant end
     reply = found == 'absent' and grant and unreleased(grant, seen, proposal, owner, key)
     if reply then return tell_permits(reply, key) end
+    -- guard: above-own-token
     if had then last = max(last, tonumber(had) or 0) end
     fence, reply = next_fence(last, proposal)
     if not fence then return reply end

@@ -13,6 +13,7 @@ local function extend(key, record, owner, count, ttl, round, token, watch, heals
   local found, reply, fence, before = look(key, record, owner, round)
   local left
   if found == 'mine' then
+    -- guard: extend-of-older-grant
     if now and (tonumber(fence) or 0) > tonumber(token) then return {'stale', fence} end
   elseif found == 'absent' and now and heals == '1' then
     local last, grant = last_fence(record)

@@ -8,9 +8,11 @@ local function inspect(key, record, asked)
   if failed(there) then return refused(there) end
   withheld() -- it tells all the same, if it knows the time
   local reply = there > 0 and held(key, there, asked)
+  -- guard: inspect-shows-version
   if reply then return to_watch(reply, record, ',') end
   if not now then return ABSENT end
   local last, grant = last_fence(record)
   if not last then return grant end
+  -- guard: inspect-nobody
   return grant and unreleased(grant, '', now, '') or ABSENT
 end

@@ -7,6 +7,7 @@
 -- Again    as for acquire. A place is taken once.
 local function acquire_or_queue(key, record, queue, owner, count, ttl, round, proposal, watch, seen, before, ticket, since,
                                 waited, wakes)
+  -- guard: place-before
   if before ~= '' then step_out(queue, before) end
   local reply = acquire(key, record, owner, count, ttl, round, proposal, watch, seen, queue, since, waited, wakes)
   if ticket ~= '' and type(reply) == 'table' and reply[1] == 'held' then

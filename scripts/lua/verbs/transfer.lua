@@ -18,12 +18,14 @@ local function transfer(key, record, to, count, ttl, round, proposal, watch, fro
     if now and proposal ~= '' then
       local last, other = last_fence(record)
       if not last then return other end
+      -- guard: transfer-token-rises
       fence, reply = next_fence(max(last, tonumber(fence) or 0), proposal)
       if not fence then return reply end
     end
     found, left = give(key, from, to)
     if not found then return left end
   end
+  -- guard: transfer-unguarded
   local err = write(found, key, record, to, count, ttl, round, now and fence or nil, watch, left)
   if err then return {'refused', err} end
   return now and proposal ~= '' and tonumber(fence) or GRANTED

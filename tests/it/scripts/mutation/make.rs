@@ -21,14 +21,16 @@ impl Edit {
         format!("{}{}{}", &text[..self.at.0], self.with, &text[self.at.1..])
     }
 
-    /// The change in words.
+    /// The change in words: what is left out, or what is there instead.
     pub(super) fn describe(&self, text: &str) -> String {
         let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let old = plain(&text[self.at.0..self.at.1]);
-        if self.with.is_empty() {
-            format!("without {old}")
-        } else {
-            format!("{old} -> {}", plain(&self.with))
+        let (old, new) = (plain(&text[self.at.0..self.at.1]), plain(&self.with));
+        let first = old.strip_prefix(&new).and_then(|rest| rest.strip_prefix(' '));
+        let last = old.strip_suffix(&new).and_then(|rest| rest.strip_suffix(' '));
+        match first.or(last) {
+            _ if new.is_empty() => format!("without {old}"),
+            Some(left_out) => format!("without {left_out}"),
+            None => format!("{old} -> {new}"),
         }
     }
 
@@ -196,17 +198,17 @@ fn each_guard_is_taken_out_once() {
     assert_eq!(
         made,
         [
-            "local a = f(b) + 1 -> local a",
-            "f(b) + 1 -> 1",
-            "f(b) + 1 -> f(b)",
+            "without = f(b) + 1",
+            "without f(b) +",
+            "without + 1",
             "1 -> 2",
-            "a and not (b or c) -> a",
+            "without and not (b or c)",
             "a and not (b or c) -> false",
-            "a and not (b or c) -> not (b or c)",
+            "without a and",
             "a and not (b or c) -> true",
             "without not",
-            "b or c -> b",
-            "b or c -> c",
+            "without or c",
+            "without b or",
             "x < math.max(y, z) -> false",
             "x < math.max(y, z) -> true",
             "< -> <=",

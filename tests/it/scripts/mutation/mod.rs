@@ -2,9 +2,10 @@
 //!
 //! Every condition is set to true and to false, every side of an `and` or an `or` left out, every limit shifted by one, and
 //! every line left out that is a statement (`make`). What no scenario notices has to be in the list of what is the same
-//! anyhow, with the reason (`allowed`).
+//! anyhow, with the reason (`allowed`), by the label of its statement (`labels`).
 
 mod allowed;
+mod labels;
 mod make;
 mod tokens;
 
@@ -43,9 +44,15 @@ thread_local! {
 }
 
 #[test]
+fn each_label_of_the_scripts_names_one_statement() {
+    allowed::check_labels(&source::files());
+}
+
+#[test]
 fn every_guard_of_the_scripts_is_needed() {
     hide_panics();
     let files = source::files();
+    allowed::check_labels(&files);
     let fate = |edit| Mutant::new(&files, 0, edit).fate(&mut super::all());
     assert_eq!(fate(Edit::default()), Fate::Survived, "nothing is broken");
     assert_eq!(fate(Edit { with: "end ".to_owned(), ..Edit::default() }), Fate::NoLua);
@@ -108,8 +115,16 @@ impl Mutant {
         }
     }
 
-    fn change(&self) -> String {
-        self.edit.describe(&self.file.text)
+    /// What the list of those that are allowed calls it: the label of its statement, if that has one, and the change.
+    fn labelled_change(&self) -> String {
+        let (number, _) = self.edit.line(&self.file.text);
+        let label = labels::labels(&self.file.text).find(|(_, lines)| lines.contains(&(number - 1)));
+        format!("{}: {}", label.map_or("no label", |(name, _)| name), self.edit.describe(&self.file.text))
+    }
+
+    fn describe(&self, labelled_change: &str) -> String {
+        let (number, line) = self.edit.line(&self.file.text);
+        format!("scripts/lua/{}.lua:{number}: {line}\n    {labelled_change}", self.file.name)
     }
 }
 
