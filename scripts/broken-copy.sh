@@ -27,11 +27,68 @@ build() {
     { cat "$log" >&2; fail "$1 does not build"; }
 }
 
-# build_broken PATCH PACKAGE: builds it with this bug in it.
+# The text of each file that a bug may be put into.
+declare -A texts
+while IFS= read -r -d '' file; do
+  texts[$file]=$(<"$file")
+done < <(find src scripts/lua simulator/src -type f -print0)
+
+# read_bug BUG: reads a bug into `finds`, texts of this tree, and `puts`, what the bug has in their place.
+read_bug() {
+  local line part=about
+  finds=() puts=()
+  while IFS= read -r line; do
+    case $part:$line in
+      *:'=== find') finds+=('') puts+=('') part=find ;;
+      *:'=== put') part=put ;;
+      find:*) finds[-1]+=$line$'\n' ;;
+      put:*) puts[-1]+=$line$'\n' ;;
+    esac
+  done <"$1"
+  finds=("${finds[@]%$'\n'}") puts=("${puts[@]%$'\n'}")
+}
+
+# locate TEXT: the files that have it, each as often as it does, into `found`.
+locate() {
+  local LC_ALL=C file rest
+  found=()
+  for file in "${!texts[@]}"; do
+    rest=${texts[$file]}
+    while [[ -n $1 && $rest == *"$1"* ]]; do
+      found+=("$file") rest=${rest#*"$1"}
+    done
+  done
+}
+
+# check_fit BUG...: fails unless each text that these bugs take the place of is in this tree, once. Names all that are not.
+check_fit() {
+  local bug text wrong=()
+  for bug; do
+    [ -f "$bug" ] || { wrong+=("there is no $bug"); continue; }
+    read_bug "$bug"
+    [ "${#finds[@]}" -gt 0 ] || wrong+=("$bug has no line '=== find'")
+    for text in "${finds[@]}"; do
+      locate "$text"
+      case ${#found[@]} in
+        0) wrong+=("$bug: not found: $text") ;;
+        1) ;;
+        *) wrong+=("$bug: found ${#found[@]} times (${found[*]}): $text") ;;
+      esac
+    done
+  done
+  [ "${#wrong[@]}" = 0 ] || fail "known bugs that no longer fit:" "$(printf '\n  %s' "${wrong[@]}")"
+}
+
+# build_broken BUG PACKAGE: builds it with this bug in it.
 build_broken() {
-  [ -f "$1" ] || fail "there is no ${1#"$PWD/"}"
+  local i file text
   copy_tree
-  # Without the ceiling git would take the copy for an ignored part of this repository, and skip every file of it.
-  (cd "$COPY" && GIT_CEILING_DIRECTORIES=$WORK git apply "$1") || fail "${1##*/} does not apply"
-  build "${1##*/}" "$2"
+  read_bug "$1"
+  for i in "${!finds[@]}"; do
+    locate "${finds[i]}"
+    file=$COPY/${found[0]}
+    text=$(<"$file")
+    printf '%s\n' "${text%%"${finds[i]}"*}${puts[i]}${text#*"${finds[i]}"}" >"$file"
+  done
+  build "$1" "$2"
 }

@@ -14,7 +14,7 @@ cargo_options=()
 . scripts/broken-copy.sh
 quorate=$CARGO_TARGET_DIR/debug/quorate
 
-# The table's rows, each as: name, patch, property, options of `quorate chaos`.
+# The table's rows, each as: name, file, property, options of `quorate chaos`.
 rows() { sed -nE 's/^\| \[([a-z-]+)\]\(([^)]*)\) \|[^|]*\| `([^`]*)` \| ([a-z]+) \|.*/\1 \2 \4 \3/p' "$TABLE"; }
 
 # run SEED OPTIONS: a run, whose summary is printed.
@@ -46,6 +46,12 @@ for row in "${all[@]}"; do
   if [ $# = 0 ] || [[ " $* " == *" ${row%% *} "* ]]; then chosen+=("$row"); fi
 done
 [ $# = 0 ] || [ "${#chosen[@]}" = $# ] || fail "$TABLE has not all of: $*"
+files=()
+for row in "${chosen[@]}"; do
+  read -r _ file _ <<<"$row"
+  files+=("chaos/mutants/$file")
+done
+check_fit "${files[@]}"
 
 copy_tree
 build "the tree itself" quorate-cli
@@ -55,8 +61,8 @@ for row in "${chosen[@]}"; do
 done
 printf '%-20s %-10s %s\n' bug property found
 for row in "${chosen[@]}"; do
-  read -r name patch property options <<<"$row"
-  build_broken "$(realpath "chaos/mutants/$patch")" quorate-cli
+  read -r name file property options <<<"$row"
+  build_broken "chaos/mutants/$file" quorate-cli
   found=$(count "$options" "$property")
   [ "$found" -gt 0 ] || missed=$((missed + 1))
   printf '%-20s %-10s %s of %s\n' "$name" "$property" "$found" "$RUNS"

@@ -3,11 +3,12 @@
 #
 #   scripts/mutants.sh                     every bug, with the seed that the table names
 #   scripts/mutants.sh NAME...             these only
+#   scripts/mutants.sh --fits              whether all of them fit this tree, chaos/mutants/ included: takes a second
 #   scripts/mutants.sh --search [NAME...]  looks for the first seed from 1 to 1,000 anew, and prints rows for the table
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-MUTANTS=$PWD/simulator/mutants
+MUTANTS=simulator/mutants
 TABLE=$MUTANTS/README.md
 SEEDS=1000
 
@@ -19,14 +20,14 @@ fi
 . scripts/broken-copy.sh
 simulate=$CARGO_TARGET_DIR/$profile/quorate-simulate
 
-# The names of all patches.
-patches() { (cd "$MUTANTS" && printf '%s\n' *.patch | sed 's/\.patch$//'); }
+# The names of all bugs.
+bugs() { (cd "$MUTANTS" && printf '%s\n' *.bug | sed 's/\.bug$//'); }
 
-# What a patch says that its bug is: the first paragraph.
-what() { sed '/^$/,$d' "$MUTANTS/$1.patch" | paste -sd ' '; }
+# What a bug is: the first paragraph.
+what() { sed '/^$/,$d' "$MUTANTS/$1.bug" | paste -sd ' '; }
 
-# The kind of locks that shows a bug, as a patch says it.
-locks() { sed -nE 's/^Locks: //p' "$MUTANTS/$1.patch" | grep . || echo reentrant; }
+# The kind of locks that shows a bug.
+locks() { sed -nE 's/^Locks: //p' "$MUTANTS/$1.bug" | grep . || echo reentrant; }
 
 # The table's row for a bug: property and seed.
 row() { sed -nE "s/^\| \[$1\].*\| ([a-z_]+) \| ([0-9]+) \|.*/\1 \2/p" "$TABLE"; }
@@ -35,12 +36,12 @@ row() { sed -nE "s/^\| \[$1\].*\| ([a-z_]+) \| ([0-9]+) \|.*/\1 \2/p" "$TABLE"; 
 search() {
   local name found seed property missed=0
   for name; do
-    build_broken "$MUTANTS/$name.patch" quorate-simulator
+    build_broken "$MUTANTS/$name.bug" quorate-simulator
     found=$("$simulate" --seeds "$SEEDS" --locks "$(locks "$name")" --no-shrink) || true
     seed=$(sed -nE 's/^seed ([0-9]+) violates:$/\1/p' <<<"$found")
     property=$(sed -nE 's/^  ([a-z_]+) at .*/\1/p' <<<"$found" | sed -n 1p)
     if [ -n "$seed" ]; then
-      echo "| [$name]($name.patch) | $(what "$name") | $(locks "$name") | $property | $seed | \`scripts/mutants.sh $name\` |"
+      echo "| [$name]($name.bug) | $(what "$name") | $(locks "$name") | $property | $seed | \`scripts/mutants.sh $name\` |"
     else
       echo "NOT FOUND in $SEEDS seeds: $name"
       missed=$((missed + 1))
@@ -63,7 +64,7 @@ check() {
   done
   for name; do
     read -r property seed <<<"$(row "$name")"
-    build_broken "$MUTANTS/$name.patch" quorate-simulator
+    build_broken "$MUTANTS/$name.bug" quorate-simulator
     found=found
     if ! "$simulate" --seed "$seed" --locks "$(locks "$name")" --expect "$property" >"$WORK/run.log" 2>&1; then
       cat "$WORK/run.log" >&2
@@ -76,8 +77,14 @@ check() {
   [ "$missed" = 0 ] || fail "$missed were not found with their seeds: scripts/mutants.sh --search looks for others"
 }
 
+if [ "${1:-}" = --fits ]; then
+  check_fit */mutants/*.bug
+  exit
+fi
 if [ $# = 0 ]; then
-  mapfile -t names < <(patches)
+  mapfile -t names < <(bugs)
   set -- "${names[@]}"
 fi
+files=("${@/#/$MUTANTS/}")
+check_fit "${files[@]/%/.bug}"
 if $search; then search "$@"; else check "$@"; fi
