@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -115,26 +116,6 @@ fn the_engine_has_no_order_of_its_own() {
     assert!(seen > 0, "the check above would not notice");
 }
 
-#[test]
-fn every_script_says_what_it_takes_answers_and_does_again() {
-    for (name, text) in
-        files("scripts/lua", ".lua").into_iter().filter(|(name, _)| !name.ends_with("/lock.lua"))
-    {
-        for part in ["-- KEYS ", "-- ARGV ", "-- Replies ", "-- Again "] {
-            assert!(text.contains(part), "{name} has no {part:?}");
-        }
-    }
-}
-
-#[test]
-fn the_architecture_names_every_file_of_the_library() {
-    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    for (name, _) in files("src", ".rs").into_iter().filter(|(name, _)| !name.ends_with("mod.rs")) {
-        let file = Path::new(&name).file_name().unwrap().to_str().unwrap();
-        assert!(map.contains(file), "ARCHITECTURE.md does not name {name}");
-    }
-}
-
 /// A claim names the test that shows it: there is one of that name.
 #[test]
 fn the_tests_that_the_docs_name_are_there() {
@@ -183,13 +164,17 @@ fn the_blocking_api_has_every_method_of_the_async_one() {
 }
 
 #[test]
-fn small_files_say_what_they_are() {
+fn files_say_what_they_are() {
     for folder in ["src", "chaos/src", "cli/src", "simulator/src", "testkit/src", "tests/model"] {
         for (name, text) in files(folder, ".rs") {
             assert!(text.starts_with("//!"), "{name} does not begin with what it is");
-            let code = text.split("#[cfg(test)]").next().unwrap();
-            let lines = code.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"));
-            assert!(lines.count() <= 300, "{name} is too long");
         }
     }
+}
+
+/// Otherwise one finds out when the bugs are built, minutes later.
+#[test]
+fn the_known_bugs_fit_the_code() {
+    let fits = Command::new("scripts/mutants.sh").arg("--fits").current_dir(root()).output().unwrap();
+    assert!(fits.status.success(), "{}", String::from_utf8_lossy(&fits.stderr));
 }

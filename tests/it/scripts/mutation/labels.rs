@@ -1,4 +1,4 @@
-//! Labels: a line `-- guard: NAME` names the statement below it, whatever that says and in whichever file it is. It is not sent.
+//! Labels: a line `-- guard: NAME` names the statement below it, whatever that says and in whichever file it is.
 
 use std::ops::Range;
 
