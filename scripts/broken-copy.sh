@@ -76,7 +76,7 @@ check_fit() {
       esac
     done
   done
-  [ "${#wrong[@]}" = 0 ] || fail "known bugs that no longer fit:" "$(printf '\n  %s' "${wrong[@]}")"
+  [ "${#wrong[@]}" = 0 ] || fail "known bugs that no longer fit:$(printf '\n  %s' "${wrong[@]}")"
 }
 
 # build_broken BUG PACKAGE: builds it with this bug in it.
