@@ -7,14 +7,23 @@ use std::time::{Duration, Instant};
 use quorate_testkit::{Masters, Proxy};
 use tokio::runtime::Runtime;
 
-use crate::contender::{self, Contender, Load, PATIENCE, Quorate, Rslock, Tasks};
-use crate::measure::{Block, granted, median, ratio};
+use crate::Scale;
+use crate::contender::{self, Client, Contender, Load, Quorate, Rslock, TIMEOUT, Tasks};
+use crate::figures::Row;
+use crate::measure::{Block, asked_and_granted, median, middle};
 
 const MASTERS: usize = 5;
-const BLOCKS: usize = 7;
-const CYCLES: u64 = 300;
-/// Those of rslock where it waits: for a silent master half a second, twice a cycle.
-const FEW_CYCLES: u64 = 4;
+
+struct Sizes {
+    blocks: usize,
+    cycles: u64,
+    /// Cycles of rslock where it waits: for a silent master half a second, twice a cycle.
+    waiting_cycles: u64,
+}
+
+const FULL: Sizes = Sizes { blocks: 7, cycles: 300, waiting_cycles: 4 };
+const SMOKE: Sizes = Sizes { blocks: 1, cycles: 30, waiting_cycles: 1 };
+
 /// Each way: a round trip to the slow master takes 50 ms.
 const SLOW: Duration = Duration::from_millis(25);
 
@@ -37,6 +46,7 @@ const FAULTS: [(&str, Fault); 6] = [
 
 /// The masters, and clients that are connected to them; those in `far` have a slow way to the first.
 struct Stage {
+    sizes: Sizes,
     masters: Masters,
     runtime: Rc<Runtime>,
     near: Crew,
@@ -49,25 +59,37 @@ struct Crew {
     rslock: Tasks<Rslock>,
 }
 
-pub(crate) fn run() {
+pub(crate) fn run(scale: Scale) -> Vec<Row> {
     let network = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let mut stage = Stage::set(&network);
-    println!("degraded, {MASTERS} local masters, concurrency 1, {BLOCKS} blocks of {CYCLES} cycles:");
-    println!(
-        "  {:<15} {:<8} {:>8} {:>23}  {:<22} p99",
-        "", "", "granted", "acquire p50 / p99, us", "to healthy: p50"
-    );
+    let mut stage = Stage::set(&network, scale.of(FULL, SMOKE));
+    let mut rows = Vec::new();
     for (name, fault) in FAULTS {
         let (healthy, faulty) = stage.quorate(fault);
-        report(name, "quorate", &healthy, &faulty);
+        rows.push(row(name, Quorate::NAME, &healthy, &faulty));
         let (healthy, faulty) = stage.rslock(fault);
-        report(name, "rslock", &healthy, &faulty);
+        rows.push(row(name, Rslock::NAME, &healthy, &faulty));
     }
-    report_errors((0..BLOCKS).map(|_| stage.three_frozen()).collect());
+    let errors: Vec<Duration> = (0..stage.sizes.blocks).map(|_| stage.three_frozen()).collect();
+    let late = errors.iter().map(|error| error.saturating_sub(TIMEOUT).as_secs_f64() * 1e3);
+    // What is counted here is errors, each of which was to be one.
+    let all = errors.len() as u64;
+    let row = Row::new("three frozen", Quorate::NAME, all, all);
+    rows.push(row.with("error_after_timeout_ms", middle(late)));
+    rows
+}
+
+fn row(fault: &str, contender: &str, healthy: &[Block], faulty: &[Block]) -> Row {
+    let (asked, granted) = asked_and_granted(faulty);
+    let p = |blocks, quantile| median(blocks, |block: &Block| block.acquire(quantile));
+    Row::new(fault, contender, asked, granted)
+        .with("granted_percent", granted as f64 / asked as f64 * 100.0)
+        .with("acquire_p50_ms", p(faulty, 0.5) / 1e3)
+        .with("p50_to_healthy", p(faulty, 0.5) / p(healthy, 0.5))
+        .with("p99_to_healthy", p(faulty, 0.99) / p(healthy, 0.99))
 }
 
 impl Stage {
-    fn set(network: &Runtime) -> Self {
+    fn set(network: &Runtime, sizes: Sizes) -> Self {
         let masters = Masters::start(MASTERS);
         let slow = network.block_on(Proxy::start_slow(masters[0].address(), SLOW));
         let runtime = contender::runtime();
@@ -75,28 +97,29 @@ impl Stage {
         let mut urls = masters.urls();
         urls[0] = slow.url();
         let far = Crew::connect(&urls, &runtime);
-        Self { masters, runtime, near, far, _slow: slow }
+        Self { sizes, masters, runtime, near, far, _slow: slow }
     }
 
     /// Blocks without and with the fault, in turns.
     fn quorate(&mut self, fault: Fault) -> (Vec<Block>, Vec<Block>) {
+        let load = Load::alone(self.sizes.cycles);
         let (mut healthy, mut faulty) = (Vec::new(), Vec::new());
-        for _ in 0..BLOCKS {
-            healthy.push(contender::measure(&mut self.near.quorate, Load::alone(CYCLES)));
+        for _ in 0..self.sizes.blocks {
+            healthy.push(self.near.quorate.work(load));
             self.inflict(fault);
-            faulty.push(contender::measure(&mut self.crew(fault).quorate, Load::alone(CYCLES)));
+            faulty.push(self.crew(fault).quorate.work(load));
             self.heal(fault);
         }
         (healthy, faulty)
     }
 
     fn rslock(&mut self, fault: Fault) -> (Vec<Block>, Vec<Block>) {
-        contender::measure(&mut self.near.rslock, Load::alone(1)); // it connects again
-        let healthy = contender::measure(&mut self.near.rslock, Load::alone(CYCLES));
+        self.near.rslock.work(Load::alone(1)); // it connects again
+        let healthy = self.near.rslock.work(Load::alone(self.sizes.cycles));
         self.inflict(fault);
         let waits = matches!(fault, Fault::Frozen(_) | Fault::OneSlow);
-        let load = Load::alone(if waits { FEW_CYCLES } else { CYCLES });
-        let faulty = contender::measure(&mut self.crew(fault).rslock, load);
+        let cycles = if waits { self.sizes.waiting_cycles } else { self.sizes.cycles };
+        let faulty = self.crew(fault).rslock.work(Load::alone(cycles));
         self.heal(fault);
         (vec![healthy], vec![faulty])
     }
@@ -145,7 +168,7 @@ impl Stage {
 
 impl Crew {
     fn connect(masters: &[String], runtime: &Rc<Runtime>) -> Self {
-        let quorate = Quorate::connect(masters, PATIENCE);
+        let quorate = Quorate::connect(masters, TIMEOUT);
         runtime.block_on(quorate.knows(MASTERS));
         let mut rslock = Tasks::new(Rslock::connect(masters), runtime);
         rslock.work(Load::alone(1));
@@ -161,25 +184,4 @@ impl Fault {
             Self::None | Self::OneSlow => 0,
         }
     }
-}
-
-fn report(fault: &str, name: &str, healthy: &[Block], faulty: &[Block]) {
-    println!(
-        "  {fault:<15} {name:<8} {:>6.1} % {:>12.1} / {:>8.1}  {:<22} {}",
-        granted(faulty),
-        median(faulty, |block| block.acquire(0.5)),
-        median(faulty, |block| block.acquire(0.99)),
-        ratio(faulty, healthy, |block| block.acquire(0.5)),
-        ratio(faulty, healthy, |block| block.acquire(0.99))
-    );
-}
-
-fn report_errors(mut errors: Vec<Duration>) {
-    errors.sort();
-    let over = |error: &Duration| error.saturating_sub(PATIENCE).as_secs_f64() * 1e3;
-    println!(
-        "  three frozen, error after the {PATIENCE:?} of time-out plus: median {:.1} ms, worst {:.1} ms",
-        over(&errors[errors.len() / 2]),
-        over(errors.last().unwrap())
-    );
 }

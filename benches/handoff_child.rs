@@ -2,7 +2,7 @@
 //! says on its standard output what it did, a line each; when its input ends, so does it.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use quorate::seam::{BootClock, Clock};
 use quorate::{Guard, Moment, Redlock};
@@ -15,9 +15,6 @@ const TTL: Duration = Duration::from_secs(30);
 const WAIT: Duration = Duration::from_secs(60);
 /// The longest pause of rslock between two tries; it waits for half of this in the mean.
 const RSLOCK_DELAY: Duration = Duration::from_millis(10);
-/// How many uncontended acquires make a round trip, and how long they may take.
-const ROUND_TRIPS: (usize, Duration) = (2000, Duration::from_secs(3));
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contender {
     Quorate,
@@ -35,25 +32,11 @@ pub(crate) struct Job {
     pub(crate) masters: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
-    /// Measure the round trip, on a lock that nobody else wants.
-    Measure,
-    /// Acquire it once.
-    MeasureOnce,
-    /// Take one turn: acquire, hold, release.
-    Go,
-}
-
 /// What a child says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Word {
     /// It is connected to every master that lives.
     Ready,
-    /// The median of its uncontended acquires, one straight after the other.
-    RoundTrip(Duration),
-    /// One such acquire, at the pace of the run: the lock is held for as long as there.
-    PacedTrip(Duration),
     Granted(Moment),
     /// It began to release at this moment.
     Released(Moment),
@@ -68,23 +51,11 @@ impl fmt::Display for Contender {
     }
 }
 
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Measure => "measure",
-            Self::MeasureOnce => "measure-once",
-            Self::Go => "go",
-        })
-    }
-}
-
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = |moment: &Moment| moment.since(Moment::default()).as_nanos();
         match self {
             Self::Ready => write!(f, "ready 0"),
-            Self::RoundTrip(time) => write!(f, "round-trip {}", time.as_nanos()),
-            Self::PacedTrip(time) => write!(f, "paced-trip {}", time.as_nanos()),
             Self::Granted(moment) => write!(f, "granted {}", nanos(moment)),
             Self::Released(moment) => write!(f, "released {}", nanos(moment)),
         }
@@ -97,8 +68,6 @@ impl Word {
         let time = Duration::from_nanos(nanos.parse().unwrap());
         match word {
             "ready" => Self::Ready,
-            "round-trip" => Self::RoundTrip(time),
-            "paced-trip" => Self::PacedTrip(time),
             "granted" => Self::Granted(Moment::from_origin(time)),
             "released" => Self::Released(Moment::from_origin(time)),
             _ => panic!("a child said {line:?}"),
@@ -133,28 +102,17 @@ pub(crate) fn run(contender: &str) {
     runtime.block_on(async {
         let client = Client::connect(&job).await;
         println!("{}", Word::Ready);
-        while let Some(order) = orders.recv().await {
-            match order {
-                Order::Measure => println!("{}", Word::RoundTrip(client.round_trip().await)),
-                Order::MeasureOnce => println!("{}", Word::PacedTrip(client.paced_trip(job.hold).await)),
-                Order::Go => client.take_a_turn(&job).await,
-            }
+        while orders.recv().await.is_some() {
+            client.take_a_turn(&job).await;
         }
     });
 }
 
-/// The orders, read by a thread of its own. At their end the process ends, whatever it is doing.
-fn orders() -> UnboundedReceiver<Order> {
+/// The orders to take a turn, a line each, read by a thread of its own. At their end the process ends, whatever it is doing.
+fn orders() -> UnboundedReceiver<()> {
     let (sender, orders) = unbounded_channel();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lines() {
-            let order = match &*line.unwrap() {
-                "measure" => Order::Measure,
-                "measure-once" => Order::MeasureOnce,
-                _ => Order::Go,
-            };
-            sender.send(order).unwrap();
-        }
+        std::io::stdin().lines().for_each(|_| sender.send(()).unwrap());
         std::process::exit(0);
     });
     orders
@@ -207,30 +165,6 @@ impl Client {
         let released = BootClock.now();
         held.release().await;
         println!("{}", Word::Released(released));
-    }
-
-    async fn paced_trip(&self, hold: Duration) -> Duration {
-        let before = Instant::now();
-        let held = self.acquire(&private_lock()).await;
-        let took = before.elapsed();
-        work(hold).await;
-        held.release().await;
-        took
-    }
-
-    async fn round_trip(&self) -> Duration {
-        let lock = private_lock();
-        let began = Instant::now();
-        let mut times = Vec::new();
-        while times.len() < ROUND_TRIPS.0 && began.elapsed() < ROUND_TRIPS.1 {
-            let before = Instant::now();
-            let held = self.acquire(&lock).await;
-            times.push(before.elapsed());
-            held.release().await;
-            tokio::task::yield_now().await; // what was left to the background does not run on the next one's time
-        }
-        times.sort_unstable();
-        times[times.len() / 2]
     }
 }
 

@@ -1,7 +1,7 @@
 //! The processes of one run of the hand-off bench, and the rule by which they take turns.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use quorate::Moment;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -9,13 +9,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-use crate::handoff_child::{CHILD, Job, Order, Word};
+use crate::handoff_child::{CHILD, Job, Word};
 
-/// How long children may take to connect, or to measure the round trip.
+/// How long children may take to connect.
 const BOUND: Duration = Duration::from_secs(60);
-
-/// For how long the round trip is measured at the pace of the run.
-const PACED: Duration = Duration::from_secs(2);
 
 /// Children that are connected. Dropping it kills them.
 pub(crate) struct Crew {
@@ -61,35 +58,9 @@ impl Crew {
         }
     }
 
-    pub(crate) async fn order(&mut self, child: usize, order: Order) {
-        self.inputs[child].write_all(format!("{order}\n").as_bytes()).await.unwrap();
-    }
-
-    /// The round trip as the first child measures it.
-    pub(crate) async fn round_trip(&mut self) -> Duration {
-        self.order(0, Order::Measure).await;
-        self.measured().await
-    }
-
-    /// The same at the pace of the run: all children in turn, each after the others had theirs.
-    pub(crate) async fn paced_trip(&mut self) -> Duration {
-        let mut times = Vec::new();
-        let began = Instant::now();
-        while began.elapsed() < PACED {
-            for child in 0..self.inputs.len() {
-                self.order(child, Order::MeasureOnce).await;
-                times.push(self.measured().await);
-            }
-        }
-        times.sort_unstable();
-        times[times.len() / 2]
-    }
-
-    async fn measured(&mut self) -> Duration {
-        match timeout(BOUND, self.hear()).await.expect("a child measures in time") {
-            (_, Word::RoundTrip(time) | Word::PacedTrip(time)) => time,
-            word => panic!("{word:?}"),
-        }
+    /// Has a child take a turn: acquire, hold, release.
+    pub(crate) async fn go(&mut self, child: usize) {
+        self.inputs[child].write_all(b"go\n").await.unwrap();
     }
 
     /// Kills the children, and returns when they are gone.
@@ -98,15 +69,6 @@ impl Crew {
             child.kill().await.unwrap();
         }
     }
-}
-
-/// How long an uncontended acquire takes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Trip {
-    /// One straight after the other, with every cache warm.
-    pub(crate) hot: Duration,
-    /// At the pace of the run, by the same processes in turn.
-    pub(crate) paced: Duration,
 }
 
 async fn listen(child: usize, output: ChildStdout, sender: UnboundedSender<(usize, Option<String>)>) {

@@ -1,61 +1,116 @@
-//! Benchmarks, on real servers of their own: `cargo bench [-- TOPIC]`. Each topic interleaves its contenders in one run
-//! and reports ratios, because machines are shared and drift; compare rows of one run, not numbers of two.
+//! Benchmarks, on real servers of their own. Contenders take turns, because machines are shared and drift.
 //!
-//! - `uncontended`: how long an acquire and a release take, on one to nine masters
-//! - `throughput`: 1 to 1024 workers; the client's CPU and system calls a cycle
-//! - `instructions`: the client's instructions a cycle, by callgrind
-//! - `degraded`: some masters dead, frozen or slow
-//! - `wide`: masters in five regions
-//! - `handoff`: clients that pass one lock on
-//! - `guards`: what markers, tokens and clocks cost
-//! - `kinds`: what a lock of each kind costs, beside the reentrant lock
-//! - `leases`: many leases held by one process
+//! - `cargo bench [-- TOPIC...]` measures topics once, and prints what it found
+//! - `cargo bench -- smoke [TOPIC...]` does so with small sizes, which shows that the benches work, and nothing else
+//! - `cargo bench -- figures [TOPIC...]` measures three times, writes docs/figures/, and makes the tables of the docs
+//! - `cargo bench -- tables` makes those tables again, and `cargo bench -- check` fails where they differ
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
 mod contender;
+mod cost;
+mod counted;
 mod degraded;
-mod guards;
+mod figures;
+mod growth;
 mod handoff;
 mod handoff_child;
 mod handoff_crew;
-mod handoff_report;
-mod instructions;
-mod kinds;
-mod leases;
 mod measure;
-mod sample;
+mod meter;
 mod script;
-mod throughput;
-mod uncontended;
+mod tables;
 mod wide;
+
+use std::time::Instant;
+
+use crate::figures::Row;
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    Full,
+    Smoke,
+}
+
+impl Scale {
+    fn of<T>(self, full: T, smoke: T) -> T {
+        if self == Self::Full { full } else { smoke }
+    }
+}
+
+struct Topic {
+    name: &'static str,
+    run: fn(Scale) -> Vec<Row>,
+    /// Whether some may be refused: contenders want the same lock, or masters fail.
+    may_refuse: bool,
+}
+
+const TOPICS: [Topic; 12] = [
+    Topic { name: "uncontended", run: cost::uncontended, may_refuse: false },
+    Topic { name: "cost", run: cost::cost, may_refuse: false },
+    Topic { name: "guards", run: cost::guards, may_refuse: false },
+    Topic { name: "kinds", run: cost::kinds, may_refuse: false },
+    Topic { name: "instructions", run: counted::instructions, may_refuse: false },
+    Topic { name: "syscalls", run: counted::system_calls, may_refuse: false },
+    Topic { name: "wide", run: wide::run, may_refuse: false },
+    Topic { name: "leases", run: growth::leases, may_refuse: false },
+    Topic { name: "names", run: growth::names, may_refuse: false },
+    Topic { name: "waiters", run: growth::waiters, may_refuse: true },
+    Topic { name: "handoff", run: handoff::run, may_refuse: true },
+    Topic { name: "degraded", run: degraded::run, may_refuse: true },
+];
 
 fn main() {
     if let Ok(contender) = std::env::var(handoff_child::CHILD) {
         return handoff_child::run(&contender);
     }
-    if let Ok(contender) = std::env::var(sample::SAMPLE) {
-        return sample::run(&contender);
+    if let Ok(contender) = std::env::var(counted::SAMPLE) {
+        return counted::run_sample(&contender);
     }
-    // Cargo passes options of its own; a topic is what does not begin with a dash. `cargo test` runs the benches as well,
-    // but without this option.
-    let topic = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    if topic.is_none() && !std::env::args().any(|arg| arg == "--bench") {
-        return;
+    // Cargo passes options of its own, which begin with a dash. `cargo test --all-targets` runs benches without `--bench`.
+    let (options, words): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        [] if !options.iter().any(|option| option == "--bench") => {}
+        ["tables"] => tables::fill(),
+        ["check"] => tables::check(),
+        ["figures", ref names @ ..] => {
+            topics(names).for_each(|topic| figures::measure(topic.name));
+            tables::fill();
+        }
+        ["smoke", ref names @ ..] => topics(names).for_each(|topic| measure(topic, Scale::Smoke)),
+        ref names => topics(names).for_each(|topic| measure(topic, Scale::Full)),
     }
-    let topics: [(&str, fn()); 9] = [
-        ("uncontended", uncontended::run),
-        ("throughput", throughput::run),
-        ("instructions", instructions::run),
-        ("degraded", degraded::run),
-        ("wide", wide::run),
-        ("handoff", handoff::run),
-        ("guards", guards::run),
-        ("kinds", kinds::run),
-        ("leases", leases::run),
-    ];
-    let wanted = |name: &str| topic.as_deref().is_none_or(|topic| topic == name);
-    assert!(topics.iter().any(|(name, _)| wanted(name)), "no topic {topic:?}");
-    topics.iter().filter(|(name, _)| wanted(name)).for_each(|(_, run)| run());
+}
+
+/// The topics of these names, or all.
+fn topics(names: &[&str]) -> impl Iterator<Item = &'static Topic> {
+    let known = |name: &&str| TOPICS.iter().any(|topic| topic.name == *name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        panic!("no topic {unknown:?}; there are {}", TOPICS.map(|topic| topic.name).join(", "));
+    }
+    TOPICS.iter().filter(move |topic| names.is_empty() || names.contains(&topic.name))
+}
+
+/// Measures a topic once.
+///
+/// # Panics
+///
+/// When a contender was refused what it had to be granted.
+fn measure(topic: &Topic, scale: Scale) {
+    let began = Instant::now();
+    println!("{}:", topic.name);
+    let rows = (topic.run)(scale);
+    for row in &rows {
+        println!("  {row}");
+        let enough = if topic.may_refuse { row.granted > 0 } else { row.granted == row.asked };
+        let Row { case, contender, granted, asked, .. } = row;
+        assert!(enough && *asked > 0, "{}, {case}: {contender} was granted {granted} of {asked}", topic.name);
+    }
+    tables::print(topic.name, &rows);
+    println!("  {} took {:.1?}", topic.name, began.elapsed());
+    figures::hand_over(&rows);
 }

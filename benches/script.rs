@@ -1,5 +1,5 @@
-//! The library's acquire and release as commands, for the contenders that talk to the masters themselves, and what a
-//! reply to them says. The only file of the benches that knows how the script is laid out.
+//! Acquire and release as commands, for the contenders that talk to the masters themselves, and what a reply to them says.
+//! The only file of the benches that knows how the library's script is laid out.
 
 use std::time::UNIX_EPOCH;
 
@@ -11,10 +11,33 @@ const HEAD: [&str; 3] = ["bench:marker", "bench", "0"];
 /// How long (ms) leases last, and keep others away.
 const TTL: &str = "30000";
 
-/// The script of the reentrant lock.
-fn script() -> &'static Script {
-    SCRIPTS[0]
+/// Deletes a lock that this owner has.
+static COMPARE_AND_DELETE: Script = Script::new(
+    "compare_and_delete",
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0",
+);
+
+/// What a contender sends.
+#[derive(Clone, Copy)]
+pub(crate) struct Commands {
+    /// What its keys begin with.
+    pub(crate) prefix: &'static str,
+    script: fn() -> &'static Script,
+    pub(crate) acquire: for<'a> fn(&'a Name, &'a Turn) -> Vec<&'a str>,
+    pub(crate) release: for<'a> fn(&'a Name, &'a Turn) -> Vec<&'a str>,
 }
+
+/// A SET, and a script that compares and deletes.
+pub(crate) const FLOOR: Commands = Commands {
+    prefix: "floor",
+    script: || &COMPARE_AND_DELETE,
+    acquire: |name, turn| vec!["SET", &name.lock, &turn.owner, "NX", "PX", TTL],
+    release: |name, turn| vec!["EVALSHA", COMPARE_AND_DELETE.sha1(), "1", &name.lock, &turn.owner],
+};
+
+/// The library's script of the reentrant lock.
+pub(crate) const SAME_SCRIPT: Commands =
+    Commands { prefix: "same-script", script: || SCRIPTS[0], acquire, release };
 
 /// A lock's keys.
 #[derive(Clone)]
@@ -25,8 +48,8 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    pub(crate) fn new(contender: &str, lock: &str) -> Self {
-        let key = |what: &str| format!("{contender}:{what}{{{lock}}}");
+    pub(crate) fn new(prefix: &str, lock: &str) -> Self {
+        let key = |what: &str| format!("{prefix}:{what}{{{lock}}}");
         Self { lock: key(""), record: key("fence:"), queue: key("waiting:") }
     }
 }
@@ -47,33 +70,35 @@ impl Turn {
     }
 }
 
-/// The words of the command that takes the lock for an owner.
-pub(crate) fn acquire<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let keys = ["EVALSHA", script().sha1(), "2", &name.lock, &name.record];
+fn acquire<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
+    let keys = ["EVALSHA", SCRIPTS[0].sha1(), "2", &name.lock, &name.record];
     let args = ["acquire", &turn.owner, "1", TTL, &turn.round, &turn.token, TTL, ""];
     [&keys[..], &HEAD, &args].concat()
 }
 
-/// The words of the command that gives the lock back.
-pub(crate) fn release<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let keys = ["EVALSHA", script().sha1(), "3", &name.lock, &name.record, &name.queue];
+fn release<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
+    let keys = ["EVALSHA", SCRIPTS[0].sha1(), "3", &name.lock, &name.record, &name.queue];
     let args = ["release", &turn.owner, "0", &turn.round, "bench:wake:", "0"];
     [&keys[..], &HEAD, &args].concat()
 }
 
-/// Whether a reply, whose last word this is, grants what was asked for: by 1, or by a token.
+/// Whether a reply, whose last word this is, grants what was asked for: by OK, by 1, or by a token.
 pub(crate) fn grants(word: &[u8]) -> bool {
-    std::str::from_utf8(word).is_ok_and(|word| word.parse().is_ok_and(|number: u64| number > 0))
+    let number = |word: &str| word.parse().is_ok_and(|number: u64| number > 0);
+    std::str::from_utf8(word).is_ok_and(|word| word == "OK" || number(word))
 }
 
-/// Makes the masters know the script, and the marker.
-pub(crate) fn load(masters: &[String]) {
-    for master in masters {
-        let mut connection = redis::Client::open(&**master).unwrap().get_connection().unwrap();
-        let digest: String =
-            redis::cmd("SCRIPT").arg("LOAD").arg(script().source()).query(&mut connection).unwrap();
-        assert_eq!(digest, script().sha1());
-        let [marker, text, _] = HEAD;
-        let () = redis::cmd("SET").arg(marker).arg(text).query(&mut connection).unwrap();
+impl Commands {
+    /// Makes the masters know the script, and the marker.
+    pub(crate) fn load(&self, masters: &[String]) {
+        let script = (self.script)();
+        for master in masters {
+            let mut connection = redis::Client::open(&**master).unwrap().get_connection().unwrap();
+            let digest: String =
+                redis::cmd("SCRIPT").arg("LOAD").arg(script.source()).query(&mut connection).unwrap();
+            assert_eq!(digest, script.sha1());
+            let [marker, text, _] = HEAD;
+            let () = redis::cmd("SET").arg(marker).arg(text).query(&mut connection).unwrap();
+        }
     }
 }

@@ -4,120 +4,78 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use quorate_testkit::{Masters, Proxy};
+use quorate_testkit::{Masters, Proxy, RedisServer};
 use redis::aio::MultiplexedConnection;
 
-use crate::contender::{self, Client, PATIENCE, Quorate, Rslock, Worker, connect};
-use crate::measure::{middle, quartiles};
+use crate::Scale;
+use crate::contender::{self, Client, Quorate, Rslock, TIMEOUT, Worker};
+use crate::figures::Row;
+use crate::measure::middle;
 
 /// Round trips in ms from Washington DC, as IBM Cloud published them for 3 February to 3 March 2024:
-/// `_include-segments/network-latency.md` of github.com/ibm-cloud-docs/vpc, "Inter-region latency".
-const REGIONS: [(&str, u64); 5] =
-    [("Toronto", 19), ("Dallas", 32), ("London", 75), ("Frankfurt", 98), ("Tokyo", 167)];
-const BLOCKS: usize = 6;
-const CYCLES: usize = 10;
+/// `_include-segments/network-latency.md` of github.com/ibm-cloud-docs/vpc, "Inter-region latency". To Toronto, Dallas,
+/// London, Frankfurt and Tokyo.
+const ROUND_TRIPS: [u64; 5] = [19, 32, 75, 98, 167];
+const CYCLES: usize = 30;
+const FEW_CYCLES: usize = 2;
 
 /// What happened in one cycle, in ms.
-struct Sight {
-    trips: Vec<f64>,
+struct Times {
+    /// The round trip to the third fastest master.
+    third: f64,
     quorate: f64,
     rslock: f64,
 }
 
-pub(crate) fn run() {
-    let masters = Masters::start(REGIONS.len());
+pub(crate) fn run(scale: Scale) -> Vec<Row> {
+    let masters = Masters::start(ROUND_TRIPS.len());
     let network = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let proxies: Vec<Proxy> = masters
-        .iter()
-        .zip(REGIONS)
-        .map(|(master, (_, trip))| {
-            network.block_on(Proxy::start_slow(master.address(), Duration::from_millis(trip) / 2))
-        })
-        .collect();
+    let far = |(master, trip): (&RedisServer, u64)| {
+        network.block_on(Proxy::start_slow(master.address(), Duration::from_millis(trip) / 2))
+    };
+    let proxies: Vec<Proxy> = masters.iter().zip(ROUND_TRIPS).map(far).collect();
     let urls: Vec<String> = proxies.iter().map(Proxy::url).collect();
-    let blocks = contender::runtime().block_on(measure(&urls));
-    report(&blocks);
+    let cycles = scale.of(CYCLES, FEW_CYCLES);
+    let measured = contender::runtime().block_on(measure(&urls, cycles));
+    let p50 = |of: fn(&Times) -> f64| middle(measured.iter().map(of));
+    let row = |contender, acquire: f64| {
+        Row::new("19 to 167 ms", contender, cycles as u64, cycles as u64)
+            .with("acquire_p50_ms", acquire)
+            .with("third_fastest_p50_ms", p50(|times| times.third))
+            .with("to_third_fastest", acquire / p50(|times| times.third))
+    };
+    vec![row(Quorate::NAME, p50(|times| times.quorate)), row(Rslock::NAME, p50(|times| times.rslock))]
 }
 
-async fn measure(urls: &[String]) -> Vec<Vec<Sight>> {
-    let connections = join_all(urls.iter().map(|url| connect(url))).await;
-    let quorate = Quorate::connect(urls, PATIENCE);
+async fn measure(urls: &[String], cycles: usize) -> Vec<Times> {
+    let connections = join_all(urls.iter().map(async |url| {
+        redis::Client::open(&**url).unwrap().get_multiplexed_async_connection().await.unwrap()
+    }));
+    let connections = connections.await;
+    let quorate = Quorate::connect(urls, TIMEOUT);
     quorate.knows(urls.len()).await;
     let (mut ours, mut theirs) = (quorate.worker(0), Rslock::connect(urls).worker(0));
     theirs.cycle().await; // it connects
-    let mut blocks = Vec::new();
-    for _ in 0..BLOCKS {
-        let mut block = Vec::new();
-        for _ in 0..CYCLES {
-            let trips = join_all(connections.iter().cloned().map(trip)).await;
-            block.push(Sight {
-                trips,
-                quorate: acquire(&mut ours).await,
-                rslock: acquire(&mut theirs).await,
-            });
-        }
-        blocks.push(block);
+    let mut measured = Vec::new();
+    for _ in 0..cycles {
+        let mut trips = join_all(connections.iter().cloned().map(trip)).await;
+        trips.sort_by(f64::total_cmp);
+        let (quorate, rslock) = (acquire(&mut ours).await, acquire(&mut theirs).await);
+        measured.push(Times { third: trips[2], quorate, rslock });
     }
-    blocks
+    measured
 }
 
 /// The round trip of a bare call, in ms.
 async fn trip(mut connection: MultiplexedConnection) -> f64 {
     let began = Instant::now();
     let _: String = redis::cmd("PING").query_async(&mut connection).await.unwrap();
-    milliseconds(began.elapsed())
+    began.elapsed().as_secs_f64() * 1e3
 }
 
+/// # Panics
+///
+/// When it is not granted.
 async fn acquire(worker: &mut impl Worker) -> f64 {
-    milliseconds(worker.cycle().await.expect("granted").acquire)
-}
-
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
-impl Sight {
-    /// The round trip of the master that makes a majority, or of the last one.
-    fn trip(&self, rank: usize) -> f64 {
-        let mut trips = self.trips.clone();
-        trips.sort_by(f64::total_cmp);
-        trips[rank - 1]
-    }
-
-    fn majority(&self) -> f64 {
-        self.trip(REGIONS.len() / 2 + 1)
-    }
-
-    fn slowest(&self) -> f64 {
-        self.trip(REGIONS.len())
-    }
-}
-
-fn report(blocks: &[Vec<Sight>]) {
-    println!("wide area, five masters, {BLOCKS} blocks of {CYCLES} cycles, ms:");
-    for (i, (region, published)) in REGIONS.iter().enumerate() {
-        println!(
-            "  {region:<12} {published:>4} published, {:>6.1} measured",
-            p50(blocks, |sight| sight.trips[i])
-        );
-    }
-    let (third, last) = (p50(blocks, Sight::majority), p50(blocks, Sight::slowest));
-    println!("  round trip p50: {third:.1} to the third fastest of each cycle, {last:.1} to the slowest");
-    report_acquires("quorate", blocks, |sight| sight.quorate);
-    report_acquires("rslock", blocks, |sight| sight.rslock);
-    println!("  Goal: quorate within 1.05.");
-}
-
-fn report_acquires(name: &str, blocks: &[Vec<Sight>], acquire: fn(&Sight) -> f64) {
-    let ratio = |blocks: &[Vec<Sight>]| p50(blocks, acquire) / p50(blocks, Sight::majority);
-    println!(
-        "  {name:<8} acquire p50 {:>6.1}; to the third fastest {:.3}, of blocks {}",
-        p50(blocks, acquire),
-        ratio(blocks),
-        quartiles(blocks.chunks(1).map(ratio))
-    );
-}
-
-fn p50(blocks: &[Vec<Sight>], of: impl Fn(&Sight) -> f64) -> f64 {
-    middle(blocks.iter().flatten().map(of))
+    worker.cycle().await.expect("an acquire was refused").acquire.as_secs_f64() * 1e3
 }

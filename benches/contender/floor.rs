@@ -1,5 +1,6 @@
 //! What a client can do at best with one command a master for each acquire and each release: one thread, one connection
-//! a master, no time-outs, no reconnects, and nothing that a library needs.
+//! a master, no time-outs, no reconnects, and nothing that a library needs. Two contenders: one sends a SET and a
+//! compare-and-delete, the other the library's own script.
 //!
 //! Workers are state machines. What they send to a master that owes nothing leaves at once; everything else leaves in
 //! one write a master, at the end of a turn of the loop.
@@ -13,9 +14,10 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use super::link::{Link, Vote};
 use super::{Contender, Load, Shift, lock};
 use crate::measure::{Block, Cycle};
-use crate::script::{self, Name, Turn};
+use crate::script::{Commands, Name, Turn};
 
 pub(crate) struct Floor {
+    commands: Commands,
     epoll: OwnedFd,
     links: Vec<Link>,
     events: Vec<Event>,
@@ -55,17 +57,21 @@ enum Phase {
 }
 
 impl Floor {
+    /// The one that sends a SET.
     pub(crate) const NAME: &'static str = "floor";
 
-    pub(crate) fn connect(masters: &[String]) -> Self {
-        script::load(masters);
+    /// The one that sends the library's script.
+    pub(crate) const SAME_SCRIPT: &'static str = "same script";
+
+    pub(crate) fn connect(masters: &[String], commands: Commands) -> Self {
+        commands.load(masters);
         let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
         let links: Vec<Link> = masters.iter().map(|master| Link::connect(master)).collect();
         for (i, link) in links.iter().enumerate() {
             let interest = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
             epoll::add(&epoll, link.descriptor(), EventData::new_u64(i as u64), interest).unwrap();
         }
-        Self { epoll, events: Vec::with_capacity(links.len()), links, operations: 0 }
+        Self { commands, epoll, events: Vec::with_capacity(links.len()), links, operations: 0 }
     }
 
     fn is_idle(&self) -> bool {
@@ -107,7 +113,7 @@ impl<'a> Run<'a> {
         let now = Instant::now();
         let shift = load.shift();
         let worker = |place| Worker {
-            name: Name::new(Floor::NAME, &lock(place)),
+            name: Name::new(floor.commands.prefix, &lock(place)),
             shift,
             phase: Phase::Idle,
             owner: 0,
@@ -142,8 +148,9 @@ impl<'a> Run<'a> {
         self.floor.operations += 1;
         let worker = &mut self.workers[place];
         (worker.phase, worker.operation, worker.grants) = (phase, self.floor.operations, 0);
-        let words = if phase == Phase::Acquiring { script::acquire } else { script::release };
-        encode(&mut self.command, &words(&worker.name, &Turn::new(worker.owner, worker.operation)));
+        let commands = &self.floor.commands;
+        let command = if phase == Phase::Acquiring { commands.acquire } else { commands.release };
+        encode(&mut self.command, &command(&worker.name, &Turn::new(worker.owner, worker.operation)));
         let vote = Vote { place, operation: worker.operation };
         for link in &mut self.floor.links {
             link.send(&self.command, vote);

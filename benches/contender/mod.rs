@@ -2,16 +2,14 @@
 //! fresh owner, one straight after the other: nobody waits for the masters that the last decision did not need, except
 //! rslock, which always does.
 
-mod bare;
 mod floor;
 mod link;
 mod quorate;
 mod reply;
 mod rslock;
 
-pub(crate) use self::bare::{Bare, connect};
 pub(crate) use self::floor::Floor;
-pub(crate) use self::quorate::{KINDS, PATIENCE, Quorate, new};
+pub(crate) use self::quorate::{KINDS, Quorate, TIMEOUT, new};
 pub(crate) use self::rslock::Rslock;
 
 use std::future::Future;
@@ -19,11 +17,11 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use crate::measure::{Block, Cycle};
+use crate::script;
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -134,21 +132,21 @@ pub(crate) fn runtime() -> Rc<Runtime> {
     Rc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap())
 }
 
-/// A contender by its name, connected to the masters; `patience` is how long it waits for one of them, where it can be
+/// A contender by its name, connected to the masters; `timeout` is how long it waits for one of them, where it can be
 /// told.
 pub(crate) fn one(
     name: &str,
     masters: &[String],
-    patience: Duration,
+    timeout: Duration,
     runtime: &Rc<Runtime>,
 ) -> Box<dyn Contender> {
     match name {
-        Quorate::NAME => Box::new(Tasks::new(Quorate::connect(masters, patience), runtime)),
+        Quorate::NAME => Box::new(Tasks::new(Quorate::connect(masters, timeout), runtime)),
         Quorate::LENT => Box::new(Tasks::new(Quorate::lent(masters, runtime), runtime)),
         Quorate::UNGUARDED => Box::new(Tasks::new(Quorate::unguarded(masters), runtime)),
-        Bare::NAME => Box::new(Tasks::new(runtime.block_on(Bare::connect(masters)), runtime)),
         Rslock::NAME => Box::new(Tasks::new(Rslock::connect(masters), runtime)),
-        Floor::NAME => Box::new(Floor::connect(masters)),
+        Floor::NAME => Box::new(Floor::connect(masters, script::FLOOR)),
+        Floor::SAME_SCRIPT => Box::new(Floor::connect(masters, script::SAME_SCRIPT)),
         name => {
             let kind = KINDS.iter().find(|(kind, _)| *kind == name);
             let (_, kind) = kind.unwrap_or_else(|| panic!("no contender {name:?}"));
@@ -157,41 +155,8 @@ pub(crate) fn one(
     }
 }
 
-/// Those of most topics; the first is ours.
-pub(crate) const ALL: [&str; 4] = [Quorate::NAME, Bare::NAME, Rslock::NAME, Floor::NAME];
-
 /// Several of them.
 pub(crate) fn all(names: &[&str], masters: &[String]) -> Vec<Box<dyn Contender>> {
     let runtime = runtime();
-    names.iter().map(|name| one(name, masters, PATIENCE, &runtime)).collect()
-}
-
-/// Carries out a load, and notes what it took.
-pub(crate) fn measure(contender: &mut dyn Contender, load: Load) -> Block {
-    let (began, cpu) = (Instant::now(), cpu());
-    let mut block = contender.work(load);
-    (block.took, block.cpu) = (began.elapsed(), self::cpu() - cpu);
-    block
-}
-
-/// So many blocks of each contender, which take turns. Nothing of the turn before them is counted.
-pub(crate) fn take_turns(
-    contenders: &mut [Box<dyn Contender>],
-    load: Load,
-    blocks: usize,
-) -> Vec<Vec<Block>> {
-    let mut all: Vec<Vec<Block>> = contenders.iter().map(|_| Vec::new()).collect();
-    for turn in 0..=blocks {
-        for (contender, theirs) in contenders.iter_mut().zip(&mut all) {
-            let block = measure(&mut **contender, load);
-            if turn > 0 {
-                theirs.push(block);
-            }
-        }
-    }
-    all
-}
-
-fn cpu() -> Duration {
-    clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap()
+    names.iter().map(|name| one(name, masters, TIMEOUT, &runtime)).collect()
 }

@@ -9,7 +9,7 @@ use super::{Client, TTL, Worker, lock};
 use crate::measure::Cycle;
 
 /// The library's own default for how long one master may take.
-pub(crate) const PATIENCE: Duration = quorate::config::DEFAULT_TIMEOUT;
+pub(crate) const TIMEOUT: Duration = quorate::config::DEFAULT_TIMEOUT;
 
 pub(crate) struct Quorate {
     pub(crate) redlock: Redlock,
@@ -50,8 +50,8 @@ impl Quorate {
     /// The name of one without guards.
     pub(crate) const UNGUARDED: &'static str = "quorate, unguarded";
 
-    pub(crate) fn connect(masters: &[String], patience: Duration) -> Self {
-        Self { redlock: new(masters).timeout(patience).build().unwrap(), kind: USUAL }
+    pub(crate) fn connect(masters: &[String], timeout: Duration) -> Self {
+        Self { redlock: new(masters).timeout(timeout).build().unwrap(), kind: USUAL }
     }
 
     /// One with locks of another kind, whose names no other contender has.

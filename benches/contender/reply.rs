@@ -9,6 +9,7 @@ pub(super) fn first(bytes: &[u8]) -> Option<(usize, &[u8])> {
         missing -= 1;
         let (kind, rest) = line.split_first()?;
         match kind {
+            b'$' if rest == b"-1" => word = Some(&[][..]),
             b'*' => missing += count(rest),
             b'$' => {
                 let text = bytes.get(at..at + count(rest))?;

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Measures topics of the benches, all or those that are named, three times each, writes docs/figures/, and makes the tables of
+# README.md and docs/PERFORMANCE.md from it. With --tables it only makes the tables again; with --check it fails where they
+# are not what docs/figures make of them, and says which are older than the code.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+  --tables | --check) words=("${1#--}") ;;
+  *) words=(figures "$@") ;;
+esac
+cargo bench --quiet --locked --bench bench -- "${words[@]}"
