@@ -3,7 +3,6 @@
 //! what a cycle costs: what they have in common goes away.
 
 use std::process::Command;
-use std::time::Duration;
 
 use quorate_testkit::Masters;
 
@@ -13,9 +12,6 @@ use crate::figures::Row;
 
 /// The environment variable that makes a process a sample, with the name of the contender.
 pub(crate) const SAMPLE: &str = "QUORATE_BENCH_SAMPLE";
-
-/// How long a sample waits for a master: under these tools it is slow.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 const CONTENDERS: [&str; 3] = [Quorate::NAME, Rslock::NAME, Floor::SAME_SCRIPT];
 
@@ -104,7 +100,7 @@ pub(crate) fn run_sample(contender: &str) {
     let mut number = || arguments.next().unwrap().parse::<u64>().unwrap();
     let (workers, cycles) = (number() as usize, number());
     let masters: Vec<String> = arguments.collect();
-    let mut contender = contender::one(contender, &masters, TIMEOUT, &contender::runtime());
+    let mut contender = contender::one(contender, &masters, &contender::runtime());
     for cycles in [1, cycles] {
         let block = contender.work(Load { workers, length: Length::Cycles(cycles) });
         assert_eq!(block.failed, 0, "a contender was refused");

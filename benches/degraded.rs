@@ -168,7 +168,7 @@ impl Stage {
 
 impl Crew {
     fn connect(masters: &[String], runtime: &Rc<Runtime>) -> Self {
-        let quorate = Quorate::connect(masters, TIMEOUT);
+        let quorate = Quorate::with_default_timeout(masters);
         runtime.block_on(quorate.knows(MASTERS));
         let mut rslock = Tasks::new(Rslock::connect(masters), runtime);
         rslock.work(Load::alone(1));

@@ -40,7 +40,7 @@ pub(crate) fn leases(scale: Scale) -> Vec<Row> {
     let Leases { counts, ttl, held } = scale.of(LEASES, FEW_LEASES);
     let masters = Masters::start(MASTERS);
     contender::runtime().block_on(async {
-        let redlock = contender::new(&masters.urls()).ttl(ttl).build().unwrap();
+        let redlock = contender::new(&masters.urls()).ttl(ttl).timeout(ttl / 3).build().unwrap();
         // As much is under way at a time as ever will be, so that its memory is there already.
         cycle_names(&redlock, "warm", 0..2_000.min(counts[counts.len() - 1])).await;
         let (own_memory, memory) = (meter::own_memory(), meter::used(masters.iter(), &[]).memory);
@@ -160,8 +160,7 @@ pub(crate) fn waiters(scale: Scale) -> Vec<Row> {
 
 async fn wait(count: usize, time: Duration) -> Row {
     let masters = Masters::start(MASTERS);
-    let clients: Vec<Quorate> =
-        (0..CLIENTS).map(|_| Quorate::connect(&masters.urls(), contender::TIMEOUT)).collect();
+    let clients: Vec<Quorate> = (0..CLIENTS).map(|_| Quorate::new(contender::new(&masters.urls()))).collect();
     join_all(clients.iter().map(|client| client.knows(MASTERS))).await;
     let first = clients[0].redlock.lock("wanted").acquire().await.unwrap();
     let own_memory = meter::own_memory();

@@ -8,6 +8,8 @@ use quorate::seam::{BootClock, Clock};
 use quorate::{Guard, Moment, Redlock};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use crate::contender::Quorate;
+
 /// The environment variable that makes a process a child, with the name of the contender.
 pub(crate) const CHILD: &str = "QUORATE_BENCH_CHILD";
 
@@ -132,7 +134,7 @@ impl Client {
     /// A client that has a connection to every master that lives.
     async fn connect(job: &Job) -> Self {
         let client = match job.contender {
-            Contender::Quorate => Self::Quorate(crate::contender::new(&job.masters).build().unwrap()),
+            Contender::Quorate => Self::Quorate(Quorate::with_default_timeout(&job.masters).redlock),
             Contender::Rslock => {
                 let mut manager = rslock::LockManager::new(job.masters.clone());
                 manager.set_retry(u32::MAX, RSLOCK_DELAY); // no pause lies between the tries of one call and the next

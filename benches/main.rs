@@ -20,6 +20,7 @@ mod handoff_crew;
 mod measure;
 mod meter;
 mod script;
+mod table_list;
 mod tables;
 mod wide;
 

@@ -8,7 +8,7 @@ use quorate_testkit::{Masters, Proxy, RedisServer};
 use redis::aio::MultiplexedConnection;
 
 use crate::Scale;
-use crate::contender::{self, Client, Quorate, Rslock, TIMEOUT, Worker};
+use crate::contender::{self, Client, Quorate, Rslock, Worker};
 use crate::figures::Row;
 use crate::measure::middle;
 
@@ -52,7 +52,7 @@ async fn measure(urls: &[String], cycles: usize) -> Vec<Times> {
         redis::Client::open(&**url).unwrap().get_multiplexed_async_connection().await.unwrap()
     }));
     let connections = connections.await;
-    let quorate = Quorate::connect(urls, TIMEOUT);
+    let quorate = Quorate::with_default_timeout(urls);
     quorate.knows(urls.len()).await;
     let (mut ours, mut theirs) = (quorate.worker(0), Rslock::connect(urls).worker(0));
     theirs.cycle().await; // it connects

@@ -132,18 +132,13 @@ pub(crate) fn runtime() -> Rc<Runtime> {
     Rc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap())
 }
 
-/// A contender by its name, connected to the masters; `timeout` is how long it waits for one of them, where it can be
-/// told.
-pub(crate) fn one(
-    name: &str,
-    masters: &[String],
-    timeout: Duration,
-    runtime: &Rc<Runtime>,
-) -> Box<dyn Contender> {
+/// A contender by its name, connected to the masters.
+pub(crate) fn one(name: &str, masters: &[String], runtime: &Rc<Runtime>) -> Box<dyn Contender> {
+    let quorate = |builder| Box::new(Tasks::new(Quorate::new(builder), runtime));
     match name {
-        Quorate::NAME => Box::new(Tasks::new(Quorate::connect(masters, timeout), runtime)),
-        Quorate::LENT => Box::new(Tasks::new(Quorate::lent(masters, runtime), runtime)),
-        Quorate::UNGUARDED => Box::new(Tasks::new(Quorate::unguarded(masters), runtime)),
+        Quorate::NAME => quorate(new(masters)),
+        Quorate::LENT => quorate(new(masters).runtime(runtime.handle().clone())),
+        Quorate::UNGUARDED => quorate(new(masters).prefix("unguarded:").unguarded()),
         Rslock::NAME => Box::new(Tasks::new(Rslock::connect(masters), runtime)),
         Floor::NAME => Box::new(Floor::connect(masters, script::FLOOR)),
         Floor::SAME_SCRIPT => Box::new(Floor::connect(masters, script::SAME_SCRIPT)),
@@ -158,5 +153,5 @@ pub(crate) fn one(
 /// Several of them.
 pub(crate) fn all(names: &[&str], masters: &[String]) -> Vec<Box<dyn Contender>> {
     let runtime = runtime();
-    names.iter().map(|name| one(name, masters, TIMEOUT, &runtime)).collect()
+    names.iter().map(|name| one(name, masters, &runtime)).collect()
 }

@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use quorate::{Builder, ColdStart, Lock, Outcome, Redlock};
-use tokio::runtime::Runtime;
 
 use super::{Client, TTL, Worker, lock};
 use crate::measure::Cycle;
 
 /// The library's own default for how long one master may take.
 pub(crate) const TIMEOUT: Duration = quorate::config::DEFAULT_TIMEOUT;
+
+/// Enough for a process that runs under valgrind.
+const LONG_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Quorate {
     pub(crate) redlock: Redlock,
@@ -38,9 +40,9 @@ pub(crate) const KINDS: [(&str, Kind); 8] = [
     ("quorate, write", |redlock, name| redlock.write_lock(format!("{name}-rw"))),
 ];
 
-/// A client of masters that are new, and vote at once.
+/// A client of masters that are new, and vote at once. It waits long for them: on a busy machine a good one may stall.
 pub(crate) fn new(masters: &[String]) -> Builder {
-    Redlock::builder().masters(masters).ttl(TTL).cold_start(ColdStart::None)
+    Redlock::builder().masters(masters).ttl(TTL).timeout(LONG_TIMEOUT).cold_start(ColdStart::None)
 }
 
 impl Quorate {
@@ -50,8 +52,9 @@ impl Quorate {
     /// The name of one without guards.
     pub(crate) const UNGUARDED: &'static str = "quorate, unguarded";
 
-    pub(crate) fn connect(masters: &[String], timeout: Duration) -> Self {
-        Self { redlock: new(masters).timeout(timeout).build().unwrap(), kind: USUAL }
+    /// One with the usual locks.
+    pub(crate) fn new(builder: Builder) -> Self {
+        Self { redlock: builder.build().unwrap(), kind: USUAL }
     }
 
     /// One with locks of another kind, whose names no other contender has.
@@ -59,14 +62,9 @@ impl Quorate {
         Self { redlock: new(masters).prefix("kinds:").build().unwrap(), kind }
     }
 
-    /// One without guards: plain Redlock.
-    pub(crate) fn unguarded(masters: &[String]) -> Self {
-        Self { redlock: new(masters).prefix("unguarded:").unguarded().build().unwrap(), kind: USUAL }
-    }
-
-    /// One whose engine runs on the workers' own runtime.
-    pub(crate) fn lent(masters: &[String], runtime: &Runtime) -> Self {
-        Self { redlock: new(masters).runtime(runtime.handle().clone()).build().unwrap(), kind: USUAL }
+    /// One with the library's own time-out, for masters that fail.
+    pub(crate) fn with_default_timeout(masters: &[String]) -> Self {
+        Self::new(new(masters).timeout(TIMEOUT))
     }
 
     /// Waits until the client has an answer from so many masters, and knows that the others are out of reach.

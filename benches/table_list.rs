@@ -1,0 +1,181 @@
+//! Which tables there are.
+
+use crate::tables::Cell::{Of, Range, Ratio};
+use crate::tables::{Cell, Line, Lines, Table};
+
+const QUORATE: &str = "quorate";
+const LENT: &str = "quorate, lent";
+const RSLOCK: &str = "rslock";
+const FLOOR: &str = "floor";
+const SAME: &str = "same script";
+
+/// The contenders of most topics, by the value of the table.
+const RIVALS: &[(&str, Cell)] = &[
+    ("quorate", Of(QUORATE, "")),
+    ("lent", Of(LENT, "")),
+    ("rslock", Of(RSLOCK, "")),
+    ("floor", Of(FLOOR, "")),
+    ("same script", Of(SAME, "")),
+    ("quorate to rslock", Ratio(QUORATE, RSLOCK, "")),
+    ("lent to rslock", Ratio(LENT, RSLOCK, "")),
+];
+
+const COUNTED: &[(&str, Cell)] = &[
+    ("quorate", Of(QUORATE, "")),
+    ("rslock", Of(RSLOCK, "")),
+    ("same script", Of(SAME, "")),
+    ("quorate to rslock", Ratio(QUORATE, RSLOCK, "")),
+];
+
+const fn rivals(
+    name: &'static str,
+    heading: &'static str,
+    topic: &'static str,
+    value: &'static str,
+    columns: &'static [(&'static str, Cell)],
+) -> Table {
+    Table { name, heading, lines: Lines::Cases(topic, value), columns }
+}
+
+pub(crate) const TABLES: &[Table] = &[
+    rivals("uncontended", "masters (us)", "uncontended", "acquire_p50_us", RIVALS),
+    rivals("share", "masters (%)", "uncontended", "percent_on_a_master", RIVALS),
+    rivals("cycles", "workers (cycles/s)", "cost", "cycles_per_s", RIVALS),
+    rivals("acquires", "workers (us)", "cost", "acquire_p50_us", RIVALS),
+    rivals("releases", "workers (us)", "cost", "release_p50_us", RIVALS),
+    rivals("masters-cpu", "workers (us)", "cost", "masters_cpu_us", RIVALS),
+    rivals("client-cpu", "workers (us)", "cost", "client_cpu_us", RIVALS),
+    rivals("instructions", "workers", "instructions", "instructions", COUNTED),
+    rivals("syscalls", "workers", "syscalls", "system_calls", COUNTED),
+    Table {
+        name: "leases",
+        heading: "leases",
+        lines: Lines::Cases("leases", ""),
+        columns: &[
+            ("client's memory, bytes a lease", Range(QUORATE, "client_memory_bytes")),
+            ("a master's", Of(QUORATE, "master_memory_bytes")),
+            ("client's CPU, ms a second", Range(QUORATE, "client_cpu_ms_per_s")),
+            ("masters'", Range(QUORATE, "masters_cpu_ms_per_s")),
+            ("calls a second", Of(QUORATE, "calls_per_s")),
+            ("least time left, s", Range(QUORATE, "least_left_s")),
+        ],
+    },
+    Table {
+        name: "names",
+        heading: "names",
+        lines: Lines::Cases("names", ""),
+        columns: &[
+            ("acquire p50, us", Range(QUORATE, "acquire_p50_us")),
+            ("the master's memory, bytes a name", Of(QUORATE, "master_memory_bytes")),
+            ("keys a name", Of(QUORATE, "keys_a_name")),
+        ],
+    },
+    Table {
+        name: "waiters",
+        heading: "waiters",
+        lines: Lines::Cases("waiters", ""),
+        columns: &[
+            ("grants a second", Range(QUORATE, "grants_per_s")),
+            ("calls a grant", Range(QUORATE, "calls_a_grant")),
+            ("clients' CPU, us a grant", Of(QUORATE, "client_cpu_us")),
+            ("masters'", Of(QUORATE, "masters_cpu_us")),
+            ("clients' memory, bytes a waiter", Of(QUORATE, "client_memory_bytes")),
+        ],
+    },
+    Table {
+        name: "handoff",
+        heading: "processes",
+        lines: Lines::Cases("handoff", ""),
+        columns: &[
+            ("held", Range(QUORATE, "held")),
+            ("release to grant p50, ms", Of(QUORATE, "gap_p50_ms")),
+            ("calls a grant", Of(QUORATE, "calls_a_grant")),
+            ("most to least", Of(QUORATE, "most_to_least")),
+            ("rslock: held", Range(RSLOCK, "held")),
+            ("release to grant p50, ms", Of(RSLOCK, "gap_p50_ms")),
+            ("calls a grant", Of(RSLOCK, "calls_a_grant")),
+            ("most to least", Of(RSLOCK, "most_to_least")),
+        ],
+    },
+    Table {
+        name: "degraded",
+        heading: "",
+        lines: Lines::Cases("degraded", ""),
+        columns: &[
+            ("granted, %", Of(QUORATE, "granted_percent")),
+            ("acquire p50 to healthy", Range(QUORATE, "p50_to_healthy")),
+            ("p99 to healthy", Range(QUORATE, "p99_to_healthy")),
+            ("acquire p50, ms", Of(QUORATE, "acquire_p50_ms")),
+            ("error after the time-out, ms", Of(QUORATE, "error_after_timeout_ms")),
+            ("rslock: granted, %", Of(RSLOCK, "granted_percent")),
+            ("acquire p50, ms", Of(RSLOCK, "acquire_p50_ms")),
+        ],
+    },
+    Table {
+        name: "wide",
+        heading: "",
+        lines: Lines::Contenders("wide"),
+        columns: &[
+            ("acquire p50, ms", Of("", "acquire_p50_ms")),
+            ("to the round trip of the third fastest", Range("", "to_third_fastest")),
+        ],
+    },
+    Table {
+        name: "guards",
+        heading: "workers",
+        lines: Lines::Cases("guards", ""),
+        columns: &[
+            ("acquire p50, to without", Ratio(QUORATE, "quorate, unguarded", "acquire_p50_us")),
+            ("cycles/s", Ratio(QUORATE, "quorate, unguarded", "cycles_per_s")),
+            ("masters' CPU", Ratio(QUORATE, "quorate, unguarded", "masters_cpu_us")),
+        ],
+    },
+    Table {
+        name: "kinds",
+        heading: "kind",
+        lines: Lines::Contenders("kinds"),
+        columns: &[
+            ("acquire p50, us", Of("", "acquire_p50_us")),
+            ("to the reentrant lock's", Ratio("", QUORATE, "acquire_p50_us")),
+            ("release", Ratio("", QUORATE, "release_p50_us")),
+            ("masters' CPU", Ratio("", QUORATE, "masters_cpu_us")),
+        ],
+    },
+    Table {
+        name: "beside-rslock",
+        heading: "",
+        lines: Lines::Listed(&[
+            beside("acquire alone, five local masters, p50 us", "cost", "1", "acquire_p50_us"),
+            beside("masters 19 to 167 ms away, p50 ms", "wide", "19 to 167 ms", "acquire_p50_ms"),
+            beside("one of five masters frozen, p50 ms", "degraded", "one frozen", "acquire_p50_ms"),
+            beside("cycles a second, 16 workers", "cost", "16", "cycles_per_s"),
+            beside("64 workers", "cost", "64", "cycles_per_s"),
+            beside("256 workers", "cost", "256", "cycles_per_s"),
+            beside("1,024 workers", "cost", "1024", "cycles_per_s"),
+            beside("five masters' CPU a cycle alone, us", "cost", "1", "masters_cpu_us"),
+            beside("64 workers", "cost", "64", "masters_cpu_us"),
+            beside("client's CPU a cycle alone, us", "cost", "1", "client_cpu_us"),
+            beside("64 workers", "cost", "64", "client_cpu_us"),
+            beside("2 processes in turn, 5 ms each: share of time held", "handoff", "2", "held"),
+            beside("8 processes", "handoff", "8", "held"),
+            beside("32 processes", "handoff", "32", "held"),
+            beside("8, one master 20 ms away", "handoff", "8, a master 20 ms away", "held"),
+            beside("calls a grant, 32 processes", "handoff", "32", "calls_a_grant"),
+            beside("most to least grants of 32", "handoff", "32", "most_to_least"),
+        ]),
+        columns: &[
+            ("quorate", Of(QUORATE, "")),
+            ("rslock", Of(RSLOCK, "")),
+            ("ratio", Ratio(QUORATE, RSLOCK, "")),
+        ],
+    },
+];
+
+const fn beside(
+    label: &'static str,
+    topic: &'static str,
+    case: &'static str,
+    value: &'static str,
+) -> Line<'static> {
+    Line { label, topic, case, contender: "", value }
+}
