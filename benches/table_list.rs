@@ -39,7 +39,7 @@ const fn rivals(
 
 pub(crate) const TABLES: &[Table] = &[
     rivals("uncontended", "masters (us)", "uncontended", "acquire_p50_us", RIVALS),
-    rivals("share", "masters (%)", "uncontended", "percent_on_a_master", RIVALS),
+    rivals("share", "masters (%)", "uncontended", "percent_on_a_master", RIVALS.split_at(5).0),
     rivals("cycles", "workers (cycles/s)", "cost", "cycles_per_s", RIVALS),
     rivals("acquires", "workers (us)", "cost", "acquire_p50_us", RIVALS),
     rivals("releases", "workers (us)", "cost", "release_p50_us", RIVALS),

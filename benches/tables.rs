@@ -160,7 +160,7 @@ impl Table {
             let cells: Vec<String> =
                 self.columns.iter().map(|(_, cell)| cell.text(&line, measured).unwrap_or_default()).collect();
             if cells.iter().any(|cell| !cell.is_empty()) {
-                let label = line.label.parse().map_or_else(|_| line.label.to_owned(), number);
+                let label = line.label.parse().map_or_else(|_| line.label.to_owned(), grouped);
                 text.push(format!("| {label} | {} |", cells.join(" | ")));
             }
         }
@@ -216,11 +216,19 @@ fn range(values: &[f64]) -> String {
 
 /// Three digits or more, as in `1.23`, `12.3`, `123` and `12,345`.
 fn number(value: f64) -> String {
-    if value != value.trunc() && value < 100.0 {
-        return format!("{value:.*}", if value < 10.0 { 2 } else { 1 });
+    match value {
+        ..10.0 => format!("{value:.2}"),
+        ..100.0 => format!("{value:.1}"),
+        _ => grouped(value.round() as u64),
     }
-    let mut digits = format!("{value:.0}");
-    for end in (1..digits.len()).rev().filter(|end| (digits.len() - end) % 3 == 0).collect::<Vec<_>>() {
+}
+
+/// A number such as `12,345`.
+fn grouped(number: u64) -> String {
+    let mut digits = number.to_string();
+    let mut end = digits.len();
+    while end > 3 {
+        end -= 3;
         digits.insert(end, ',');
     }
     digits
