@@ -6,7 +6,7 @@ use std::time::Duration;
 use quorate_testkit::Masters;
 
 use crate::Scale;
-use crate::contender::{self, Client, Contender, Floor, KINDS, Length, Load, Quorate, Rslock};
+use crate::contender::{self, Bare, Client, Contender, Floor, KINDS, Length, Load, Quorate, Rslock};
 use crate::figures::Row;
 use crate::measure::{Block, asked_and_granted, median};
 use crate::meter;
@@ -26,7 +26,8 @@ struct Case<'a> {
     contenders: &'a [&'a str],
 }
 
-const RIVALS: [&str; 5] = [Quorate::NAME, Quorate::LENT, Rslock::NAME, Floor::NAME, Floor::SAME_SCRIPT];
+const RIVALS: [&str; 6] =
+    [Quorate::NAME, Quorate::LENT, Rslock::NAME, Floor::NAME, Floor::SAME_SCRIPT, Bare::NAME];
 
 /// With one to nine masters, one lock after the other.
 pub(crate) fn uncontended(scale: Scale) -> Vec<Row> {

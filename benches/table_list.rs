@@ -8,6 +8,7 @@ const LENT: &str = "quorate, lent";
 const RSLOCK: &str = "rslock";
 const FLOOR: &str = "floor";
 const SAME: &str = "same script";
+const BARE: &str = "bare";
 
 /// The contenders of most topics, by the value of the table.
 const RIVALS: &[(&str, Cell)] = &[
@@ -16,8 +17,11 @@ const RIVALS: &[(&str, Cell)] = &[
     ("rslock", Of(RSLOCK, "")),
     ("floor", Of(FLOOR, "")),
     ("same script", Of(SAME, "")),
+    ("bare", Of(BARE, "")),
     ("quorate to rslock", Ratio(QUORATE, RSLOCK, "")),
     ("lent to rslock", Ratio(LENT, RSLOCK, "")),
+    ("quorate to bare", Ratio(QUORATE, BARE, "")),
+    ("lent to bare", Ratio(LENT, BARE, "")),
 ];
 
 const COUNTED: &[(&str, Cell)] = &[
@@ -39,7 +43,7 @@ const fn rivals(
 
 pub(crate) const TABLES: &[Table] = &[
     rivals("uncontended", "masters (us)", "uncontended", "acquire_p50_us", RIVALS),
-    rivals("share", "masters (%)", "uncontended", "percent_on_a_master", RIVALS.split_at(5).0),
+    rivals("share", "masters (%)", "uncontended", "percent_on_a_master", RIVALS.split_at(6).0),
     rivals("cycles", "workers (cycles/s)", "cost", "cycles_per_s", RIVALS),
     rivals("acquires", "workers (us)", "cost", "acquire_p50_us", RIVALS),
     rivals("releases", "workers (us)", "cost", "release_p50_us", RIVALS),

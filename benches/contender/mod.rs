@@ -2,12 +2,14 @@
 //! fresh owner, one straight after the other: nobody waits for the masters that the last decision did not need, except
 //! rslock, which always does.
 
+mod bare;
 mod floor;
 mod link;
 mod quorate;
 mod reply;
 mod rslock;
 
+pub(crate) use self::bare::Bare;
 pub(crate) use self::floor::Floor;
 pub(crate) use self::quorate::{KINDS, Quorate, TIMEOUT, new};
 pub(crate) use self::rslock::Rslock;
@@ -139,6 +141,7 @@ pub(crate) fn one(name: &str, masters: &[String], runtime: &Rc<Runtime>) -> Box<
         Quorate::NAME => quorate(new(masters)),
         Quorate::LENT => quorate(new(masters).runtime(runtime.handle().clone())),
         Quorate::UNGUARDED => quorate(new(masters).prefix("unguarded:").unguarded()),
+        Bare::NAME => Box::new(Tasks::new(runtime.block_on(Bare::connect(masters)), runtime)),
         Rslock::NAME => Box::new(Tasks::new(Rslock::connect(masters), runtime)),
         Floor::NAME => Box::new(Floor::connect(masters, script::FLOOR)),
         Floor::SAME_SCRIPT => Box::new(Floor::connect(masters, script::SAME_SCRIPT)),
