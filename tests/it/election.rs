@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cancel::same_runtime;
-use crate::clock::Jumping;
+use crate::clock::{Jumping, NOTICE};
 use crate::renewal::scripts_run;
 use crate::waiting::{listeners, standing};
 use crate::{SOON, TTL, answering, begin_new, builder, ms, on_all, patient, until};
@@ -135,7 +135,8 @@ impl Drop for Dropped {
 #[tokio::test]
 async fn a_loss_is_told_in_time_drops_the_work_and_is_followed_by_another_campaign() {
     let mut masters = Masters::start(3);
-    let redlock = builder(&masters).ttl(ms(2_000)).timeout(ms(500)).build().unwrap();
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     answering(&redlock, 3).await;
     let (terms, mut led) = tokio::sync::mpsc::unbounded_channel();
     let dropped = Arc::<Mutex<Option<Moment>>>::default();
@@ -162,15 +163,17 @@ async fn a_loss_is_told_in_time_drops_the_work_and_is_followed_by_another_campai
         }
     });
     let (first, _) = soon("the first term", led.recv()).await.unwrap();
+    clock.stand_at(redlock.now());
+    while led.try_recv().is_ok() {} // of the clock that ran, the last of them perhaps yet to come
+    soon("its deadline", led.recv()).await.unwrap();
+    let (_, deadline) = soon("its deadline", led.recv()).await.unwrap();
     masters[0].kill();
     masters[1].kill();
+    clock.stand_at(deadline - NOTICE);
     soon("the loss", until("the drop", async || dropped.lock().unwrap().is_some())).await;
     let when = dropped.lock().unwrap().unwrap();
-    let mut deadline = Moment::default();
-    while let Ok((0, known)) = led.try_recv() {
-        deadline = known;
-    }
     assert!(when < deadline, "it came {:?} after the deadline", when.since(deadline));
+    clock.go_on();
     masters[0].restart();
     masters[1].restart();
     let second = soon("the second term", leading).await.unwrap().unwrap();

@@ -1,14 +1,16 @@
 //! Every kind of lock: each excludes, waits, renews and is lost as the others.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::{Error, Guard, Lock, Loss, Redlock};
 use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
+use crate::clock::{Jumping, NOTICE};
 use crate::waiting::{standing, waiter};
 use crate::wake_ups::{LONG, handed};
-use crate::{SOON, builder, ms, on_all, patient, until};
+use crate::{SOON, TTL, builder, ms, on_all, patient, until};
 
 /// What makes a lock of a kind, and whether its owner may enter again.
 type Kind = (&'static str, fn(&Redlock, &str) -> Lock, bool);
@@ -101,8 +103,9 @@ async fn one_of_every_kind(redlock: &Redlock, ttl: Duration) -> Vec<(&'static st
 #[tokio::test]
 async fn of_every_kind_a_lease_outlives_its_ttl_and_is_extended_seen_and_broken() {
     let masters = Masters::start(3);
-    let redlock = builder(&masters).timeout(ms(400)).build().unwrap();
-    let all = one_of_every_kind(&redlock, ms(1_200)).await;
+    // Short enough to be waited for, and longer than a busy machine stands still.
+    let redlock = builder(&masters).timeout(ms(2_000)).build().unwrap();
+    let all = one_of_every_kind(&redlock, ms(4_000)).await;
     let first = all.iter().map(|(_, _, held)| held.deadline()).max().unwrap();
     until("the end of the first leases", async || redlock.now() > first).await;
     for (kind, lock, held) in all {
@@ -142,19 +145,24 @@ async fn of_every_kind_a_lock_is_handed_over() {
 #[tokio::test]
 async fn of_every_kind_two_of_five_masters_may_be_down_and_three_are_a_loss() {
     let masters = Masters::start(5);
-    let redlock = builder(&masters).timeout(ms(500)).build().unwrap();
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     (0..2).for_each(|i| masters[i].kill());
-    let all = one_of_every_kind(&redlock, ms(2500)).await;
+    let mut all = one_of_every_kind(&redlock, TTL).await;
     for (kind, lock, _) in &all {
         assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })), "{kind}");
     }
     masters[2].kill();
-    let losses = all.iter().map(async |(kind, _, held)| {
+    clock.jump(TTL / 2);
+    let failed = async || all.iter().all(|(_, _, held)| held.renewal_error().is_some());
+    until("renewals that fail", failed).await;
+    all.sort_by_key(|(_, _, held)| held.deadline());
+    for (kind, _, held) in &all {
+        clock.stand_at(held.deadline() - NOTICE);
         let loss = tokio::time::timeout(SOON, held.lost()).await.expect(kind);
         assert!(redlock.now() < held.deadline(), "{kind}");
         assert!(matches!(loss, Error::Lost { cause: Loss::Expired, .. }), "{kind}: {loss}");
-    });
-    futures::future::join_all(losses).await;
+    }
 }
 
 #[tokio::test]

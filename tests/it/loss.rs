@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use quorate::{Error, Guard, Loss, Moment, Redlock};
-use quorate_testkit::{Masters, Proxy, RedisServer};
+use quorate_testkit::{Masters, Proxy, eventually};
 
-use crate::clock::Jumping;
+use crate::clock::{Jumping, NOTICE};
 use crate::renewal::{renewed, scripts_run};
-use crate::{SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
+use crate::{PATIENT, SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
 
 /// Waits for the loss, and tells its cause.
 async fn lost(guard: &Guard) -> Loss {
@@ -61,25 +61,29 @@ async fn is_told_in_time(redlock: Redlock, guard: Arc<Guard>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_a_majority_dies_every_loss_is_told_before_the_deadline_and_nobody_is_granted_before_it() {
     const LEASES: usize = 100;
-    let ttl = ms(2_000);
+    let clock = Arc::new(Jumping::default());
     let mut masters = Masters::start(5);
-    let clients: Vec<_> =
-        (0..4).map(|_| builder(&masters).ttl(ttl).timeout(ms(500)).build().unwrap()).collect();
-    let rival = builder(&masters).ttl(ttl).timeout(ms(500)).build().unwrap();
+    let clients: Vec<_> = (0..4).map(|_| builder(&masters).clock(clock.clone()).build().unwrap()).collect();
+    let rival = patient(&masters);
     for client in clients.iter().chain([&rival]) {
         answering(client, 5).await;
     }
     let mut guards = Vec::new();
     for i in 0..LEASES {
         guards.push(Arc::new(clients[i % 4].lock(format!("l{i}")).acquire().await.unwrap()));
-        tokio::time::sleep(ttl / 3 / LEASES as u32).await;
+        clock.jump(TTL / 3 / LEASES as u32);
     }
     let begin = |(i, guard): (usize, &Arc<Guard>)| {
         tokio::spawn(is_told_in_time(clients[i % 4].clone(), guard.clone()))
     };
     let losses: Vec<_> = guards.iter().enumerate().map(begin).collect();
-    for guard in &guards {
-        renewed(guard).await;
+    let before: Vec<_> = guards.iter().map(|guard| guard.deadline()).collect();
+    for _ in 0..LEASES {
+        clock.jump(TTL / 3 / LEASES as u32);
+        tokio::time::sleep(ms(10)).await; // so that each is renewed at a stage of its own
+    }
+    for (guard, before) in guards.iter().zip(before) {
+        until("a renewal", async || guard.deadline() > before).await;
     }
     let rivalry = guards.iter().enumerate().map(|(i, guard)| {
         let (lock, guard) = (rival.lock(format!("l{i}")), guard.clone());
@@ -98,10 +102,17 @@ async fn when_a_majority_dies_every_loss_is_told_before_the_deadline_and_nobody_
     let rivalry: Vec<_> = rivalry.collect();
 
     (0..3).for_each(|i| masters[i].kill());
-    for loss in losses {
+    clock.jump(TTL / 2);
+    let failed = async || guards.iter().all(|guard| guard.renewal_error().is_some());
+    until("renewals that fail", failed).await;
+    let mut losses: Vec<_> = guards.iter().zip(losses).collect();
+    losses.sort_by_key(|(guard, _)| guard.deadline());
+    for (guard, loss) in losses {
+        clock.stand_at(guard.deadline() - NOTICE);
         tokio::time::timeout(SOON, loss).await.expect("a loss").unwrap();
     }
-    until("the leases to end", async || guards.iter().all(|guard| !guard.is_valid())).await;
+    clock.jump(NOTICE);
+    assert!(guards.iter().all(|guard| !guard.is_valid()));
     (0..3).for_each(|i| masters[i].restart());
     for granted in rivalry {
         tokio::time::timeout(SOON, granted).await.expect("a grant").unwrap();
@@ -114,23 +125,26 @@ async fn when_a_majority_dies_every_loss_is_told_before_the_deadline_and_nobody_
 /// Frozen masters keep their keys, and go on when the lease is over.
 #[tokio::test]
 async fn a_lease_that_a_frozen_majority_did_not_renew_goes_to_another_after_its_deadline() {
-    let ttl = ms(1_500);
-    let masters = Masters::start(5);
-    let redlock = builder(&masters).ttl(ttl).timeout(ms(400)).build().unwrap();
-    let rival = builder(&masters).ttl(ttl).timeout(ms(400)).build().unwrap();
+    let masters = Masters::start_with_clocks(5, &[]);
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    let rival = builder(&masters).timeout(ms(400)).build().unwrap();
     answering(&rival, 5).await;
     let guard = redlock.lock("l").acquire().await.unwrap();
     on_all(&masters).await;
     (0..3).for_each(|i| masters[i].freeze());
     let lock = rival.lock("l").wait(SOON);
     let mut granted = std::pin::pin!(lock.acquire());
+    clock.stand_at(guard.deadline() - NOTICE);
     let loss = tokio::select! {
         loss = lost(&guard) => loss,
         _ = &mut granted => panic!("granted to another before the loss was told"),
     };
     assert_eq!(loss, Loss::Expired);
     assert!(redlock.now() < guard.deadline());
+    clock.jump(NOTICE);
     (0..3).for_each(|i| masters[i].thaw());
+    masters.iter().for_each(|server| server.step_clock(TTL.as_millis() as i64));
     let granted = granted.await.unwrap();
     assert!(!guard.is_valid(), "both have it");
     assert!(granted.is_valid());
@@ -163,7 +177,7 @@ async fn a_lease_that_most_masters_deny_is_lost_at_the_next_renewal() {
 /// Nothing that a silent master could say would change it.
 #[tokio::test]
 async fn a_lease_that_most_masters_deny_is_lost_without_waiting_for_those_that_are_silent() {
-    let timeout = ms(5_000);
+    let timeout = ms(15_000);
     let masters = Masters::start(5);
     let redlock = builder(&masters).timeout(timeout).build().unwrap();
     let guard = redlock.lock("l").renew_every(ms(500)).acquire().await.unwrap();
@@ -201,7 +215,7 @@ async fn a_minority_that_is_frozen_slow_or_dead_is_no_loss() {
     let slow = Proxy::start_slow(masters[4].address(), ms(100)).await;
     let mut urls = masters.urls();
     urls[4] = slow.url();
-    let redlock = crate::begin().masters(urls).ttl(TTL).timeout(ms(500)).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(TTL).timeout(PATIENT).build().unwrap();
     answering(&redlock, 5).await;
     let guard = redlock.lock("l").renew_every(ms(250)).acquire().await.unwrap();
     let holds = async || {
@@ -225,8 +239,8 @@ async fn a_minority_that_is_frozen_slow_or_dead_is_no_loss() {
 #[tokio::test]
 async fn work_that_is_done_in_time_has_its_output_and_the_guard_still_holds() {
     let masters = Masters::start(3);
-    let redlock = builder(&masters).ttl(ms(900)).timeout(ms(400)).build().unwrap();
-    let guard = redlock.lock("l").acquire().await.unwrap();
+    let redlock = patient(&masters);
+    let guard = redlock.lock("l").renew_every(ms(200)).acquire().await.unwrap();
     let work = async {
         for _ in 0..4 {
             renewed(&guard).await;
@@ -265,7 +279,7 @@ async fn a_suspend_past_the_lease_is_noticed_without_a_call() {
     for token in tokens {
         tokio::time::timeout(SOON, token.cancelled()).await.expect("it is told");
     }
-    assert!(began.elapsed() < ms(2_000), "told only after {:?}", began.elapsed());
+    assert!(began.elapsed() < TTL / 3, "told at the next renewal only, after {:?}", began.elapsed());
     assert!(!renewing.is_valid() && !fixed.is_valid());
     assert_eq!(lost(&renewing).await, Loss::Expired);
 }
@@ -398,6 +412,5 @@ async fn a_process_that_was_stopped_for_two_ttls_finds_its_lease_lost_at_the_fir
     assert_eq!(stopped.says("looked"), "looked valid=false lost=true ran=false");
     assert!(guard.is_valid());
     guard.release().await.unwrap();
-    let left: Vec<_> = masters.iter().map(RedisServer::keys).collect();
-    assert!(left.iter().all(Vec::is_empty), "{left:?}");
+    eventually(SOON, || masters.empty()).await;
 }

@@ -1,5 +1,6 @@
 //! The read-write lock: many readers or one writer, each with a lease of its own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
@@ -9,9 +10,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::cancel::same_runtime;
+use crate::clock::{Jumping, NOTICE};
 use crate::waiting::{standing, waiter};
 use crate::wake_ups::{LONG, clients, handed};
-use crate::{SOON, builder, ms, patient, until};
+use crate::{SOON, TTL, builder, ms, patient, until};
 
 fn read(redlock: &Redlock) -> Lock {
     redlock.read_lock("l")
@@ -184,8 +186,9 @@ async fn a_waiting_writer_that_died_is_in_nobodys_way() {
 #[tokio::test]
 async fn a_dead_reader_does_not_live_on_through_the_others() {
     let masters = Masters::start(3);
-    let clients = [(); 3].map(|()| builder(&masters).timeout(ms(200)).build().unwrap());
-    let dead = read(&clients[0]).lease(ms(700)).acquire().await.unwrap();
+    let clients = [(); 3].map(|()| patient(&masters));
+    let brief = builder(&masters).timeout(ms(200)).build().unwrap();
+    let dead = read(&brief).lease(ms(700)).acquire().await.unwrap();
     let ends = dead.deadline();
     std::mem::forget(dead);
     let alive = read(&clients[1]).ttl(Duration::from_secs(30)).acquire().await.unwrap();
@@ -325,8 +328,8 @@ async fn is_refused_to_upgrade(writing: JoinHandle<Result<Guard, Error>>) {
 #[tokio::test]
 async fn readers_are_renewed_extended_seen_and_broken_each_by_itself() {
     let masters = Masters::start(3);
-    let clients = [(); 2].map(|()| builder(&masters).timeout(ms(100)).build().unwrap());
-    let one = read(&clients[0]).ttl(ms(600)).acquire().await.unwrap();
+    let clients = [(); 2].map(|()| patient(&masters));
+    let one = read(&clients[0]).renew_every(ms(200)).acquire().await.unwrap();
     let other = read(&clients[1]).acquire().await.unwrap();
     let first = one.deadline();
     until("two renewals", async || one.deadline() >= first + ms(350)).await;
@@ -367,13 +370,19 @@ async fn a_reader_is_handed_over_while_others_read() {
 #[tokio::test]
 async fn readers_read_with_two_of_five_masters_down_and_lose_with_three() {
     let masters = Masters::start(5);
-    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     (0..2).for_each(|i| masters[i].kill());
-    let held = [read(&redlock).ttl(ms(1500)), read(&redlock).ttl(ms(1500))];
+    let held = [read(&redlock), read(&redlock)];
     let held = futures::future::try_join_all(held.iter().map(Lock::acquire)).await.unwrap();
     assert!(matches!(write(&redlock).try_acquire().await, Err(Error::Held { .. })));
     masters[2].kill();
+    clock.jump(TTL / 2);
+    until("renewals that fail", async || held.iter().all(|guard| guard.renewal_error().is_some())).await;
+    let mut held = held;
+    held.sort_by_key(Guard::deadline);
     for guard in held {
+        clock.stand_at(guard.deadline() - NOTICE);
         let loss = tokio::time::timeout(SOON, guard.lost()).await.unwrap();
         assert!(matches!(loss, Error::Lost { cause: Loss::Expired, .. }), "{loss}");
         assert!(redlock.now() < guard.deadline());
