@@ -14,8 +14,9 @@ use crate::faults::calls;
 use crate::waiting::{hold, standing, waiter};
 use crate::{PATIENT, SOON, builder, ms};
 
-/// A bound for a hand-over: far below the TTL, after which a waiter that was not woken would look by itself.
-const PROMPT: Duration = Duration::from_secs(3);
+/// A bound for a hand-over: far below the TTLs here and in most tests, 30 seconds at least, after which a waiter that was not
+/// woken would look by itself; and above what a busy machine stands still.
+const PROMPT: Duration = Duration::from_secs(10);
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
@@ -127,8 +128,9 @@ async fn a_frozen_waiter_delays_the_next_one_by_a_ttl_for_each_place_and_the_oth
     for ear in &mut ears {
         redis::cmd("SUBSCRIBE").arg(format!("quorate:wake:{FROZEN}")).exec(ear).unwrap();
     }
-    let ttl = ms(1_000);
-    let client = || builder(&masters).ttl(ttl).timeout(ms(700)).build().unwrap();
+    // So long that the holder has it until all stand in the queues, though the machine stands still for a second or two.
+    let ttl = ms(3_000);
+    let client = || builder(&masters).ttl(ttl).timeout(ms(1_500)).build().unwrap();
     let (holder, first, second) = (client(), client(), client());
     let held = holder.lock("l").acquire().await.unwrap();
     stranger(&masters, FROZEN);
@@ -293,7 +295,7 @@ async fn a_waiter_that_ends_while_masters_are_silent_leaves_no_place_when_they_g
         let held = [hold(&masters, &clients[0]).await, clients[0].lock("other").acquire().await.unwrap()];
         let other = waiter(client.lock("other")).await; // for whom the client listens
         let token = CancellationToken::new();
-        let wait = if cancelled { LONG } else { ms(1_500) };
+        let wait = if cancelled { LONG } else { ms(5_000) }; // the masters are silent before it is over
         let first = waiter(client.lock("l").wait(wait).cancelled_by(token.clone())).await;
         standing(masters.iter(), 1).await;
         let second = waiter(clients[1].lock("l")).await;
