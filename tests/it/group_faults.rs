@@ -82,14 +82,24 @@ async fn those_with_little_time_time_out_beside_those_that_have_enough() {
     };
     let locks: Vec<_> =
         locks(&redlock, 60).into_iter().enumerate().map(|(i, lock)| lock.ttl(ttl(i))).collect();
-    let answers = join_all(locks.iter().map(Lock::try_acquire)).await;
-    let (calm, hurried): (Vec<_>, Vec<_>) = answers.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
-    for (_, answer) in hurried {
-        let error = answer.unwrap_err();
-        assert!(error.votes().iter().filter(timed_out).count() >= 2, "{error}");
+    let mut late = Vec::new();
+    for _ in 0..10 {
+        let answers = join_all(locks.iter().map(Lock::try_acquire)).await;
+        let (calm, hurried): (Vec<_>, Vec<_>) =
+            answers.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
+        for (_, answer) in hurried {
+            let error = answer.unwrap_err();
+            assert!(error.votes().iter().filter(timed_out).count() >= 2, "{error}");
+        }
+        let calm: Result<Vec<_>, _> = calm.into_iter().map(|(_, answer)| answer).collect();
+        let granted = calm.map(drop);
+        eventually(SOON, || masters.empty()).await;
+        match granted {
+            Ok(()) => return,
+            Err(error) => late.push(error), // a busy machine may take all of their quarter of a second now and then
+        }
     }
-    release_all(calm.into_iter().map(|(_, answer)| answer.unwrap()).collect()).await;
-    eventually(SOON, || masters.empty()).await;
+    panic!("those with enough time had to wait for the others: {late:?}");
 }
 
 /// One cut on each of some masters, with a hundred acquires on their way.
@@ -148,6 +158,10 @@ async fn answers_that_came_while_this_process_stood_still_are_votes() {
             tokio::task::yield_now().await; // they are on their way
         }
         masters.iter().for_each(RedisServer::thaw);
+        let begun = Instant::now();
+        while masters.keys().len() < 300 {
+            assert!(begun.elapsed() < SOON, "they have not all been granted");
+        }
         std::thread::sleep(timeout + ms(100));
         release_all(acquiring.await).await;
         eventually(SOON, || masters.empty()).await;
@@ -157,7 +171,7 @@ async fn answers_that_came_while_this_process_stood_still_are_votes() {
 /// Nothing but the release was sent, so nothing else can find out that the masters are silent.
 #[tokio::test]
 async fn a_release_that_masters_do_not_answer_returns_in_time_and_has_them_probed() {
-    let timeout = ms(300);
+    let timeout = ms(1_500); // one after the other they would take half a minute
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(timeout).build().unwrap();
     let guards = acquire_all(&locks(&redlock, 20)).await;

@@ -60,9 +60,10 @@ async fn a_release_that_a_majority_does_not_know_is_lost() {
 #[tokio::test]
 async fn a_release_never_touches_another_owners_lock() {
     let masters = Masters::start(1);
-    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
-    let old = redlock.lock("l").lease(ms(300)).try_acquire().await.unwrap();
-    let new = redlock.lock("l").wait(ms(10_000)).acquire().await.unwrap(); // once the key has expired
+    let redlock = patient(&masters);
+    let brief = builder(&masters).timeout(ms(200)).build().unwrap();
+    let old = brief.lock("l").lease(ms(300)).acquire().await.unwrap();
+    let new = redlock.lock("l").wait(SOON).acquire().await.unwrap(); // once the key has expired
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
     assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })));
     new.release().await.unwrap();
@@ -71,7 +72,7 @@ async fn a_release_never_touches_another_owners_lock() {
 #[tokio::test]
 async fn a_release_without_a_quorum_goes_on_in_the_background() {
     let mut masters = Masters::start(3);
-    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let redlock = patient(&masters); // the third has time to answer
     let guard = redlock.lock("l").try_acquire().await.unwrap();
     on_all(&masters).await;
     masters[0].freeze();
@@ -198,16 +199,17 @@ async fn a_hold_is_given_back_once_by_its_owner_or_its_guard() {
 #[tokio::test]
 async fn a_guard_of_a_lapsed_lease_has_lost_it_whatever_its_owner_did_since() {
     let masters = Masters::start(3);
-    let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
+    let (brief, patient) = (ms(1_000), patient(&masters)); // so brief that its masters let others have it soon
+    let redlock = builder(&masters).timeout(ms(900)).build().unwrap();
     let lock = redlock.lock("l").owned_by(&redlock.owner());
-    let old = lock.clone().lease(ms(300)).acquire().await.unwrap();
+    let old = lock.clone().lease(brief).acquire().await.unwrap();
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
     lock.acquire().await.unwrap().release().await.unwrap();
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
 
-    let old = lock.clone().lease(ms(300)).acquire().await.unwrap();
+    let old = lock.clone().lease(brief).acquire().await.unwrap();
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
-    let other = redlock.lock("l").wait(SOON).acquire().await.unwrap();
+    let other = patient.lock("l").wait(SOON).acquire().await.unwrap();
     assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })));
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
     assert!(other.is_valid());
