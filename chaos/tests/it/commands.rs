@@ -5,7 +5,7 @@ use std::time::Instant;
 use quorate_chaos::nemesis::{Commands, What};
 use quorate_chaos::{Arena, Persistence};
 
-use crate::{A_WHILE, arena, connect, first, has, reaches, until};
+use crate::{A_WHILE, arena, connect, connected, first, has, reached, until};
 
 fn strike(arena: &mut Arena, what: Commands) -> quorate_chaos::nemesis::Wound {
     first(What::Commands(what)).strike(arena)
@@ -24,15 +24,15 @@ fn scripts_are_forgotten() {
 #[test]
 fn connections_are_closed_those_that_listen_too() {
     let mut arena = arena(Persistence::None);
-    let mut normal = connect(&arena, 0, 0).unwrap();
-    let mut listening = connect(&arena, 0, 0).unwrap();
+    let mut normal = connected(&arena, 0, 0);
+    let mut listening = connected(&arena, 0, 0);
     redis::cmd("SUBSCRIBE").arg("c").exec(&mut listening).unwrap();
     strike(&mut arena, Commands::ClientKill).heal(&mut arena);
     for connection in [&mut normal, &mut listening] {
         let error = redis::cmd("PING").exec(connection).unwrap_err();
         assert!(error.is_connection_dropped() && !error.is_timeout(), "{error}");
     }
-    assert!(reaches(&arena, 0, 0));
+    reached(&arena, 0, 0);
 }
 
 #[test]

@@ -75,7 +75,20 @@ fn connect(arena: &Arena, client: usize, master: usize) -> redis::RedisResult<re
     Ok(connection)
 }
 
-/// Whether a client reaches a master, on a connection of its own.
+/// The same, on a machine that may take longer for it now and then; it waits for answers as long as any test does.
+fn connected(arena: &Arena, client: usize, master: usize) -> redis::Connection {
+    let connect = || connect(arena, client, master).map_err(|error| error.to_string());
+    let connection = eventually_blocking(SOON, connect);
+    connection.set_read_timeout(Some(SOON)).unwrap();
+    connection
+}
+
+/// Waits until a client reaches a master.
+fn reached(arena: &Arena, client: usize, master: usize) {
+    until("an answer", || reaches(arena, client, master));
+}
+
+/// Whether a client reaches a master, on a connection of its own, within a while.
 fn reaches(arena: &Arena, client: usize, master: usize) -> bool {
     connect(arena, client, master).and_then(|mut connection| redis::cmd("PING").exec(&mut connection)).is_ok()
 }

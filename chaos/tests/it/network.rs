@@ -7,7 +7,7 @@ use quorate_chaos::nemesis::{Network, What};
 use quorate_testkit::{Toxic, Way};
 use redis::Connection;
 
-use crate::{arena, connect, first, has, ms, reaches, tells, until};
+use crate::{A_WHILE, arena, connected, first, has, ms, reached, reaches, tells, until};
 
 fn answers(connection: &mut Connection) -> bool {
     redis::cmd("PING").exec(connection).is_ok()
@@ -19,16 +19,19 @@ fn a_partition_is_between_those_that_it_strikes() {
     for way in [Way::There, Way::Back, Way::Both] {
         let wound = first(What::Network(Network::partition(way))).strike(&mut arena);
         assert!(!reaches(&arena, 0, 0), "{way:?}");
-        assert!(reaches(&arena, 0, 1) && reaches(&arena, 1, 0) && reaches(&arena, 1, 1), "{way:?}");
+        for (client, master) in [(0, 1), (1, 0), (1, 1)] {
+            reached(&arena, client, master);
+        }
         wound.heal(&mut arena);
-        until("its end", || reaches(&arena, 0, 0));
+        reached(&arena, 0, 0);
     }
 }
 
 #[test]
 fn over_a_partition_one_way_commands_run_and_nobody_hears_of_it() {
     let mut arena = arena(Persistence::None);
-    let mut connection = connect(&arena, 0, 0).unwrap();
+    let mut connection = connected(&arena, 0, 0);
+    connection.set_read_timeout(Some(A_WHILE)).unwrap();
     let wound = first(What::Network(Network::partition(Way::Back))).strike(&mut arena);
     assert!(redis::cmd("SET").arg("k").arg("v").exec(&mut connection).unwrap_err().is_timeout());
     until("the write", || has(&arena.masters[0], "k"));
@@ -38,8 +41,7 @@ fn over_a_partition_one_way_commands_run_and_nobody_hears_of_it() {
 #[test]
 fn a_way_is_slow_until_it_is_healed() {
     let mut arena = arena(Persistence::None);
-    let mut connection = connect(&arena, 0, 0).unwrap();
-    connection.set_read_timeout(Some(crate::SOON)).unwrap();
+    let mut connection = connected(&arena, 0, 0);
     let slow = Toxic::Latency { delay: ms(80), jitter: ms(0) };
     let wound = first(What::Network(Network::Toxic(Way::Both, slow))).strike(&mut arena);
     let mut trip = || {
@@ -55,19 +57,22 @@ fn a_way_is_slow_until_it_is_healed() {
 #[test]
 fn connections_are_reset_once() {
     let mut arena = arena(Persistence::None);
-    let (mut struck, mut other) = (connect(&arena, 0, 0).unwrap(), connect(&arena, 1, 0).unwrap());
+    let (mut struck, mut other) = (connected(&arena, 0, 0), connected(&arena, 1, 0));
     first(What::Network(Network::Reset)).strike(&mut arena).heal(&mut arena);
-    assert!(!answers(&mut struck) && answers(&mut other) && reaches(&arena, 0, 0));
+    assert!(!answers(&mut struck) && answers(&mut other));
+    reached(&arena, 0, 0);
 }
 
 #[test]
 fn a_master_keeps_connections_that_nobody_has_until_it_is_healed() {
     let mut arena = arena(Persistence::None);
-    let mut connection = connect(&arena, 0, 0).unwrap();
+    let mut connection = connected(&arena, 0, 0);
     let wound = first(What::Network(Network::HalfOpen)).strike(&mut arena);
-    assert!(!answers(&mut connection) && reaches(&arena, 0, 1));
+    connection.set_read_timeout(Some(A_WHILE)).unwrap();
+    assert!(!answers(&mut connection));
+    reached(&arena, 0, 1);
     drop(connection);
-    std::thread::sleep(crate::A_WHILE);
+    std::thread::sleep(A_WHILE);
     assert!(tells(&arena.masters[0], "connected_clients:2"), "it, and whoever asks");
     wound.heal(&mut arena);
     until("it to be told", || tells(&arena.masters[0], "connected_clients:1"));

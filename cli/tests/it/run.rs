@@ -104,14 +104,15 @@ fn signals_go_to_the_jobs_whole_process_group() {
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("log");
     // A shell, and a child of its own that a signal to the shell alone would not reach.
+    let child_is_ready = folder.path().join("child");
     let job = format!(
-        "sh -c 'trap \"echo child >> {0}; exit\" HUP; while :; do sleep 0.01; done' & \
+        "sh -c 'trap \"echo child >> {0}; exit\" HUP; echo > {1}; while :; do sleep 0.01; done' & \
          trap 'wait; echo shell >> {0}; exit 3' HUP; echo ready >> {0}; while :; do sleep 0.01; done",
-        file.display()
+        file.display(),
+        child_is_ready.display()
     );
     let mut run = quorate(&masters).args(["run", "l", "--", "sh", "-c", &job]).spawn().unwrap();
-    wait_until("the job", || read(&file).contains("ready"));
-    std::thread::sleep(Duration::from_millis(100)); // the inner shell sets its trap
+    wait_until("the job", || read(&file).contains("ready") && child_is_ready.exists());
     signal(&run, Signal::HUP);
     assert_eq!(run.wait().unwrap().code(), Some(3));
     assert_eq!(read(&file), "ready\nchild\nshell\n");
@@ -137,11 +138,14 @@ fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
 #[test]
 fn the_lease_is_renewed_while_the_job_runs() {
     let masters = Masters::start(3);
-    let mut run = quorate(&masters).args(["run", "l", "--ttl", "1s", "--", "sleep", "3"]).spawn().unwrap();
+    let mut run = quorate(&masters)
+        .args(["run", "l", "--ttl", "3s", "--timeout", "1s", "--", "sleep", "5"])
+        .spawn()
+        .unwrap();
     wait_until("the lock", || masters.keys().len() == 3);
     let mut looks = 0;
     while run.try_wait().unwrap().is_none() {
-        let (code, ..) = output(quorate(&masters).args(["run", "l", "-n", "--", "true"]));
+        let (code, ..) = output(quorate(&masters).args(["run", "l", "-n", "--timeout", "3s", "--", "true"]));
         looks += u32::from(code == 75);
         assert!(code == 75 || run.wait().unwrap().success(), "somebody else got it after {looks} looks");
     }
@@ -228,7 +232,7 @@ fn a_job_does_not_outlive_its_lease_when_messages_cannot_be_written() {
 fn it_does_not_let_itself_be_suspended_from_the_keyboard() {
     let masters = Masters::start(3);
     let mut run = quorate(&masters)
-        .args(["run", "l", "--ttl", "1s", "--", "sleep", "2"])
+        .args(["run", "l", "--ttl", "3s", "--timeout", "1s", "--", "sleep", "5"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -277,7 +281,7 @@ fn a_job_that_ends_in_its_grace_is_not_killed() {
         file.display()
     );
     let mut run = quorate(&masters)
-        .args(["run", "l", "--ttl", "1500ms", "--grace", "500ms", "--", "sh", "-c", &job])
+        .args(["run", "l", "--ttl", "6s", "--grace", "2s", "--", "sh", "-c", &job]) // time to be tidy on a busy machine
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
