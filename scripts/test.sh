@@ -48,7 +48,7 @@ cargo run --release --locked -p quorate-simulator -- --seeds 300 --locks any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --fault any --locks any
 
 step "benches: every topic, in small"
-cargo bench -q --bench bench --locked -- smoke
+cargo bench --locked --bench bench -- smoke
 
 step "figures: the tables are made of what was measured"
 scripts/figures.sh --check

@@ -374,12 +374,11 @@ async fn readers_read_with_two_of_five_masters_down_and_lose_with_three() {
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     (0..2).for_each(|i| masters[i].kill());
     let held = [read(&redlock), read(&redlock)];
-    let held = futures::future::try_join_all(held.iter().map(Lock::acquire)).await.unwrap();
+    let mut held = futures::future::try_join_all(held.iter().map(Lock::acquire)).await.unwrap();
     assert!(matches!(write(&redlock).try_acquire().await, Err(Error::Held { .. })));
     masters[2].kill();
     clock.jump(TTL / 2);
     until("renewals that fail", async || held.iter().all(|guard| guard.renewal_error().is_some())).await;
-    let mut held = held;
     held.sort_by_key(Guard::deadline);
     for guard in held {
         clock.stand_at(guard.deadline() - NOTICE);
