@@ -15,6 +15,16 @@ const RUNS: usize = 3;
 /// The environment variable with the file that a run writes its rows to.
 const ROWS: &str = "QUORATE_BENCH_ROWS";
 
+/// What is measured, and what measures it; not how figures are kept and shown.
+const CODE: [&str; 6] = [
+    "src",
+    "scripts/lua",
+    "benches",
+    ":!benches/figures.rs",
+    ":!benches/tables.rs",
+    ":!benches/table_list.rs",
+];
+
 /// Which files of the repository do not change what is measured.
 const NOT_CODE: [&str; 3] = [":!docs", ":!*.md", ":!scripts/*.sh"];
 
@@ -117,8 +127,7 @@ impl Stamp {
 
     /// Whether the code is another one now. Unknown when the commit is not there, as in a shallow clone.
     pub(crate) fn is_older_than_the_code(&self) -> Option<bool> {
-        let code = ["src", "scripts/lua", "benches"];
-        let same = git(&["diff", "--quiet", &self.commit, "HEAD", "--"]).args(code).output().ok()?;
+        let same = git(&["diff", "--quiet", &self.commit, "HEAD", "--"]).args(CODE).output().ok()?;
         match same.status.code()? {
             0 => Some(self.dirty),
             1 => Some(true),

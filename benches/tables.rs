@@ -214,9 +214,11 @@ fn range(values: &[f64]) -> String {
     format!("{} ({} to {})", number(median), number(least), number(most))
 }
 
-/// Three digits or more, as in `1.23`, `12.3`, `123` and `12,345`.
+/// Three digits or more, as in `0.0012`, `1.23`, `12.3`, `123` and `12,345`.
 fn number(value: f64) -> String {
     match value {
+        0.0 => "0".to_owned(),
+        ..0.01 => format!("{value:.4}"),
         ..10.0 => format!("{value:.2}"),
         ..100.0 => format!("{value:.1}"),
         _ => grouped(value.round() as u64),
