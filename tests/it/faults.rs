@@ -227,8 +227,10 @@ async fn a_master_that_is_busy_with_a_script_refuses() {
 
 #[tokio::test]
 async fn a_master_that_is_loading_refuses() {
-    // It hears clients once every two megabytes while it loads.
-    let slowly = ["--enable-debug-command", "yes", "--key-load-delay", "100", "--rdbcompression", "no"];
+    // While it loads it hears clients once every hundred keys, and not every two megabytes: a handshake has several steps.
+    let slowly = "--enable-debug-command yes --key-load-delay 200 --rdbcompression no \
+                  --loading-process-events-interval-bytes 100000";
+    let slowly: Vec<&str> = slowly.split_whitespace().collect();
     let mut server = RedisServer::start_with(&slowly);
     let url = server.url();
     let redlock = crate::begin().master(url).timeout(PATIENT).ttl(TTL).build().unwrap();
@@ -236,7 +238,7 @@ async fn a_master_that_is_loading_refuses() {
     let _: () = server.command(&["DEBUG", "POPULATE", "40000", "key", "1000"]);
     let _: () = server.command(&["SAVE"]);
     let restarting = std::thread::spawn(move || {
-        server.restart(); // four seconds, while it listens and refuses
+        server.restart(); // eight seconds, while it listens and refuses
         server
     });
     until("LOADING", async || {
