@@ -227,18 +227,19 @@ async fn a_master_that_is_busy_with_a_script_refuses() {
 
 #[tokio::test]
 async fn a_master_that_is_loading_refuses() {
-    // While it loads it hears clients once every hundred keys, and not every two megabytes: a handshake has several steps.
-    let slowly = "--enable-debug-command yes --key-load-delay 200 --rdbcompression no \
-                  --loading-process-events-interval-bytes 100000";
+    // While it loads it hears clients after each few keys, and not every two megabytes: a handshake has several steps. Few keys
+    // that take long: a busy machine makes each sleep longer.
+    let slowly = "--enable-debug-command yes --key-load-delay 10000 --rdbcompression no \
+                  --loading-process-events-interval-bytes 2048";
     let slowly: Vec<&str> = slowly.split_whitespace().collect();
     let mut server = RedisServer::start_with(&slowly);
     let url = server.url();
     let redlock = crate::begin().master(url).timeout(PATIENT).ttl(TTL).build().unwrap();
     still_granted(&redlock).await;
-    let _: () = server.command(&["DEBUG", "POPULATE", "40000", "key", "1000"]);
+    let _: () = server.command(&["DEBUG", "POPULATE", "400", "key", "1000"]);
     let _: () = server.command(&["SAVE"]);
     let restarting = std::thread::spawn(move || {
-        server.restart(); // eight seconds, while it listens and refuses
+        server.restart(); // four seconds, while it listens and refuses
         server
     });
     until("LOADING", async || {
