@@ -122,12 +122,14 @@ fn example(name: &str) -> Command {
     command
 }
 
-/// This master granted the lock `l` to somebody else meanwhile, who released it.
+/// This master granted the lock `l` to somebody else meanwhile, who released it: all at once, or a renewal in between would be in
+/// time.
 fn granted_since(server: &RedisServer) {
-    let record: String = server.command(&["GET", "quorate:fence:{l}"]);
-    let token: u64 = record.split(':').next().unwrap().parse().unwrap();
-    let _: () = server.command(&["SET", "quorate:fence:{l}", &(token + 1).to_string()]);
-    let _: i64 = server.command(&["DEL", "quorate:{l}"]);
+    const SCRIPT: &str = "
+        local token = string.match(redis.call('GET', KEYS[1]), '^%d+')
+        redis.call('SET', KEYS[1], string.format('%.0f', token + 1))
+        redis.call('DEL', KEYS[2])";
+    let _: () = server.command(&["EVAL", SCRIPT, "2", "quorate:fence:{l}", "quorate:{l}"]);
 }
 
 fn ms(ms: u64) -> Duration {
