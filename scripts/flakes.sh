@@ -69,6 +69,7 @@ report() {
     /^test .* (ok|FAILED) <[0-9.]+s>$/ {
       time = $NF
       gsub(/[<>s]/, "", time)
+      time += 0
       took[$2] = took[$2] " " time
       if (time > worst[$2]) worst[$2] = time
       if ($(NF - 1) == "FAILED") { failed[$2]++; failures++ }
