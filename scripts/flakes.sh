@@ -65,7 +65,7 @@ report() {
         for (j = i; j > 1 && times[j - 1] + 0 > times[j] + 0; j--) { swap = times[j]; times[j] = times[j - 1]; times[j - 1] = swap }
       return times[int((n + 1) / 2)]
     }
-    FNR == 1 { runs++; ended[runs] = 0 }
+    FNR == 1 { runs++ }
     /^test .* (ok|FAILED) <[0-9.]+s>$/ {
       time = $NF
       gsub(/[<>s]/, "", time)
