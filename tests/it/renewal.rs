@@ -128,6 +128,16 @@ async fn a_fixed_lease_is_not_renewed() {
     }
 }
 
+/// Nobody renews it any more, and its cap is told before it ends: when that is.
+async fn capped(clock: &Jumping, redlock: &Redlock, guard: &Guard) -> Moment {
+    let deadline = guard.deadline();
+    clock.jump(TTL / 3);
+    tokio::time::sleep(ms(150)).await; // time to renew it again, if anybody did
+    clock.stand_at(deadline - NOTICE);
+    assert_eq!(lost_in_time(redlock, guard).await, Loss::Capped);
+    deadline
+}
+
 #[tokio::test]
 async fn a_cap_on_the_time_held_is_used_and_kept() {
     let masters = Masters::start(3);
@@ -138,11 +148,7 @@ async fn a_cap_on_the_time_held_is_used_and_kept() {
     for _ in 0..3 {
         renewed_at_a_third(&clock, &guard).await;
     }
-    let deadline = guard.deadline();
-    clock.jump(TTL / 3);
-    tokio::time::sleep(ms(150)).await; // time to renew it again, if anybody did
-    clock.stand_at(deadline - NOTICE);
-    assert_eq!(lost_in_time(&redlock, &guard).await, Loss::Capped);
+    capped(&clock, &redlock, &guard).await;
     assert!(guard.deadline() <= begun + cap, "held for too long");
     assert!(guard.deadline() >= begun + cap - TTL / 2, "given up too soon");
     clock.jump(NOTICE);
@@ -161,11 +167,7 @@ async fn a_cap_on_the_number_of_renewals_is_used_and_kept() {
     for _ in 0..2 {
         renewed_at_a_third(&clock, &guard).await;
     }
-    let deadline = guard.deadline();
-    clock.jump(TTL / 3);
-    tokio::time::sleep(ms(150)).await; // time to renew it again, if anybody did
-    clock.stand_at(deadline - NOTICE);
-    assert_eq!(lost_in_time(&redlock, &guard).await, Loss::Capped);
+    let deadline = capped(&clock, &redlock, &guard).await;
     assert_eq!(guard.deadline(), deadline, "renewed a third time");
     let ran = || masters.iter().map(scripts_run);
     assert!(ran().all(|ran| ran <= 3), "the acquire and two renewals");
