@@ -46,11 +46,26 @@ pub enum ReadError {
 /// When it cannot be read, or is none.
 pub fn read_file(path: &Path) -> Result<History, ReadError> {
     let text = std::fs::read_to_string(path)?;
-    let lines = text.lines().enumerate().map(|(place, line)| {
-        serde_json::from_str(line).map_err(|source| ReadError::Line { line: place + 1, source })
-    });
+    // What comes behind the last end of a line is being written, or its process was killed.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let lines = whole
+        .lines()
+        .enumerate()
+        .map(|(place, line)| parse(line).map_err(|source| ReadError::Line { line: place + 1, source }));
     read(lines.collect::<Result<_, _>>()?)
 }
+
+/// Reads a line. A process that is killed while it writes may leave a part of one, which another process then goes on: what
+/// it was about to say is not said.
+fn parse(line: &str) -> Result<Line, serde_json::Error> {
+    serde_json::from_str(line).or_else(|error| match line.rfind(BEGINS) {
+        Some(begins) if begins > 0 => serde_json::from_str(&line[begins..]),
+        _ => Err(error),
+    })
+}
+
+/// What every line begins with, and no value within one: there its quotes have backslashes.
+const BEGINS: &str = "{\"at\":";
 
 /// Makes a history of lines in any order.
 ///
@@ -199,5 +214,29 @@ impl Reader {
     /// Where a fault is that was not healed yet.
     fn struck(&mut self, fault: &Fault) -> Option<&mut Struck> {
         self.history.faults.iter_mut().rev().find(|struck| struck.fault == *fault && struck.to.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_killed_while_it_writes_leaves_a_part_of_a_line() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("history");
+        let write = |number| {
+            format!(
+                r#"{{"at":{number},"process":"p","event":"invoke","number":{number},"call":{{"do":"release","hold":0}}}}"#
+            )
+        };
+        let acquire = r#"{"at":0,"process":"p","event":"invoke","number":0,"call":{"do":"acquire","lock":{"kind":"k","names":["{\"at\":"],"share":"exclusive"},"ttl":1,"wait":0}}"#;
+        let granted = r#"{"at":1,"process":"p","event":"return","number":0,"outcome":{"is":"granted","owner":"o","deadline":9,"fence":1}}"#;
+        for part in 0..acquire.len() {
+            let (torn, tail) = (&acquire[..part], &write(3)[..part.min(20)]);
+            std::fs::write(&path, format!("{acquire}\n{granted}\n{torn}{}\n{tail}", write(2))).unwrap();
+            let numbers: Vec<u64> = read_file(&path).unwrap().calls.iter().map(|made| made.number).collect();
+            assert_eq!(numbers, [0, 2], "{torn}");
+        }
     }
 }
