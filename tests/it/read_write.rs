@@ -13,7 +13,7 @@ use crate::cancel::same_runtime;
 use crate::clock::{Jumping, NOTICE};
 use crate::waiting::{standing, waiter};
 use crate::wake_ups::{LONG, clients, handed};
-use crate::{SOON, TTL, builder, ms, patient, until};
+use crate::{SOON, TTL, answering, builder, ms, patient, until};
 
 fn read(redlock: &Redlock) -> Lock {
     redlock.read_lock("l")
@@ -217,11 +217,12 @@ async fn the_writer_follows_a_reader_that_died_when_its_own_lease_ends() {
 async fn a_writers_lease_ends_though_its_owner_reads_on() {
     let masters = Masters::start(3);
     for unguarded in [false, true] {
-        let clients = [(); 2].map(|()| builder(&masters).timeout(ms(200)));
+        let clients = [(); 2].map(|()| builder(&masters).timeout(ms(1_500)));
         let clients = clients.map(|builder| if unguarded { builder.unguarded() } else { builder });
         let [first, other] = clients.map(|builder| builder.build().unwrap());
+        answering(&other, 3).await;
         let owner = first.owner();
-        let writer = write(&first).owned_by(&owner).lease(ms(700)).acquire().await.unwrap();
+        let writer = write(&first).owned_by(&owner).lease(ms(2_000)).acquire().await.unwrap();
         let reader = read(&first).owned_by(&owner).ttl(LONG).acquire().await.unwrap();
         let refused = read(&other).try_acquire().await.unwrap_err();
         assert_eq!(*refused.holder().unwrap().owner, *owner.to_string());

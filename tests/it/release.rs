@@ -129,7 +129,7 @@ async fn breaking_a_lock_of_this_client_ends_its_guards() {
 async fn breaking_without_a_quorum_does_not_claim_that_the_lock_is_free() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
-    let guard = redlock.lock("l").try_acquire().await.unwrap();
+    let guard = redlock.lock("l").acquire().await.unwrap();
     masters[0].kill();
     masters[1].kill();
     let error = redlock.lock("l").break_from(&guard.owner()).await.unwrap_err();
