@@ -22,6 +22,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::stream::Stream;
+use nix::sys::signal::Signal;
 use quorate::seam::{BootClock, Clock};
 use quorate_chaos::run::{Job, Outcome, Stop, Trial};
 use quorate_chaos::scenario::Scenario;
@@ -56,12 +58,15 @@ pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
     let files = Files::open(&args)?;
     machine::check()?;
     let command = args.command(trial.seed);
+    // Before anything is said: a signal that comes while this is set up may be lost.
+    let signals = job::arrivals(&job::FATAL)
+        .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
     if args.seed.is_none() {
         // However this ends: it is no loss then that nobody has typed the seed.
         say::say(format_args!("seed {}; again: {}", trial.seed, command.join(" ")));
     }
     let containers = args.compose.as_ref().map(|file| containers::start(file, &mut trial)).transpose()?;
-    let outcome = run(&trial, containers, args.history.clone()).await?;
+    let outcome = run(&trial, containers, args.history.clone(), signals).await?;
     let summary = Summary::new(&trial, &outcome, &command, ran_at);
     if args.json {
         say::json(&summary)?;
@@ -107,9 +112,12 @@ fn another_client() -> Command {
 }
 
 /// Runs it on a thread of its own, as it waits for processes, until it is over or a signal comes.
-async fn run(trial: &Trial, containers: Option<Arena>, history: Option<PathBuf>) -> Result<Outcome, Failure> {
-    let mut signals = job::arrivals(&job::FATAL)
-        .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
+async fn run(
+    trial: &Trial,
+    containers: Option<Arena>,
+    history: Option<PathBuf>,
+    mut signals: impl Stream<Item = Signal> + Unpin,
+) -> Result<Outcome, Failure> {
     std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
     let (stop, progress) = (Stop::default(), Arc::new(Told::new(trial.length + BESIDES)));
     let (ended, mut end) = oneshot::channel();
