@@ -8,8 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/need-redis.sh
 
-# A test that takes longer than usual is listed from this many seconds on.
-LONG=2
+# A test that takes longer than usual is listed from this many seconds on: the busy loops alone make seconds of a quick one.
+declare -A LONG=([quiet]=2 [busy]=5)
 
 [[ ${1:-} =~ ^[0-9]+$ ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 quiet=$1 busy=${2:-$(($1 / 2))}
@@ -58,7 +58,7 @@ report() {
   local kind=$1 count=$2 logs=()
   for ((number = 1; number <= count; number++)); do logs+=("$runs/$kind-$number.log"); done
   [ "$count" -gt 0 ] || return 0
-  awk -v kind="$kind" -v long="$LONG" '
+  awk -v kind="$kind" -v long="${LONG[$kind]}" '
     function usual(name,    times, n, i, j, swap) {
       n = split(took[name], times, " ")
       for (i = 2; i <= n; i++)
