@@ -107,16 +107,14 @@ pub(crate) fn same(one: &Resp, other: &Resp) -> bool {
     }
 }
 
-/// A list in its order; of permits, with or without their moments, in that of the permits. Permits that are taken for as long,
-/// one after the other, are over in an order that hangs on the microsecond.
+/// A list in its order; from the first permit on, with or without its moment, in that of the permits. Permits that are taken for
+/// as long, one after the other, are over in an order that hangs on the microsecond.
 fn by_permit(items: &[Resp]) -> Vec<&Resp> {
     let is_permit = |item: &Resp| matches!(item, Resp::Bulk(text) if text.len() == 3 && text[1] == b'/');
-    if !items.first().is_some_and(is_permit) {
-        return items.iter().collect();
-    }
-    let mut permits: Vec<&[Resp]> = items.chunk_by(|_, next| !is_permit(next)).collect();
+    let (others, permits) = items.split_at(items.iter().position(is_permit).unwrap_or(items.len()));
+    let mut permits: Vec<&[Resp]> = permits.chunk_by(|_, next| !is_permit(next)).collect();
     permits.sort_by_key(|permit| format!("{:?}", permit[0]));
-    permits.into_iter().flatten().collect()
+    others.iter().chain(permits.into_iter().flatten()).collect()
 }
 
 /// Whether two texts differ in times and moments only, and in those by little.
@@ -151,4 +149,15 @@ fn is_about(one: f64, other: f64) -> bool {
     const ROUNDED: f64 = 1e-12;
     let (least, apart) = (one.min(other), (one - other).abs());
     least >= 1000.0 && apart < APART || least > MOMENT && apart < (APART * 1000.0).max(one * ROUNDED)
+}
+
+/// Whatever else stands before them.
+#[test]
+fn permits_that_are_over_at_about_the_same_time_are_the_same_in_any_order() {
+    let list = |words: [&str; 6]| Resp::List(words.map(|word| Resp::Bulk(word.into())).into());
+    let one = list(["u1:2", "442.25", "1/3", "1795391304969213", "0/3", "1795391304969778"]);
+    let other = list(["u1:2", "442.25", "0/3", "1795391305065495", "1/3", "1795391305066786"]);
+    assert!(same(&one, &other));
+    let another = list(["u1:2", "442.25", "0/3", "1795391305065495", "2/3", "1795391305066786"]);
+    assert!(!same(&one, &another));
 }
