@@ -89,7 +89,9 @@ async fn those_with_little_time_time_out_beside_those_that_have_enough() {
             answers.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
         for (_, answer) in hurried {
             let error = answer.unwrap_err();
-            assert!(error.votes().iter().filter(timed_out).count() >= 2, "{error}");
+            // Where this machine stood still, the answers may be there before the time-out is noticed.
+            let is_late = matches!(error, quorate::Error::NoQuorum { late: true, .. });
+            assert!(is_late || error.votes().iter().filter(timed_out).count() >= 2, "{error}");
         }
         let calm: Result<Vec<_>, _> = calm.into_iter().map(|(_, answer)| answer).collect();
         let granted = calm.map(drop);
