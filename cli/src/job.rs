@@ -32,7 +32,7 @@ const HANDLED: [Signal; 8] = [
 ];
 
 /// These end early what has no job.
-pub(crate) const FATAL: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+const FATAL: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
 /// The variable that tells a job the number of its permit.
 const PERMIT: &str = "QUORATE_PERMIT";
@@ -45,10 +45,13 @@ pub(crate) fn signals() -> io::Result<SelectAll<impl Stream<Item = Signal> + Unp
     arrivals(&HANDLED)
 }
 
+/// Each signal that ends early what has no job, when it arrives.
+pub(crate) fn fatal_signals() -> Result<SelectAll<impl Stream<Item = Signal> + Unpin>, Failure> {
+    arrivals(&FATAL).map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))
+}
+
 /// Each of these signals, when it arrives.
-pub(crate) fn arrivals(
-    signals: &[Signal],
-) -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin + use<>>> {
+fn arrivals(signals: &[Signal]) -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin + use<>>> {
     signals
         .iter()
         .copied()

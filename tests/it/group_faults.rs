@@ -87,14 +87,18 @@ async fn those_with_little_time_time_out_beside_those_that_have_enough() {
         let answers = join_all(locks.iter().map(Lock::try_acquire)).await;
         let (calm, hurried): (Vec<_>, Vec<_>) =
             answers.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
+        // Where this machine stood still, an answer may be there before its time-out is noticed: such a
+        // round does not count.
+        let mut unnoticed = None;
         for (_, answer) in hurried {
             let error = answer.unwrap_err();
-            // Where this machine stood still, the answers may be there before the time-out is noticed.
-            let is_late = matches!(error, quorate::Error::NoQuorum { late: true, .. });
-            assert!(is_late || error.votes().iter().filter(timed_out).count() >= 2, "{error}");
+            if error.votes().iter().filter(timed_out).count() < 2 {
+                assert!(matches!(error, quorate::Error::NoQuorum { late: true, .. }), "{error}");
+                unnoticed = Some(error);
+            }
         }
         let calm: Result<Vec<_>, _> = calm.into_iter().map(|(_, answer)| answer).collect();
-        let granted = calm.map(drop);
+        let granted = calm.and_then(|_| unnoticed.map_or(Ok(()), Err));
         eventually(SOON, || masters.empty()).await;
         match granted {
             Ok(()) => return,

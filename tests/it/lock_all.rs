@@ -437,7 +437,13 @@ async fn in_strict_mode_the_names_of_a_holder_that_died_are_watched_and_taken_ov
     let client = || builder(&masters).strict().timeout(ms(1_500)).build().unwrap();
     let (here, there) = (client(), client());
     let guard = here.lock_all(["a", "b", "c"]).lease(ms(2_000)).acquire().await.unwrap();
-    let fence = guard.fence();
+    let (fence, owner) = (guard.fence(), guard.owner().to_string());
+    let is_noted = |server: &RedisServer, name: &str| {
+        let record: Option<String> = server.command(&["GET", &format!("quorate:fence:{{{name}}}")]);
+        record.is_some_and(|record| record.ends_with(&owner)) // it stays when the lease is over
+    };
+    let all = || masters.iter().all(|server| ["a", "b", "c"].iter().all(|name| is_noted(server, name)));
+    until("the names on every master", async || all()).await;
     std::mem::forget(guard);
     let next = there.lock_all(["a", "b", "c"]).wait(SOON).acquire().await.unwrap();
     assert!(next.fence() > fence);

@@ -122,8 +122,8 @@ fn example(name: &str) -> Command {
     command
 }
 
-/// This master granted the lock `l` to somebody else meanwhile, who released it: all at once, or a renewal in between would be in
-/// time.
+/// This master granted the lock `l` to somebody else meanwhile, who released it: all at once, or a
+/// renewal in between would be in time.
 fn granted_since(server: &RedisServer) {
     const SCRIPT: &str = "
         local token = string.match(redis.call('GET', KEYS[1]), '^%d+')

@@ -128,7 +128,7 @@ async fn a_fixed_lease_is_not_renewed() {
     }
 }
 
-/// Nobody renews it any more, and its cap is told before it ends: when that is.
+/// Nobody renews it any more, and its holder hears of its cap before it ends: when that is.
 async fn capped(clock: &Jumping, redlock: &Redlock, guard: &Guard) -> Moment {
     let deadline = guard.deadline();
     clock.jump(TTL / 3);

@@ -38,9 +38,9 @@ async fn counting_on_each_master_lets_three_in_where_two_may_be_and_permits_of_t
     for reach in REACH {
         let urls =
             (0..5).map(|place| if reach.contains(&place) { masters[place].url() } else { absent(place) });
-        let masters = crate::begin().masters(urls.collect::<Vec<_>>()).ttl(crate::TTL);
-        let redlock = masters.timeout(crate::PATIENT).build().unwrap();
-        // Whoever comes first gets a permit, however long that takes.
+        let client = crate::begin().masters(urls.collect::<Vec<_>>()).ttl(crate::TTL);
+        let redlock = client.timeout(crate::PATIENT).build().unwrap();
+        // The first contender gets a permit, however long that takes.
         let wait = if guards.is_empty() { crate::SOON } else { ms(200) };
         match redlock.semaphore("l", 2).wait(wait).acquire().await {
             Ok(guard) => guards.push(guard),

@@ -46,17 +46,15 @@ pub enum ReadError {
 /// When it cannot be read, or is none.
 pub fn read_file(path: &Path) -> Result<History, ReadError> {
     let text = std::fs::read_to_string(path)?;
-    // What comes behind the last end of a line is being written, or its process was killed.
-    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-    let lines = whole
-        .lines()
-        .enumerate()
-        .map(|(place, line)| parse(line).map_err(|source| ReadError::Line { line: place + 1, source }));
+    let lines = text.split_inclusive('\n').enumerate().filter_map(|(place, line)| match parse(line) {
+        Err(_) if !line.ends_with('\n') => None, // it is being written, or its process was killed
+        parsed => Some(parsed.map_err(|source| ReadError::Line { line: place + 1, source })),
+    });
     read(lines.collect::<Result<_, _>>()?)
 }
 
-/// Reads a line. A process that is killed while it writes may leave a part of one, which another process then goes on: what
-/// it was about to say is not said.
+/// Reads a line. A process that is killed while it writes may leave a part of one, behind which
+/// another process goes on: what the first was about to say is not said.
 fn parse(line: &str) -> Result<Line, serde_json::Error> {
     serde_json::from_str(line).or_else(|error| match line.rfind(BEGINS) {
         Some(begins) if begins > 0 => serde_json::from_str(&line[begins..]),
@@ -238,5 +236,7 @@ mod tests {
             let numbers: Vec<u64> = read_file(&path).unwrap().calls.iter().map(|made| made.number).collect();
             assert_eq!(numbers, [0, 2], "{torn}");
         }
+        std::fs::write(&path, format!("{acquire}\n{granted}\n{}", write(2))).unwrap();
+        assert_eq!(read_file(&path).unwrap().calls.len(), 2, "a last line that is whole counts");
     }
 }

@@ -34,8 +34,7 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
     if let Some(file) = &args.html {
         page::check_place("--html", file)?;
     }
-    let mut signals = job::arrivals(&job::FATAL)
-        .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
+    let mut signals = job::fatal_signals()?;
     let (options, began) = (args.masters.options()?, BootClock.wall());
     let redlock = args.masters.client()?;
 

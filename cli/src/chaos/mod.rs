@@ -59,8 +59,7 @@ pub(crate) async fn chaos(args: ChaosArgs) -> Result<Code, Failure> {
     machine::check()?;
     let command = args.command(trial.seed);
     // Before anything is said: a signal that comes while this is set up may be lost.
-    let signals = job::arrivals(&job::FATAL)
-        .map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))?;
+    let signals = job::fatal_signals()?;
     if args.seed.is_none() {
         // However this ends: it is no loss then that nobody has typed the seed.
         say::say(format_args!("seed {}; again: {}", trial.seed, command.join(" ")));

@@ -107,8 +107,9 @@ pub(crate) fn same(one: &Resp, other: &Resp) -> bool {
     }
 }
 
-/// A list in its order; from the first permit on, with or without its moment, in that of the permits. Permits that are taken for
-/// as long, one after the other, are over in an order that hangs on the microsecond.
+/// A list in its order; from the first permit on, with or without its moment, in that of the permits.
+/// Permits that are taken for as long, one after the other, are over in an order that hangs on the
+/// microsecond.
 fn by_permit(items: &[Resp]) -> Vec<&Resp> {
     let is_permit = |item: &Resp| matches!(item, Resp::Bulk(text) if text.len() == 3 && text[1] == b'/');
     let (others, permits) = items.split_at(items.iter().position(is_permit).unwrap_or(items.len()));
