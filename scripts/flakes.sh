@@ -28,6 +28,7 @@ export "CARGO_TARGET_${host}_RUNNER=env RUSTC_BOOTSTRAP=1"
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 tests=(cargo test --workspace --exclude quorate-simulator --all-features --locked --lib --bins --tests)
 "${tests[@]}" --no-run
+cargo build -p quorate --examples --all-features --locked # tests run them
 
 loops=()
 trap 'kill "${loops[@]}" 2>/dev/null || true' EXIT

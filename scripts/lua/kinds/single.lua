@@ -10,6 +10,8 @@ local function count_out() end
 
 local function has_room() end
 
+local function pass_on() end
+
 local function tell_permits(reply)
   return reply
 end

@@ -10,6 +10,7 @@ local function acquire_or_queue(key, record, queue, owner, count, ttl, round, pr
   -- guard: place-before
   if before ~= '' then step_out(queue, before) end
   local reply = acquire(key, record, owner, count, ttl, round, proposal, watch, seen, queue, since, waited, wakes)
+  if type(reply) == 'number' then pass_on(queue, wakes, key) end
   if ticket ~= '' and type(reply) == 'table' and reply[1] == 'held' then
     reply[5] = stand(queue, ticket, since, waited)
   end

@@ -17,6 +17,7 @@ super::scenarios! {
         what_the_server_refuses_leaves_no_permit,
         what_cannot_be_noted_as_free_is_free_all_the_same,
         a_waiter_that_leaves_passes_the_call_on_where_another_permit_is_free,
+        whoever_gets_a_permit_calls_the_next_where_another_is_free,
         a_permit_that_was_not_noted_is_noted_again,
         a_transfer_leaves_the_permit_taken,
         a_semaphore_lives_as_long_as_any_permit;
@@ -174,6 +175,20 @@ fn a_waiter_that_leaves_passes_the_call_on_where_another_permit_is_free(lab: &La
     lab.command(&["ACL", "SETUSER", "default", "-zrange"]);
     assert_eq!(lab.run(leave()).held().owner, A);
     assert_eq!(ear.heard(), ["77"], "who cannot know calls");
+}
+
+fn whoever_gets_a_permit_calls_the_next_where_another_is_free(lab: &Lab) {
+    let mut ear = Ear::new(lab, "wake:00000000-0000-0000-0000-00000000000c");
+    let stands = || lab.run(queue(C).permit(0, 3).place(C, lab.now(), 0)).held().ahead;
+    assert!(lab.run(queue(A).permit(0, 3)).is_grant());
+    assert_eq!(stands(), Some(0));
+    assert_eq!(lab.run(queue(B).permit(0, 3)).held().owner, A);
+    assert_eq!(lab.queue(), [C], "who is refused calls nobody");
+    assert!(lab.run(queue(B).permit(1, 3)).is_grant());
+    assert_eq!((ear.heard(), lab.queue().len()), (vec!["77".to_owned()], 0));
+    assert_eq!(stands(), Some(0));
+    assert!(lab.run(queue(B).permit(2, 3).round(2)).is_grant());
+    assert_eq!((ear.heard(), lab.queue()), (vec![], vec![C.to_owned()]), "none is free");
 }
 
 fn a_permit_that_was_not_noted_is_noted_again(lab: &Lab) {

@@ -22,6 +22,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "for speed: it is the same number",
         &["redisson-size-once: without found or", "reentrant-size-once: without found or"],
     ),
+    (
+        "for speed: nobody is called where nobody waits",
+        &["somebody-waits: without call('EXISTS', queue) == 1 and"],
+    ),
     ("for speed: it is the same time", &["time-once: now -> false"]),
     (
         "for speed: nobody's ticket is empty",
