@@ -78,7 +78,7 @@ end
 -- Calls the next waiter where another permit is free: whoever was called for several releases takes one permit only.
 local function pass_on(queue, wakes, key)
   -- guard: somebody-waits
-  if call('EXISTS', queue) == 1 and has_room(key) then wake(queue, wakes, key) end
+  if call('ZCARD', queue) ~= 0 and has_room(key) then wake(queue, wakes, key) end
 end
 
 -- Adds to the reply of whoever is refused the permit at `key` which ones are taken, and how soon (ms) one of them is over.
