@@ -3,7 +3,8 @@
 //!
 //! The protocol has to hold in each profile (`profiles.rs`), and each broken variant of it has to be found broken
 //! (`variants.rs`), for a model that finds nothing proves nothing. `master.rs` and `client.rs` are the rules, `world.rs` is
-//! what may happen.
+//! what may happen. These are the rules of today's layout, a key and a record a name; `one_hash/` walks through those of the
+//! next one at random.
 //!
 //! ```sh
 //! cargo test --release --test model -- --nocapture                            # with the numbers of states
@@ -18,6 +19,7 @@
 
 mod client;
 mod master;
+mod one_hash;
 mod profiles;
 mod search;
 mod symmetry;
