@@ -288,10 +288,13 @@ impl Master {
             }
             return None;
         };
-        let entry = &mut self.entries[at];
-        if entry.token > call.token && self.flaw != Some(ConfirmAnyNumber) {
+        let Entry { token, round, .. } = self.entries[at];
+        let later = token > call.token && !self.has(ConfirmAnyNumber);
+        let earlier_lease = round < call.first && !self.has(ConfirmAnyLease);
+        if later || earlier_lease {
             return None;
         }
+        let entry = &mut self.entries[at];
         (entry.token, entry.until) = (call.token, entry.until.max(until));
         if !self.has(ConfirmKeepsFence) {
             self.fence = self.fence.max(call.token);

@@ -42,7 +42,7 @@ const fn other_kind(owner: u8) -> Who {
 pub(crate) const LOCK: Profile = Profile {
     whos: &[writes(0), writes(1), writes(2)],
     leases: 2,
-    steps: 160,
+    steps: 100,
     timed: false,
     clocks: false,
     lags: false,
@@ -56,14 +56,15 @@ pub(crate) const LOCK: Profile = Profile {
 
 /// An exclusive lock that two want again and again: what is rare happens more often.
 pub(crate) const LOCK_OF_TWO: Profile =
-    Profile { whos: &[writes(0), writes(1)], leases: 3, breaks: false, ..LOCK };
+    Profile { whos: &[writes(0), writes(1)], leases: 3, steps: 160, breaks: false, ..LOCK };
 
 /// A read-write lock. One owner writes and reads.
 pub(crate) const RW: Profile =
     Profile { whos: &[writes(0), reads(1), reads(2), writes(3), reads(0)], steps: 200, sweeps: true, ..LOCK };
 
 /// A read-write lock of two writers and a reader.
-pub(crate) const RW_OF_THREE: Profile = Profile { whos: &[writes(0), reads(1), writes(2)], steps: 160, ..RW };
+pub(crate) const RW_OF_THREE: Profile =
+    Profile { whos: &[writes(0), reads(1), writes(2)], leases: 3, steps: 160, ..RW };
 
 /// A name that is locked as one kind and as another.
 pub(crate) const KINDS: Profile =
