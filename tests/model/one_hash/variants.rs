@@ -92,7 +92,7 @@ pub(crate) const TIMES: &[Variant] = &[
         what: "votes of a master whose clock is off count, and T is old",
         flaw: None,
         breaks: Exclusion,
-        profile: Profile { checks_clocks: false, restarts: 0, ..LOCK_TIMED },
+        profile: Profile { checks_clocks: false, ..LOCK_TIMED },
     },
     v("H2", "a call of any age is run", AnyTime, Resurrected, LOCK_CLOCKS),
     v(

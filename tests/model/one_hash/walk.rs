@@ -1,6 +1,6 @@
 //! Random walks through the world, and the shortest way to what one broke.
 
-use super::master::{BAND, Master, STEP, Time, Verb, Who};
+use super::master::{AHEAD, BAND, Master, STEP, Time, Verb, Who};
 use super::profiles::Profile;
 use super::variants::Flaw;
 use super::world::{Broken, N, Phase, Step, World};
@@ -146,7 +146,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn lag(&mut self) -> Time {
-        if self.profile.lags { [-7, -2, 0, 0, 0, BAND][self.rng.usize(..6)] } else { 0 }
+        if self.profile.lags { [-7, -2, 0, 0, BAND, AHEAD][self.rng.usize(..6)] } else { 0 }
     }
 
     /// How long it is to about the end of an entry, or of what its holder believes.
