@@ -55,6 +55,8 @@ impl Who {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verb {
     Acquire,
+    /// Takes over the entry of an owner that handed the lock on.
+    Transfer,
     Confirm,
     Extend,
     /// Acquires again what the owner holds.
@@ -72,6 +74,8 @@ pub(crate) struct Call {
     pub(crate) at: usize,
     pub(crate) verb: Verb,
     pub(crate) who: Who,
+    /// Whose entry a transfer takes over.
+    pub(crate) from: Option<Who>,
     /// T: the masters' median, as the client knew it when it sent this.
     pub(crate) time: Time,
     pub(crate) token: Token,
@@ -129,6 +133,7 @@ impl Master {
             Verb::Undo => Some(self.undo(call, here)),
             _ if !fresh || self.is_silent(call.time, here) => None,
             Verb::Acquire => self.acquire(call, here),
+            Verb::Transfer => self.transfer(call, here),
             Verb::Confirm => self.confirm(call, here),
             Verb::Extend | Verb::Reenter => self.extend(call, here),
         };
@@ -211,6 +216,24 @@ impl Master {
         self.fence = token;
         self.insert(call, token, self.end(call.time, here), before);
         Some(token)
+    }
+
+    /// H7: a transfer never makes an entry, or it would adopt a lock that is gone.
+    fn transfer(&mut self, call: &Call, here: Time) -> Option<Token> {
+        // A number above the token was granted later, to an owner that had lost the lock by then.
+        let is_handed_on = |entry: &Entry| {
+            let later = entry.token > call.token && !self.has(TransferAnyToken);
+            call.from == Some(entry.who) && !entry.left && !later
+        };
+        match self.entries.iter().position(is_handed_on) {
+            Some(at) => {
+                let handed = self.entries.swap_remove(at);
+                self.raise_last(handed.token, None);
+            }
+            None if !self.has(TransferMakesEntry) => return None,
+            None => {}
+        }
+        self.acquire(call, here)
     }
 
     fn insert(&mut self, call: &Call, token: Token, until: Time, before: (Token, Token, Option<u8>)) {

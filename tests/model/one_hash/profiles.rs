@@ -24,6 +24,8 @@ pub(crate) struct Profile {
     /// An acquire may run twice.
     pub(crate) repeats: bool,
     pub(crate) sweeps: bool,
+    /// Leases are handed on to other owners.
+    pub(crate) hands_on: bool,
 }
 
 const fn writes(owner: u8) -> Who {
@@ -52,11 +54,22 @@ pub(crate) const LOCK: Profile = Profile {
     reenters: true,
     repeats: true,
     sweeps: false,
+    hands_on: false,
 };
 
 /// An exclusive lock that two want again and again: what is rare happens more often.
 pub(crate) const LOCK_OF_TWO: Profile =
     Profile { whos: &[writes(0), writes(1)], leases: 3, steps: 160, breaks: false, ..LOCK };
+
+/// An exclusive lock that is handed on, also by a token that was used.
+pub(crate) const HANDED_ON: Profile = Profile {
+    whos: &[writes(0), writes(1), writes(2), writes(3)],
+    leases: 3,
+    steps: 160,
+    reenters: false,
+    hands_on: true,
+    ..LOCK
+};
 
 /// A read-write lock. One owner writes and reads.
 pub(crate) const RW: Profile =

@@ -2,7 +2,7 @@
 //! design's rules, T1 to T23 the traces of its review; `docs/DECISIONS.md` has what was added.
 
 use super::profiles::{
-    KINDS, LOCK, LOCK_CLOCKS, LOCK_LAGS, LOCK_OF_TWO, LOCK_TIMED, Profile, RW, RW_OF_THREE,
+    HANDED_ON, KINDS, LOCK, LOCK_CLOCKS, LOCK_LAGS, LOCK_OF_TWO, LOCK_TIMED, Profile, RW, RW_OF_THREE,
 };
 use super::world::Broken::{self, *};
 use Flaw::*;
@@ -56,6 +56,8 @@ pub(crate) enum Flaw {
     ReleaseNeedsRoom,
     SweepForgets,
     SweepRaisesLast,
+    TransferAnyToken,
+    TransferMakesEntry,
     UndoAnyRound,
     UndoEndsHold,
     UndoLowersFence,
@@ -177,6 +179,8 @@ pub(crate) const HEALS: &[Variant] = &[
     v("H7 T20", "a reader does not heal below readers that left", ReaderMindsReaders, Refused, RW),
     v("H7", "no heal below the fence", HealsByFence, Refused, LOCK),
     v("H7 T21", "an owner's own reader keeps its writer from healing", OwnKeepsFromHealing, Refused, RW),
+    v("H7 T22", "a transfer makes an entry", TransferMakesEntry, Overtaken, HANDED_ON),
+    v("H7", "a transfer of what its owner was granted later", TransferAnyToken, Overtaken, HANDED_ON),
     v("H7 T22", "a confirm makes an entry", ConfirmHeals, Overtaken, LOCK),
     v(
         "H7",

@@ -3,7 +3,7 @@
 use super::master::{AHEAD, BAND, Master, STEP, Time, Verb, Who};
 use super::profiles::Profile;
 use super::variants::Flaw;
-use super::world::{Broken, N, Phase, Step, World};
+use super::world::{Broken, Lease, N, Phase, Step, World};
 
 /// What some walks came to: how many there were, and the way to what broke.
 pub(crate) struct Walked {
@@ -162,7 +162,16 @@ impl<'a> Chooser<'a> {
         let lag = self.lag();
         let Some(lease) = world.current(who) else {
             let had = world.leases.iter().filter(|lease| lease.who == who).count();
-            return (had < self.profile.leases).then_some(Step::Begin { who, lag });
+            // A lease that is handed on belongs to an owner that nobody is, and that asks for nothing.
+            let handed_on = |lease: &Lease| lease.who == who && lease.is_handed_on();
+            if self.profile.hands_on && world.leases.iter().any(handed_on) {
+                return None;
+            }
+            let handed_on =
+                |&lease: &usize| world.leases[lease].is_handed_on() && world.leases[lease].who != who;
+            let adopts = self.profile.hands_on && self.rng.bool();
+            let from = (0..world.leases.len()).rev().find(|lease| adopts && handed_on(lease));
+            return (had < self.profile.leases).then_some(Step::Begin { who, lag, from });
         };
         let send = |verb| Some(Step::Send { lease, verb, lag });
         let chance = self.rng.u8(..20);
@@ -174,6 +183,7 @@ impl<'a> Chooser<'a> {
                 0..11 => send(Verb::Extend),
                 11..15 => send(Verb::Release),
                 15 => Some(Step::Stop { lease }),
+                18 | 19 if self.profile.hands_on => Some(Step::Stop { lease }),
                 16 | 17 if self.profile.breaks && !world.leases[lease].broken => send(Verb::Break),
                 18 if self.profile.reenters => send(Verb::Reenter),
                 19 if self.profile.reenters => send(Verb::Undo),
@@ -202,14 +212,14 @@ pub(crate) fn describe(
 }
 
 fn name(who: Who) -> String {
-    let owner = ['X', 'Y', 'Z', 'U'][usize::from(who.owner)];
+    let owner = ['X', 'Y', 'Z', 'U', 'V'][usize::from(who.owner)];
     format!("{owner}{}{}", if who.reads { "r" } else { "w" }, if who.kind == 0 { "" } else { "'" })
 }
 
 fn words(step: &Step, world: &World) -> String {
     let of = |lease: usize| format!("{}#{lease}", name(world.leases[lease].who));
     match *step {
-        Step::Begin { who, lag } => format!("{}#{} asks, lag {lag}", name(who), world.leases.len() - 1),
+        Step::Begin { who, lag, .. } => format!("{}#{} asks, lag {lag}", name(who), world.leases.len() - 1),
         Step::Count { lease } => {
             let Some(number) = world.leases.get(lease) else { return String::new() };
             format!("{} counts: {:?} {}", of(lease), number.phase, number.token)

@@ -52,6 +52,7 @@ pub(crate) struct Lease {
     /// Whether it was ever held, and whether somebody broke it.
     given: bool,
     pub(crate) broken: bool,
+    released: bool,
     round: u32,
     first: u32,
     /// The masters that agreed to what is under way, a bit each.
@@ -60,14 +61,24 @@ pub(crate) struct Lease {
     floor: Token,
     overtaken: bool,
     revived: bool,
+    from: Option<Who>,
+}
+
+impl Lease {
+    /// Its holder ended it without a message: somebody may take it over.
+    pub(crate) fn is_handed_on(&self) -> bool {
+        self.given && self.phase == Phase::Done && !self.released
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Step {
     /// The owner asks for a lease; its T is wrong by `lag`.
+    /// It takes over the lease `from`, if that was handed on.
     Begin {
         who: Who,
         lag: Time,
+        from: Option<usize>,
     },
     /// The client counts the grants: it has its token, or confirms the highest.
     Count {
@@ -154,7 +165,7 @@ impl World {
     /// Takes a step. False where it cannot be taken.
     pub(crate) fn take(&mut self, step: &Step) -> bool {
         match *step {
-            Step::Begin { who, lag } => return self.begin(who, lag),
+            Step::Begin { who, lag, from } => return self.begin(who, lag, from),
             Step::Count { lease } => return lease < self.leases.len() && self.count(lease),
             Step::Send { lease, verb, lag } => {
                 return lease < self.leases.len() && self.act(lease, verb, lag);
@@ -183,40 +194,46 @@ impl World {
         true
     }
 
-    fn begin(&mut self, who: Who, lag: Time) -> bool {
+    fn begin(&mut self, who: Who, lag: Time, from: Option<usize>) -> bool {
         let mut own = self.leases.iter().filter(|lease| lease.who == who);
         if own.any(|lease| lease.phase != Phase::Done) {
             return false;
         }
+        // What was not handed on is not there to take over.
+        let from = from.filter(|&lease| self.leases.get(lease).is_some_and(Lease::is_handed_on));
+        let gone = from.is_some_and(|lease| self.is_overtaken(lease));
         let round = 1 + self.leases.iter().map(|lease| lease.round).max().unwrap_or(0);
         let before = self.leases.iter().filter(|lease| lease.given && (!who.reads || !lease.who.reads));
         self.leases.push(Lease {
             who,
             phase: Phase::Asking,
-            token: 0,
+            token: from.map_or(0, |lease| self.leases[lease].token),
             valid_until: self.now + VALID,
             turn: 0,
             reenters: false,
             grants: [0; N],
             given: false,
             broken: false,
+            released: false,
             round,
             first: round,
             agreed: 0,
             sent: self.now,
             floor: before.map(|lease| lease.token).max().unwrap_or(0),
-            overtaken: false,
+            overtaken: gone,
             revived: false,
+            from: from.map(|lease| self.leases[lease].who),
         });
-        self.send(self.leases.len() - 1, Verb::Acquire, lag, false);
+        let verb = if from.is_some() { Verb::Transfer } else { Verb::Acquire };
+        self.send(self.leases.len() - 1, verb, lag, false);
         true
     }
 
     fn send(&mut self, lease: usize, verb: Verb, lag: Time, still_held: bool) {
-        let Lease { who, token, round, first, turn, .. } = self.leases[lease];
+        let Lease { who, token, round, first, turn, from, .. } = self.leases[lease];
         let time = self.now + lag;
         let first = if verb == Verb::Undo && self.masters[0].has(Flaw::UndoWithoutFirst) { 0 } else { first };
-        let call = |at| Call { lease, at, verb, who, time, token, round, first, turn, still_held };
+        let call = |at| Call { lease, at, verb, who, from, time, token, round, first, turn, still_held };
         self.calls.extend((0..N).map(call));
     }
 
@@ -263,7 +280,9 @@ impl World {
             Verb::Undo if matches!(lease.phase, Phase::Asking | Phase::Confirming) => {
                 lease.phase = Phase::Done
             }
-            Verb::Release if lease.phase == Phase::Holding => lease.phase = Phase::Done,
+            Verb::Release if lease.phase == Phase::Holding => {
+                (lease.phase, lease.released) = (Phase::Done, true);
+            }
             Verb::Break if lease.phase == Phase::Holding => lease.broken = true,
             _ => return false,
         }
@@ -281,8 +300,17 @@ impl World {
             self.broken = Some(Broken::Rising);
         }
         let lease = &mut self.leases[number];
+        if lease.overtaken {
+            self.broken = Some(Broken::Overtaken);
+        }
         (lease.phase, lease.given, lease.agreed) = (Phase::Holding, true, 0);
         self.check_exclusion(number);
+    }
+
+    fn is_overtaken(&self, number: usize) -> bool {
+        let lease = &self.leases[number];
+        let later = |other: &Lease| other.given && other.token > lease.token && lease.who.excludes(other.who);
+        self.leases.iter().any(later)
     }
 
     fn check_exclusion(&mut self, number: usize) {
@@ -315,7 +343,7 @@ impl World {
         let reply = self.masters[call.at].run(call, self.now);
         let seen = &mut self.seen[call.at];
         match (call.verb, reply) {
-            (Verb::Acquire, Some(number)) => seen.numbers.push((call.lease, number)),
+            (Verb::Acquire | Verb::Transfer, Some(number)) => seen.numbers.push((call.lease, number)),
             (Verb::Extend | Verb::Reenter | Verb::Confirm, Some(_)) => {
                 seen.numbers.push((call.lease, call.token));
             }
@@ -375,7 +403,7 @@ impl World {
         let bit = 1 << call.at;
         let lease = &mut self.leases[call.lease];
         match (call.verb, lease.phase) {
-            (Verb::Acquire, Phase::Asking) if heard && lease.grants[call.at] == 0 => {
+            (Verb::Acquire | Verb::Transfer, Phase::Asking) if heard && lease.grants[call.at] == 0 => {
                 lease.grants[call.at] = number;
             }
             (Verb::Confirm, Phase::Confirming) if heard && self.now < lease.valid_until => {
@@ -400,9 +428,7 @@ impl World {
             self.broken = Some(Broken::Resurrected);
         }
         let released = self.seen.iter().filter(|seen| seen.released.contains(&call.lease)).count() as u32;
-        let lease = &self.leases[call.lease];
-        let later = |other: &Lease| other.given && other.token > lease.token && lease.who.excludes(other.who);
-        let overtaken = self.leases.iter().any(later);
+        let overtaken = self.is_overtaken(call.lease);
         let lease = &mut self.leases[call.lease];
         let late = self.now >= lease.valid_until;
         if lease.phase != Phase::Holding || call.turn != lease.turn || late {
