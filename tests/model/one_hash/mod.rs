@@ -7,8 +7,8 @@
 //! decided by its seed, so each run finds the same. What the model found wrong in the design, with
 //! the traces, is in `docs/DECISIONS.md`.
 //!
-//! It does not know semaphores, the queue, strict mode, full masters, or that Redis deletes an entry
-//! after 30 days; three masters, no change of members.
+//! There are three masters. It does not know semaphores, the queue, strict mode, full masters,
+//! changes of members, or that Redis deletes a name with entries after 30 days.
 
 mod master;
 mod profiles;

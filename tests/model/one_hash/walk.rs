@@ -162,7 +162,7 @@ impl<'a> Chooser<'a> {
         let lag = self.lag();
         let Some(lease) = world.current(who) else {
             let had = world.leases.iter().filter(|lease| lease.who == who).count();
-            // A lease that is handed on belongs to an owner that nobody is, and that asks for nothing.
+            // The owner of a lease that was handed on is nobody, and asks for nothing.
             let handed_on = |lease: &Lease| lease.who == who && lease.is_handed_on();
             if self.profile.hands_on && world.leases.iter().any(handed_on) {
                 return None;

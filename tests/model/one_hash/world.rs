@@ -18,15 +18,16 @@ pub(crate) enum Broken {
     Unique,
     /// A token is not above that of a conflicting lease from before its acquire began.
     Rising,
-    /// Two conflicting leases are valid at once.
+    /// Two conflicting leases are valid at once, by the true time.
     Exclusion,
-    /// An extend succeeds though a conflicting lease had a higher token before a master agreed.
+    /// An extend or a transfer succeeds though a conflicting lease had a higher token before a master
+    /// agreed.
     Overtaken,
     /// A master agrees to an extend after it ran the release of that lease.
     Resurrected,
     /// An extend succeeds though a majority had released the lease before a master agreed.
     Revived,
-    /// A master refuses the extend of a valid lease, and nothing that conflicts came after it there.
+    /// A master refuses the extend of a valid lease, though nothing that conflicts came after it.
     Refused,
 }
 
@@ -73,55 +74,23 @@ impl Lease {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// The owner asks for a lease; its T is wrong by `lag`.
-    /// It takes over the lease `from`, if that was handed on.
-    Begin {
-        who: Who,
-        lag: Time,
-        from: Option<usize>,
-    },
-    /// The client counts the grants: it has its token, or confirms the highest.
-    Count {
-        lease: usize,
-    },
-    /// The client sends this to all masters, and goes on with the lease or not.
-    Send {
-        lease: usize,
-        verb: Verb,
-        lag: Time,
-    },
-    /// The client ends the lease without a message.
-    Stop {
-        lease: usize,
-    },
-    /// A master runs a message; the client hears the reply or not.
-    Run {
-        call: Call,
-        heard: bool,
-        again: bool,
-    },
-    Lose {
-        call: Call,
-    },
-    /// An entry is over, whatever its end is.
-    Lapse {
-        at: usize,
-        entry: usize,
-    },
-    Clock {
-        at: usize,
-        clock: Time,
-    },
-    Sweep {
-        at: usize,
-    },
-    Restart {
-        at: usize,
-        clock: Time,
-    },
-    Tick {
-        by: Time,
-    },
+    // The owner asks for a lease; its T is wrong by `lag`. It takes over the lease `from`.
+    Begin { who: Who, lag: Time, from: Option<usize> },
+    // The client counts the grants: it has its token, or confirms the highest.
+    Count { lease: usize },
+    // The client sends this to all masters, and goes on with the lease or not.
+    Send { lease: usize, verb: Verb, lag: Time },
+    // The client ends the lease without a message.
+    Stop { lease: usize },
+    // A master runs a message; the client hears the reply or not.
+    Run { call: Call, heard: bool, again: bool },
+    Lose { call: Call },
+    // An entry is over, whatever its end is.
+    Lapse { at: usize, entry: usize },
+    Clock { at: usize, clock: Time },
+    Sweep { at: usize },
+    Restart { at: usize, clock: Time },
+    Tick { by: Time },
 }
 
 #[derive(Clone, Debug)]
@@ -418,8 +387,8 @@ impl World {
     }
 
     fn agree_to_extend(&mut self, call: &Call, heard: bool) {
-        // A wrong clock takes a reader's word away, and so does the next entry where it lapses at once:
-        // a reader that left keeps writers away from one master, for a TTL at most.
+        // A wrong clock takes a reader's word away, and so does the next entry where it lapses at
+        // once: a reader that left keeps writers away from one master, for a TTL at most.
         let asked_again =
             |&(lease, _): &(usize, Token)| lease > call.lease && self.leases[lease].who == call.who;
         let seen = &self.seen[call.at];
