@@ -20,8 +20,7 @@ pub(crate) enum Broken {
     Rising,
     /// Two conflicting leases are valid at once, by the true time.
     Exclusion,
-    /// An extend or a transfer succeeds though a conflicting lease had a higher token before a master
-    /// agreed.
+    /// An extend or a transfer succeeds though a conflicting lease had a higher token before.
     Overtaken,
     /// A master agrees to an extend after it ran the release of that lease.
     Resurrected,
