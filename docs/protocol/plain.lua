@@ -1,0 +1,166 @@
+-- Quorate's protocol 2: plain. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
+local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
+local max, min, ceil = math.max, math.min, math.ceil
+local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local OLDEST, NEWEST = 2000000, 500000
+local GRANTED, ABSENT = 1, 0
+local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+local earliest, latest, watched
+local function refuse(...)
+  error({'refused', format(...)})
+end
+local function time_here()
+  if not now then
+    local time = call('TIME')
+    now, forgot = time[1] * 1000000 + time[2], call('GET', MARKER) ~= KNOWN
+  end
+  return now
+end
+local function vote(trusted, versions)
+  local ahead = trusted - time_here()
+  if forgot then refuse('FORGOT this master restarted, or lost keys, since this connection was opened') end
+  if ahead > NEWEST or -ahead > OLDEST then
+    refuse('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
+  end
+  earliest, latest, watched = min(now, trusted), max(now, trusted), versions
+  if earliest < VOTES_FROM then refuse('QUARANTINE %.0f ms left', ceil((VOTES_FROM - earliest) / 1000)) end
+end
+local function kind()
+local kind_of -- (slot): what the field `kind` says; the slot
+local fields_of -- (slot, owner): its entry's field, its owner's field, and more to read; x, o:x
+local note_more -- (it, said): notes what else was read
+local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
+local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
+local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
+local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
+local is_left -- (it): whether an entry is left; its own
+local has_room -- (it): whether somebody who waits may get in; where no entry counts
+local wake -- (it, wakes): calls whoever is next
+local tell -- (it, reply): adds to what whoever is refused is told
+local QUEUE_LIFE = 120000
+local MOST_WAITING = 1024
+local BAND = 500000
+local function believed(since, waited)
+  local began = time_here() - waited
+  return min(max(since, began - BAND), began + BAND)
+end
+local function take_place(it, ticket, since, waited)
+  if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
+  local is_ours = it.asked -- and no key of another library
+  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.kind or it.asked, 'queued', '1') end
+  if is_ours and call('PTTL', it.key) < QUEUE_LIFE then call('PEXPIRE', it.key, QUEUE_LIFE) end
+  call('ZADD', it.queue, format('%.0f', believed(since, waited)), ticket)
+  call('PEXPIRE', it.queue, QUEUE_LIFE)
+  return call('ZRANK', it.queue, ticket)
+end
+local function stand(...)
+  local is_done, ahead = pcall(take_place, ...)
+  return is_done and ahead or -1
+end
+local function step_out(queue, ticket)
+  return call('ZREM', queue, ticket)
+end
+local function hears(ticket, wakes)
+  local client, number = match(ticket, '^(.*):(%d+)$')
+  local heard = client and redis.pcall('PUBLISH', wakes .. client, number)
+  return heard and (type(heard) == 'table' or heard > 0)
+end
+function wake(it, wakes)
+  while true do
+    local first = call('ZPOPMIN', it.queue)[1]
+    if not first then return it.asked and call('HDEL', it.key, 'queued') end
+    if hears(first, wakes) then return end
+  end
+end
+local function holder_of(key)
+  return call('GET', key) or nil, 1
+end
+local function put(key, owner, _, kept)
+  call('SET', key, owner, 'PX', kept)
+end
+local function tell_others() end
+local function verbs()
+local function look(k, owner)
+  local it = {key = KEYS[k], queue = KEYS[k + 1]}
+  it.holder, it.holds = holder_of(it.key)
+  it.is_mine = it.holder == owner
+  return it
+end
+local function refusal(it)
+  if not it.holder then return ABSENT end
+  return {'held', it.holder, it.holds, call('PTTL', it.key), 0, '', -1, '', 0}
+end
+local function write(it, owner, holds, kept)
+  put(it.key, owner, holds, it.holder and max(kept, call('PTTL', it.key)) or kept)
+  return GRANTED
+end
+local function acquire(k, _, _, owner, _, trusted, kept, _, _, before, ticket, since, waited)
+  vote(tonumber(trusted), '')
+  if before and before ~= '' then step_out(KEYS[k + 1], before) end
+  local it = look(k, owner)
+  if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
+  local reply = refusal(it)
+  if ticket and ticket ~= '' then reply[7] = stand(it, ticket, tonumber(since), tonumber(waited)) end
+  return reply
+end
+local function extend(k, _, _, owner, holds, _, trusted, kept)
+  vote(tonumber(trusted), '')
+  local it = look(k, owner)
+  return it.is_mine and write(it, owner, holds, kept) or refusal(it)
+end
+local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, waited)
+  local it = look(k, owner)
+  if it.is_mine and holds ~= '0' then return write(it, owner, holds, 1) end
+  if it.is_mine then
+    call('DEL', it.key)
+    tell_others(it.key)
+  end
+  local reply = it.is_mine and GRANTED or refusal(it)
+  if since and it.is_mine then
+    stand(it, place, tonumber(since), tonumber(waited))
+  elseif holds == '0' and not since then
+    if place ~= '' then step_out(it.queue, place) end
+    if reply == GRANTED or reply == ABSENT then wake(it, wakes) end
+  end
+  return reply
+end
+local function transfer(k, _, _, to, _, trusted, kept, _, _, from)
+  vote(tonumber(trusted), '')
+  local it, left = look(k, from), call('PTTL', KEYS[k])
+  if it.holder == to then return write(it, to, '1', kept) end
+  if not it.is_mine then return refusal(it) end
+  call('DEL', it.key)
+  put(it.key, to, '1', max(kept, left))
+  return GRANTED
+end
+local function inspect(k, _, slot)
+  local it = look(k, '')
+  local reply = {'seen', it.holder and slot or '', call('ZCARD', it.queue)}
+  if it.holder then reply[4] = {'', it.holder, it.holds, call('PTTL', it.key), 0, '', '', 0} end
+  return reply
+end
+local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
+local MOST_NAMES = 16
+local replies, k, a = {false}, 1, 6
+while a <= #ARGV do
+  local verb, names, last = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), a + 2 + ARGV[a + 2]
+  if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
+  if not names or names < 1 or names > MOST_NAMES then
+    return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
+  end
+  earliest, latest, watched = nil, nil, ''
+  local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
+  if type(reply) == 'string' and not is_done then
+    reply = {'refused', (string.gsub(reply, '^.-:%s?%d+:%s*', ''))}
+  elseif not is_done and reply.err then
+    reply = {'refused', reply.err}
+  end
+  replies[#replies + 1], k, a = reply, k + 2 * names, last + 1
+end
+replies[1] = not forgot and (now or 0)
+return replies
+end
+return verbs()
+end
+return kind()

@@ -1,0 +1,479 @@
+-- Quorate's protocol 2: semaphore. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
+local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
+local max, min, ceil = math.max, math.min, math.ceil
+local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local OLDEST, NEWEST = 2000000, 500000
+local GRANTED, ABSENT = 1, 0
+local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+local earliest, latest, watched
+local function refuse(...)
+  error({'refused', format(...)})
+end
+local function time_here()
+  if not now then
+    local time = call('TIME')
+    now, forgot = time[1] * 1000000 + time[2], call('GET', MARKER) ~= KNOWN
+  end
+  return now
+end
+local function vote(trusted, versions)
+  local ahead = trusted - time_here()
+  if forgot then refuse('FORGOT this master restarted, or lost keys, since this connection was opened') end
+  if ahead > NEWEST or -ahead > OLDEST then
+    refuse('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
+  end
+  earliest, latest, watched = min(now, trusted), max(now, trusted), versions
+  if earliest < VOTES_FROM then refuse('QUARANTINE %.0f ms left', ceil((VOTES_FROM - earliest) / 1000)) end
+end
+local function kind()
+local kind_of -- (slot): what the field `kind` says; the slot
+local fields_of -- (slot, owner): its entry's field, its owner's field, and more to read; x, o:x
+local note_more -- (it, said): notes what else was read
+local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
+local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
+local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
+local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
+local is_left -- (it): whether an entry is left; its own
+local has_room -- (it): whether somebody who waits may get in; where no entry counts
+local wake -- (it, wakes): calls whoever is next
+local tell -- (it, reply): adds to what whoever is refused is told
+local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
+local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
+local KEPT_HELD = '2592000000'
+local MOST_AT_ONCE = 3000
+local function entry_of(field, text, owner)
+  if not text then return nil end
+  local ends, token, round, holds, kept = match(text, ENTRY)
+  owner = owner or match(field, '^r:(.*)$')
+  if not ends or not owner then refuse(NO_LOCK) end
+  return {field = field, owner = owner, ends = tonumber(ends), token = tonumber(token),
+    round = tonumber(round), holds = holds, kept = kept, version = owner .. ':' .. round}
+end
+local function read(k, slot, owner)
+  local asked, field = slot, 'x'
+  local said
+  if fields_of then
+    asked, field = kind_of(slot), fields_of(slot, owner)
+    said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', fields_of(slot, owner))
+  else
+    said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', 'x', 'o:x')
+  end
+  local kind, fence, last = said[1], tonumber(said[2] or 0), match(said[3] or '0', '^%d+')
+  if not (fence and last) or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
+  local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field,
+    asked = asked, kind = kind, is_same = kind == asked, fence = fence, last = said[3], queued = said[4],
+    judged = 'last', raises = 'last', floor = 0, gone = false, noted = false, entry = nil}
+  if it.is_same then it.entry = entry_of(field, said[5], said[6]) end
+  if note_more then note_more(it, said) end
+  return it
+end
+local function own_entry(it, round)
+  local entry = it.entry
+  if not entry or entry.owner ~= it.owner then return nil end
+  if entry.round > round then return nil, {'stale', entry.round} end
+  return entry
+end
+local function read_all(key)
+  local list, fields, entries = call('HGETALL', key), {}, {}
+  for i = 1, #list, 2 do fields[list[i]] = list[i + 1] end
+  for i = 1, #list, 2 do
+    local field = list[i]
+    local is_entry = field == 'x' or find(field, '^[rp]:')
+    if is_entry then entries[#entries + 1] = entry_of(field, list[i + 1], fields['o:' .. field]) end
+  end
+  return entries, fields
+end
+local function lives(entry)
+  if entry.holds == '0' then return false end
+  if STRICT then return not find(watched, ',' .. entry.version .. ',', 1, true) end
+  return (earliest or time_here()) <= entry.ends
+end
+local function stands(entry, token)
+  return lives(entry) or (token and entry.token >= token)
+end
+function obstacle(it, token)
+  local entry = it.entry
+  return entry and entry.owner ~= it.owner and stands(entry, token) and entry
+end
+local function is_open(it)
+  if has_room then return has_room(it) end
+  return not (it.entry and lives(it.entry))
+end
+local function note(it, field, value)
+  it.noted = it.noted or {}
+  it.noted[#it.noted + 1] = field
+  it.noted[#it.noted + 1] = value
+end
+local function raise(it, field, token, owner)
+  local last, whose = match(it[field] or '0', '^(%d+) ?(.*)$')
+  local above = token - last
+  if above < 0 or (above == 0 and (owner or whose == '')) then return end
+  it[field] = format(owner and '%.0f %s' or '%.0f', token, owner)
+  note(it, field, it[field])
+end
+local function drop(it, field)
+  it.gone = it.gone or {}
+  local gone, at = it.gone, #it.gone
+  gone[at + 1], gone[at + 2], gone[at + 3] = field, 'o:' .. field, 'l:' .. field
+end
+local function change_kind(it, token)
+  local entries, fields = read_all(it.key)
+  local top = 0
+  for i = 1, #entries do
+    if stands(entries[i], token) then return entries[i] end
+    top = max(top, entries[i].token)
+  end
+  for field, text in pairs(fields) do
+    if find(field, '^last') then top = max(top, tonumber(match(text, '^%d+'))) end
+    local stays = field == 'kind' or field == 'fence' or field == 'last' or field == 'queued'
+    if not stays then drop(it, field) end
+  end
+  it.floor, it.kind = top, it.asked
+  raise(it, 'last', top)
+end
+local function write_noted(it)
+  local gone = it.gone
+  for i = 1, gone and #gone or 0, MOST_AT_ONCE do
+    call('HDEL', it.key, unpack(gone, i, min(i + MOST_AT_ONCE - 1, #gone)))
+  end
+  if it.noted then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
+end
+local function text_of(ends, token, round, holds, kept)
+  return format('%.0f %.0f %.0f %s %s', ends, token, round, holds, kept)
+end
+local function write_entry(it, ends, token, round, holds, kept, label)
+  local field, text = it.field, text_of(ends, token, round, holds, kept)
+  local fence = format('%.0f', max(it.fence, token))
+  if it.reads then
+    call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text)
+  else
+    call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, 'o:' .. field, it.owner)
+  end
+  if label ~= '' then call('HSET', it.key, 'l:' .. field, label) end
+  if note_end then note_end(it, ends, round, kept) end
+end
+local function held(it, entry)
+  earliest = earliest or time_here()
+  local left = max(0, ceil((entry.ends - earliest) / 1000))
+  local label = call('HGET', it.key, 'l:' .. entry.field) or ''
+  local reply = {'held', entry.owner, tonumber(entry.holds), left, entry.token, label, -1,
+    entry.version, tonumber(entry.kept)}
+  if tell then tell(it, reply) end
+  return reply
+end
+local QUEUE_LIFE = 120000
+local MOST_WAITING = 1024
+local BAND = 500000
+local function believed(since, waited)
+  local began = time_here() - waited
+  return min(max(since, began - BAND), began + BAND)
+end
+local function take_place(it, ticket, since, waited)
+  if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
+  local is_ours = it.asked -- and no key of another library
+  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.kind or it.asked, 'queued', '1') end
+  if is_ours and call('PTTL', it.key) < QUEUE_LIFE then call('PEXPIRE', it.key, QUEUE_LIFE) end
+  call('ZADD', it.queue, format('%.0f', believed(since, waited)), ticket)
+  call('PEXPIRE', it.queue, QUEUE_LIFE)
+  return call('ZRANK', it.queue, ticket)
+end
+local function stand(...)
+  local is_done, ahead = pcall(take_place, ...)
+  return is_done and ahead or -1
+end
+local function step_out(queue, ticket)
+  return call('ZREM', queue, ticket)
+end
+local function hears(ticket, wakes)
+  local client, number = match(ticket, '^(.*):(%d+)$')
+  local heard = client and redis.pcall('PUBLISH', wakes .. client, number)
+  return heard and (type(heard) == 'table' or heard > 0)
+end
+function wake(it, wakes)
+  while true do
+    local first = call('ZPOPMIN', it.queue)[1]
+    if not first then return it.asked and call('HDEL', it.key, 'queued') end
+    if hears(first, wakes) then return end
+  end
+end
+local MOST_TOLD, AT_ONCE = 32, 100
+function kind_of(slot)
+  return 'semaphore' .. match(slot, '/%d+$')
+end
+function fields_of(slot)
+  local number = match(slot, '^%d+')
+  return 'p:' .. number, 'o:p:' .. number, 'last:' .. number, 'entries', 'over'
+end
+function note_more(it, said)
+  local number, of = match(it.slot, '^(%d+)/(%d+)$')
+  local last, is_same = 'last:' .. number, it.is_same
+  it.number, it.of, it.judged, it.raises = tonumber(number), tonumber(of), last, last
+  it[last] = is_same and said[7]
+  it.floor = tonumber(match(it.last or '0', '^%d+'))
+  it.entries, it.over = is_same and tonumber(said[8]) or 0, is_same and tonumber(said[9])
+end
+function note_end(it, ends)
+  if not it.entry then
+    it.entries = it.entries + 1
+    call('HSET', it.key, 'entries', it.entries)
+  end
+  if it.over and ends < it.over then call('HDEL', it.key, 'over') end
+end
+function note_gone(it, _, _, was_here)
+  if not was_here then return end
+  it.entries = it.entries - 1
+  call('HSET', it.key, 'entries', it.entries)
+end
+function is_left(it)
+  return it.entries > 0
+end
+function has_room(it)
+  return it.entries < it.of or (it.over and it.over < time_here())
+end
+function tell(it, reply)
+  local free, first, looked, others = {}, it.entry and it.entry.ends, 0, it.is_same and it.of - 1 or 0
+  if it.entries == it.of and it.over and it.over > earliest then first, others = it.over, 0 end
+  while looked < others and #free < MOST_TOLD do
+    local fields = {}
+    for i = 1, min(AT_ONCE, others - looked) do fields[i] = 'p:' .. (it.number + looked + i) % it.of end
+    local said = call('HMGET', it.key, unpack(fields))
+    for i = 1, #fields do
+      local ends = said[i] and tonumber(match(said[i], '^%d+'))
+      if ends and ends >= earliest then
+        first = min(first, ends)
+      elseif #free < MOST_TOLD then
+        free[#free + 1] = (it.number + looked + i) % it.of
+      end
+    end
+    looked = looked + #fields
+    if looked == others and #free == 0 then redis.pcall('HSET', it.key, 'over', format('%.0f', first)) end
+  end
+  reply[10], reply[11] = free, first and max(0, ceil((first - earliest) / 1000)) or -1
+end
+local function verbs()
+local function refusal(it, round, since, waited, wakes)
+  local _, stale = own_entry(it, round)
+  if stale then return stale end
+  local is_other_kind = it.kind and not it.is_same and change_kind(it)
+  if is_other_kind then return {'refused', 'KIND it is held as ' .. it.kind} end
+  local other = obstacle(it)
+  if other then return held(it, other) end
+  return it.queued and turn and turn(it, since, waited, wakes)
+end
+local function grant(it, token, round, kept, label)
+  local entry = it.entry
+  if entry then
+    drop(it, it.field)
+    raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
+  end
+  write_noted(it)
+  write_entry(it, latest + kept * 1000, token, round, '1', kept, label)
+  call('PEXPIRE', it.key, KEPT_HELD)
+end
+local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
+                       since, waited, wakes)
+  local token, its, was_called = tonumber(trusted), {}, before and before ~= ''
+  vote(token, versions)
+  round, since, waited = tonumber(round), tonumber(since), tonumber(waited)
+  for i = 1, was_called and names or 0 do
+    if step_out(KEYS[k + 2 * i - 1], before) == 1 then was_called = false end
+  end
+  for i = 1, names do
+    local it = read(k + 2 * i - 2, slot, owner)
+    local reply = refusal(it, round, since, waited, wakes)
+    local takes_place = reply and reply[1] == 'held' and ticket and ticket ~= ''
+    if takes_place then reply[7] = stand(it, ticket, since, waited) end
+    for j = 1, reply and was_called and names > 1 and names or 0 do
+      local other = read(k + 2 * j - 2, slot, owner)
+      if other.queued and is_open(other) then pcall(wake, other, wakes) end
+    end
+    if reply then return reply end
+    its[i], token = it, max(token, it.fence + 1)
+  end
+  for i = 1, names do
+    local it = its[i]
+    grant(it, token, round, kept, label)
+    if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
+  end
+  return token
+end
+local function lost(it, round, token, heals, first)
+  local entry, stale = own_entry(it, round)
+  if stale then return stale end
+  if entry and entry.token > token then return {'stale', entry.token} end
+  if entry and entry.round < first then return ABSENT end
+  it.extends = entry and lives(entry)
+  if it.extends then return nil end
+  local at = heals == '1' and token or nil
+  local other = it.kind and not it.is_same and change_kind(it, at) or obstacle(it, at)
+  if other then return lives(other) and held(it, other) or ABSENT end
+  local has_left = entry and entry.holds == '0' and entry.ends >= earliest
+  if not at or token <= it.floor or has_left then return ABSENT end
+  local last, whose = match(it[it.judged] or '0', '^(%d+) ?(.*)$')
+  local above = token - last
+  if above < 0 or (above == 0 and whose ~= it.owner) then return ABSENT end
+end
+local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
+  local its = {}
+  token, round, first = tonumber(token), tonumber(round), tonumber(first or '') or 0
+  vote(tonumber(trusted), '')
+  for i = 1, names do
+    its[i] = read(k + 2 * i - 2, slot, owner)
+    local reply = lost(its[i], round, token, heals, first)
+    if reply then return reply end
+  end
+  for i = 1, names do
+    local it, ends, watch = its[i], latest + kept * 1000, kept
+    if it.extends and it.entry.ends > ends then
+      ends = it.entry.ends
+      watch = max(kept, ceil((ends - latest) / 1000))
+    end
+    local is_there = call('PEXPIRE', it.key, KEPT_HELD) == 1
+    if it.entry and not it.extends then drop(it, it.field) end
+    if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
+    write_noted(it)
+    write_entry(it, ends, token, round, holds, watch, it.extends and '' or label)
+    if not is_there then call('PEXPIRE', it.key, KEPT_HELD) end
+  end
+  return GRANTED
+end
+local function leave(it, holds, round, token, first, breaks)
+  local is_named = breaks and it.entry and it.entry.token <= token
+  local entry, stale = own_entry(it, is_named and math.huge or tonumber(round))
+  if stale and not (token and holds == '0') then return stale end
+  if entry and entry.holds == '0' then entry, it.entry = nil, nil end
+  if entry and holds ~= '0' then
+    call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
+    call('HSET', it.key, it.field, text_of(entry.ends, entry.token, round, holds, entry.kept))
+    return GRANTED
+  end
+  if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
+  local over = token and max(token, entry and entry.token or 0)
+  if entry then
+    it.entry = nil
+    call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
+    over = over or entry.round < first and entry.token
+  end
+  if not entry then it.gone = {''} end -- nothing, but HDEL is let in where memory is full
+  if over then
+    raise(it, it.kind and not it.is_same and 'last' or it.raises, over)
+    if breaks and it.reads then raise(it, 'last', over) end
+    if it.noted and over > it.fence then note(it, 'fence', format('%.0f', over)) end
+    write_noted(it)
+  end
+  if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
+  local is_empty = is_left == nil and not it.entry or is_left and not is_left(it)
+  local kept = max(KEPT_FREE, it.queued and QUEUE_LIFE or 0)
+  local is_short = not entry and it.noted and call('PTTL', it.key) < kept
+  if (entry and is_empty) or is_short then call('PEXPIRE', it.key, kept) end
+  return stale or entry and GRANTED or it.entry and held(it, it.entry) or ABSENT
+end
+local function call_next(it, place, wakes)
+  if place ~= '' then step_out(it.queue, place) end
+  if is_open(it) then wake(it, wakes) end
+end
+local function release_one(k, slot, owner, holds, round, token, first, wakes, place, breaks, since, waited)
+  local it = read(k, slot, owner)
+  local said = leave(it, holds, round, tonumber(token), tonumber(first) or 0, token ~= '' and breaks == '1')
+  local is_stale = type(said) == 'table' and said[1] == 'stale'
+  if holds == '0' and since and said == GRANTED then
+    stand(it, place, tonumber(since), tonumber(waited))
+  elseif holds == '0' and it.queued and not (since or is_stale) then
+    pcall(call_next, it, place, wakes) -- it has left, though nobody can be called
+  end
+  return said
+end
+local function release(k, names, ...)
+  local reply, failed
+  for i = 1, names do
+    local is_done, said = pcall(release_one, k + 2 * i - 2, ...)
+    if not is_done then
+      failed = failed or said
+    elseif not reply or reply == GRANTED then
+      reply = said
+    end
+  end
+  if failed then error(failed, 0) end
+  return reply
+end
+local function given(k, slot, to, round, from, handed)
+  local it = read(k, slot, to)
+  local entry, stale = own_entry(it, round)
+  if stale then return nil, stale end
+  if not entry or not lives(entry) then
+    it = read(k, slot, from)
+    entry = own_entry(it, math.huge)
+    local other = it.entry
+    if not entry or not lives(entry) then
+      return nil, other and other.owner ~= from and lives(other) and held(it, other) or ABSENT
+    end
+    if handed and entry.token > handed then return nil, {'stale', entry.token} end
+  end
+  return it
+end
+local function transfer(k, names, slot, to, round, trusted, kept, label, renews, from, handed)
+  local its, token, old, is_new = {}, tonumber(trusted), 0, false
+  vote(token, '')
+  for i = 1, names do
+    local it, reply = given(k + 2 * i - 2, slot, to, tonumber(round), from, handed and tonumber(handed))
+    if not it then return reply end
+    its[i], token, old = it, max(token, it.fence + 1), max(old, it.entry.token)
+    is_new = is_new or (renews == '1' and it.owner ~= to)
+  end
+  if not is_new then token = old end
+  for i = 1, names do
+    local it, entry = its[i], its[i].entry
+    local ends = max(entry.ends, latest + kept * 1000)
+    call('PEXPIRE', it.key, KEPT_HELD)
+    if it.owner ~= to then
+      call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
+      if note_gone then note_gone(it, entry.token, entry.round, entry) end
+      it = read(k + 2 * i - 2, slot, to)
+    end
+    write_entry(it, ends, token, round, '1', max(kept, ceil((ends - latest) / 1000)), label)
+  end
+  return renews == '1' and token or GRANTED
+end
+local function inspect(k, _, slot)
+  local it = read(k, slot, '')
+  local entries, fields = read_all(it.key)
+  local waiting = 0
+  for _, ticket in ipairs(call('ZRANGE', it.queue, 0, -1)) do
+    if sub(ticket, 1, 1) ~= '!' then waiting = waiting + 1 end
+  end
+  local reply = {'seen', it.kind or '', waiting}
+  for i = 1, #entries do
+    local entry = entries[i]
+    if lives(entry) then
+      local left = max(0, ceil((entry.ends - time_here()) / 1000))
+      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, entry.token,
+        fields['l:' .. entry.field] or '', entry.version, tonumber(entry.kept)}
+    end
+  end
+  return reply
+end
+local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
+local MOST_NAMES = 16
+local replies, k, a = {false}, 1, 6
+while a <= #ARGV do
+  local verb, names, last = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), a + 2 + ARGV[a + 2]
+  if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
+  if not names or names < 1 or names > MOST_NAMES then
+    return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
+  end
+  earliest, latest, watched = nil, nil, ''
+  local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
+  if type(reply) == 'string' and not is_done then
+    reply = {'refused', (string.gsub(reply, '^.-:%s?%d+:%s*', ''))}
+  elseif not is_done and reply.err then
+    reply = {'refused', reply.err}
+  end
+  replies[#replies + 1], k, a = reply, k + 2 * names, last + 1
+end
+replies[1] = not forgot and (now or 0)
+return replies
+end
+return verbs()
+end
+return kind()

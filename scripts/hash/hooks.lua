@@ -1,0 +1,14 @@
+-- hooks: what a kind of lock may define; what it leaves out is as with one holder at a time. `it` is
+-- what name.lua read. A slot is what an operation is about: the kind's name, `read` or `write`, or a
+-- permit and how many there are, `3/16`.
+local kind_of -- (slot): what the field `kind` says; the slot
+local fields_of -- (slot, owner): its entry's field, its owner's field, and more to read; x, o:x
+local note_more -- (it, said): notes what else was read
+local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
+local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
+local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
+local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
+local is_left -- (it): whether an entry is left; its own
+local has_room -- (it): whether somebody who waits may get in; where no entry counts
+local wake -- (it, wakes): calls whoever is next
+local tell -- (it, reply): adds to what whoever is refused is told

@@ -1,0 +1,69 @@
+-- semaphore: each permit has an entry, and a `last` of its own. `entries` counts them, and `over` is a
+-- moment (us) before which none of them ends, so that a refusal need not look at all.
+
+-- How many free permits whoever is refused is told at most, and how many are looked at together.
+local MOST_TOLD, AT_ONCE = 32, 100
+
+function kind_of(slot)
+  return 'semaphore' .. match(slot, '/%d+$')
+end
+
+function fields_of(slot)
+  local number = match(slot, '^%d+')
+  return 'p:' .. number, 'o:p:' .. number, 'last:' .. number, 'entries', 'over'
+end
+
+function note_more(it, said)
+  local number, of = match(it.slot, '^(%d+)/(%d+)$')
+  local last, is_same = 'last:' .. number, it.is_same
+  it.number, it.of, it.judged, it.raises = tonumber(number), tonumber(of), last, last
+  it[last] = is_same and said[7]
+  it.floor = tonumber(match(it.last or '0', '^%d+'))
+  it.entries, it.over = is_same and tonumber(said[8]) or 0, is_same and tonumber(said[9])
+end
+
+function note_end(it, ends)
+  if not it.entry then
+    it.entries = it.entries + 1
+    call('HSET', it.key, 'entries', it.entries)
+  end
+  if it.over and ends < it.over then call('HDEL', it.key, 'over') end
+end
+
+function note_gone(it, _, _, was_here)
+  if not was_here then return end
+  it.entries = it.entries - 1
+  call('HSET', it.key, 'entries', it.entries)
+end
+
+function is_left(it)
+  return it.entries > 0
+end
+
+-- Where one entry was over, another may be, too.
+function has_room(it)
+  return it.entries < it.of or (it.over and it.over < time_here())
+end
+
+-- Which other permits may be had here, from the one that was asked for on, and how soon (ms) one of
+-- those that were looked at is over; -1 where the name is of another kind.
+function tell(it, reply)
+  local free, first, looked, others = {}, it.entry and it.entry.ends, 0, it.is_same and it.of - 1 or 0
+  if it.entries == it.of and it.over and it.over > earliest then first, others = it.over, 0 end
+  while looked < others and #free < MOST_TOLD do
+    local fields = {}
+    for i = 1, min(AT_ONCE, others - looked) do fields[i] = 'p:' .. (it.number + looked + i) % it.of end
+    local said = call('HMGET', it.key, unpack(fields))
+    for i = 1, #fields do
+      local ends = said[i] and tonumber(match(said[i], '^%d+'))
+      if ends and ends >= earliest then
+        first = min(first, ends)
+      elseif #free < MOST_TOLD then
+        free[#free + 1] = (it.number + looked + i) % it.of
+      end
+    end
+    looked = looked + #fields
+    if looked == others and #free == 0 then redis.pcall('HSET', it.key, 'over', format('%.0f', first)) end
+  end
+  reply[10], reply[11] = free, first and max(0, ceil((first - earliest) / 1000)) or -1
+end

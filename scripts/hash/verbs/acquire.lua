@@ -1,0 +1,55 @@
+-- acquire: take all names for one owner, by a new grant with one token; or none, and take a place in the
+-- queue of the first that is held. `before` is the ticket of the same waiter's acquire before, whose place
+-- is given up: whoever was called for one of several names, and is refused for another, calls the next in
+-- its place. Answers the token.
+
+-- Why this owner does not get a name: the reply, or nil.
+local function refusal(it, round, since, waited, wakes)
+  local _, stale = own_entry(it, round)
+  if stale then return stale end
+  local is_other_kind = it.kind and not it.is_same and change_kind(it)
+  if is_other_kind then return {'refused', 'KIND it is held as ' .. it.kind} end
+  local other = obstacle(it)
+  if other then return held(it, other) end
+  return it.queued and turn and turn(it, since, waited, wakes)
+end
+
+local function grant(it, token, round, kept, label)
+  local entry = it.entry
+  if entry then
+    drop(it, it.field)
+    raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
+  end
+  write_noted(it)
+  write_entry(it, latest + kept * 1000, token, round, '1', kept, label)
+  call('PEXPIRE', it.key, KEPT_HELD)
+end
+
+local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
+                       since, waited, wakes)
+  local token, its, was_called = tonumber(trusted), {}, before and before ~= ''
+  vote(token, versions)
+  round, since, waited = tonumber(round), tonumber(since), tonumber(waited)
+  for i = 1, was_called and names or 0 do
+    if step_out(KEYS[k + 2 * i - 1], before) == 1 then was_called = false end
+  end
+  for i = 1, names do
+    local it = read(k + 2 * i - 2, slot, owner)
+    local reply = refusal(it, round, since, waited, wakes)
+    local takes_place = reply and reply[1] == 'held' and ticket and ticket ~= ''
+    if takes_place then reply[7] = stand(it, ticket, since, waited) end
+    for j = 1, reply and was_called and names > 1 and names or 0 do
+      local other = read(k + 2 * j - 2, slot, owner)
+      if other.queued and is_open(other) then pcall(wake, other, wakes) end
+    end
+    if reply then return reply end
+    its[i], token = it, max(token, it.fence + 1)
+  end
+  for i = 1, names do
+    local it = its[i]
+    grant(it, token, round, kept, label)
+    -- Who was called for several releases takes one permit only, so it calls the next for the others.
+    if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
+  end
+  return token
+end

@@ -1,0 +1,48 @@
+-- extend: make all names the owner's for longer, by the same grant; or none. Whoever enters again has more
+-- holds by it, and a grant to which masters gave different tokens is confirmed by it: then `first` is the
+-- first round of the lease, for nobody confirms an earlier one. With `heals` a name that this master forgot
+-- is taken back.
+
+-- Why a name cannot be extended: the reply, or nil.
+local function lost(it, round, token, heals, first)
+  local entry, stale = own_entry(it, round)
+  if stale then return stale end
+  if entry and entry.token > token then return {'stale', entry.token} end
+  if entry and entry.round < first then return ABSENT end
+  it.extends = entry and lives(entry)
+  if it.extends then return nil end
+  local at = heals == '1' and token or nil
+  local other = it.kind and not it.is_same and change_kind(it, at) or obstacle(it, at)
+  if other then return lives(other) and held(it, other) or ABSENT end
+  local has_left = entry and entry.holds == '0' and entry.ends >= earliest
+  if not at or token <= it.floor or has_left then return ABSENT end
+  local last, whose = match(it[it.judged] or '0', '^(%d+) ?(.*)$')
+  local above = token - last
+  if above < 0 or (above == 0 and whose ~= it.owner) then return ABSENT end
+end
+
+local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
+  local its = {}
+  token, round, first = tonumber(token), tonumber(round), tonumber(first or '') or 0
+  vote(tonumber(trusted), '')
+  for i = 1, names do
+    its[i] = read(k + 2 * i - 2, slot, owner)
+    local reply = lost(its[i], round, token, heals, first)
+    if reply then return reply end
+  end
+  for i = 1, names do
+    local it, ends, watch = its[i], latest + kept * 1000, kept
+    if it.extends and it.entry.ends > ends then
+      ends = it.entry.ends
+      watch = max(kept, ceil((ends - latest) / 1000))
+    end
+    -- It is let in where memory is full, and so is what follows it.
+    local is_there = call('PEXPIRE', it.key, KEPT_HELD) == 1
+    if it.entry and not it.extends then drop(it, it.field) end
+    if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
+    write_noted(it)
+    write_entry(it, ends, token, round, holds, watch, it.extends and '' or label)
+    if not is_there then call('PEXPIRE', it.key, KEPT_HELD) end
+  end
+  return GRANTED
+end

@@ -1,0 +1,20 @@
+-- inspect: say of what kind a name is, how many wait for it, and who holds it: for each entry that counts
+-- its field, owner, holds, how long (ms) it lives, token, label, and what to watch for how long (ms).
+local function inspect(k, _, slot)
+  local it = read(k, slot, '')
+  local entries, fields = read_all(it.key)
+  local waiting = 0
+  for _, ticket in ipairs(call('ZRANGE', it.queue, 0, -1)) do
+    if sub(ticket, 1, 1) ~= '!' then waiting = waiting + 1 end
+  end
+  local reply = {'seen', it.kind or '', waiting}
+  for i = 1, #entries do
+    local entry = entries[i]
+    if lives(entry) then
+      local left = max(0, ceil((entry.ends - time_here()) / 1000))
+      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, entry.token,
+        fields['l:' .. entry.field] or '', entry.version, tonumber(entry.kept)}
+    end
+  end
+  return reply
+end
