@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
-use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
+use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -192,6 +192,10 @@ async fn a_dead_reader_does_not_live_on_through_the_others() {
     let ends = dead.deadline();
     std::mem::forget(dead);
     let alive = read(&clients[1]).ttl(Duration::from_secs(30)).acquire().await.unwrap();
+    let reads = |server: &RedisServer| -> bool {
+        server.command(&["HEXISTS", "quorate:{l}", &format!("r:{}", alive.owner())])
+    };
+    until("the reader on every master", async || masters.iter().all(reads)).await;
     let writing = waiter(write(&clients[2]).ttl(LONG)).await;
     standing(masters.iter(), 1).await;
     // Whoever lives on goes after the dead one's lease, which masters count from when they heard, a time-out later at most. The writer
