@@ -10,6 +10,13 @@ scripts/test.sh 2>&1 | tee "$log"
 counted=$(tail -n 1 "$log")
 rm -f "$log"
 
+step "a client in Python that was written from docs/PROTOCOL.md alone"
+if command -v python3 >/dev/null; then
+  python3 tests/neighbours/python/test_quorate.py
+else
+  echo "skipped: there is no python3"
+fi
+
 step "known bugs put back: the simulator finds each"
 scripts/mutants.sh
 

@@ -1,12 +1,28 @@
 -- Quorate's protocol 2: exclusive. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
 local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
 local max, min, ceil = math.max, math.min, math.ceil
+local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
+local KEPT_HELD = '2592000000'
+local replies, k, a = {false}, 1, 6
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
 local earliest, latest, watched
+local numbers = {}
+local function number(text)
+  local known = numbers[text]
+  if not known then
+    known = tonumber(text)
+    numbers[text] = known
+  end
+  return known
+end
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
 local function refuse(...)
   error({'refused', format(...)})
 end
@@ -17,14 +33,73 @@ local function time_here()
   end
   return now
 end
-local function vote(trusted, versions)
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
+local function vote(trusted, versions, round, kept, holds, token)
+  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. (holds or '1') .. ' ' .. (token or '1')
+  if not find(all, WHOLE) then refuse('ERR an argument is no whole number: %s', all) end
+  trusted = number(trusted)
   local ahead = trusted - time_here()
   if forgot then refuse('FORGOT this master restarted, or lost keys, since this connection was opened') end
   if ahead > NEWEST or -ahead > OLDEST then
     refuse('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
   earliest, latest, watched = min(now, trusted), max(now, trusted), versions
-  if earliest < VOTES_FROM then refuse('QUARANTINE %.0f ms left', ceil((VOTES_FROM - earliest) / 1000)) end
+  if earliest < VOTES_FROM then refuse('QUARANTINE %d ms left', ceil((VOTES_FROM - earliest) / 1000)) end
+end
+local WHOLE_THREE, HELD = '^[1-9]%d* [1-9]%d* [1-9]%d*$', '^(%d+) (%d+) (%d+) [1-9]'
+local try = redis.pcall
+local function may_vote(trusted)
+  local time = number(trusted)
+  if not (now or pcall(time_here)) or forgot then return false end
+  return time - now <= NEWEST and now - time <= OLDEST and min(now, time) >= VOTES_FROM
+end
+while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
+  local verb, count, key, slot, owner = ARGV[a], ARGV[a + 2], KEYS[k], ARGV[a + 3], ARGV[a + 4]
+  local reply
+  if verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == '')) then
+    local round, trusted, kept, label = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8]
+    local is_whole = find(round .. ' ' .. trusted .. ' ' .. kept, WHOLE_THREE)
+    local may = is_whole and may_vote(trusted)
+    local said = may and try('HMGET', key, 'kind', 'fence', 'queued', 'x') or {}
+    local is_free = said[1] == slot and not said[3] and not said[4] and find(said[2] or '', '^%d+$')
+    if is_free and less(said[2], trusted) then
+      local ends = format('%d', max(now, number(trusted)) + number(kept) * 1000)
+      local entry = ends .. ' ' .. trusted .. ' ' .. round .. ' 1 ' .. kept
+      local done = try('HSET', key, 'fence', trusted, 'x', entry, 'o:x', owner)
+      if label ~= '' and tonumber(done) then done = try('HSET', key, 'l:x', label) end
+      reply = tonumber(done) and try('PEXPIRE', key, KEPT_HELD) == 1 and number(trusted)
+    end
+  elseif verb == 'extend' and count == '9' then
+    local holds, round, trusted, kept = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8]
+    local token = ARGV[a + 10]
+    local is_whole = find(round .. ' ' .. trusted .. ' ' .. kept, WHOLE_THREE)
+    local may = is_whole and find(holds, '^[1-9]%d*$') and may_vote(trusted)
+    local said = may and try('HMGET', key, 'kind', 'x', 'o:x') or {}
+    local till, its_token, its_round = match(said[2] or '', HELD)
+    local is_its_own = said[1] == slot and said[3] == owner and its_token == token
+    if is_its_own and not less(round, its_round) and min(now, number(trusted)) <= tonumber(till) then
+      local ends = format('%d', max(now, number(trusted)) + number(kept) * 1000)
+      local entry = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+      local is_longer = not less(ends, till) and try('PEXPIRE', key, KEPT_HELD) == 1
+      reply = is_longer and tonumber(try('HSET', key, 'x', entry)) and GRANTED
+    end
+  elseif verb == 'release' and count == '9' and ARGV[a + 10] .. ARGV[a + 11] == '' then
+    local holds, round, token = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7]
+    local said = holds == '0' and try('HMGET', key, 'kind', 'fence', 'queued', 'x', 'o:x') or {}
+    local _, its_token, its_round = match(said[4] or '', HELD)
+    local is_its_own = said[1] == slot and not said[3] and said[5] == owner and its_token == token
+    if is_its_own and said[2] == token and find(round, '^%d+$') and not less(round, its_round) then
+      local is_gone = tonumber(try('HDEL', key, 'x', 'o:x', 'l:x'))
+      local is_noted = is_gone and tonumber(try('HSET', key, 'last', token))
+      reply = is_noted and try('PEXPIRE', key, KEPT_FREE) == 1 and GRANTED
+    end
+  end
+  if not reply then break end
+  replies[#replies + 1], k, a = reply, k + 2, a + 3 + number(count)
+end
+if a > #ARGV then
+  replies[1] = not forgot and (now or 0)
+  return replies
 end
 local function kind()
 local kind_of -- (slot): what the field `kind` says; the slot
@@ -36,34 +111,33 @@ local note_end -- (it, ends, round, kept): writes what follows from an entry's n
 local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
 local is_left -- (it): whether an entry is left; its own
 local has_room -- (it): whether somebody who waits may get in; where no entry counts
+local beside -- (it): what else its owner has, which keeps it from being given away; nothing
 local wake -- (it, wakes): calls whoever is next
 local tell -- (it, reply): adds to what whoever is refused is told
 local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
 local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
-local KEPT_HELD = '2592000000'
 local MOST_AT_ONCE = 3000
 local function entry_of(field, text, owner)
   if not text then return nil end
   local ends, token, round, holds, kept = match(text, ENTRY)
   owner = owner or match(field, '^r:(.*)$')
   if not ends or not owner then refuse(NO_LOCK) end
-  return {field = field, owner = owner, ends = tonumber(ends), token = tonumber(token),
-    round = tonumber(round), holds = holds, kept = kept, version = owner .. ':' .. round}
+  return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
 end
 local function read(k, slot, owner)
-  local asked, field = slot, 'x'
-  local said
+  local asked, field, said = slot, 'x', nil
   if fields_of then
     asked, field = kind_of(slot), fields_of(slot, owner)
     said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', fields_of(slot, owner))
   else
     said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', 'x', 'o:x')
   end
-  local kind, fence, last = said[1], tonumber(said[2] or 0), match(said[3] or '0', '^%d+')
-  if not (fence and last) or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
-  local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field,
-    asked = asked, kind = kind, is_same = kind == asked, fence = fence, last = said[3], queued = said[4],
-    judged = 'last', raises = 'last', floor = 0, gone = false, noted = false, entry = nil}
+  local kind, fence, last = said[1], said[2] or '0', said[3] or '0'
+  local is_odd = not find(fence, '^%d+$') or not find(last, '^%d')
+  if is_odd or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
+  local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field, asked = asked,
+    kind = kind, is_same = kind == asked, fence = fence, last = last, queued = said[4], judged = 'last',
+    raises = 'last', floor = '0'}
   if it.is_same then it.entry = entry_of(field, said[5], said[6]) end
   if note_more then note_more(it, said) end
   return it
@@ -71,7 +145,7 @@ end
 local function own_entry(it, round)
   local entry = it.entry
   if not entry or entry.owner ~= it.owner then return nil end
-  if entry.round > round then return nil, {'stale', entry.round} end
+  if round and less(round, entry.round) then return nil, {'stale', tonumber(entry.round)} end
   return entry
 end
 local function read_all(key)
@@ -84,33 +158,34 @@ local function read_all(key)
   end
   return entries, fields
 end
+local function version_of(entry)
+  return entry.version or entry.owner .. ':' .. entry.round
+end
 local function lives(entry)
   if entry.holds == '0' then return false end
-  if STRICT then return not find(watched, ',' .. entry.version .. ',', 1, true) end
-  return (earliest or time_here()) <= entry.ends
+  if STRICT then return not find(watched, ',' .. version_of(entry) .. ',', 1, true) end
+  return (earliest or time_here()) <= tonumber(entry.ends)
 end
 local function stands(entry, token)
-  return lives(entry) or (token and entry.token >= token)
+  return lives(entry) or (token and not less(entry.token, token))
 end
 function obstacle(it, token)
   local entry = it.entry
   return entry and entry.owner ~= it.owner and stands(entry, token) and entry
 end
 local function is_open(it)
+  if it.kind and not it.is_same then return false end
   if has_room then return has_room(it) end
   return not (it.entry and lives(it.entry))
 end
-local function note(it, field, value)
-  it.noted = it.noted or {}
-  it.noted[#it.noted + 1] = field
-  it.noted[#it.noted + 1] = value
-end
 local function raise(it, field, token, owner)
   local last, whose = match(it[field] or '0', '^(%d+) ?(.*)$')
-  local above = token - last
-  if above < 0 or (above == 0 and (owner or whose == '')) then return end
-  it[field] = format(owner and '%.0f %s' or '%.0f', token, owner)
-  note(it, field, it[field])
+  if less(token, last) or (token == last and (owner or whose == '')) then return end
+  it[field] = owner and token .. ' ' .. owner or token
+  local noted = it.noted or {}
+  noted[#noted + 1] = field
+  noted[#noted + 1] = it[field]
+  it.noted = noted
 end
 local function drop(it, field)
   it.gone = it.gone or {}
@@ -118,14 +193,18 @@ local function drop(it, field)
   gone[at + 1], gone[at + 2], gone[at + 3] = field, 'o:' .. field, 'l:' .. field
 end
 local function change_kind(it, token)
+  local known = match(call('HGET', it.key, 'longest') or '', ' (.*)$') -- of many readers
+  local first = known and entry_of(known, call('HGET', it.key, known))
+  if first and stands(first, token) then return first end
   local entries, fields = read_all(it.key)
-  local top = 0
+  local top = '0'
   for i = 1, #entries do
     if stands(entries[i], token) then return entries[i] end
-    top = max(top, entries[i].token)
+    if less(top, entries[i].token) then top = entries[i].token end
   end
   for field, text in pairs(fields) do
-    if find(field, '^last') then top = max(top, tonumber(match(text, '^%d+'))) end
+    local last = find(field, '^last') and match(text, '^%d+')
+    if last and less(top, last) then top = last end
     local stays = field == 'kind' or field == 'fence' or field == 'last' or field == 'queued'
     if not stays then drop(it, field) end
   end
@@ -139,12 +218,9 @@ local function write_noted(it)
   end
   if it.noted then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
-local function text_of(ends, token, round, holds, kept)
-  return format('%.0f %.0f %.0f %s %s', ends, token, round, holds, kept)
-end
 local function write_entry(it, ends, token, round, holds, kept, label)
-  local field, text = it.field, text_of(ends, token, round, holds, kept)
-  local fence = format('%.0f', max(it.fence, token))
+  local field, fence = it.field, less(it.fence, token) and token or it.fence
+  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
   if it.reads then
     call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text)
   else
@@ -157,12 +233,12 @@ local function held(it, entry)
   earliest = earliest or time_here()
   local left = max(0, ceil((entry.ends - earliest) / 1000))
   local label = call('HGET', it.key, 'l:' .. entry.field) or ''
-  local reply = {'held', entry.owner, tonumber(entry.holds), left, entry.token, label, -1,
-    entry.version, tonumber(entry.kept)}
+  local reply = {'held', entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label, -1,
+    version_of(entry), tonumber(entry.kept)}
   if tell then tell(it, reply) end
   return reply
 end
-local QUEUE_LIFE = 120000
+local QUEUE_LIFE = '120000'
 local MOST_WAITING = 1024
 local BAND = 500000
 local function believed(since, waited)
@@ -173,8 +249,8 @@ local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
   if is_ours and not it.queued then call('HSET', it.key, 'kind', it.kind or it.asked, 'queued', '1') end
-  if is_ours and call('PTTL', it.key) < QUEUE_LIFE then call('PEXPIRE', it.key, QUEUE_LIFE) end
-  call('ZADD', it.queue, format('%.0f', believed(since, waited)), ticket)
+  if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
+  call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
   return call('ZRANK', it.queue, ticket)
 end
@@ -183,7 +259,7 @@ local function stand(...)
   return is_done and ahead or -1
 end
 local function step_out(queue, ticket)
-  return call('ZREM', queue, ticket)
+  return call('ZREM', queue, ticket, '!' .. ticket)
 end
 local function hears(ticket, wakes)
   local client, number = match(ticket, '^(.*):(%d+)$')
@@ -208,20 +284,21 @@ local function refusal(it, round, since, waited, wakes)
   return it.queued and turn and turn(it, since, waited, wakes)
 end
 local function grant(it, token, round, kept, label)
-  local entry = it.entry
+  local entry, ends = it.entry, format('%d', latest + number(kept) * 1000)
+  if entry and entry.owner == it.owner and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
   write_noted(it)
-  write_entry(it, latest + kept * 1000, token, round, '1', kept, label)
+  write_entry(it, ends, token, round, '1', kept, label)
   call('PEXPIRE', it.key, KEPT_HELD)
 end
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
                        since, waited, wakes)
-  local token, its, was_called = tonumber(trusted), {}, before and before ~= ''
-  vote(token, versions)
-  round, since, waited = tonumber(round), tonumber(since), tonumber(waited)
+  local token, its, was_called = trusted, {}, before and before ~= ''
+  vote(trusted, versions, round, kept)
+  since, waited = since and tonumber(since), waited and tonumber(waited)
   for i = 1, was_called and names or 0 do
     if step_out(KEYS[k + 2 * i - 1], before) == 1 then was_called = false end
   end
@@ -235,43 +312,45 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
       if other.queued and is_open(other) then pcall(wake, other, wakes) end
     end
     if reply then return reply end
-    its[i], token = it, max(token, it.fence + 1)
+    its[i] = it
+    if not less(it.fence, token) then token = format('%d', it.fence + 1) end
   end
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label)
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
-  return token
+  return number(token)
 end
 local function lost(it, round, token, heals, first)
   local entry, stale = own_entry(it, round)
   if stale then return stale end
-  if entry and entry.token > token then return {'stale', entry.token} end
-  if entry and entry.round < first then return ABSENT end
+  if entry and less(token, entry.token) then return {'stale', tonumber(entry.token)} end
+  if entry and less(entry.round, first) then return ABSENT end
   it.extends = entry and lives(entry)
   if it.extends then return nil end
   local at = heals == '1' and token or nil
   local other = it.kind and not it.is_same and change_kind(it, at) or obstacle(it, at)
   if other then return lives(other) and held(it, other) or ABSENT end
-  local has_left = entry and entry.holds == '0' and entry.ends >= earliest
-  if not at or token <= it.floor or has_left then return ABSENT end
+  local is_word = entry and entry.holds == '0' and tonumber(entry.ends) >= earliest
+  local has_left = is_word and not less(entry.token, token)
+  if not at or not less(it.floor, token) or has_left then return ABSENT end
   local last, whose = match(it[it.judged] or '0', '^(%d+) ?(.*)$')
-  local above = token - last
-  if above < 0 or (above == 0 and whose ~= it.owner) then return ABSENT end
+  if less(token, last) or (token == last and whose ~= it.owner) then return ABSENT end
 end
 local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
   local its = {}
-  token, round, first = tonumber(token), tonumber(round), tonumber(first or '') or 0
-  vote(tonumber(trusted), '')
+  first = first or '0'
+  vote(trusted, '', round, kept, holds, token)
   for i = 1, names do
     its[i] = read(k + 2 * i - 2, slot, owner)
     local reply = lost(its[i], round, token, heals, first)
     if reply then return reply end
   end
   for i = 1, names do
-    local it, ends, watch = its[i], latest + kept * 1000, kept
-    if it.extends and it.entry.ends > ends then
+    local it, watch = its[i], kept
+    local ends = format('%d', latest + number(kept) * 1000)
+    if it.extends and less(ends, it.entry.ends) then
       ends = it.entry.ends
       watch = max(kept, ceil((ends - latest) / 1000))
     end
@@ -285,33 +364,35 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
   return GRANTED
 end
 local function leave(it, holds, round, token, first, breaks)
-  local is_named = breaks and it.entry and it.entry.token <= token
-  local entry, stale = own_entry(it, is_named and math.huge or tonumber(round))
+  local is_named = breaks and it.entry and not less(token, it.entry.token)
+  local entry, stale = own_entry(it, not is_named and round)
   if stale and not (token and holds == '0') then return stale end
   if entry and entry.holds == '0' then entry, it.entry = nil, nil end
   if entry and holds ~= '0' then
     call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
-    call('HSET', it.key, it.field, text_of(entry.ends, entry.token, round, holds, entry.kept))
+    local text = entry.ends .. ' ' .. entry.token .. ' ' .. round .. ' ' .. holds .. ' ' .. entry.kept
+    call('HSET', it.key, it.field, text)
     return GRANTED
   end
   if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
-  local over = token and max(token, entry and entry.token or 0)
+  local over = token
+  if over and entry and less(over, entry.token) then over = entry.token end
   if entry then
     it.entry = nil
     call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
-    over = over or entry.round < first and entry.token
+    over = over or less(entry.round, first) and entry.token
   end
   if not entry then it.gone = {''} end -- nothing, but HDEL is let in where memory is full
   if over then
     raise(it, it.kind and not it.is_same and 'last' or it.raises, over)
     if breaks and it.reads then raise(it, 'last', over) end
-    if it.noted and over > it.fence then note(it, 'fence', format('%.0f', over)) end
+    raise(it, 'fence', over)
     write_noted(it)
   end
   if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
   local is_empty = is_left == nil and not it.entry or is_left and not is_left(it)
-  local kept = max(KEPT_FREE, it.queued and QUEUE_LIFE or 0)
-  local is_short = not entry and it.noted and call('PTTL', it.key) < kept
+  local kept = it.queued and less(KEPT_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEPT_FREE
+  local is_short = not entry and it.noted and call('PTTL', it.key) < tonumber(kept)
   if (entry and is_empty) or is_short then call('PEXPIRE', it.key, kept) end
   return stale or entry and GRANTED or it.entry and held(it, it.entry) or ABSENT
 end
@@ -320,8 +401,11 @@ local function call_next(it, place, wakes)
   if is_open(it) then wake(it, wakes) end
 end
 local function release_one(k, slot, owner, holds, round, token, first, wakes, place, breaks, since, waited)
+  if not find(round .. ' ' .. holds .. ' ' .. token, '^%d+ %d+ %d*$') then
+    refuse('ERR round, holds or token are no whole numbers: %s, %s, %s', round, holds, token)
+  end
   local it = read(k, slot, owner)
-  local said = leave(it, holds, round, tonumber(token), tonumber(first) or 0, token ~= '' and breaks == '1')
+  local said = leave(it, holds, round, token ~= '' and token, first, token ~= '' and breaks == '1')
   local is_stale = type(said) == 'table' and said[1] == 'stale'
   if holds == '0' and since and said == GRANTED then
     stand(it, place, tonumber(since), tonumber(waited))
@@ -349,37 +433,44 @@ local function given(k, slot, to, round, from, handed)
   if stale then return nil, stale end
   if not entry or not lives(entry) then
     it = read(k, slot, from)
-    entry = own_entry(it, math.huge)
+    entry = own_entry(it)
     local other = it.entry
     if not entry or not lives(entry) then
       return nil, other and other.owner ~= from and lives(other) and held(it, other) or ABSENT
     end
-    if handed and entry.token > handed then return nil, {'stale', entry.token} end
+    local is_later = handed and handed ~= '' and less(handed, entry.token)
+    if is_later then return nil, {'stale', tonumber(entry.token)} end
+    other = beside and beside(it)
+    if other then return nil, held(it, other) end
   end
   return it
 end
 local function transfer(k, names, slot, to, round, trusted, kept, label, renews, from, handed)
-  local its, token, old, is_new = {}, tonumber(trusted), 0, false
-  vote(token, '')
+  local its, token, old, is_new = {}, trusted, '0', false
+  vote(trusted, '', round, kept)
   for i = 1, names do
-    local it, reply = given(k + 2 * i - 2, slot, to, tonumber(round), from, handed and tonumber(handed))
+    local it, reply = given(k + 2 * i - 2, slot, to, round, from, handed)
     if not it then return reply end
-    its[i], token, old = it, max(token, it.fence + 1), max(old, it.entry.token)
+    its[i] = it
+    if not less(it.fence, token) then token = format('%d', it.fence + 1) end
+    if less(old, it.entry.token) then old = it.entry.token end
     is_new = is_new or (renews == '1' and it.owner ~= to)
   end
   if not is_new then token = old end
   for i = 1, names do
     local it, entry = its[i], its[i].entry
-    local ends = max(entry.ends, latest + kept * 1000)
+    local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
     call('PEXPIRE', it.key, KEPT_HELD)
     if it.owner ~= to then
-      call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
-      if note_gone then note_gone(it, entry.token, entry.round, entry) end
+      drop(it, it.field)
+      raise(it, it.raises, is_new and entry.token or format('%d', entry.token - 1))
+      write_noted(it)
+      if note_gone then note_gone(it, entry.token, '0', entry) end
       it = read(k + 2 * i - 2, slot, to)
     end
     write_entry(it, ends, token, round, '1', max(kept, ceil((ends - latest) / 1000)), label)
   end
-  return renews == '1' and token or GRANTED
+  return renews == '1' and number(token) or GRANTED
 end
 local function inspect(k, _, slot)
   local it = read(k, slot, '')
@@ -393,17 +484,16 @@ local function inspect(k, _, slot)
     local entry = entries[i]
     if lives(entry) then
       local left = max(0, ceil((entry.ends - time_here()) / 1000))
-      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, entry.token,
-        fields['l:' .. entry.field] or '', entry.version, tonumber(entry.kept)}
+      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, tonumber(entry.token),
+        fields['l:' .. entry.field] or '', version_of(entry), tonumber(entry.kept)}
     end
   end
   return reply
 end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 local MOST_NAMES = 16
-local replies, k, a = {false}, 1, 6
 while a <= #ARGV do
-  local verb, names, last = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), a + 2 + ARGV[a + 2]
+  local verb, names, last = VERBS[ARGV[a]], number(ARGV[a + 1]), a + 2 + number(ARGV[a + 2])
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])

@@ -1,12 +1,28 @@
 -- Quorate's protocol 2: plain. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
 local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
 local max, min, ceil = math.max, math.min, math.ceil
+local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
+local KEPT_HELD = '2592000000'
+local replies, k, a = {false}, 1, 6
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
 local earliest, latest, watched
+local numbers = {}
+local function number(text)
+  local known = numbers[text]
+  if not known then
+    known = tonumber(text)
+    numbers[text] = known
+  end
+  return known
+end
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
 local function refuse(...)
   error({'refused', format(...)})
 end
@@ -17,14 +33,18 @@ local function time_here()
   end
   return now
 end
-local function vote(trusted, versions)
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
+local function vote(trusted, versions, round, kept, holds, token)
+  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. (holds or '1') .. ' ' .. (token or '1')
+  if not find(all, WHOLE) then refuse('ERR an argument is no whole number: %s', all) end
+  trusted = number(trusted)
   local ahead = trusted - time_here()
   if forgot then refuse('FORGOT this master restarted, or lost keys, since this connection was opened') end
   if ahead > NEWEST or -ahead > OLDEST then
     refuse('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
   earliest, latest, watched = min(now, trusted), max(now, trusted), versions
-  if earliest < VOTES_FROM then refuse('QUARANTINE %.0f ms left', ceil((VOTES_FROM - earliest) / 1000)) end
+  if earliest < VOTES_FROM then refuse('QUARANTINE %d ms left', ceil((VOTES_FROM - earliest) / 1000)) end
 end
 local function kind()
 local kind_of -- (slot): what the field `kind` says; the slot
@@ -36,9 +56,10 @@ local note_end -- (it, ends, round, kept): writes what follows from an entry's n
 local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
 local is_left -- (it): whether an entry is left; its own
 local has_room -- (it): whether somebody who waits may get in; where no entry counts
+local beside -- (it): what else its owner has, which keeps it from being given away; nothing
 local wake -- (it, wakes): calls whoever is next
 local tell -- (it, reply): adds to what whoever is refused is told
-local QUEUE_LIFE = 120000
+local QUEUE_LIFE = '120000'
 local MOST_WAITING = 1024
 local BAND = 500000
 local function believed(since, waited)
@@ -49,8 +70,8 @@ local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
   if is_ours and not it.queued then call('HSET', it.key, 'kind', it.kind or it.asked, 'queued', '1') end
-  if is_ours and call('PTTL', it.key) < QUEUE_LIFE then call('PEXPIRE', it.key, QUEUE_LIFE) end
-  call('ZADD', it.queue, format('%.0f', believed(since, waited)), ticket)
+  if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
+  call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
   return call('ZRANK', it.queue, ticket)
 end
@@ -59,7 +80,7 @@ local function stand(...)
   return is_done and ahead or -1
 end
 local function step_out(queue, ticket)
-  return call('ZREM', queue, ticket)
+  return call('ZREM', queue, ticket, '!' .. ticket)
 end
 local function hears(ticket, wakes)
   local client, number = match(ticket, '^(.*):(%d+)$')
@@ -95,8 +116,8 @@ local function write(it, owner, holds, kept)
   put(it.key, owner, holds, it.holder and max(kept, call('PTTL', it.key)) or kept)
   return GRANTED
 end
-local function acquire(k, _, _, owner, _, trusted, kept, _, _, before, ticket, since, waited)
-  vote(tonumber(trusted), '')
+local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
+  vote(trusted, '', round, kept)
   if before and before ~= '' then step_out(KEYS[k + 1], before) end
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
@@ -104,8 +125,8 @@ local function acquire(k, _, _, owner, _, trusted, kept, _, _, before, ticket, s
   if ticket and ticket ~= '' then reply[7] = stand(it, ticket, tonumber(since), tonumber(waited)) end
   return reply
 end
-local function extend(k, _, _, owner, holds, _, trusted, kept)
-  vote(tonumber(trusted), '')
+local function extend(k, _, _, owner, holds, round, trusted, kept)
+  vote(trusted, '', round, kept, holds)
   local it = look(k, owner)
   return it.is_mine and write(it, owner, holds, kept) or refusal(it)
 end
@@ -125,8 +146,8 @@ local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, w
   end
   return reply
 end
-local function transfer(k, _, _, to, _, trusted, kept, _, _, from)
-  vote(tonumber(trusted), '')
+local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
+  vote(trusted, '', round, kept)
   local it, left = look(k, from), call('PTTL', KEYS[k])
   if it.holder == to then return write(it, to, '1', kept) end
   if not it.is_mine then return refusal(it) end
@@ -142,9 +163,8 @@ local function inspect(k, _, slot)
 end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 local MOST_NAMES = 16
-local replies, k, a = {false}, 1, 6
 while a <= #ARGV do
-  local verb, names, last = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), a + 2 + ARGV[a + 2]
+  local verb, names, last = VERBS[ARGV[a]], number(ARGV[a + 1]), a + 2 + number(ARGV[a + 2])
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])

@@ -10,5 +10,6 @@ local note_end -- (it, ends, round, kept): writes what follows from an entry's n
 local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
 local is_left -- (it): whether an entry is left; its own
 local has_room -- (it): whether somebody who waits may get in; where no entry counts
+local beside -- (it): what else its owner has, which keeps it from being given away; nothing
 local wake -- (it, wakes): calls whoever is next
 local tell -- (it, reply): adds to what whoever is refused is told

@@ -4,9 +4,6 @@
 local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
 local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
 
--- How long (ms) a name with an entry is kept.
-local KEPT_HELD = '2592000000'
-
 -- How many fields a command names at most: Lua has room for some 8,000 arguments.
 local MOST_AT_ONCE = 3000
 
@@ -15,27 +12,26 @@ local function entry_of(field, text, owner)
   local ends, token, round, holds, kept = match(text, ENTRY)
   owner = owner or match(field, '^r:(.*)$')
   if not ends or not owner then refuse(NO_LOCK) end
-  return {field = field, owner = owner, ends = tonumber(ends), token = tonumber(token),
-    round = tonumber(round), holds = holds, kept = kept, version = owner .. ':' .. round}
+  return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
 end
 
 -- What a name says to an operation of this owner. `last`, or what a kind puts in its place, is what a
 -- heal has to be above: `judged` is its field, `raises` the one that its own lease raises, and `floor`
 -- another bound.
 local function read(k, slot, owner)
-  local asked, field = slot, 'x'
-  local said
+  local asked, field, said = slot, 'x', nil
   if fields_of then
     asked, field = kind_of(slot), fields_of(slot, owner)
     said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', fields_of(slot, owner))
   else
     said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', 'x', 'o:x')
   end
-  local kind, fence, last = said[1], tonumber(said[2] or 0), match(said[3] or '0', '^%d+')
-  if not (fence and last) or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
-  local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field,
-    asked = asked, kind = kind, is_same = kind == asked, fence = fence, last = said[3], queued = said[4],
-    judged = 'last', raises = 'last', floor = 0, gone = false, noted = false, entry = nil}
+  local kind, fence, last = said[1], said[2] or '0', said[3] or '0'
+  local is_odd = not find(fence, '^%d+$') or not find(last, '^%d')
+  if is_odd or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
+  local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field, asked = asked,
+    kind = kind, is_same = kind == asked, fence = fence, last = last, queued = said[4], judged = 'last',
+    raises = 'last', floor = '0'}
   if it.is_same then it.entry = entry_of(field, said[5], said[6]) end
   if note_more then note_more(it, said) end
   return it
@@ -45,7 +41,7 @@ end
 local function own_entry(it, round)
   local entry = it.entry
   if not entry or entry.owner ~= it.owner then return nil end
-  if entry.round > round then return nil, {'stale', entry.round} end
+  if round and less(round, entry.round) then return nil, {'stale', tonumber(entry.round)} end
   return entry
 end
 
@@ -61,16 +57,20 @@ local function read_all(key)
   return entries, fields
 end
 
+local function version_of(entry)
+  return entry.version or entry.owner .. ':' .. entry.round
+end
+
 -- Whether an entry counts: no clock ends one for those who are strict.
 local function lives(entry)
   if entry.holds == '0' then return false end
-  if STRICT then return not find(watched, ',' .. entry.version .. ',', 1, true) end
-  return (earliest or time_here()) <= entry.ends
+  if STRICT then return not find(watched, ',' .. version_of(entry) .. ',', 1, true) end
+  return (earliest or time_here()) <= tonumber(entry.ends)
 end
 
 -- Whether it is in the way of a grant, or of a heal with this token.
 local function stands(entry, token)
-  return lives(entry) or (token and entry.token >= token)
+  return lives(entry) or (token and not less(entry.token, token))
 end
 
 function obstacle(it, token)
@@ -80,24 +80,21 @@ end
 
 -- Whether somebody who waits may get in.
 local function is_open(it)
+  if it.kind and not it.is_same then return false end
   if has_room then return has_room(it) end
   return not (it.entry and lives(it.entry))
 end
 
--- Notes a field that is to be written.
-local function note(it, field, value)
-  it.noted = it.noted or {}
-  it.noted[#it.noted + 1] = field
-  it.noted[#it.noted + 1] = value
-end
-
--- Notes that nobody at or below `token` heals any more, by this field, but `owner` at it, if given.
+-- Notes that nobody at or below `token` heals any more, by this field, but `owner` at it, if given; so
+-- `fence` rises, too.
 local function raise(it, field, token, owner)
   local last, whose = match(it[field] or '0', '^(%d+) ?(.*)$')
-  local above = token - last
-  if above < 0 or (above == 0 and (owner or whose == '')) then return end
-  it[field] = format(owner and '%.0f %s' or '%.0f', token, owner)
-  note(it, field, it[field])
+  if less(token, last) or (token == last and (owner or whose == '')) then return end
+  it[field] = owner and token .. ' ' .. owner or token
+  local noted = it.noted or {}
+  noted[#noted + 1] = field
+  noted[#noted + 1] = it[field]
+  it.noted = noted
 end
 
 -- Notes that an entry goes away, with all that is beside it.
@@ -109,14 +106,18 @@ end
 
 -- Where the name is of another kind: the entry that keeps it so; or all that was of that kind goes.
 local function change_kind(it, token)
+  local known = match(call('HGET', it.key, 'longest') or '', ' (.*)$') -- of many readers
+  local first = known and entry_of(known, call('HGET', it.key, known))
+  if first and stands(first, token) then return first end
   local entries, fields = read_all(it.key)
-  local top = 0
+  local top = '0'
   for i = 1, #entries do
     if stands(entries[i], token) then return entries[i] end
-    top = max(top, entries[i].token)
+    if less(top, entries[i].token) then top = entries[i].token end
   end
   for field, text in pairs(fields) do
-    if find(field, '^last') then top = max(top, tonumber(match(text, '^%d+'))) end
+    local last = find(field, '^last') and match(text, '^%d+')
+    if last and less(top, last) then top = last end
     local stays = field == 'kind' or field == 'fence' or field == 'last' or field == 'queued'
     if not stays then drop(it, field) end
   end
@@ -133,14 +134,10 @@ local function write_noted(it)
   if it.noted then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
 
-local function text_of(ends, token, round, holds, kept)
-  return format('%.0f %.0f %.0f %s %s', ends, token, round, holds, kept)
-end
-
 -- Writes its entry, with a new end, and the label where that is not there yet.
 local function write_entry(it, ends, token, round, holds, kept, label)
-  local field, text = it.field, text_of(ends, token, round, holds, kept)
-  local fence = format('%.0f', max(it.fence, token))
+  local field, fence = it.field, less(it.fence, token) and token or it.fence
+  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
   if it.reads then
     call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text)
   else
@@ -155,8 +152,8 @@ local function held(it, entry)
   earliest = earliest or time_here()
   local left = max(0, ceil((entry.ends - earliest) / 1000))
   local label = call('HGET', it.key, 'l:' .. entry.field) or ''
-  local reply = {'held', entry.owner, tonumber(entry.holds), left, entry.token, label, -1,
-    entry.version, tonumber(entry.kept)}
+  local reply = {'held', entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label, -1,
+    version_of(entry), tonumber(entry.kept)}
   if tell then tell(it, reply) end
   return reply
 end

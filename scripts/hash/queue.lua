@@ -4,7 +4,7 @@
 -- waiter, by a grant, by a release, or by being called. The field `queued` is there with it.
 
 -- How long (ms) a queue is kept that nobody is added to.
-local QUEUE_LIFE = 120000
+local QUEUE_LIFE = '120000'
 
 -- Who comes when so many are waiting gets no place, and comes back by itself.
 local MOST_WAITING = 1024
@@ -22,8 +22,8 @@ local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
   if is_ours and not it.queued then call('HSET', it.key, 'kind', it.kind or it.asked, 'queued', '1') end
-  if is_ours and call('PTTL', it.key) < QUEUE_LIFE then call('PEXPIRE', it.key, QUEUE_LIFE) end
-  call('ZADD', it.queue, format('%.0f', believed(since, waited)), ticket)
+  if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
+  call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
   return call('ZRANK', it.queue, ticket)
 end
@@ -34,8 +34,9 @@ local function stand(...)
   return is_done and ahead or -1
 end
 
+-- Also where it was called: see turn.lua.
 local function step_out(queue, ticket)
-  return call('ZREM', queue, ticket)
+  return call('ZREM', queue, ticket, '!' .. ticket)
 end
 
 -- Whether somebody hears that this ticket is called; it is believed where nobody may be called.

@@ -5,9 +5,8 @@ local VERBS = {acquire = acquire, extend = extend, release = release, transfer =
 
 local MOST_NAMES = 16
 
-local replies, k, a = {false}, 1, 6
 while a <= #ARGV do
-  local verb, names, last = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), a + 2 + ARGV[a + 2]
+  local verb, names, last = VERBS[ARGV[a]], number(ARGV[a + 1]), a + 2 + number(ARGV[a + 2])
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])

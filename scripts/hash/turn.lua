@@ -5,10 +5,6 @@
 -- How long (us) whoever is called may take to ask: many times a round trip, and a pause of a machine.
 local TIME_TO_ASK = 1000000
 
-function step_out(queue, ticket)
-  return call('ZREM', queue, ticket, '!' .. ticket)
-end
-
 -- Gives a waiter its turn: calls it by `name`, where it was not called. Answers what to tell whoever
 -- is refused for it; nothing where it is gone, or its time is over (also where it was called while this
 -- clock was ahead), and its place is given up.
@@ -16,7 +12,7 @@ local function its_turn(it, ticket, name, wakes)
   local ends = call('ZSCORE', it.queue, '!' .. ticket)
   if not ends and hears(name, wakes) then
     ends = time_here() + TIME_TO_ASK
-    redis.pcall('ZADD', it.queue, format('%.0f', ends), '!' .. ticket)
+    redis.pcall('ZADD', it.queue, format('%d', ends), '!' .. ticket)
   end
   local left = (ends or 0) - time_here()
   if left > 0 and left <= TIME_TO_ASK then return {'held', name, 0, ceil(left / 1000), 0, '', -1} end

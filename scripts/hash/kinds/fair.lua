@@ -4,7 +4,7 @@
 
 -- Whose turn it is before that of somebody who waits since `since`, or of anybody who does not wait: as
 -- whoever is refused for it is told; nil where it is nobody's.
-local function next_up(it, since, wakes)
+local function next_up(it, wakes, since)
   while true do
     local first = call('ZRANGE', it.queue, 0, 0, 'WITHSCORES')
     if not first[1] then
@@ -19,9 +19,7 @@ end
 
 function turn(it, since, waited, wakes)
   if it.entry and lives(it.entry) then return nil end -- it is its own
-  return next_up(it, since and believed(since, waited), wakes)
+  return next_up(it, wakes, since and believed(since, waited))
 end
 
-function wake(it, wakes)
-  next_up(it, nil, wakes)
-end
+wake = next_up

@@ -21,11 +21,13 @@ end
 
 function note_more(it, said)
   it.reads, it.last_read = it.slot == 'read', said[7]
-  it.readers, it.longest, it.read_by = it.is_same and tonumber(said[8]) or 0, said[9] or '', said[10] or ''
-  it.floor = it.reads and tonumber(match(it.last or '0', '^%d+')) or tonumber(it.last_read or 0)
+  it.readers, it.read_by = it.is_same and tonumber(said[8]) or 0, said[10] or ''
+  it.longest = it.readers > 0 and said[9] or ''
+  it.floor = it.reads and match(it.last, '^%d+') or it.last_read or '0'
   it.writer = it.entry
   if it.reads then
-    it.writer, it.judged, it.raises = it.is_same and entry_of('x', said[11], said[12]), 'none', 'last_read'
+    it.writer = it.is_same and entry_of('x', said[11], said[12])
+    it.judged, it.raises = 'none', 'last_read'
   end
 end
 
@@ -34,24 +36,37 @@ local function reader_counts(it, reader, token)
   return stands(reader, token)
 end
 
--- The reader that is in the way of a writer, the one with the latest end; and, where that one was not
--- known, all entries. A word is in nobody's way, and a writer's own entry as a reader not in its heal's.
+local function some_fields(it)
+  return redis.pcall('HRANDFIELD', it.key, SWEEP, 'WITHVALUES')
+end
+
+local function note_longest(it, reader)
+  it.longest = reader.ends .. ' ' .. reader.field
+  redis.pcall('HSET', it.key, 'longest', it.longest)
+  return reader
+end
+
+-- A reader that is in the way of a writer: the one with the latest end, or one of some, where that one
+-- is gone and many are there; and, where none of these is, all entries. A word is in nobody's way, and a
+-- writer's own entry as a reader not in its heal's.
 local function longest_reader(it, token)
   local field = not token and match(it.longest, ' (.*)$')
   local longest = field and entry_of(field, call('HGET', it.key, field))
   if longest and reader_counts(it, longest) then return longest end
+  local some = token and {} or some_fields(it)
+  for i = 1, it.readers > SWEEP and #some or 0, 2 do
+    local one = find(some[i], '^r:') and entry_of(some[i], some[i + 1])
+    if one and reader_counts(it, one) then return note_longest(it, one) end
+  end
   local all = read_all(it.key)
   longest = nil
   for i = 1, #all do
     local one = all[i]
     one.stays = one.field == 'x' or one.holds == '0' or (token and one.owner == it.owner)
     local is_in_the_way = not one.stays and reader_counts(it, one, token)
-    if is_in_the_way and not (longest and longest.ends > one.ends) then longest = one end
+    if is_in_the_way and not (longest and less(one.ends, longest.ends)) then longest = one end
   end
-  if longest and not token then
-    it.longest = format('%.0f %s', longest.ends, longest.field)
-    redis.pcall('HSET', it.key, 'longest', it.longest)
-  end
+  if longest and not token then note_longest(it, longest) end
   return longest, all
 end
 
@@ -81,28 +96,26 @@ end
 
 -- Some of what is over goes; of the strict, words only.
 local function sweep(it)
-  local some = redis.pcall('HRANDFIELD', it.key, SWEEP, 'WITHVALUES')
+  local some = some_fields(it)
   it.gone, it.noted = nil, nil -- they are written, and so is its own entry
   for i = 1, #some, 2 do
     local one = find(some[i], '^r:') and some[i] ~= it.field and entry_of(some[i], some[i + 1])
-    if one and one.ends < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
+    if one and tonumber(one.ends) < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
   end
   write_noted(it)
 end
 
 function note_end(it, ends, round, kept)
   if it.is_cleared then call('HSET', it.key, 'readers', it.readers) end
-  if it.is_cleared and it.readers == 0 then call('HDEL', it.key, 'longest') end
   if not it.reads then return end
   local is_new = not it.entry or it.entry.holds == '0'
-  local far = tonumber(match(it.longest, '^%d+')) or 0
-  local longest = ends > far and format('%.0f %s', ends, it.field) or it.longest
+  local longest = less(match(it.longest, '^%d*'), ends) and ends .. ' ' .. it.field or it.longest
   if is_new then it.readers = it.readers + 1 end
   if is_new and it.fence % SWEEP_EVERY == 1 then sweep(it) end
   call('HSET', it.key, 'readers', it.readers, 'longest', longest)
   if STRICT then
     local others = it.readers > 1 and match(it.read_by, ' (%d+)$') or 0
-    call('HSET', it.key, 'read_by', format('%s:%.0f %.0f', it.owner, round, max(kept, others)))
+    call('HSET', it.key, 'read_by', format('%s:%s %d', it.owner, round, max(kept, others)))
   end
 end
 
@@ -111,8 +124,14 @@ end
 function note_gone(it, token, round, was_here)
   if not it.reads or (it.kind and not it.is_same) then return end
   it.readers = it.readers - (was_here and 1 or 0)
-  local word = text_of(time_here() + WORD, token or 0, round, '0', '0')
+  local word = format('%d %s %s 0 0', time_here() + WORD, token or it.last_read or '0', round)
   call('HSET', it.key, 'readers', it.readers, it.field, word)
+end
+
+-- Who writes and reads gives neither away: the other half would be in the way of the new owner.
+function beside(it)
+  if it.reads then return it.writer and lives(it.writer) and it.writer end
+  return it.readers > 0 and longest_reader(it)
 end
 
 function is_left(it)

@@ -18,7 +18,7 @@ function note_more(it, said)
   local last, is_same = 'last:' .. number, it.is_same
   it.number, it.of, it.judged, it.raises = tonumber(number), tonumber(of), last, last
   it[last] = is_same and said[7]
-  it.floor = tonumber(match(it.last or '0', '^%d+'))
+  it.floor = match(it.last, '^%d+')
   it.entries, it.over = is_same and tonumber(said[8]) or 0, is_same and tonumber(said[9])
 end
 
@@ -27,7 +27,7 @@ function note_end(it, ends)
     it.entries = it.entries + 1
     call('HSET', it.key, 'entries', it.entries)
   end
-  if it.over and ends < it.over then call('HDEL', it.key, 'over') end
+  if it.over and tonumber(ends) < it.over then call('HDEL', it.key, 'over') end
 end
 
 function note_gone(it, _, _, was_here)
@@ -48,7 +48,8 @@ end
 -- Which other permits may be had here, from the one that was asked for on, and how soon (ms) one of
 -- those that were looked at is over; -1 where the name is of another kind.
 function tell(it, reply)
-  local free, first, looked, others = {}, it.entry and it.entry.ends, 0, it.is_same and it.of - 1 or 0
+  local free, first = {}, it.entry and tonumber(it.entry.ends)
+  local looked, others = 0, it.is_same and it.of - 1 or 0
   if it.entries == it.of and it.over and it.over > earliest then first, others = it.over, 0 end
   while looked < others and #free < MOST_TOLD do
     local fields = {}
@@ -63,7 +64,7 @@ function tell(it, reply)
       end
     end
     looked = looked + #fields
-    if looked == others and #free == 0 then redis.pcall('HSET', it.key, 'over', format('%.0f', first)) end
+    if looked == others and #free == 0 then redis.pcall('HSET', it.key, 'over', format('%d', first)) end
   end
   reply[10], reply[11] = free, first and max(0, ceil((first - earliest) / 1000)) or -1
 end

@@ -20,8 +20,8 @@ local function write(it, owner, holds, kept)
   return GRANTED
 end
 
-local function acquire(k, _, _, owner, _, trusted, kept, _, _, before, ticket, since, waited)
-  vote(tonumber(trusted), '')
+local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
+  vote(trusted, '', round, kept)
   if before and before ~= '' then step_out(KEYS[k + 1], before) end
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
@@ -30,8 +30,8 @@ local function acquire(k, _, _, owner, _, trusted, kept, _, _, before, ticket, s
   return reply
 end
 
-local function extend(k, _, _, owner, holds, _, trusted, kept)
-  vote(tonumber(trusted), '')
+local function extend(k, _, _, owner, holds, round, trusted, kept)
+  vote(trusted, '', round, kept, holds)
   local it = look(k, owner)
   return it.is_mine and write(it, owner, holds, kept) or refusal(it)
 end
@@ -53,8 +53,8 @@ local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, w
   return reply
 end
 
-local function transfer(k, _, _, to, _, trusted, kept, _, _, from)
-  vote(tonumber(trusted), '')
+local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
+  vote(trusted, '', round, kept)
   local it, left = look(k, from), call('PTTL', KEYS[k])
   if it.holder == to then return write(it, to, '1', kept) end
   if not it.is_mine then return refusal(it) end

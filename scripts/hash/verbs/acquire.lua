@@ -15,21 +15,22 @@ local function refusal(it, round, since, waited, wakes)
 end
 
 local function grant(it, token, round, kept, label)
-  local entry = it.entry
+  local entry, ends = it.entry, format('%d', latest + number(kept) * 1000)
+  if entry and entry.owner == it.owner and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
   write_noted(it)
-  write_entry(it, latest + kept * 1000, token, round, '1', kept, label)
+  write_entry(it, ends, token, round, '1', kept, label)
   call('PEXPIRE', it.key, KEPT_HELD)
 end
 
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
                        since, waited, wakes)
-  local token, its, was_called = tonumber(trusted), {}, before and before ~= ''
-  vote(token, versions)
-  round, since, waited = tonumber(round), tonumber(since), tonumber(waited)
+  local token, its, was_called = trusted, {}, before and before ~= ''
+  vote(trusted, versions, round, kept)
+  since, waited = since and tonumber(since), waited and tonumber(waited)
   for i = 1, was_called and names or 0 do
     if step_out(KEYS[k + 2 * i - 1], before) == 1 then was_called = false end
   end
@@ -43,7 +44,8 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
       if other.queued and is_open(other) then pcall(wake, other, wakes) end
     end
     if reply then return reply end
-    its[i], token = it, max(token, it.fence + 1)
+    its[i] = it
+    if not less(it.fence, token) then token = format('%d', it.fence + 1) end
   end
   for i = 1, names do
     local it = its[i]
@@ -51,5 +53,5 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
     -- Who was called for several releases takes one permit only, so it calls the next for the others.
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
-  return token
+  return number(token)
 end

@@ -7,32 +7,33 @@
 local function lost(it, round, token, heals, first)
   local entry, stale = own_entry(it, round)
   if stale then return stale end
-  if entry and entry.token > token then return {'stale', entry.token} end
-  if entry and entry.round < first then return ABSENT end
+  if entry and less(token, entry.token) then return {'stale', tonumber(entry.token)} end
+  if entry and less(entry.round, first) then return ABSENT end
   it.extends = entry and lives(entry)
   if it.extends then return nil end
   local at = heals == '1' and token or nil
   local other = it.kind and not it.is_same and change_kind(it, at) or obstacle(it, at)
   if other then return lives(other) and held(it, other) or ABSENT end
-  local has_left = entry and entry.holds == '0' and entry.ends >= earliest
-  if not at or token <= it.floor or has_left then return ABSENT end
+  local is_word = entry and entry.holds == '0' and tonumber(entry.ends) >= earliest
+  local has_left = is_word and not less(entry.token, token)
+  if not at or not less(it.floor, token) or has_left then return ABSENT end
   local last, whose = match(it[it.judged] or '0', '^(%d+) ?(.*)$')
-  local above = token - last
-  if above < 0 or (above == 0 and whose ~= it.owner) then return ABSENT end
+  if less(token, last) or (token == last and whose ~= it.owner) then return ABSENT end
 end
 
 local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
   local its = {}
-  token, round, first = tonumber(token), tonumber(round), tonumber(first or '') or 0
-  vote(tonumber(trusted), '')
+  first = first or '0'
+  vote(trusted, '', round, kept, holds, token)
   for i = 1, names do
     its[i] = read(k + 2 * i - 2, slot, owner)
     local reply = lost(its[i], round, token, heals, first)
     if reply then return reply end
   end
   for i = 1, names do
-    local it, ends, watch = its[i], latest + kept * 1000, kept
-    if it.extends and it.entry.ends > ends then
+    local it, watch = its[i], kept
+    local ends = format('%d', latest + number(kept) * 1000)
+    if it.extends and less(ends, it.entry.ends) then
       ends = it.entry.ends
       watch = max(kept, ceil((ends - latest) / 1000))
     end

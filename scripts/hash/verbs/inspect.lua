@@ -12,8 +12,8 @@ local function inspect(k, _, slot)
     local entry = entries[i]
     if lives(entry) then
       local left = max(0, ceil((entry.ends - time_here()) / 1000))
-      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, entry.token,
-        fields['l:' .. entry.field] or '', entry.version, tonumber(entry.kept)}
+      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, tonumber(entry.token),
+        fields['l:' .. entry.field] or '', version_of(entry), tonumber(entry.kept)}
     end
   end
   return reply

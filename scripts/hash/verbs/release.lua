@@ -5,33 +5,35 @@
 -- and `breaks` is 1 where the owner is not asked: it may have entered again since, so its entry goes by its
 -- token, whatever its round.
 local function leave(it, holds, round, token, first, breaks)
-  local is_named = breaks and it.entry and it.entry.token <= token
-  local entry, stale = own_entry(it, is_named and math.huge or tonumber(round))
+  local is_named = breaks and it.entry and not less(token, it.entry.token)
+  local entry, stale = own_entry(it, not is_named and round)
   if stale and not (token and holds == '0') then return stale end
   if entry and entry.holds == '0' then entry, it.entry = nil, nil end
   if entry and holds ~= '0' then
     call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
-    call('HSET', it.key, it.field, text_of(entry.ends, entry.token, round, holds, entry.kept))
+    local text = entry.ends .. ' ' .. entry.token .. ' ' .. round .. ' ' .. holds .. ' ' .. entry.kept
+    call('HSET', it.key, it.field, text)
     return GRANTED
   end
   if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
-  local over = token and max(token, entry and entry.token or 0)
+  local over = token
+  if over and entry and less(over, entry.token) then over = entry.token end
   if entry then
     it.entry = nil
     call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
-    over = over or entry.round < first and entry.token
+    over = over or less(entry.round, first) and entry.token
   end
   if not entry then it.gone = {''} end -- nothing, but HDEL is let in where memory is full
   if over then
     raise(it, it.kind and not it.is_same and 'last' or it.raises, over)
     if breaks and it.reads then raise(it, 'last', over) end
-    if it.noted and over > it.fence then note(it, 'fence', format('%.0f', over)) end
+    raise(it, 'fence', over)
     write_noted(it)
   end
   if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
   local is_empty = is_left == nil and not it.entry or is_left and not is_left(it)
-  local kept = max(KEPT_FREE, it.queued and QUEUE_LIFE or 0)
-  local is_short = not entry and it.noted and call('PTTL', it.key) < kept
+  local kept = it.queued and less(KEPT_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEPT_FREE
+  local is_short = not entry and it.noted and call('PTTL', it.key) < tonumber(kept)
   if (entry and is_empty) or is_short then call('PEXPIRE', it.key, kept) end
   return stale or entry and GRANTED or it.entry and held(it, it.entry) or ABSENT
 end
@@ -43,8 +45,11 @@ local function call_next(it, place, wakes)
 end
 
 local function release_one(k, slot, owner, holds, round, token, first, wakes, place, breaks, since, waited)
+  if not find(round .. ' ' .. holds .. ' ' .. token, '^%d+ %d+ %d*$') then
+    refuse('ERR round, holds or token are no whole numbers: %s, %s, %s', round, holds, token)
+  end
   local it = read(k, slot, owner)
-  local said = leave(it, holds, round, tonumber(token), tonumber(first) or 0, token ~= '' and breaks == '1')
+  local said = leave(it, holds, round, token ~= '' and token, first, token ~= '' and breaks == '1')
   local is_stale = type(said) == 'table' and said[1] == 'stale'
   if holds == '0' and since and said == GRANTED then
     stand(it, place, tonumber(since), tonumber(waited))

@@ -7,36 +7,44 @@ local function given(k, slot, to, round, from, handed)
   if stale then return nil, stale end
   if not entry or not lives(entry) then
     it = read(k, slot, from)
-    entry = own_entry(it, math.huge)
+    entry = own_entry(it)
     local other = it.entry
     if not entry or not lives(entry) then
       return nil, other and other.owner ~= from and lives(other) and held(it, other) or ABSENT
     end
-    if handed and entry.token > handed then return nil, {'stale', entry.token} end
+    local is_later = handed and handed ~= '' and less(handed, entry.token)
+    if is_later then return nil, {'stale', tonumber(entry.token)} end
+    other = beside and beside(it)
+    if other then return nil, held(it, other) end
   end
   return it
 end
 
 local function transfer(k, names, slot, to, round, trusted, kept, label, renews, from, handed)
-  local its, token, old, is_new = {}, tonumber(trusted), 0, false
-  vote(token, '')
+  local its, token, old, is_new = {}, trusted, '0', false
+  vote(trusted, '', round, kept)
   for i = 1, names do
-    local it, reply = given(k + 2 * i - 2, slot, to, tonumber(round), from, handed and tonumber(handed))
+    local it, reply = given(k + 2 * i - 2, slot, to, round, from, handed)
     if not it then return reply end
-    its[i], token, old = it, max(token, it.fence + 1), max(old, it.entry.token)
+    its[i] = it
+    if not less(it.fence, token) then token = format('%d', it.fence + 1) end
+    if less(old, it.entry.token) then old = it.entry.token end
     is_new = is_new or (renews == '1' and it.owner ~= to)
   end
   if not is_new then token = old end
   for i = 1, names do
     local it, entry = its[i], its[i].entry
-    local ends = max(entry.ends, latest + kept * 1000)
+    local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
     call('PEXPIRE', it.key, KEPT_HELD)
     if it.owner ~= to then
-      call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
-      if note_gone then note_gone(it, entry.token, entry.round, entry) end
+      -- Who was here before heals no more; who gives it, and takes it, may.
+      drop(it, it.field)
+      raise(it, it.raises, is_new and entry.token or format('%d', entry.token - 1))
+      write_noted(it)
+      if note_gone then note_gone(it, entry.token, '0', entry) end
       it = read(k + 2 * i - 2, slot, to)
     end
     write_entry(it, ends, token, round, '1', max(kept, ceil((ends - latest) / 1000)), label)
   end
-  return renews == '1' and token or GRANTED
+  return renews == '1' and number(token) or GRANTED
 end

@@ -1,0 +1,504 @@
+#!/usr/bin/env python3
+"""A client of the distributed lock of docs/PROTOCOL.md (version 2), with Python's standard library alone.
+
+It has the reentrant lock (slot `lock`), one name at a time, with a new owner for each acquire: it polls, and takes no
+place in a queue. An event loop in a thread of its own talks to the masters, so their state needs no locks. Moments and
+times are in us inside, and in seconds outside. "Section" is one of docs/PROTOCOL.md.
+"""
+import argparse, asyncio, collections, hashlib, itertools, os, pathlib, random, signal, statistics, subprocess, sys
+import threading, time, urllib.parse, uuid
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / 'docs' / 'protocol'
+HELLO, LOCK = ((SCRIPTS / name).read_bytes() for name in ('hello.lua', 'exclusive.lua'))
+BAND, UNSEEN = 250_000, 500_000  # section 1
+RECONNECT = 50_000  # a master that could not be reached is not tried again for so long (not in the specification)
+NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS')  # section 8
+NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the first four rows
+TELL = ('KIND', 'WRONGTYPE', 'NOPERM', 'DISAGREES', 'REPLICA', 'EVICTS')  # sections 3 and 8: waiting does not help
+
+
+class NotAcquired(Exception):
+    """No quorum granted the lock in time."""
+
+
+class Lost(Exception):
+    """The lease has ended, or somebody else has the lock."""
+
+
+class Failure(str):
+    """An error that Redis answered."""
+
+
+def clock():
+    """The clock of `sent` (section 1): it never steps, and counts while the machine sleeps."""
+    return time.clock_gettime_ns(getattr(time, 'CLOCK_BOOTTIME', time.CLOCK_MONOTONIC)) // 1000
+
+
+def encode(words):
+    words = [w if isinstance(w, bytes) else str(w).encode('utf-8', 'surrogateescape') for w in words]
+    return b'*%d\r\n' % len(words) + b''.join(b'$%d\r\n%s\r\n' % (len(w), w) for w in words)
+
+
+async def read_reply(reader):
+    line = (await reader.readuntil(b'\r\n'))[:-2].decode('utf-8', 'surrogateescape')
+    kind, rest = line[0], line[1:]
+    if kind == ':':
+        return int(rest)
+    if kind in '+-':
+        return rest if kind == '+' else Failure(rest)
+    if int(rest) < 0:
+        return None
+    if kind == '$':
+        return (await reader.readexactly(int(rest) + 2))[:-2].decode('utf-8', 'surrogateescape')
+    return [await read_reply(reader) for _ in range(int(rest))]
+
+
+async def command(stream, *words):
+    stream[1].write(encode(words))
+    return await read_reply(stream[0])
+
+
+def pack(operations, keys_of, marker_key, marker, votes_from, kept_free, strict=''):
+    """The words of a call behind its script (section 6). An operation is (verb, names, arguments)."""
+    keys, words = [], [marker_key, marker, votes_from, kept_free, strict]
+    for verb, names, arguments in operations:
+        keys += [key for name in names for key in keys_of(name)]
+        words += [verb, len(names), len(arguments), *arguments]
+    return [len(keys), *keys, *words]
+
+
+async def evaluate(stream, script, words):
+    """Section 6: NOSCRIPT means that nothing ran. EVAL loads the script, too."""
+    reply = await command(stream, 'EVALSHA', hashlib.sha1(script).hexdigest(), *words)
+    if isinstance(reply, Failure) and reply.startswith('NOSCRIPT'):
+        reply = await command(stream, 'EVAL', script, *words)
+    return reply
+
+
+def apart(one, other):
+    """Section 1: whether two estimates (low, high) are more than BAND away from each other."""
+    return one[0] > other[1] + BAND or one[1] < other[0] - BAND
+
+
+class Master:
+    """A master, with one connection. Its calls go out one by one, in the order in which they were begun."""
+
+    def __init__(self, client, url):
+        self.client, self.url = client, urllib.parse.urlsplit(url)
+        self.lock, self.stream, self.clock = asyncio.Lock(), None, None
+        self.run_id, self.connection, self.broken = None, None, None
+        self.marker, self.votes_from, self.saw_marker, self.down_until = None, '0', '0', 0
+
+    def drop(self):
+        if self.connection:  # what was sent on it may still arrive: it is closed on the server first (section 2)
+            self.broken = (self.run_id, self.connection)
+        if self.stream:
+            self.stream[1].transport.abort()
+        self.stream = self.connection = self.marker = None
+
+    def estimate(self, now):
+        """By how much its clock is ahead of ours: (low, high), wider with its age (section 1)."""
+        low, high, at = self.clock
+        return low - (now - at) // 100, high + (now - at) // 100
+
+    async def connect(self):
+        """Why it cannot be used, or None."""
+        if self.stream and self.stream[0].at_eof():
+            self.drop()
+        if self.marker:
+            return None
+        if clock() < self.down_until:
+            return 'out of reach'
+        try:
+            why = await asyncio.wait_for(self.handshake(), self.client.timeout / 1e6)
+        except (OSError, EOFError, asyncio.TimeoutError) as error:
+            why = f'out of reach: {error!r}'
+        if why:
+            self.drop()
+            self.down_until = clock() + RECONNECT
+        return why
+
+    async def handshake(self):
+        """Section 3: on each new connection, and where the master forgot its marker."""
+        client, url = self.client, self.url
+        if not self.stream:
+            self.stream = await asyncio.open_connection(url.hostname, url.port or 6379)
+            login = [urllib.parse.unquote(w) for w in (url.username, url.password) if w]
+            database = url.path.strip('/')
+            for words in [['AUTH', *login]] * bool(login) + [['SELECT', database]] * bool(database):
+                reply = await command(self.stream, *words)
+                if isinstance(reply, Failure):
+                    return str(reply)
+        asked = clock()
+        reply = await evaluate(self.stream, HELLO, [
+            0, client.prefix + 'marker', client.terms, client.quarantine, client.trust, -(-client.quarantine // 10**6),
+            client.trusted() or time.time_ns() // 1000, '0', self.saw_marker])
+        if isinstance(reply, Failure):
+            return str(reply)
+        client.note(self, int(reply[2] if reply[0] == 'refused' else reply[3]), asked, clock())
+        if reply[0] == 'refused':
+            return reply[1]
+        run_id = reply[1].split('|')[0]
+        if any(other.run_id == run_id for other in client.masters if other is not self):
+            return 'it is the same server as another master of the list'
+        self.run_id, self.saw_marker = run_id, '1'
+        connection = await command(self.stream, 'CLIENT', 'ID')
+        if self.broken and self.broken[0] == run_id and self.broken[1] != connection:  # section 2: undo and release
+            await command(self.stream, 'CLIENT', 'KILL', 'ID', self.broken[1])
+        self.connection, self.broken = connection if isinstance(connection, int) else None, None
+        self.marker, self.votes_from = reply[1], reply[2]
+        return None
+
+    async def ready(self):
+        async with self.lock:
+            return ['unsent', await self.connect()]
+
+    async def call(self, operation, deadline, wanted=lambda: True):
+        """The reply of section 7, or [unsent, WHY], [unknown, WHY], or [off, REPLY] of a clock that is off."""
+        async with self.lock:
+            why = await self.connect()
+            if why or not wanted() or clock() >= deadline:  # section 2: what was given up is not sent any more
+                return ['unsent', why or 'it was too late']
+            client, asked = self.client, clock()
+            timer = client.loop.call_later((deadline - asked) / 1e6, self.drop)
+            try:
+                reply = await evaluate(self.stream, LOCK, pack(
+                    [operation], client.keys_of, client.prefix + 'marker', self.marker, self.votes_from, client.kept_free))
+            except (OSError, EOFError) as error:
+                self.drop()
+                return ['unknown', f'no answer: {error!r}']  # section 8: no vote, and has to be undone
+            finally:
+                timer.cancel()
+            if isinstance(reply, Failure):
+                return ['unsent' if reply.startswith(NOTHING_RAN) else 'refused', str(reply)]
+            at, reply = reply
+            off = bool(at) and client.note(self, at, asked, clock())
+            if at is None or (isinstance(reply, list) and reply[1:] and str(reply[1]).startswith('READONLY')):
+                self.marker = None  # FORGOT: the handshake again before the next call (section 3)
+            return ['off', reply] if off and isinstance(reply, int) and reply > 0 else reply
+
+
+def granted(answers):
+    return {master: reply for master, reply in answers.items() if isinstance(reply, int) and reply > 0}
+
+
+def gone(answers):
+    """How many masters say that there is no such lease: `held` or 0."""
+    return sum(reply == 0 or (isinstance(reply, list) and reply[0] == 'held') for reply in answers.values())
+
+
+def is_off(reply):
+    return isinstance(reply, list) and reply[0] == 'off'
+
+
+class Lease:
+    def __init__(self, client, name, ttl):
+        self.client, self.name, self.ttl = client, name, ttl
+        self.owner, self.first = f'{client.id}:{next(client.owners)}', next(client.rounds)  # section 2
+        self.token, self.end, self.given_up = None, 0, False
+        given = min(UNSEEN, ttl // 10)  # section 1: DRIFT, GIVEN, kept
+        self.valid, self.kept = ttl - (ttl // 100 + 2000) - given, -(-(ttl + UNSEEN - given) // 1000)
+        self.time_out = min(client.timeout, ttl // 4)
+        self.over = 0  # when its entries are over on any master, by our clock
+
+    def sending(self):
+        """Section 1: `sent` first, then T."""
+        sent = clock()
+        self.over = sent + self.kept * 1010 + 3_000_000  # T may be 2 s old, and a clock 1 s off
+        return sent, self.client.trusted()
+
+    @property
+    def valid_until(self):
+        return time.monotonic() + (self.end - clock()) / 1e6
+
+    def extend(self):
+        """True if the lease is longer now; False if it still ends when it did. Raises Lost."""
+        return self.client.run(self.client.extend(self))
+
+    def release(self):
+        """Raises Lost if the lock was lost before."""
+        self.client.run(self.client.release(self))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            self.release()
+        except Lost:
+            if not kind:
+                raise
+
+
+class Client:
+    def __init__(self, urls, prefix='quorate:', max_ttl=30.0, timeout=0.25, trust='quarantine'):
+        if not 1 <= len(urls) <= 15 or len(prefix.encode()) > 256 or set(prefix) & set('{}'):
+            raise ValueError('1 to 15 masters; a prefix of 256 bytes at most, without braces')
+        self.id, self.owners, self.rounds = str(uuid.uuid4()), itertools.count(1), itertools.count(1)
+        self.prefix, self.timeout, self.max_ttl, self.trust = prefix, int(timeout * 1e6), int(max_ttl * 1e6), trust
+        self.quorum, self.proposed = len(urls) // 2 + 1, 0
+        self.terms = f'v2, {len(urls)} masters and a max TTL of {self.max_ttl // 1000} ms'  # section 3
+        self.quarantine = self.max_ttl * 101 // 100 + 4_000_000  # Q of section 3
+        self.kept_free = -(-(self.quarantine + 60_000_000) // 1000)  # R of section 9, H8
+        self.loop, self.cleaning = asyncio.new_event_loop(), set()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+        self.masters = [Master(self, url) for url in urls]
+
+    def keys_of(self, name):
+        return f'{self.prefix}{{{name}}}', f'{self.prefix}waiting:{{{name}}}'  # section 4
+
+    # The trusted time: section 1.
+
+    def median(self, now):
+        seen = [master.estimate(now) for master in self.masters if master.clock]
+        return [int(statistics.median(side)) for side in zip(*seen)] if 2 * len(seen) > len(self.masters) else None
+
+    def trusted(self):
+        """T, or None as long as it is not known."""
+        now = clock()
+        median = self.median(now)
+        return median and now + sum(median) // 2
+
+    def note(self, master, at, asked, heard):
+        """Learns a master's time; whether its clock is off."""
+        new = at - heard, at - asked
+        old = master.clock and master.estimate(heard)
+        overlap = old and new[0] <= old[1] and old[0] <= new[1]
+        low, high = (max(new[0], old[0]), min(new[1], old[1])) if overlap else new
+        master.clock = low, high, heard
+        median = self.median(heard)
+        return bool((old and apart(new, old)) or (median and apart(new, median)))
+
+    # A round: section 1. Every operation goes to all masters at the same time.
+
+    def ask(self, lease, verb, arguments, deadline):
+        wanted = lambda: not lease.given_up and (not lease.token or clock() < lease.end)
+        operation = verb, [lease.name], ['lock', lease.owner, *arguments]
+        return {master: self.loop.create_task(master.call(operation, deadline, wanted)) for master in self.masters}
+
+    async def hear(self, tasks, deadline, is_decided):
+        while True:
+            answers = {master: task.result() for master, task in tasks.items() if task.done()}
+            left = deadline - clock()
+            if len(answers) == len(tasks) or left <= 0 or is_decided(answers):
+                return answers
+            waiting = [task for task in tasks.values() if not task.done()]
+            await asyncio.wait(waiting, timeout=left / 1e6, return_when=asyncio.FIRST_COMPLETED)
+
+    def is_decided(self, answers):
+        """Section 2: a quorum granted, or can no longer."""
+        yes = len(granted(answers))
+        return yes >= self.quorum or yes + len(self.masters) - len(answers) < self.quorum
+
+    def agreed(self, answers):
+        """Section 2, Tokens: the one that a quorum of N gave, or None."""
+        for token, count in collections.Counter(granted(answers).values()).most_common(1):
+            return token if count >= self.quorum else None
+
+    def believes(self, answers):
+        """Section 1: the clocks of all that granted are checked once more. Whether a quorum is left."""
+        now = clock()
+        median = self.median(now)
+        return sum(not apart(master.estimate(now), median) for master in granted(answers)) >= self.quorum
+
+    async def attempt(self, name, ttl):
+        """Section 2, Acquire. Returns a lease, or the masters' answers."""
+        if not self.trusted():
+            tasks = {master: self.loop.create_task(master.ready()) for master in self.masters}
+            answers = await self.hear(tasks, clock() + self.timeout, lambda _: self.trusted())
+            if not self.trusted():
+                return answers
+        lease = Lease(self, name, ttl)
+        sent, now = lease.sending()
+        self.proposed = min(max(now, self.proposed + 1), now + 100_000)
+        tasks = self.ask(lease, 'acquire', [lease.first, self.proposed, lease.kept, '', ''], sent + lease.time_out)
+        try:
+            answers = votes = await self.hear(tasks, sent + lease.time_out, self.is_decided)
+            if len(granted(answers)) >= self.quorum:
+                token = self.agreed(answers)
+                if not token:  # wait twice as long as the slowest took; look again
+                    until = min(clock() + 2 * (clock() - sent), sent + lease.time_out)
+                    answers = await self.hear(tasks, until, self.agreed)
+                    token = self.agreed(answers)
+                if token:
+                    votes = {master: reply for master, reply in answers.items() if reply == token}
+                else:  # confirm the highest
+                    token, (confirmed, now) = max(granted(answers).values()), lease.sending()
+                    arguments = [1, next(self.rounds), now, lease.kept, '', token, '', lease.first]
+                    votes = self.ask(lease, 'extend', arguments, confirmed + lease.time_out)
+                    votes = await self.hear(votes, confirmed + lease.time_out, self.is_decided)
+                    undone = [master for master, task in tasks.items() if task.done() and is_off(task.result())]
+                    votes = {master: reply for master, reply in votes.items() if master not in undone}
+                end = sent + lease.valid
+                if len(granted(votes)) >= self.quorum and clock() < end and self.believes(votes):
+                    lease.token, lease.end = token, end
+                    return lease
+        finally:
+            lease.given_up, number = not lease.token, next(self.rounds)
+            for master, task in tasks.items():
+                self.clean(self.undo(lease, master, task, number))
+        return {**answers, **votes}
+
+    # Undo and release: section 2.
+
+    async def undo(self, lease, master, task, number):
+        """Takes an acquire back that came to nothing, or a grant that does not count: behind it, and before any extend."""
+        reply = await task
+        why, text = reply if isinstance(reply, list) and len(reply) == 2 else (None, '')
+        if lease.token:  # this grant does not count: its clock is off, or its token is above the lease's
+            is_needed = is_off(reply) or isinstance(reply, int) and reply > lease.token
+        else:
+            changed_nothing = why == 'unsent' or why == 'refused' and text.startswith(NOTHING_WRITTEN)
+            is_needed = not changed_nothing and not gone({master: reply})
+        if is_needed:
+            await self.take_back(lease, master, number, ['', lease.first], is_once=why == 'refused')
+
+    def clean(self, coroutine):
+        task = self.loop.create_task(coroutine)
+        self.cleaning.add(task)
+        task.add_done_callback(self.cleaning.discard)
+        return task
+
+    async def take_back(self, lease, master, number, token_and_first, is_once=False):
+        arguments = ['lock', lease.owner, 0, number, *token_and_first, f'{self.prefix}wake:', '', '']
+        pause, errors_until = 0.02, clock() + 60_000_000
+        while True:
+            reply = await master.call(('release', [lease.name], arguments), clock() + self.timeout)
+            if is_once or isinstance(reply, int) or reply[0] in ('held', 'stale') or reply[1].startswith('WRONGTYPE'):
+                return reply
+            if clock() > (min(lease.over, errors_until) if reply[0] == 'refused' else lease.over):
+                return reply
+            await asyncio.sleep(random.uniform(pause / 2, pause))
+            pause = min(2 * pause, 1)
+
+    def is_lost(self, answers):
+        """Section 2: so many answered `held` or 0 that the rest are no quorum."""
+        return gone(answers) > len(self.masters) - self.quorum
+
+    def is_settled(self, answers):
+        return len(granted(answers)) >= self.quorum or self.is_lost(answers)
+
+    async def release(self, lease):
+        if lease.given_up:
+            return
+        lease.given_up, number = True, next(self.rounds)
+        tasks = {m: self.clean(self.take_back(lease, m, number, [lease.token, ''])) for m in self.masters}
+        answers = await self.hear(tasks, clock() + self.timeout, self.is_settled)
+        if self.is_lost(answers):
+            raise Lost(f'{lease.name} was lost before it was released: {[*answers.values()]}')
+
+    async def extend(self, lease):
+        """Section 2, Extend. What has ended by our clock does not come back."""
+        if lease.given_up or clock() >= lease.end:
+            raise Lost(f'the lease of {lease.name} has ended')
+        sent, now = lease.sending()
+        deadline = min(sent + lease.time_out, lease.end)
+        tasks = self.ask(lease, 'extend', [1, next(self.rounds), now, lease.kept, '', lease.token, 1], deadline)
+        answers = await self.hear(tasks, deadline, self.is_settled)
+        if self.is_lost(answers) or clock() >= lease.end:
+            lease.end = 0
+            raise Lost(f'the lease of {lease.name} was lost')
+        if len(granted(answers)) < self.quorum or not self.believes(answers):
+            return False
+        lease.end = sent + lease.valid
+        return True
+
+    async def wait_for(self, name, ttl, wait):
+        """Section 2: polls, after 2 ms, then twice as long each time, up to 100 ms, drawn between half and all."""
+        until, pause = clock() + wait, 2000
+        while True:
+            answers = await self.attempt(name, ttl)
+            if isinstance(answers, Lease):
+                return answers
+            texts = [str(r[1]) for r in answers.values() if isinstance(r, list) and r[0] != 'off' and r[1:]]
+            is_hopeless = sum(text.startswith(TELL) for text in texts) > len(self.masters) - self.quorum
+            if is_hopeless or clock() + pause > until:
+                raise NotAcquired(f'{name}: ' + '; '.join(sorted(set(texts))))
+            await asyncio.sleep(random.uniform(pause / 2, pause) / 1e6)
+            pause = min(2 * pause, 100_000)
+
+    # What callers use.
+
+    def run(self, coroutine):
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def acquire(self, name, ttl=10.0, wait=60.0):
+        if not 1 <= len(name.encode()) <= 512 or not 10_000 <= ttl * 1e6 <= self.max_ttl:
+            raise ValueError('a name has 1 to 512 bytes; the TTL is 10 ms to the max TTL')
+        return self.run(self.wait_for(name, int(ttl * 1e6), int(wait * 1e6)))
+
+    def close(self, patience=0.5):
+        """Gives releases and undos that are under way some time, and ends all connections."""
+        async def end():
+            if self.cleaning:
+                await asyncio.wait(list(self.cleaning), timeout=patience)
+            for task in self.cleaning:
+                task.cancel()
+            for master in self.masters:
+                master.drop()
+        self.run(end())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
+
+
+def run(client, name, ttl, wait, words):
+    """The exit code: the command's, 75 if the lock was not acquired, 76 if it was lost."""
+    try:
+        lease = client.acquire(name, ttl, wait)
+    except NotAcquired as error:
+        print(f'quorate: not acquired: {error}', file=sys.stderr)
+        return 75
+    with lease:
+        try:
+            child = subprocess.Popen(words, env={**os.environ, 'QUORATE_TOKEN': str(lease.token)}, start_new_session=True)
+        except OSError as error:
+            print(f'quorate: {error}', file=sys.stderr)
+            return 127
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            signal.signal(number, lambda number, _: os.killpg(child.pid, number))
+        renew_at = time.monotonic() + ttl / 3  # section 2, Extend
+        while True:
+            try:
+                code = child.wait(max(0, min(renew_at, lease.valid_until) - time.monotonic()))
+                return code if code >= 0 else 128 - code
+            except subprocess.TimeoutExpired:
+                asked = time.monotonic()
+            try:
+                renew_at = asked + (ttl / 3 if lease.extend() else ttl / 18)
+            except Lost as error:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+                print(f'quorate: lost: {error}', file=sys.stderr)
+                return 76
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description='Runs a command while a lock is held.')
+    run_parser = parser.add_subparsers(required=True).add_parser('run', usage='%(prog)s [options] NAME -- COMMAND...')
+    run_parser.add_argument('--masters', required=True, metavar='URL,URL,URL')
+    run_parser.add_argument('--ttl', type=int, default=10_000, metavar='MS')
+    run_parser.add_argument('--wait', type=int, default=60_000, metavar='MS')
+    run_parser.add_argument('name', metavar='NAME')
+    at = arguments.index('--') if '--' in arguments else len(arguments)
+    options, words = parser.parse_args(arguments[:at]), arguments[at + 1:]
+    if not words:
+        run_parser.error('which command? NAME -- COMMAND...')
+    client = Client(options.masters.split(','))
+    try:
+        return run(client, options.name, options.ttl / 1000, options.wait / 1000, words)
+    except Lost as error:  # found by the release, after the command ended
+        print(f'quorate: lost: {error}', file=sys.stderr)
+        return 76
+    finally:
+        client.close()
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
