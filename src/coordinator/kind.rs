@@ -74,6 +74,8 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     /// How often the first in the queue looks at the lock though nobody calls it, if more often than when its TTL is over; those
     /// behind it look so much more rarely.
     fn looks_every(&self) -> Option<Duration>;
+    /// Whether other libraries have locks of this kind, too: the holder may be a client of theirs.
+    fn is_shared(&self) -> bool;
     /// The channel on which other libraries tell of a release.
     fn channel(&self, name: &str) -> Option<String>;
     /// Whether several owners may have it at a time.

@@ -37,6 +37,7 @@ mod clean_up;
 mod era;
 mod extend;
 mod first;
+mod foreign;
 mod grant;
 mod hand_over;
 mod hold;

@@ -59,7 +59,12 @@ fn other_permits(votes: &[Vote]) -> Option<u32> {
 
 /// Whether a quorum names one owner.
 pub(crate) fn is_held(votes: &[Vote]) -> bool {
-    holder(votes).is_some_and(|holder| holder.masters >= quorum(votes.len()))
+    quorum_holder(votes).is_some()
+}
+
+/// The owner that a quorum names.
+pub(crate) fn quorum_holder(votes: &[Vote]) -> Option<Holder> {
+    holder(votes).filter(|holder| holder.masters >= quorum(votes.len()))
 }
 
 /// Whether a quorum says that `owner` has the lock; `None` where too few answered to know.

@@ -8,12 +8,14 @@ use super::acquire::{Request, may_change};
 use super::arbitration::{QUEUE_LIFE, next_look};
 use super::attempt::{Ask, Attempt, Standing};
 use super::clean_up::{Effort, Notice};
+use super::foreign::ForeignHolder;
 use super::grant::Grant;
 use super::hold::Hold;
 use super::kind::{Arrival, Place};
 use super::permits::has_free;
 use super::places::Places;
 use super::quorum::Decision;
+use super::verdict::quorum_holder;
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::error::{Error, Holder};
@@ -63,6 +65,8 @@ pub(super) struct Wait {
     /// How often in a row another permit was free.
     guesses: u32,
     backoff: Backoff,
+    /// A holder that would not wake it.
+    foreign: ForeignHolder,
     /// In the process.
     spot: Option<Spot>,
     /// On the masters, between two attempts.
@@ -94,6 +98,7 @@ impl Wait {
             last: Arc::new([]),
             guesses: 0,
             backoff,
+            foreign: ForeignHolder::new(),
             spot: None,
             standing: None,
             presence: None,
@@ -310,10 +315,20 @@ impl Wait {
             return polling.interval;
         }
         let is_called = self.standing.is_some() && self.outside.as_ref().is_none_or(Outside::hears);
-        match next_look(votes, self.request.kind.looks_every()).filter(|_| is_called && self.guesses == 0) {
-            Some(look) => look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0),
-            None => self.backoff.delay(random),
-        }
+        let look = next_look(votes, self.request.kind.looks_every())
+            .filter(|_| is_called && self.guesses == 0)
+            .map(|look| look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0));
+        let foreign = self.until_foreign_look(votes, random);
+        look.into_iter().chain(foreign).min().unwrap_or_else(|| self.backoff.delay(random))
+    }
+
+    /// How long until the next attempt where the holder is a client of another library that tells
+    /// nobody of its release.
+    fn until_foreign_look(&mut self, votes: &[Vote], random: u64) -> Option<Duration> {
+        let Request { kind, name, .. } = &self.request;
+        let tells_nobody = kind.is_shared() && kind.channel(name).is_none();
+        let holder = quorum_holder(votes).filter(|_| tells_nobody);
+        self.foreign.pause_after(holder.as_ref().map(|holder| &*holder.owner), random)
     }
 
     /// Tells those behind it in line who has the lock.

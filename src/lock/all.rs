@@ -110,6 +110,10 @@ impl Kind for All {
         None
     }
 
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn channel(&self, _name: &str) -> Option<String> {
         None
     }

@@ -39,9 +39,12 @@ impl Redlock {
     /// what the other holds.
     ///
     /// Their grants leave no fencing token, no record and no quarantine on the masters, so what the guards promise
-    /// (docs/SAFETY.md) holds among Quorate's own clients only, and a key that a master lost is not made again. They do not
-    /// call those who wait either: a waiter comes back when the TTL of such a holder is over, or polls with
-    /// [`poll`](Lock::poll).
+    /// (docs/SAFETY.md) holds among Quorate's own clients only, and a key that a master lost is not made again.
+    ///
+    /// Nor do they tell of their releases. A waiter that finds such a holder polls: after 20 ms at
+    /// first; the pause doubles up to 500 ms while the same holder stays, and starts again at 20 ms
+    /// when the holder has changed or was gone. While a client of Quorate's holds the lock, a waiter
+    /// stands in the queue and is woken. [`poll`](Lock::poll) sets an interval of your own.
     ///
     /// # Examples
     ///

@@ -113,6 +113,10 @@ impl Kind for Layout {
         self.in_turn
     }
 
+    fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
     fn channel(&self, name: &str) -> Option<String> {
         self.channel.map(|channel| channel(name))
     }

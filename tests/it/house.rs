@@ -81,6 +81,7 @@ fn pure_rules_are_pure() {
         "src/coordinator/quorum.rs",
         "src/coordinator/verdict.rs",
         "src/coordinator/arbitration.rs",
+        "src/coordinator/foreign.rs",
         "src/renewal/mod.rs",
         "src/doctor/alone.rs",
         "src/doctor/facts.rs",

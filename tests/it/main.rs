@@ -21,6 +21,7 @@ mod faults;
 mod fenced;
 mod fencing;
 mod first_attempt;
+mod foreign;
 mod golden;
 mod group_commit;
 mod group_faults;

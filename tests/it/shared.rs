@@ -12,7 +12,7 @@ use crate::wake_ups::{LONG, handed};
 use crate::{SOON, TTL, ms, on_all, patient, until};
 
 /// What redis-py and others release by: only what is one's own.
-const COMPARE_AND_DELETE: &str =
+pub(crate) const COMPARE_AND_DELETE: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 
 fn set_if_none(server: &RedisServer, value: &str) -> bool {
