@@ -9,7 +9,6 @@ local GRANTED, ABSENT = 1, 0
 local KEPT_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
-local earliest, latest, watched
 local numbers = {}
 local function number(text)
   local known = numbers[text]
@@ -23,9 +22,6 @@ local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
 end
-local function refuse(...)
-  error({'refused', format(...)})
-end
 local function time_here()
   if not now then
     local time = call('TIME')
@@ -33,20 +29,29 @@ local function time_here()
   end
   return now
 end
+local function no_vote(trusted)
+  local ahead = trusted - time_here()
+  if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  if ahead > NEWEST or -ahead > OLDEST then
+    return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
+  end
+  local left = VOTES_FROM - min(now, trusted)
+  return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
+end
+local function kind()
+local earliest, latest, watched
 local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
+local function refuse(...)
+  error({'refused', format(...)})
+end
 local function vote(trusted, versions, round, kept, holds, token)
   local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. (holds or '1') .. ' ' .. (token or '1')
   if not find(all, WHOLE) then refuse('ERR an argument is no whole number: %s', all) end
   trusted = number(trusted)
-  local ahead = trusted - time_here()
-  if forgot then refuse('FORGOT this master restarted, or lost keys, since this connection was opened') end
-  if ahead > NEWEST or -ahead > OLDEST then
-    refuse('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
-  end
+  local why = no_vote(trusted)
+  if why then error({'refused', why}) end
   earliest, latest, watched = min(now, trusted), max(now, trusted), versions
-  if earliest < VOTES_FROM then refuse('QUARANTINE %d ms left', ceil((VOTES_FROM - earliest) / 1000)) end
 end
-local function kind()
 local kind_of -- (slot): what the field `kind` says; the slot
 local fields_of -- (slot, owner): its entry's field, its owner's field, and more to read; x, o:x
 local note_more -- (it, said): notes what else was read

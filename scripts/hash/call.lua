@@ -24,10 +24,6 @@ local replies, k, a = {false}, 1, 6
 
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
 
--- Of the operation that runs: what time it is by this clock and by the one that the client trusts, and
--- the versions that a strict client watched for long enough, each between two commas.
-local earliest, latest, watched
-
 -- A number of an argument: a call's operations have many in common.
 local numbers = {}
 local function number(text)
@@ -46,11 +42,6 @@ local function less(a, b)
   return a < b
 end
 
--- Ends the operation with this reply.
-local function refuse(...)
-  error({'refused', format(...)})
-end
-
 -- The time here; the clock and the marker are looked at once a call.
 local function time_here()
   if not now then
@@ -60,20 +51,13 @@ local function time_here()
   return now
 end
 
--- Five whole numbers, as a master compares them.
-local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
-
--- Refuses where this master may not vote, or where its clock and `trusted`, that of most masters, are
--- apart; and what is no number, before anything is written.
-local function vote(trusted, versions, round, kept, holds, token)
-  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. (holds or '1') .. ' ' .. (token or '1')
-  if not find(all, WHOLE) then refuse('ERR an argument is no whole number: %s', all) end
-  trusted = number(trusted)
+-- Why this master may not vote, or nil: also where its clock and `trusted`, that of most masters, are apart.
+local function no_vote(trusted)
   local ahead = trusted - time_here()
-  if forgot then refuse('FORGOT this master restarted, or lost keys, since this connection was opened') end
+  if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
   if ahead > NEWEST or -ahead > OLDEST then
-    refuse('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
+    return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
-  earliest, latest, watched = min(now, trusted), max(now, trusted), versions
-  if earliest < VOTES_FROM then refuse('QUARANTINE %d ms left', ceil((VOTES_FROM - earliest) / 1000)) end
+  local left = VOTES_FROM - min(now, trusted)
+  return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end

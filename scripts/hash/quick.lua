@@ -6,9 +6,7 @@ local WHOLE_THREE, HELD = '^[1-9]%d* [1-9]%d* [1-9]%d*$', '^(%d+) (%d+) (%d+) [1
 local try = redis.pcall
 
 local function may_vote(trusted)
-  local time = number(trusted)
-  if not (now or pcall(time_here)) or forgot then return false end
-  return time - now <= NEWEST and now - time <= OLDEST and min(now, time) >= VOTES_FROM
+  return (now or pcall(time_here)) and not no_vote(number(trusted))
 end
 
 while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do

@@ -51,7 +51,8 @@ fn assemble(first: &[&str], its: &[&str]) -> String {
         true => &["shared/verbs"],
         false => &["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect"],
     };
-    let common: &[&str] = if is_shared { &["hooks", "queue"] } else { &["hooks", "name", "queue"] };
+    let common: &[&str] =
+        if is_shared { &["vote", "hooks", "queue"] } else { &["vote", "hooks", "name", "queue"] };
     let layers = [[&["call"], first].concat(), [common, its].concat(), [verbs, &["run"]].concat()];
     let layer =
         |files: &Vec<&str>| files.iter().map(|file| code(&format!("hash/{file}"))).collect::<String>();
