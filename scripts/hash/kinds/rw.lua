@@ -53,8 +53,8 @@ local function longest_reader(it, token)
   local field = not token and match(it.longest, ' (.*)$')
   local longest = field and entry_of(field, call('HGET', it.key, field))
   if longest and reader_counts(it, longest) then return longest end
-  local some = token and {} or some_fields(it)
-  for i = 1, it.readers > SWEEP and #some or 0, 2 do
+  local some = not token and it.readers > SWEEP and some_fields(it) or {}
+  for i = 1, #some, 2 do
     local one = find(some[i], '^r:') and entry_of(some[i], some[i + 1])
     if one and reader_counts(it, one) then return note_longest(it, one) end
   end
