@@ -40,11 +40,6 @@ pub(crate) fn cost(scale: Scale) -> Vec<Row> {
     with_workers(&[1, 16, 64, 256, scale.of(1024, 1000)], &RIVALS, scale)
 }
 
-/// With guards against masters that forget, and without.
-pub(crate) fn guards(scale: Scale) -> Vec<Row> {
-    with_workers(&[1, 256], &[Quorate::NAME, Quorate::UNGUARDED], scale)
-}
-
 /// Each kind of lock.
 pub(crate) fn kinds(scale: Scale) -> Vec<Row> {
     let names: Vec<&str> = [Quorate::NAME].into_iter().chain(KINDS.map(|(name, _)| name)).collect();

@@ -48,10 +48,9 @@ struct Topic {
     may_refuse: bool,
 }
 
-const TOPICS: [Topic; 12] = [
+const TOPICS: [Topic; 11] = [
     Topic { name: "uncontended", run: cost::uncontended, may_refuse: false },
     Topic { name: "cost", run: cost::cost, may_refuse: false },
-    Topic { name: "guards", run: cost::guards, may_refuse: false },
     Topic { name: "kinds", run: cost::kinds, may_refuse: false },
     Topic { name: "instructions", run: counted::instructions, may_refuse: false },
     Topic { name: "syscalls", run: counted::system_calls, may_refuse: false },

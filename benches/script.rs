@@ -5,8 +5,10 @@ use std::time::UNIX_EPOCH;
 
 use quorate::seam::{SCRIPTS, Script};
 
-/// What stands at the head of every call: the marker's key, what is there, and since when the master votes.
-const HEAD: [&str; 3] = ["bench:marker", "bench", "0"];
+/// What stands at the head of every call: the marker's key, what is there, until when the master
+/// has no vote, for how long (ms) it remembers a name that is free, and that its clock may end a
+/// lease.
+const HEAD: [&str; 5] = ["bench:marker", "bench", "0", "94300", ""];
 
 /// How long (ms) leases last, and keep others away.
 const TTL: &str = "30000";
@@ -43,18 +45,17 @@ pub(crate) const SAME_SCRIPT: Commands =
 #[derive(Clone)]
 pub(crate) struct Name {
     lock: String,
-    record: String,
     queue: String,
 }
 
 impl Name {
     pub(crate) fn new(prefix: &str, lock: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{what}{{{lock}}}");
-        Self { lock: key(""), record: key("fence:"), queue: key("waiting:") }
+        Self { lock: key(""), queue: key("waiting:") }
     }
 }
 
-/// Who asks, and by which round and token.
+/// Who asks, in which round, and with the token that the lock has then.
 pub(crate) struct Turn {
     owner: String,
     round: String,
@@ -62,27 +63,37 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// An owner's turn; nobody was ever this owner.
+    /// The first operation of an owner; nobody was ever this owner.
     pub(crate) fn new(owner: u64, round: u64) -> Self {
         let owner = format!("9c7e6ad4-8f0c-4b7f-9d3a-0123456789ab:{owner}");
         let token = UNIX_EPOCH.elapsed().unwrap().as_micros().to_string();
         Self { owner, round: round.to_string(), token }
     }
+
+    /// The next one of the same owner.
+    pub(crate) fn then(self, round: u64) -> Self {
+        Self { round: round.to_string(), ..self }
+    }
 }
 
 fn acquire<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let keys = ["EVALSHA", SCRIPTS[0].sha1(), "2", &name.lock, &name.record];
-    let args = ["acquire", &turn.owner, "1", TTL, &turn.round, &turn.token, TTL, ""];
-    [&keys[..], &HEAD, &args].concat()
+    let args = ["acquire", "1", "7", "lock", &turn.owner, &turn.round, &turn.token, TTL, "", ""];
+    call(name, &args)
 }
 
 fn release<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let keys = ["EVALSHA", SCRIPTS[0].sha1(), "3", &name.lock, &name.record, &name.queue];
-    let args = ["release", &turn.owner, "0", &turn.round, "bench:wake:", "0"];
-    [&keys[..], &HEAD, &args].concat()
+    let (owner, wakes) = (&turn.owner, "bench:wake:");
+    let args = ["release", "1", "9", "lock", owner, "0", &turn.round, &turn.token, "", wakes, "", ""];
+    call(name, &args)
+}
+
+fn call<'a>(name: &'a Name, args: &[&'a str]) -> Vec<&'a str> {
+    let keys = ["EVALSHA", SCRIPTS[0].sha1(), "2", &name.lock, &name.queue];
+    [&keys[..], &HEAD, args].concat()
 }
 
 /// Whether a reply, whose last word this is, grants what was asked for: by OK, by 1, or by a token.
+/// Where an operation's reply is a list, it has no such word.
 pub(crate) fn grants(word: &[u8]) -> bool {
     let number = |word: &str| word.parse().is_ok_and(|number: u64| number > 0);
     std::str::from_utf8(word).is_ok_and(|word| word == "OK" || number(word))
@@ -97,7 +108,7 @@ impl Commands {
             let digest: String =
                 redis::cmd("SCRIPT").arg("LOAD").arg(script.source()).query(&mut connection).unwrap();
             assert_eq!(digest, script.sha1());
-            let [marker, text, _] = HEAD;
+            let [marker, text, ..] = HEAD;
             let () = redis::cmd("SET").arg(marker).arg(text).query(&mut connection).unwrap();
         }
     }

@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 
 use crate::client::Redlock;
 use crate::clock::{BootClock, Clock, Moment};
-use crate::config::{MAX_MASTERS, Settings, Wakes};
+use crate::config::{MAX_MASTERS, Settings};
 use crate::coordinator::{Coordinator, quorum};
 use crate::doctor::{self, Facts, Report, Unasked, Visitor};
 use crate::error::{Error, Invalid};
 use crate::executor::{Executor, Spawn};
 use crate::host::Host;
-use crate::lock::SCRIPTS;
 use crate::master::{self, Address, Dialler, Master, Parts, RedisMaster, Roster, Visit};
+use crate::protocol::{SCRIPTS, Wakes};
 use crate::random::{Random, SystemRandom};
 use crate::source::{Origin, Source};
 use crate::trust::ColdStart;
@@ -114,15 +114,6 @@ impl Builder {
     /// Source: the rule is that of the DynamoDB lock client.
     pub fn strict(mut self) -> Self {
         self.settings.strict = true;
-        self
-    }
-
-    /// Plain Redlock, without a guard against masters that forget and clocks that jump, and without fencing tokens: to
-    /// measure what the guards cost, and show what they are for. Other clients of the same locks are not safe from one that
-    /// is not guarded. A mutex, plain or not, then has nothing that tells one grant of a named owner from the next: a release
-    /// that comes to a master a second time, after its connection broke, takes the next one away.
-    pub fn unguarded(mut self) -> Self {
-        self.settings.unguarded = true;
         self
     }
 

@@ -53,7 +53,7 @@ impl Redlock {
     }
 
     /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it
-    /// is what the last connection to each of them found. Empty for a client [without guards](crate::Builder::unguarded).
+    /// is what the last connection to each of them found.
     pub fn standings(&self) -> Vec<MasterStatus> {
         self.engine().standings()
     }

@@ -52,8 +52,8 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present moment.
     fn now(&self) -> Moment;
 
-    /// The wall clock: the time since the Unix epoch. Nothing that has to be true rests on it; where there are no guards,
-    /// waiters of several hosts are put in order by it.
+    /// The wall clock: the time since the Unix epoch. It is what a handshake takes for the time as long as most masters have not
+    /// told theirs.
     fn wall(&self) -> Duration;
 }
 

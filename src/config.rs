@@ -1,6 +1,5 @@
 //! Settings: plain values with limits, and a reason beside every default.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,13 +59,8 @@ pub const MAX_LOOK: Duration = MAX_WAIT;
 /// a lock that nobody gives back does not collect waiters until the memory is full.
 pub const DEFAULT_MAX_WAITERS: usize = 10_000;
 
-/// The most permits of a semaphore. A refused acquire is told of each that is taken: with so many that takes a master half a
-/// millisecond, in which it serves nobody else.
+/// The most permits of a semaphore. A master may have to look at all of them to refuse one, and serves nobody else meanwhile.
 pub const MAX_PERMITS: u32 = 1_000;
-
-/// The most owners that have a read lock at a time: a master looks at each of them whenever one comes or goes, which takes about a
-/// millisecond of its time with so many.
-pub const MAX_READERS: u32 = 1_000;
 
 /// The key prefix where none is given: it says whose keys these are.
 pub const DEFAULT_PREFIX: &str = "quorate:";
@@ -87,8 +81,6 @@ pub(crate) struct Settings {
     pub(crate) cold_start: ColdStart,
     /// Whether no clock of a master is trusted.
     pub(crate) strict: bool,
-    /// Whether masters may vote whatever they have forgotten, and leases have no tokens.
-    pub(crate) unguarded: bool,
 }
 
 impl Default for Settings {
@@ -102,7 +94,6 @@ impl Default for Settings {
             max_waiters: DEFAULT_MAX_WAITERS,
             cold_start: ColdStart::default(),
             strict: false,
-            unguarded: false,
         }
     }
 }
@@ -164,75 +155,6 @@ impl Settings {
     pub(crate) fn terms(&self, masters: usize) -> Terms {
         let Self { max_ttl, strict, cold_start, .. } = *self;
         Terms { marker: format!("{}marker", self.prefix), masters, max_ttl, strict, cold_start }
-    }
-}
-
-/// The lock's key on every master: `{prefix}{{name}}`. The name is in braces, so that all keys of one lock share a cluster
-/// slot, but for a name that begins with `}`: Redis takes that for no tag
-/// (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags>).
-pub(crate) struct Key<'a>(pub(crate) &'a str, pub(crate) &'a str);
-
-impl fmt::Display for Key<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, name) = self;
-        write!(f, "{prefix}{{{name}}}")
-    }
-}
-
-/// The key of a permit of a semaphore on every master: of a prefix, the name, the permit's number and that of all. The
-/// semaphore's own key is that of a lock of this name.
-pub(crate) struct PermitKey<'a>(pub(crate) &'a str, pub(crate) &'a str, pub(crate) u32, pub(crate) u32);
-
-impl fmt::Display for PermitKey<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, name, number, of) = self;
-        write!(f, "{}:{number}/{of}", Key(prefix, name))
-    }
-}
-
-/// The key of the record of a permit's tokens: of a prefix, the name and the permit's number. It stays the permit's when their
-/// number changes.
-pub(crate) struct PermitRecord<'a>(pub(crate) &'a str, pub(crate) &'a str, pub(crate) u32);
-
-impl fmt::Display for PermitRecord<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, name, number) = self;
-        write!(f, "{}:{number}", Record(prefix, false, name))
-    }
-}
-
-/// What stands in the keys beside a lock whose own key is its bare name: that is another lock than Quorate's of this name.
-fn space(is_shared: bool) -> &'static str {
-    if is_shared { "shared:" } else { "" }
-}
-
-/// The key of the record of the lock's tokens on every master: of a prefix, of a lock that is shared with other libraries or
-/// not, and of its name.
-pub(crate) struct Record<'a>(pub(crate) &'a str, pub(crate) bool, pub(crate) &'a str);
-
-impl fmt::Display for Record<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, is_shared, name) = self;
-        write!(f, "{prefix}fence:{}{{{name}}}", space(*is_shared))
-    }
-}
-
-/// The key of the lock's queue on every master, in the same way.
-pub(crate) struct Queue<'a>(pub(crate) &'a str, pub(crate) bool, pub(crate) &'a str);
-
-impl fmt::Display for Queue<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, is_shared, name) = self;
-        write!(f, "{prefix}waiting:{}{{{name}}}", space(*is_shared))
-    }
-}
-
-/// What the channels begin with that clients are woken on; a client's UUID follows.
-pub(crate) struct Wakes<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Wakes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}wake:", self.0)
     }
 }
 
@@ -316,15 +238,5 @@ mod tests {
             let settings = Settings { prefix: prefix.into(), ..Settings::default() };
             assert!(matches!(settings.check(), Err(Invalid::Prefix { limit: 256, .. })));
         }
-    }
-
-    #[test]
-    fn the_name_is_the_hash_tag_of_its_keys() {
-        assert_eq!(Key(DEFAULT_PREFIX, "a").to_string(), "quorate:{a}");
-        assert_eq!(Queue(DEFAULT_PREFIX, false, "a").to_string(), "quorate:waiting:{a}");
-        assert_eq!(Record(DEFAULT_PREFIX, false, "a").to_string(), "quorate:fence:{a}");
-        assert_eq!(Record(DEFAULT_PREFIX, true, "a").to_string(), "quorate:fence:shared:{a}");
-        assert_eq!(PermitKey(DEFAULT_PREFIX, "a", 2, 3).to_string(), "quorate:{a}:2/3");
-        assert_eq!(PermitRecord(DEFAULT_PREFIX, "a", 2).to_string(), "quorate:fence:{a}:2");
     }
 }

@@ -239,7 +239,7 @@ pub struct Holder {
     pub owner: Arc<str>,
     /// How many masters named it before the round was decided.
     pub masters: usize,
-    /// The longest that any of them will keep its key, or `None` when one never expires.
+    /// The longest that any of them keeps others away, or `None` when one does so for ever.
     pub remaining: Option<Duration>,
 }
 

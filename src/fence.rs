@@ -93,7 +93,7 @@ pub const VARIABLE: &str = "QUORATE_FENCE";
 /// assert_eq!(server.eval(&set, &["balance:42"], &["5", "80"]), Resp::Int(7), "5 is stale");
 /// assert_eq!(server.command(&["HGET", "balance:42", "value"]), Resp::Bulk(b"90".into()));
 /// ```
-pub const SET: &str = include_str!("../scripts/lua/fenced/set.lua");
+pub const SET: &str = include_str!("../scripts/lua/fenced.lua");
 
 /// What [`SET`] takes as `ARGV`.
 ///

@@ -28,9 +28,9 @@ pub(crate) fn shortfall(ttl: Duration) -> Duration {
     drift(ttl) + given_away(ttl)
 }
 
-/// When a lease ends: counted from `sent`, the moment before the round that a quorum granted was sent, because no
-/// key's TTL can have begun earlier. It ends so much earlier that no clock which runs too fast, or steps unseen, can have
-/// let a key expire; a short one does not, and its record keeps others away.
+/// When a lease ends: counted from `sent`, the moment before the round that a quorum granted was sent, because no master
+/// counts from before that. No master's clock that runs too fast, or steps unseen, has ended it by then: what a short lease
+/// cannot give away for that, it is [`kept`] longer.
 pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
     sent + ttl.saturating_sub(shortfall(ttl))
 }
@@ -41,10 +41,14 @@ pub(crate) fn kept(ttl: Duration, delay: Duration) -> Duration {
     ttl + delay + (UNSEEN - given_away(ttl))
 }
 
-/// When the keys that a round asked for are surely gone: on a master that ran it as late as its vote could count, by a
-/// clock that is slow.
-pub(crate) fn keys_end(sent: Moment, ttl: Duration, timeout: Duration) -> Moment {
-    sent + timeout + ttl + drift(ttl)
+/// How long a message may be under way and still be carried out: what comes later is refused for its time, which is 2 s old at
+/// most, and may have been 0.5 s ahead; the rest is for clocks that are off.
+const UNDER_WAY: Duration = Duration::from_secs(3);
+
+/// When what a round asked for, to be kept for so long, is surely over: on a master that ran it as late as possible, by a clock
+/// that is slow.
+pub(crate) fn keys_end(sent: Moment, kept: Duration) -> Moment {
+    sent + kept + kept / 100 + UNDER_WAY
 }
 
 #[cfg(test)]
@@ -69,7 +73,7 @@ mod tests {
             prop_assert!(deadline(sent, ttl) < stepped, "though its clock stepped by two bands");
             prop_assert!(deadline(sent, ttl) > sent);
             let slowest_expiry = sent + ttl.mul_f64(1.01);
-            prop_assert!(keys_end(sent, ttl, Duration::ZERO) > slowest_expiry);
+            prop_assert!(keys_end(sent, kept(ttl, Duration::ZERO)) > slowest_expiry);
         }
     }
 }

@@ -56,6 +56,7 @@ mod lease;
 mod lock;
 mod master;
 mod owner;
+mod protocol;
 mod random;
 mod renewal;
 mod source;
@@ -78,12 +79,12 @@ pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
-    pub use crate::lock::SCRIPTS;
     pub use crate::master::{
         Call, Ear, Failure, Heard, Hears, Layer, Master, Overdue, Part, Reply, Script, Terms, Value, Words,
         connect,
     };
+    pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
-    pub use crate::trust::{Handshake, Passport, Question, Sight, Welcome};
+    pub use crate::trust::{HELLO, Handshake, Passport, Question, Sight, Welcome};
 }

@@ -7,20 +7,22 @@ use std::sync::Arc;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use uuid::Uuid;
 
-use crate::coordinator::Permit;
 use crate::error::{Invalid, excerpt};
 use crate::owner::Owner;
+use crate::protocol::{Kind, Permit};
 
 /// What the text of a token begins with.
-const FORM: &str = "quorate1";
+const FORM: &str = "quorate2";
 
 /// A lock that has left one process and was not taken up by another yet: made by
 /// [`Guard::hand_over`](crate::Guard::hand_over), and turned into a guard by [`Lock::adopt`](crate::Lock::adopt), once.
 ///
 /// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent signs. It holds the
-/// lock's name, the owner that the lock has meanwhile, a fingerprint of the masters, and which permit of a semaphore it is. Whoever has it can take the lock.
+/// lock's kind and name, the owner that the lock has meanwhile, a fingerprint of the masters, and which permit of a semaphore
+/// it is. Whoever has it can take the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
+    kind: Kind,
     name: Arc<str>,
     owner: Owner,
     /// The masters that the lock is on.
@@ -30,8 +32,14 @@ pub struct Token {
 }
 
 impl Token {
-    pub(crate) fn new(name: Arc<str>, owner: Owner, masters: String, permit: Option<Permit>) -> Self {
-        Self { name, owner, masters, permit }
+    pub(crate) fn new(
+        kind: Kind,
+        name: Arc<str>,
+        owner: Owner,
+        masters: String,
+        permit: Option<Permit>,
+    ) -> Self {
+        Self { kind, name, owner, masters, permit }
     }
 
     /// The lock's name.
@@ -41,6 +49,10 @@ impl Token {
 
     pub(crate) fn owner(&self) -> Owner {
         self.owner
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
     }
 
     pub(crate) fn permit(&self) -> Option<Permit> {
@@ -64,7 +76,8 @@ impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = utf8_percent_encode(&self.name, NON_ALPHANUMERIC);
         let (client, number) = (self.owner.client(), self.owner.number());
-        write!(f, "{FORM}.{}.{}.{number}.{name}", self.masters, client.hyphenated())?;
+        let kind = self.kind.word();
+        write!(f, "{FORM}.{kind}.{}.{}.{number}.{name}", self.masters, client.hyphenated())?;
         match self.permit {
             Some(Permit { number, of }) => write!(f, ".{number}-{of}"),
             None => Ok(()),
@@ -79,9 +92,10 @@ impl FromStr for Token {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = |why: &str| Invalid::Token { token: excerpt(text), why: why.to_owned() };
         let parse = || {
-            let mut parts = text.splitn(6, '.');
+            let mut parts = text.splitn(7, '.');
             let mut next = || parts.next();
             (next()? == FORM).then_some(())?;
+            let kind = Kind::of_word(next()?)?;
             let masters = next()?.to_owned();
             let owner = Owner::new(Uuid::try_parse(next()?).ok()?, next()?.parse().ok()?);
             let name = percent_decode_str(next()?).decode_utf8().ok()?;
@@ -92,7 +106,7 @@ impl FromStr for Token {
                 }
                 None => None,
             };
-            let token = Self { name: (*name).into(), owner, masters, permit };
+            let token = Self { kind, name: (*name).into(), owner, masters, permit };
             (token.to_string() == text).then_some(token)
         };
         let token = parse().ok_or_else(|| invalid("it is not a token, or was cut short or changed"))?;
@@ -108,7 +122,8 @@ mod tests {
     use super::*;
 
     fn token(name: &str, number: u64) -> Token {
-        Token::new(name.into(), Owner::new(Uuid::from_u128(7), number), "0123456789abcdef".to_owned(), None)
+        let owner = Owner::new(Uuid::from_u128(7), number);
+        Token::new(Kind::Lock, name.into(), owner, "0123456789abcdef".to_owned(), None)
     }
 
     #[test]
@@ -129,7 +144,7 @@ mod tests {
             "",
             "x",
             &good[1..],
-            &good.replace("quorate1", "quorate2"),
+            &good.replace("quorate2", "quorate3"),
             &good.replace(".l", "."),
             &good.replace(".l", ".%zz"),
             &good.replace(".l", ".l.2"),

@@ -26,13 +26,13 @@ pub enum Outcome {
     Held {
         /// The owner, as it stands on the master. A lock of another library may have an owner of another form.
         owner: Arc<str>,
-        /// How long the key has to live, or `None` when it never expires.
+        /// For how long others are kept away, or `None` when that never ends, as a key of another library's may not.
         remaining: Option<Duration>,
         /// The owner's hold count.
         count: u64,
         /// How many others are ahead in the queue there, where the acquire took a place in it.
         ahead: Option<u32>,
-        /// Which permits are taken there, where one of a semaphore was asked for.
+        /// Which other permits may be had there, where one of a semaphore was asked for.
         permits: Option<Arc<Permits>>,
     },
     /// There is no such lock there. Only an extend, a release and an inspection get this answer.
@@ -55,21 +55,21 @@ pub enum Outcome {
 /// The permits of a semaphore, as a master that refused one tells of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permits {
-    taken: Box<[u32]>,
+    free: Box<[u32]>,
     first_over: Option<Duration>,
 }
 
 impl Permits {
-    pub(crate) fn new(taken: Box<[u32]>, first_over: Option<Duration>) -> Self {
-        Self { taken, first_over }
+    pub(crate) fn new(free: Box<[u32]>, first_over: Option<Duration>) -> Self {
+        Self { free, first_over }
     }
 
-    /// The numbers of those that are taken there.
-    pub fn taken(&self) -> &[u32] {
-        &self.taken
+    /// The numbers of some that may be had there: 32 at most.
+    pub fn free(&self) -> &[u32] {
+        &self.free
     }
 
-    /// How long until the first of them is free, unless it is renewed.
+    /// How long until the first of those that are taken is free, unless it is renewed.
     pub fn first_over(&self) -> Option<Duration> {
         self.first_over
     }
@@ -93,8 +93,8 @@ pub enum Refusal {
     NoPermission,
     /// `WRONGTYPE`: something that is not a lock has the lock's key. It was left alone.
     WrongType,
-    /// The semaphore has another number of permits there.
-    OtherPermits,
+    /// The name is held as another kind of lock there, or as a semaphore with another number of permits. It was left alone.
+    AnotherKind,
     /// A later round of the same owner was there first, or a higher token.
     Stale,
     /// It lost keys, or restarted, since this client's connection was opened, which is being opened anew.
@@ -117,10 +117,22 @@ pub enum Silence {
     ConnectionLost(Arc<str>),
 }
 
+impl Refusal {
+    /// Whether a master says so before it writes anything of a lock.
+    pub(crate) fn comes_first(self) -> bool {
+        matches!(self, Self::Forgot | Self::Clock | Self::Quarantined | Self::AnotherKind | Self::Stale)
+    }
+}
+
 impl Outcome {
     /// Whether the master is known not to have done anything, or to have nothing to undo.
     pub(crate) fn is_definite_no(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Absent)
+    }
+
+    /// Whether the place of the acquire before is surely given up there: one that refuses writes still says who holds the lock.
+    pub(crate) fn takes_over(&self) -> bool {
+        matches!(self, Self::Granted | Self::Held { ahead: Some(_), .. })
     }
 
     /// Whether the master was in no state to vote: out of reach, silent or refusing.
@@ -139,7 +151,7 @@ impl fmt::Display for Refusal {
             Self::Misconfigured => "cannot persist",
             Self::NoPermission => "no permission",
             Self::WrongType => "not a lock",
-            Self::OtherPermits => "another number of permits",
+            Self::AnotherKind => "held as another kind",
             Self::Stale => "overtaken by a later round",
             Self::Forgot => "has forgotten what it granted",
             Self::Quarantined => "in quarantine",

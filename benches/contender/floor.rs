@@ -39,7 +39,8 @@ struct Worker {
     name: Name,
     shift: Shift,
     phase: Phase,
-    owner: u64,
+    /// What was asked for last, and by whom.
+    turn: Option<Turn>,
     /// The operation under way, and how many have granted it.
     operation: u64,
     grants: usize,
@@ -116,7 +117,7 @@ impl<'a> Run<'a> {
             name: Name::new(floor.commands.prefix, &lock(place)),
             shift,
             phase: Phase::Idle,
-            owner: 0,
+            turn: None,
             operation: 0,
             grants: 0,
             began: now,
@@ -140,7 +141,7 @@ impl<'a> Run<'a> {
             return;
         }
         worker.began = Instant::now();
-        worker.owner = self.floor.operations;
+        worker.turn = None;
         self.send(place, Phase::Acquiring);
     }
 
@@ -150,7 +151,13 @@ impl<'a> Run<'a> {
         (worker.phase, worker.operation, worker.grants) = (phase, self.floor.operations, 0);
         let commands = &self.floor.commands;
         let command = if phase == Phase::Acquiring { commands.acquire } else { commands.release };
-        encode(&mut self.command, &command(&worker.name, &Turn::new(worker.owner, worker.operation)));
+        let round = worker.operation;
+        let turn = match worker.turn.take() {
+            Some(turn) => turn.then(round),
+            None => Turn::new(round, round),
+        };
+        encode(&mut self.command, &command(&worker.name, &turn));
+        worker.turn = Some(turn);
         let vote = Vote { place, operation: worker.operation };
         for link in &mut self.floor.links {
             link.send(&self.command, vote);

@@ -140,7 +140,6 @@ pub(crate) fn one(name: &str, masters: &[String], runtime: &Rc<Runtime>) -> Box<
     match name {
         Quorate::NAME => quorate(new(masters)),
         Quorate::LENT => quorate(new(masters).runtime(runtime.handle().clone())),
-        Quorate::UNGUARDED => quorate(new(masters).prefix("unguarded:").unguarded()),
         Bare::NAME => Box::new(Tasks::new(runtime.block_on(Bare::connect(masters)), runtime)),
         Rslock::NAME => Box::new(Tasks::new(Rslock::connect(masters), runtime)),
         Floor::NAME => Box::new(Floor::connect(masters, script::FLOOR)),

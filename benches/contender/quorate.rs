@@ -49,9 +49,6 @@ impl Quorate {
     /// The name of one whose engine has no thread of its own.
     pub(crate) const LENT: &'static str = "quorate, lent";
 
-    /// The name of one without guards.
-    pub(crate) const UNGUARDED: &'static str = "quorate, unguarded";
-
     /// One with the usual locks.
     pub(crate) fn new(builder: Builder) -> Self {
         Self { redlock: builder.build().unwrap(), kind: USUAL }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use quorate_testkit::{Container, RedisServer, stays};
+use quorate_testkit::{Container, RedisServer, held_until, in_use};
 use redis::{FromRedisValue, RedisResult};
 
 /// Where masters run. It decides which faults they can have: see [`What::suits`](crate::nemesis::What::suits).
@@ -59,15 +59,50 @@ impl Master {
         }
     }
 
-    /// All its keys, but for [what stays](quorate_testkit::stays).
+    /// All its keys that [are in use](quorate_testkit::in_use).
     ///
     /// # Panics
     ///
     /// As [`command`](Self::command).
     pub fn keys(&self) -> Vec<String> {
-        let mut keys: Vec<String> = self.command(&["KEYS", "*"]);
-        keys.retain(|key| !stays(key));
-        keys
+        in_use(self.all_keys(), self.time(), |key| self.fields(key))
+    }
+
+    /// All its keys.
+    ///
+    /// # Panics
+    ///
+    /// As [`command`](Self::command).
+    pub fn all_keys(&self) -> Vec<String> {
+        self.command(&["KEYS", "*"])
+    }
+
+    /// For how long (us) a key locks something: a name of Quorate's by its entries, which Redis
+    /// outlives, and any other key until it expires. 0 where it locks nothing; `None` if it never
+    /// expires.
+    ///
+    /// # Panics
+    ///
+    /// As [`command`](Self::command).
+    pub fn locks_for(&self, key: &str) -> Option<u64> {
+        let expires_in: i64 = self.command(&["PTTL", key]);
+        if expires_in == -1 {
+            return None;
+        }
+        let held_until = self.fields(key).as_deref().and_then(held_until);
+        let by_redis = || u64::try_from(expires_in).unwrap_or(0) * 1_000;
+        Some(held_until.map_or_else(by_redis, |until| until.saturating_sub(self.time())))
+    }
+
+    /// The fields and values of a key that is a hash.
+    fn fields(&self, key: &str) -> Option<Vec<String>> {
+        self.try_command(&["HGETALL", key]).ok()
+    }
+
+    /// The time that it shows (us since 1970).
+    fn time(&self) -> u64 {
+        let (seconds, micros): (u64, u64) = self.command(&["TIME"]);
+        seconds * 1_000_000 + micros
     }
 
     /// Kills it, frozen or not. Returns when it is gone.

@@ -38,7 +38,7 @@ local function no_vote(trusted)
   local left = VOTES_FROM - min(now, trusted)
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
-local function kind()
+return (function()
 local earliest, latest, watched
 local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
 local function refuse(...)
@@ -74,7 +74,7 @@ end
 local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
-  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.kind or it.asked, 'queued', '1') end
+  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.asked, 'queued', '1') end
   if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
   call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
@@ -106,7 +106,7 @@ local function put(key, owner, _, kept)
   call('SET', key, owner, 'PX', kept)
 end
 local function tell_others() end
-local function verbs()
+return (function()
 local function look(k, owner)
   local it = {key = KEYS[k], queue = KEYS[k + 1]}
   it.holder, it.holds = holder_of(it.key)
@@ -122,8 +122,8 @@ local function write(it, owner, holds, kept)
   return GRANTED
 end
 local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
-  vote(trusted, '', round, kept)
   if before and before ~= '' then step_out(KEYS[k + 1], before) end
+  vote(trusted, '', round, kept)
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
   local reply = refusal(it)
@@ -161,6 +161,7 @@ local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
   return GRANTED
 end
 local function inspect(k, _, slot)
+  time_here() -- so that a client hears of it where this master forgot
   local it = look(k, '')
   local reply = {'seen', it.holder and slot or '', call('ZCARD', it.queue)}
   if it.holder then reply[4] = {'', it.holder, it.holds, call('PTTL', it.key), 0, '', '', 0} end
@@ -185,7 +186,5 @@ while a <= #ARGV do
 end
 replies[1] = not forgot and (now or 0)
 return replies
-end
-return verbs()
-end
-return kind()
+end)()
+end)()

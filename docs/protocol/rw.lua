@@ -38,7 +38,7 @@ local function no_vote(trusted)
   local left = VOTES_FROM - min(now, trusted)
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
-local function kind()
+return (function()
 local earliest, latest, watched
 local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
 local function refuse(...)
@@ -124,7 +124,7 @@ function obstacle(it, token)
   return entry and entry.owner ~= it.owner and stands(entry, token) and entry
 end
 local function is_open(it)
-  if it.kind and not it.is_same then return false end
+  if not it.is_same then return false end
   if has_room then return has_room(it) end
   return not (it.entry and lives(it.entry))
 end
@@ -158,7 +158,7 @@ local function change_kind(it, token)
     local stays = field == 'kind' or field == 'fence' or field == 'last' or field == 'queued'
     if not stays then drop(it, field) end
   end
-  it.floor, it.kind = top, it.asked
+  it.floor = top
   raise(it, 'last', top)
 end
 local function write_noted(it)
@@ -198,7 +198,7 @@ end
 local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
-  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.kind or it.asked, 'queued', '1') end
+  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.asked, 'queued', '1') end
   if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
   call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
@@ -309,9 +309,9 @@ function obstacle(it, token)
 end
 local function sweep(it)
   local some = some_fields(it)
-  it.gone, it.noted = nil, nil -- they are written, and so is its own entry
+  it.gone, it.noted = nil, nil -- they are written, and so is its own entry, which is not over
   for i = 1, #some, 2 do
-    local one = find(some[i], '^r:') and some[i] ~= it.field and entry_of(some[i], some[i + 1])
+    local one = find(some[i], '^r:') and entry_of(some[i], some[i + 1])
     if one and tonumber(one.ends) < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
   end
   write_noted(it)
@@ -340,7 +340,7 @@ function beside(it)
   return it.readers > 0 and longest_reader(it)
 end
 function is_left(it)
-  return it.readers > 0 or it.entry or (it.reads and it.writer)
+  return it.readers > 0 or (it.reads and it.writer)
 end
 function has_room(it)
   return it.is_same
@@ -379,7 +379,7 @@ function wake(it, wakes)
     end
   end
 end
-local function verbs()
+return (function()
 local function refusal(it, round, since, waited, wakes)
   local _, stale = own_entry(it, round)
   if stale then return stale end
@@ -391,7 +391,8 @@ local function refusal(it, round, since, waited, wakes)
 end
 local function grant(it, token, round, kept, label)
   local entry, ends = it.entry, format('%d', latest + number(kept) * 1000)
-  if entry and entry.owner == it.owner and less(ends, entry.ends) then ends = entry.ends end
+  local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
+  if is_its_own and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
@@ -403,11 +404,11 @@ end
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
                        since, waited, wakes)
   local token, its, was_called = trusted, {}, before and before ~= ''
-  vote(trusted, versions, round, kept)
-  since, waited = since and tonumber(since), waited and tonumber(waited)
   for i = 1, was_called and names or 0 do
     if step_out(KEYS[k + 2 * i - 1], before) == 1 then was_called = false end
   end
+  vote(trusted, versions, round, kept)
+  since = tonumber(since)
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)
     local reply = refusal(it, round, since, waited, wakes)
@@ -438,7 +439,7 @@ local function lost(it, round, token, heals, first)
   local at = heals == '1' and token or nil
   local other = it.kind and not it.is_same and change_kind(it, at) or obstacle(it, at)
   if other then return lives(other) and held(it, other) or ABSENT end
-  local is_word = entry and entry.holds == '0' and tonumber(entry.ends) >= earliest
+  local is_word = entry and tonumber(entry.ends) >= earliest
   local has_left = is_word and not less(entry.token, token)
   if not at or not less(it.floor, token) or has_left then return ABSENT end
   local last, whose = match(it[it.judged] or '0', '^(%d+) ?(.*)$')
@@ -458,7 +459,7 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
     local ends = format('%d', latest + number(kept) * 1000)
     if it.extends and less(ends, it.entry.ends) then
       ends = it.entry.ends
-      watch = max(kept, ceil((ends - latest) / 1000))
+      watch = ceil((ends - latest) / 1000)
     end
     local is_there = call('PEXPIRE', it.key, KEPT_HELD) == 1
     if it.entry and not it.extends then drop(it, it.field) end
@@ -470,9 +471,9 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
   return GRANTED
 end
 local function leave(it, holds, round, token, first, breaks)
-  local is_named = breaks and it.entry and not less(token, it.entry.token)
+  local is_named = breaks and it.entry and (it.entry.holds == '0' or not less(token, it.entry.token))
   local entry, stale = own_entry(it, not is_named and round)
-  if stale and not (token and holds == '0') then return stale end
+  if stale and holds ~= '0' then return stale end
   if entry and entry.holds == '0' then entry, it.entry = nil, nil end
   if entry and holds ~= '0' then
     call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
@@ -496,7 +497,7 @@ local function leave(it, holds, round, token, first, breaks)
     write_noted(it)
   end
   if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
-  local is_empty = is_left == nil and not it.entry or is_left and not is_left(it)
+  local is_empty = not (is_left and is_left(it))
   local kept = it.queued and less(KEPT_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEPT_FREE
   local is_short = not entry and it.noted and call('PTTL', it.key) < tonumber(kept)
   if (entry and is_empty) or is_short then call('PEXPIRE', it.key, kept) end
@@ -542,7 +543,7 @@ local function given(k, slot, to, round, from, handed)
     entry = own_entry(it)
     local other = it.entry
     if not entry or not lives(entry) then
-      return nil, other and other.owner ~= from and lives(other) and held(it, other) or ABSENT
+      return nil, other and lives(other) and held(it, other) or ABSENT
     end
     local is_later = handed and handed ~= '' and less(handed, entry.token)
     if is_later then return nil, {'stale', tonumber(entry.token)} end
@@ -574,11 +575,12 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
       if note_gone then note_gone(it, entry.token, '0', entry) end
       it = read(k + 2 * i - 2, slot, to)
     end
-    write_entry(it, ends, token, round, '1', max(kept, ceil((ends - latest) / 1000)), label)
+    write_entry(it, ends, token, round, '1', ceil((ends - latest) / 1000), label)
   end
   return renews == '1' and number(token) or GRANTED
 end
 local function inspect(k, _, slot)
+  time_here() -- so that a client hears of it where this master forgot
   local it = read(k, slot, '')
   local entries, fields = read_all(it.key)
   local waiting = 0
@@ -615,7 +617,5 @@ while a <= #ARGV do
 end
 replies[1] = not forgot and (now or 0)
 return replies
-end
-return verbs()
-end
-return kind()
+end)()
+end)()

@@ -28,6 +28,12 @@ const NEXT: Duration = Duration::from_millis(50);
 /// How long after the last operation nothing is under way any more, when all is calm.
 const SETTLED: Duration = Duration::from_millis(600);
 
+/// How long a quarantine lasts besides 1.01 of the max TTL, how long a name is remembered besides a quarantine, and how long a
+/// queue is kept (docs/PROTOCOL.md).
+const QUARANTINE: Duration = Duration::from_secs(4);
+const REMEMBERED: Duration = Duration::from_secs(60);
+const QUEUE_LIFE: Duration = Duration::from_secs(120);
+
 /// Everything works again: each client gets each lock, and what is given up leaves nothing behind.
 pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     let began = stage.world.look_at_the_time();
@@ -35,8 +41,9 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     stage.world.recorder.with(|history| {
         history.calm = Some(began);
         history.longest_ttl = plan.ttl * LONGER;
-        history.bound = BOUND + plan.ttl * 4;
-        history.in_turn = (plan.locks == Locks::Fair).then(|| order::later(plan.guarded));
+        history.bound = BOUND + (plan.ttl * 4).max(quarantine(plan));
+        history.in_turn = (plan.locks == Locks::Fair).then_some(order::APART);
+        history.remembered = remembered(plan);
     });
     let one_lock = |client: usize, lock: usize| client % LOCKS == lock;
     together(stage, one_lock, |client, lock| get(stage.clone(), client, lock)).await;
@@ -59,6 +66,17 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     look(stage);
     look_for_places(stage);
     stage.living().for_each(|client| stage.world.recorder.note_deadlines(client));
+}
+
+/// For how long a master that was restarted has no vote (docs/PROTOCOL.md). The calm begins a moment after the last fault.
+fn quarantine(plan: &Plan) -> Duration {
+    let longest = plan.ttl * LONGER;
+    longest + longest / 100 + QUARANTINE
+}
+
+/// For how long masters remember a name that nobody has: as clients ask them to, or for as long as a queue.
+fn remembered(plan: &Plan) -> Duration {
+    (quarantine(plan) + REMEMBERED).max(QUEUE_LIFE)
 }
 
 /// Has each client that lives do something with each of these locks, all at once.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use quorate_testkit::{Dice, Restart};
 
 use crate::history::Time;
+use crate::locks::Locks;
 use crate::plan::{CLIENTS, MASTERS, Profile};
 use crate::stage::Stage;
 
@@ -59,7 +60,7 @@ pub enum Kind {
     Promotion,
     /// It restarts with the data of a moment before.
     Rollback,
-    /// Keys are evicted for want of memory.
+    /// Somebody deletes keys, and the marker stays.
     Eviction,
 }
 
@@ -74,6 +75,13 @@ impl Kind {
         Self::Rollback,
         Self::Eviction,
     ];
+
+    /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other libraries, so clocks free them.
+    pub fn guarded(locks: Locks) -> Vec<Self> {
+        let is_clock = |kind: &Self| matches!(kind, Self::ClockStep | Self::ClockStrobe);
+        let kinds = Self::ALL.into_iter().filter(|kind| *kind != Self::Eviction);
+        kinds.filter(|kind| !(locks.are_shared() && is_clock(kind))).collect()
+    }
 
     /// How many masters may have it in one run. What clocks show is judged by what most of them show.
     fn most_masters(self) -> usize {

@@ -22,6 +22,12 @@ pub struct History {
     pub stuck: Vec<Stuck>,
     /// What lay on the masters whenever somebody looked.
     pub keys: Vec<Key>,
+    /// Entries that were over by their master's clock, and kept somebody out.
+    pub refusals: Vec<Key>,
+    /// What the masters remembered of names whenever somebody looked.
+    pub names: Vec<Name>,
+    /// For how long a master remembers a name that nobody has, at most.
+    pub remembered: Duration,
     /// What stood in the masters' queues when nobody waited any more.
     pub places: Vec<Place>,
     /// Since when nothing has disturbed the run any more; never, if something still does at its end.
@@ -157,7 +163,7 @@ pub struct Stuck {
     pub at: Time,
 }
 
-/// A lock's key that was found on a master, or the entry in it of a semaphore's permit, or of one that reads or writes.
+/// An entry that was found on a master and counts, or the key of a lock that is another library's, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Which master.
@@ -178,7 +184,7 @@ pub struct Key {
     pub since: Time,
     /// When it was last written.
     pub written: Time,
-    /// The longest TTL that was asked for since the key came to be; `None` for a key that never expires.
+    /// How long it was to be kept, by the longest that was asked for since it came to be; `None` for a key that never expires.
     pub ttl: Option<Duration>,
     /// Whether what last wrote it was executed late: after its sender had lost the connection, or twice.
     pub late: bool,
@@ -199,6 +205,21 @@ impl fmt::Display for Key {
         let how = if self.shared { ", to read" } else { "" };
         write!(f, "the {what} of {} on lock {}{how}", self.owner, self.site())
     }
+}
+
+/// A name that a master remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// Which master.
+    pub master: usize,
+    /// The name.
+    pub name: String,
+    /// Whether somebody has an entry there, which may be over.
+    pub is_held: bool,
+    /// For how long it is remembered if nothing is written any more; `None` for one that is never forgotten.
+    pub left: Option<Duration>,
+    /// When it was found.
+    pub found: Time,
 }
 
 /// A place in a lock's queue on a master, where nobody waits.

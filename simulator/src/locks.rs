@@ -75,6 +75,11 @@ impl Locks {
         }
     }
 
+    /// Whether they are kept in the layout of another library.
+    pub(crate) fn are_shared(self) -> bool {
+        matches!(self, Self::PlainMutex | Self::Redisson)
+    }
+
     /// How many permits each of the locks has, where they are semaphores.
     pub(crate) fn permits(self, seed: u64) -> Option<u32> {
         let drawn = || 1 + Dice::new(seed, "permits", 0).below(MOST_PERMITS);

@@ -42,12 +42,12 @@ struct Args {
     #[arg(long, conflicts_with = "seed", value_parser = value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe, flush-all, promotion, rollback,
-    /// eviction, or any: all of them in turn
+    /// or any: those of them in turn that the locks are guarded against; or eviction, which nothing guards against
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
-    /// Clients have no guards against such faults: plain Redlock
+    /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock
     #[arg(long)]
-    unguarded: bool,
+    trusting: bool,
     /// The kind of the locks: reentrant, mutex, plain-mutex, redisson, semaphore, lock-all (over several names, beside locks
     /// of one), fair, read-write (readers and writers of the same names), or any: all of them in turn
     #[arg(long, value_name = "KIND", value_parser = locks)]
@@ -72,19 +72,22 @@ struct Args {
 impl Args {
     /// The plan of a seed.
     fn whole_plan(&self, seed: u64) -> Plan {
+        let locks = match self.locks {
+            None => Locks::default(),
+            Some(Choice(Some(locks))) => locks,
+            // Beside the faults in turn each kind has each of them.
+            Some(Choice(None)) => Locks::ALL[seed as usize / Kind::ALL.len() % Locks::ALL.len()],
+        };
         let profile = match self.fault {
             None => Profile::Inside,
             Some(Choice(Some(kind))) => Profile::Outside(kind),
-            Some(Choice(None)) => Profile::Outside(Kind::ALL[seed as usize % Kind::ALL.len()]),
+            Some(Choice(None)) => {
+                let kinds = Kind::guarded(locks);
+                Profile::Outside(kinds[seed as usize % kinds.len()])
+            }
         };
-        let plan = Plan::new(seed, profile);
-        let plan = match self.locks {
-            None => plan,
-            Some(Choice(Some(locks))) => plan.of(locks),
-            // Beside the faults in turn each kind has each of them.
-            Some(Choice(None)) => plan.of(Locks::ALL[seed as usize / Kind::ALL.len() % Locks::ALL.len()]),
-        };
-        if self.unguarded { plan.unguarded() } else { plan }
+        let plan = Plan::new(seed, profile).of(locks);
+        if self.trusting { plan.trusting() } else { plan }
     }
 
     /// The plan of the one seed, or what was left of it.
@@ -105,9 +108,9 @@ impl Args {
     /// What to type to run this seed.
     fn command(&self, seed: u64) -> String {
         let fault = self.fault.map(|fault| format!(" --fault {fault}")).unwrap_or_default();
-        let unguarded = if self.unguarded { " --unguarded" } else { "" };
+        let trusting = if self.trusting { " --trusting" } else { "" };
         let locks = self.locks.map(|locks| format!(" --locks {locks}")).unwrap_or_default();
-        format!("cargo run --release -p quorate-simulator -- --seed {seed}{fault}{unguarded}{locks}")
+        format!("cargo run --release -p quorate-simulator -- --seed {seed}{fault}{trusting}{locks}")
     }
 }
 

@@ -54,8 +54,8 @@ pub struct Plan {
     profile: Profile,
     /// Whether clients trust no clock of a master.
     pub(crate) strict: bool,
-    /// Whether they have guards at all.
-    pub(crate) guarded: bool,
+    /// Whether masters vote whatever they forgot, and whatever their clocks show.
+    pub(crate) trusting: bool,
     /// The kind of its locks.
     pub(crate) locks: Locks,
     pub(crate) ttl: Duration,
@@ -135,7 +135,7 @@ impl Plan {
             seed,
             profile,
             strict: Dice::new(seed, "strict", 0).happens(300),
-            guarded: true,
+            trusting: false,
             locks: Locks::default(),
             ttl,
             slowest: dice.millis(1, 8),
@@ -152,16 +152,18 @@ impl Plan {
         plan
     }
 
-    /// The same with clients that have no guards: plain Redlock.
+    /// The same with masters that vote whatever they forgot, and whatever their clocks show: plain Redlock.
     #[must_use]
-    pub fn unguarded(self) -> Self {
-        Self { guarded: false, ..self }
+    pub fn trusting(self) -> Self {
+        Self { trusting: true, ..self }
     }
 
-    /// The same with locks of this kind.
+    /// The same with locks of this kind. Those that are another library's, too, keep no rounds: where a network repeats calls, or
+    /// lets them overtake each other, an owner's earlier release is not told from a later one.
     #[must_use]
     pub fn of(self, locks: Locks) -> Self {
-        Self { locks, ..self }
+        let (repeated, overtaken) = if locks.are_shared() { (0, 0) } else { (self.repeated, self.overtaken) };
+        Self { locks, repeated, overtaken, ..self }
     }
 
     /// Whether something goes wrong that Redlock's argument excludes.

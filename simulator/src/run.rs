@@ -177,7 +177,7 @@ pub(crate) fn look_for_places(stage: &Arc<Stage>) {
     stage.world.recorder.with(|history| history.places = found);
 }
 
-/// Looks at the keys of all masters.
+/// Looks at what all masters keep.
 pub(crate) fn look(stage: &Arc<Stage>) {
     stage.world.look_at_the_time();
     let found = stage.servers.iter().flat_map(|server| server.locks());
@@ -186,6 +186,10 @@ pub(crate) fn look(stage: &Arc<Stage>) {
         None => key,
     });
     let found: Vec<_> = found.collect();
-    stage.world.note(|| format!("{} keys on the masters", found.len()));
-    stage.world.recorder.with(|history| history.keys.extend(found));
+    let names = stage.servers.iter().flat_map(|server| server.names());
+    stage.world.note(|| format!("{} entries on the masters", found.len()));
+    stage.world.recorder.with(|history| {
+        history.keys.extend(found);
+        history.names.extend(names);
+    });
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quorate::seam::{Call, Failure, Passport, Value};
-use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, stays};
+use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
 use crate::clocks::WallClock;
-use crate::history::{Key, Place, Time};
-use crate::holders::{Holder, holders, owner_of, place_of};
+use crate::entries::{Entry, entries, field_of, owner_of};
+use crate::history::{Key, Name, Place, Time};
 use crate::world::World;
 
 type Request = Box<dyn FnOnce() + Send>;
@@ -21,6 +21,8 @@ pub(crate) struct Server {
     pub(crate) redis: EmbeddedServer,
     pub(crate) clock: Arc<WallClock>,
     world: Arc<World>,
+    /// Whether its scripts refuse no vote.
+    is_trusting: bool,
     state: Mutex<State>,
 }
 
@@ -30,8 +32,8 @@ struct State {
     backlog: Vec<Request>,
     /// The tickets that were in a call which was executed late, or came back with older data.
     late_tickets: BTreeSet<String>,
-    /// What it was last asked to keep, by the lock's key.
-    written: BTreeMap<String, Written>,
+    /// What it was last asked to keep, by the key and the field of its entry.
+    written: BTreeMap<(String, String), Written>,
     restarts: u64,
     /// What it had when it was last told to remember.
     remembered: Option<Snapshot>,
@@ -44,20 +46,18 @@ enum Life {
     Down,
 }
 
-/// How a lock's key came to be what it is.
+/// How an entry came to be what it is, or the key of another library.
 #[derive(Clone, Debug)]
 struct Written {
     owner: String,
     since: Time,
     at: Time,
-    ttl: Duration,
-    /// For how long a permit counts as taken.
     kept: Duration,
     late: bool,
 }
 
 impl Server {
-    pub(crate) fn new(world: Arc<World>, number: usize, clock: WallClock) -> Arc<Self> {
+    pub(crate) fn new(world: Arc<World>, number: usize, clock: WallClock, is_trusting: bool) -> Arc<Self> {
         let clock = Arc::new(clock);
         let its = clock.clone();
         let redis = EmbeddedServer::with_clock(number, Arc::new(move || its.micros()));
@@ -69,7 +69,7 @@ impl Server {
             restarts: 0,
             remembered: None,
         };
-        Arc::new(Self { number, redis, clock, world, state: Mutex::new(state) })
+        Arc::new(Self { number, redis, clock, world, is_trusting, state: Mutex::new(state) })
     }
 
     /// A request arrives. `false` when nobody is there to take it.
@@ -96,61 +96,76 @@ impl Server {
         passport: &Passport,
         late: bool,
     ) -> (Option<u64>, Result<Value, Failure>) {
-        let (time, mut answers) = self.redis.run(call.script, passport, &[&call.words]);
+        let script = if self.is_trusting { trusting(call.script) } else { call.script };
+        let (time, mut answers) = self.redis.run(script, passport, &[&call.words]);
         let answer = answers.pop().unwrap_or(Ok(Value::Nil));
         if late {
             let words = call.words.args().filter(|word| word.contains(':')).map(str::to_owned);
             self.state().late_tickets.extend(words);
         }
         self.note(call, matches!(answer, Ok(Value::Int(1..))), late);
+        if let (Some("acquire"), Ok(Value::List(refusal))) = (call.words.args().next(), &answer) {
+            self.note_refusal(call, passport, refusal);
+        }
         (time, answer)
     }
 
     /// It has run an operation.
     fn note(&self, call: &Call, granted: bool, late: bool) {
-        let mut args: Vec<&str> = call.words.args().collect();
-        let is_about_several = is_about_several(call);
-        if is_about_several {
-            args.remove(1); // how many names there are
-        }
-        let per_name = if is_about_several { 3 } else { call.words.keys().len().max(1) };
-        let has_holders = call.script.name() == "rw";
-        for key in call.words.keys().step_by(per_name) {
-            let place = |owner| if has_holders { place_of(key, owner) } else { key.to_owned() };
-            match args[..] {
-                ["acquire" | "queue" | "extend" | "transfer", owner, _, ttl, _, _, kept, ..] if granted => {
-                    self.note_write(&place(owner), owner, [ttl, kept].map(millis), late);
+        let args: Vec<&str> = call.words.args().collect();
+        let [verb, _, _, slot, owner, ref rest @ ..] = args[..] else { return };
+        for key in call.words.keys().step_by(KEYS_PER_NAME) {
+            let place = (key.to_owned(), field_of(slot, owner));
+            match (verb, rest) {
+                ("acquire", [_, _, kept, ..])
+                | ("extend", [_, _, _, kept, ..])
+                | ("transfer", [_, _, kept, ..])
+                    if granted =>
+                {
+                    self.note_write(place, owner, millis(kept), late);
                 }
-                ["release" | "withdraw", owner, "0", ..] if has_holders => {
-                    self.note_leave(key, owner, &place(owner))
-                }
-                ["release" | "withdraw", _, "0", ..] => self.note_release(key),
+                ("release", ["0", ..]) => self.note_release(&place, owner),
                 _ => {}
             }
         }
     }
 
-    fn note_write(&self, key: &str, owner: &str, [ttl, kept]: [Duration; 2], late: bool) {
-        let (now, mut state) = (self.world.now(), self.state());
-        let before = state.written.get(key);
-        let before = before.filter(|before| before.owner == owner && before.at + before.ttl > now);
-        let left = before.map_or(Duration::ZERO, |before| before.at + before.ttl - now);
-        let (since, beyond) = (before.map_or(now, |before| before.since), left.saturating_sub(ttl));
-        let (owner, ttl, kept) = (owner.to_owned(), ttl + beyond, kept + beyond);
-        state.written.insert(key.to_owned(), Written { owner, since, at: now, ttl, kept, late });
-    }
-
-    /// A holder of a read-write lock has left, unless it is there still.
-    fn note_leave(&self, key: &str, owner: &str, place: &str) {
-        if !holders(&self.redis, key).iter().any(|holder| holder.field == owner) {
-            self.state().written.remove(place);
+    /// An entry that is over by the clock here keeps somebody out: whoever asked may trust a time that was a while ago.
+    fn note_refusal(&self, call: &Call, passport: &Passport, refusal: &[Value]) {
+        let is_strict = passport.args().nth(STRICT) == Some("1");
+        let ("held", Some(Value::Text(owner))) = (verb_of(refusal), refusal.get(1)) else { return };
+        for key in call.words.keys().step_by(KEYS_PER_NAME).filter(|_| !is_strict) {
+            let Some(Site::Name(name)) = site(key) else { continue };
+            let all = entries(&self.redis, key);
+            let over =
+                all.iter().filter(|entry| *entry.owner == **owner && !entry.counts(self.clock.micros()));
+            let found: Vec<_> = over.map(|entry| self.found_entry(key, name, entry)).collect();
+            self.world.recorder.with(|history| history.refusals.extend(found));
         }
     }
 
-    /// Where the key is there all the same, or the permit's entry, it is known whose it is, and since when.
-    fn note_release(&self, key: &str) {
-        if self.left(key).is_none() && !self.has_entry(key) {
-            drop(self.state().written.remove(key));
+    fn note_write(&self, place: (String, String), owner: &str, kept: Duration, late: bool) {
+        let (now, mut state) = (self.world.now(), self.state());
+        let before = state.written.get(&place);
+        let before = before.filter(|before| before.owner == owner && before.at + before.kept > now);
+        let left = before.map_or(Duration::ZERO, |before| before.at + before.kept - now);
+        let since = before.map_or(now, |before| before.since);
+        let (owner, kept) = (owner.to_owned(), kept.max(left));
+        state.written.insert(place, Written { owner, since, at: now, kept, late });
+    }
+
+    /// Where it is there all the same, it is known whose it is, and since when.
+    fn note_release(&self, place: &(String, String), owner: &str) {
+        let (key, field) = place;
+        let is_its_own = |written: &Written| written.owner == owner;
+        let is_there = if field.is_empty() {
+            self.left(key).is_some()
+        } else {
+            entries(&self.redis, key).iter().any(|entry| entry.field == *field && entry.owner == owner)
+        };
+        let mut state = self.state();
+        if !is_there && state.written.get(place).is_some_and(is_its_own) {
+            state.written.remove(place);
         }
     }
 
@@ -212,10 +227,9 @@ impl Server {
         self.state().remembered.take().map_or(Restart::Whole, Restart::From)
     }
 
-    /// It wants memory, and evicts keys, as they come; or somebody deletes them. Not those that stay when a lock is free: a
-    /// master that may evict them is refused.
+    /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is refused.
     pub(crate) fn evict(&self, dice: &Dice) {
-        for key in self.redis.keys().into_iter().filter(|key| !stays(key) && dice.happens(700)) {
+        for key in self.redis.keys().into_iter().filter(|key| site(key).is_some() && dice.happens(700)) {
             self.redis.evict(&key);
         }
     }
@@ -224,42 +238,35 @@ impl Server {
         self.state().life != Life::Down
     }
 
-    /// The locks that it holds now, the permits that count as taken, and whoever reads or writes.
+    /// The entries that count now, and the keys of locks of other libraries.
     pub(crate) fn locks(&self) -> Vec<Key> {
         let mut found = Vec::new();
         for key in self.redis.keys() {
-            let Some((name, permit)) = site(&key) else { continue };
-            let holders = holders(&self.redis, &key);
-            if !holders.is_empty() {
-                let counting = holders.iter().filter(|holder| holder.counts(&holders, self.clock.micros()));
-                found.extend(counting.map(|holder| self.found_holder(&key, holder, name)));
-                continue;
+            match site(&key) {
+                Some(Site::Name(name)) => {
+                    let entries = entries(&self.redis, &key);
+                    let counting = entries.iter().filter(|entry| entry.counts(self.clock.micros()));
+                    found.extend(counting.map(|entry| self.found_entry(&key, name, entry)));
+                }
+                Some(Site::Shared(name)) => found.push(self.found_key(&key, name)),
+                None => {}
             }
-            found.push(self.found(&key, name, permit));
-            let taken = self.entries(&key).into_iter().filter_map(|member| {
-                let (number, _) = member.split_once('/')?;
-                Some((format!("{key}:{member}"), number.parse().ok()))
-            });
-            found.extend(taken.map(|(key, permit)| self.found_entry(&key, name, permit)));
         }
         found
     }
 
-    /// The members of a semaphore's key that count as taken.
-    fn entries(&self, key: &str) -> Vec<String> {
-        let now = self.clock.micros();
-        // At another key there is a lock.
-        let Resp::List(all) = self.redis.command(&["ZRANGE", key, "0", "-1", "WITHSCORES"]) else {
-            return Vec::new();
+    /// The names that it remembers.
+    pub(crate) fn names(&self) -> Vec<Name> {
+        let (keys, found) = (self.redis.keys(), self.world.now());
+        let names = keys.iter().filter_map(|key| match site(key) {
+            Some(Site::Name(name)) => Some((key, name.to_owned())),
+            _ => None,
+        });
+        let name = |(key, name): (&String, String)| {
+            let (is_held, left) = (!entries(&self.redis, key).is_empty(), self.time_left(key));
+            Name { master: self.number, name, is_held, left, found }
         };
-        let counts = |entry: &&[Resp]| text(&entry[1]).and_then(|ends| ends.parse().ok()) >= Some(now);
-        all.chunks_exact(2).filter(counts).filter_map(|entry| text(&entry[0])).collect()
-    }
-
-    /// Whether the permit at `key` counts as taken.
-    fn has_entry(&self, key: &str) -> bool {
-        let Some((semaphore, member)) = key.rsplit_once(':') else { return false };
-        member.contains('/') && self.entries(semaphore).iter().any(|entry| entry == member)
+        names.map(name).collect()
     }
 
     /// The places in the queues of locks.
@@ -278,8 +285,9 @@ impl Server {
     fn tickets(&self) -> Vec<(String, String)> {
         let mut tickets = Vec::new();
         for key in self.redis.keys() {
-            let Some(lock) = key.strip_prefix("quorate:waiting:{").and_then(|key| key.strip_suffix('}'))
-            else {
+            let Some(queue) = key.strip_prefix(QUEUES) else { continue };
+            let queue = queue.strip_prefix("shared:").unwrap_or(queue);
+            let Some(lock) = queue.strip_prefix('{').and_then(|lock| lock.strip_suffix('}')) else {
                 continue;
             };
             let Resp::List(members) = self.redis.command(&["ZRANGE", &key, "0", "-1"]) else { continue };
@@ -288,42 +296,42 @@ impl Server {
         tickets
     }
 
-    fn found(&self, key: &str, name: &str, permit: Option<u32>) -> Key {
-        self.found_at(key, key, name, permit)
+    /// The key of a lock of another library.
+    fn found_key(&self, key: &str, name: &str) -> Key {
+        // What came back with older data was written longer ago than is known.
+        let left = self.time_left(key);
+        let found = self.found((key, ""), name, left.unwrap_or_default());
+        Key { is_entry: false, ttl: left.and(found.ttl), ..found }
     }
 
-    /// What is at `key`, as it was noted for this place.
-    fn found_at(&self, place: &str, key: &str, name: &str, permit: Option<u32>) -> Key {
+    fn found_entry(&self, key: &str, name: &str, entry: &Entry) -> Key {
+        let found = self.found((key, &entry.field), name, entry.kept);
+        Key { owner: entry.owner.clone(), permit: entry.permit(), shared: entry.reads(), ..found }
+    }
+
+    /// What is at this place, as it was noted for that; otherwise it was to be `kept` for so long.
+    fn found(&self, (key, field): (&str, &str), name: &str, kept: Duration) -> Key {
         let (found, state) = (self.world.now(), self.state());
-        let written = state.written.get(place);
-        // What came back with older data was written longer ago than is known.
-        let left = self.left(key).and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis);
+        let written = state.written.get(&(key.to_owned(), field.to_owned()));
         Key {
             master: self.number,
             name: name.to_owned(),
-            permit,
-            is_entry: false,
+            permit: None,
+            is_entry: true,
             shared: false,
             owner: written.map(|written| written.owner.clone()).unwrap_or_default(),
             client: None,
             since: written.map_or(found, |written| written.since),
             written: written.map_or(found, |written| written.at),
-            ttl: left.map(|left| written.map_or(left, |written| written.ttl)),
+            ttl: Some(written.map_or(kept, |written| written.kept)),
             late: written.is_some_and(|written| written.late),
             found,
         }
     }
 
-    /// The entry of the permit at `key`.
-    fn found_entry(&self, key: &str, name: &str, permit: Option<u32>) -> Key {
-        let kept = self.state().written.get(key).map_or(Duration::ZERO, |written| written.kept);
-        Key { is_entry: true, ttl: Some(kept), ..self.found(key, name, permit) }
-    }
-
-    /// The entry of one that reads, or writes.
-    fn found_holder(&self, key: &str, holder: &Holder, name: &str) -> Key {
-        let (owner, shared) = (owner_of(&holder.field).to_owned(), holder.reads());
-        Key { is_entry: true, shared, owner, ..self.found_at(&place_of(key, &holder.field), key, name, None) }
+    /// How long a key lives on; `None` where that is for ever.
+    fn time_left(&self, key: &str) -> Option<Duration> {
+        self.left(key).and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis)
     }
 
     /// How long a key lives on, in milliseconds; less than nothing when it never expires, and `None` when it is gone.
@@ -339,21 +347,37 @@ impl Server {
     }
 }
 
-/// What a lock's key is about: the name, and the permit where it is that of one.
-fn site(key: &str) -> Option<(&str, Option<u32>)> {
-    let Some(own) = key.strip_prefix("quorate:") else { return Some((key, None)) }; // shared with other libraries
-    let (name, rest) = own.strip_prefix('{')?.split_once('}')?;
-    if rest.is_empty() {
-        return Some((name, None));
+/// Which argument of a call says whether clients are strict.
+const STRICT: usize = 4;
+
+/// What a reply begins with.
+fn verb_of(reply: &[Value]) -> &str {
+    match reply.first() {
+        Some(Value::Text(word)) => word,
+        _ => "",
     }
-    let (number, _) = rest.strip_prefix(':')?.split_once('/')?;
-    Some((name, number.parse().ok()))
 }
 
-/// Whether an operation is about several names at once: then it says how many, and has three keys for each.
-pub(crate) fn is_about_several(call: &Call) -> bool {
-    call.script.name() == "all"
+/// What a key of a lock is.
+enum Site<'a> {
+    /// The hash of this name.
+    Name(&'a str),
+    /// The key of a lock of another library, of this name.
+    Shared(&'a str),
 }
+
+/// What the keys of queues begin with.
+const QUEUES: &str = "quorate:waiting:";
+
+fn site(key: &str) -> Option<Site<'_>> {
+    match key.strip_prefix("quorate:") {
+        Some(own) => own.strip_prefix('{')?.strip_suffix('}').map(Site::Name),
+        None => Some(Site::Shared(key)),
+    }
+}
+
+/// How many keys an operation has for each of its names: the hash, and the queue.
+pub(crate) const KEYS_PER_NAME: usize = 2;
 
 fn millis(word: &str) -> Duration {
     Duration::from_millis(word.parse().unwrap_or(0))

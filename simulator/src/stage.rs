@@ -8,8 +8,8 @@ use quorate::{Owner, Redlock};
 use quorate_testkit::Restart;
 
 use crate::clocks::{Chance, ClientClock, Rate, WallClock};
+use crate::entries::owner_of;
 use crate::faults::Fault;
-use crate::holders::owner_of;
 use crate::link::{Link, Way, Weather};
 use crate::locks::{Locks, Wish};
 use crate::plan::Plan;
@@ -51,7 +51,8 @@ pub(crate) struct Client {
 impl Stage {
     pub(crate) fn new(world: &Arc<World>, plan: &Plan) -> Arc<Self> {
         let server = |(number, (rate, off)): (usize, &(i64, i64))| {
-            Server::new(world.clone(), number, WallClock::new(world.clone(), Rate(*rate), *off))
+            let clock = WallClock::new(world.clone(), Rate(*rate), *off);
+            Server::new(world.clone(), number, clock, plan.trusting)
         };
         let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
         let client = |(number, (rate, off)): (usize, &(i64, i64))| {
@@ -168,9 +169,6 @@ impl Client {
             .executor(Arc::new(Tasks(process.clone())));
         if plan.strict {
             builder = builder.strict();
-        }
-        if !plan.guarded {
-            builder = builder.unguarded();
         }
         for link in &links {
             let way: Arc<dyn Master> = Arc::new(Way(link.clone()));

@@ -13,21 +13,20 @@ use super::attempt::{Ask, Attempt};
 use super::first::First;
 use super::grant::Grant;
 use super::hold::Hold;
-use super::kind::Kind;
 use super::permits::has_free;
-use super::wait::Wait;
+use super::wait::{Wait, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_permits, check_wait};
 use crate::error::{Error, Invalid};
 use crate::owner::Owner;
+use crate::protocol::Kind;
 use crate::renewal::Renewal;
-use crate::trust::Trust;
 use crate::vote::Vote;
 
 /// What to acquire.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) name: Arc<str>,
-    pub(crate) kind: &'static dyn Kind,
+    pub(crate) kind: Kind,
     /// How many permits there are, of a semaphore.
     pub(crate) permits: Option<u32>,
     pub(crate) ttl: Duration,
@@ -87,10 +86,10 @@ impl Coordinator {
 
     /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time that most of them show.
     async fn until_the_time_is_known(self: &Arc<Self>, timeout: Duration) -> Result<(), Error> {
-        let unknown =
-            |trust: &&Arc<Trust>| !self.introduced.load(Ordering::Relaxed) && !trust.knows_the_time();
-        let Some(trust) = self.trust.as_ref().filter(unknown) else { return Ok(()) };
-        let (trust, ready) = (trust.clone(), self.masters.iter().map(|master| master.ready()));
+        if self.introduced.load(Ordering::Relaxed) || self.trust.knows_the_time() {
+            return Ok(());
+        }
+        let (trust, ready) = (self.trust.clone(), self.masters.iter().map(|master| master.ready()));
         let (connecting, engine) = (join_all(ready), self.clone());
         self.run_while_wanted(async move {
             let known = async {
@@ -111,7 +110,7 @@ impl Coordinator {
     /// is known to nobody, it stands in no line and no queue, and no line is passed by.
     fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<First> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
-        let is_alone = wait.is_zero() || (!self.wakes.hears() && !self.lines.has(kind.name(), name));
+        let is_alone = wait.is_zero() || (!self.wakes.hears() && !self.lines.has(kind.word(), name));
         if owner.is_some() || cancelled.is_some() || !is_alone {
             return None;
         }
@@ -202,9 +201,10 @@ pub(super) fn may_change(error: &Error) -> bool {
     )
 }
 
-/// Whether to go on after the first attempt: there is time, or another permit may be free.
+/// Whether to go on after the first attempt: there is time, or something is to be asked at once.
 fn is_worth_waiting(error: &Error, request: &Request) -> bool {
-    may_change(error) && (!request.wait.is_zero() || has_free(error.votes(), request.permits))
+    let may_ask_at_once = has_free(error.votes(), request.permits) || has_wrong_time(error);
+    may_change(error) && (!request.wait.is_zero() || may_ask_at_once)
 }
 
 /// The last await is behind us, and it may have taken any time.

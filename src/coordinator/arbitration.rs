@@ -11,9 +11,6 @@ use crate::vote::{Outcome, Vote};
 /// The longest time between two looks of a waiter that nobody wakes.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
-/// How long a queue lives that nobody is added to, as `lock.lua` has it: a place is not in it for longer.
-pub(crate) const QUEUE_LIFE: Duration = Duration::from_secs(120);
-
 /// What to do with the votes of a split round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
@@ -141,7 +138,7 @@ mod tests {
     #[test]
     fn a_waiter_for_a_permit_looks_when_the_first_may_be_free() {
         let taken = |ms| {
-            let permits = Permits::new([0, 1].into(), Some(Duration::from_millis(ms)));
+            let permits = Permits::new([].into(), Some(Duration::from_millis(ms)));
             let (owner, remaining) = ("b".into(), Some(Duration::from_secs(9)));
             vote(Outcome::Held {
                 owner,

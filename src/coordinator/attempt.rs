@@ -6,23 +6,23 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 use super::arbitration::{Ruling, rule};
-use super::clean_up::{Effort, Withdrawal};
+use super::clean_up::{Effort, Notice, Withdrawal};
 use super::era::Era;
 use super::grant::Grant;
 use super::hold::{Count, Hold, Title};
-use super::kind::{Arrival, Kind, Operation, Place};
-use super::permits::{Permit, has_free};
+use super::permits::has_free;
 use super::places::Places;
 use super::quorum::Decision;
-use super::round::{BallotBox, Round};
+use super::round::{BallotBox, Later, Round};
 use super::tokens::Tokens;
 use super::{Coordinator, verdict};
 use crate::error::Error;
 use crate::lease;
 use crate::master::Terms;
 use crate::owner::Owner;
+use crate::protocol::{Arrival, Kind, Leaving, Op, Permit, Place};
 use crate::renewal::{Course, Renewal};
-use crate::vote::{Outcome, Vote};
+use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::Bell;
 
 /// How often a waiter that has most masters of a split vote asks again before it withdraws after all: the others may
@@ -56,6 +56,8 @@ pub(super) struct Attempt {
     before: Option<Standing>,
     /// The token that a majority has confirmed, where it was not the same from the start.
     confirmed: Option<u64>,
+    /// The first round of its lease; 0 before that.
+    first: u64,
     /// `None` when its votes have been dealt with.
     round: Option<Round>,
 }
@@ -70,30 +72,42 @@ impl Attempt {
         before: Option<Standing>,
     ) -> Self {
         give_up_if_lapsed(engine, &hold, &mut count);
+        if count.holds == 0 && hold.kind.is_shared() {
+            hold.eras.end(); // a release that is still repeated would take what comes now
+        }
         // Whoever enters again asks as for an extend, which takes over no place.
         let before = before.filter(|_| count.holds == 0);
         let ticket = before.as_ref().map(|before| before.ticket);
+        let first = if count.holds == 0 { 0 } else { count.first };
         let (engine, confirmed, round) = (engine.clone(), None, None);
-        let mut attempt = Self { engine, hold, count, ask, before, confirmed, round };
+        let mut attempt = Self { engine, hold, count, ask, before, confirmed, first, round };
         attempt.ask_masters(ticket);
         attempt
     }
 
     fn ask_masters(&mut self, before: Option<Owner>) {
-        let (engine, hold, holds) = (&self.engine, &self.hold, self.count.holds);
-        let words = if holds == 0 {
-            let title = Title { fence: engine.propose(), delay: self.ask.delay };
-            let strict = engine.trust.as_ref().filter(|trust| trust.is_strict());
-            let watched = strict.map(|trust| trust.watched.over(&hold.site)).unwrap_or_default();
-            let operation = engine.titled(hold, 1, self.ask.ttl, title);
-            let (place, arrival, watched) = (self.ask.place, self.ask.arrival, &*watched);
-            hold.kind.acquire(&Operation { place, arrival, before, watched, ..operation })
+        let (engine, hold, holds, number) =
+            (&self.engine, &self.hold, self.count.holds, self.engine.next_round());
+        let op = if holds == 0 {
+            let (place, arrival) = (self.ask.place, self.ask.arrival);
+            self.count.is_queued |= place.is_some_and(|place| place.ticket == hold.owner);
+            self.first = if self.first == 0 { number } else { self.first };
+            let ticket = place.map(|place| place.ticket);
+            Op::Acquire { kept: self.kept(), watched: String::new(), before, ticket, arrival }
         } else {
-            let operation = engine.titled(hold, holds + 1, self.ask.ttl, hold.lease().title);
-            hold.kind.extend(&Operation { heals: true, ..operation })
+            let token = hold.lease().title.fence;
+            Op::Extend { holds: holds + 1, kept: self.kept(), token, heals: true, first: 0 }
         };
         let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
-        self.round = Some(engine.ask(&hold.site, hold.kind.script(), words, terms, era));
+        self.round = Some(engine.ask(hold, number, &op, terms, era));
+    }
+
+    /// For how long the lock is to be kept from others.
+    fn kept(&self) -> Duration {
+        match self.count.holds {
+            0 => lease::kept(self.ask.ttl, self.ask.delay),
+            _ => lease::kept(self.ask.ttl, self.hold.lease().title.delay),
+        }
     }
 
     fn round(&self) -> &Round {
@@ -138,10 +152,12 @@ impl Attempt {
         if !self.has_token()
             && let Tokens::Split(highest) = self.round().tokens()
         {
-            let (hold, title) = (&self.hold, Title { fence: highest, delay: self.ask.delay });
-            let words = hold.kind.extend(&self.engine.titled(hold, 1, self.ask.ttl, title));
+            let (hold, engine, kept) = (&self.hold, &self.engine, self.kept());
+            let op = Op::Extend { holds: 1, kept, token: highest, heals: false, first: self.first };
             let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
-            let confirming = self.engine.ask(&hold.site, hold.kind.script(), words, terms, era);
+            // Where a clock is off the grant does not count, and so it is not confirmed.
+            let places = self.round().places(|outcome| !is_off(outcome));
+            let confirming = engine.ask_some(places, hold, engine.next_round(), &op, terms, era);
             if confirming.decision().await != Decision::Granted {
                 return Err(verdict::no_quorum(&hold.name, confirming.votes(), false));
             }
@@ -160,8 +176,7 @@ impl Attempt {
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
         let (sent, token) = (self.round().sent, self.token());
-        let granted = self.round().places(|outcome| *outcome == Outcome::Granted);
-        if self.engine.trust.as_ref().is_some_and(|trust| !trust.agree(granted.iter())) {
+        if !self.engine.trust.agree(self.round().granted().iter()) {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), false));
         }
         if self.engine.clock.now() >= lease::deadline(sent, self.ask.ttl) {
@@ -174,15 +189,16 @@ impl Attempt {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
         }
         let round = self.round.take().expect("it was there");
+        let before = self.before.take().map(Standing::into_notice);
         self.note_keys(&round);
         drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome)));
+        self.count.note_places(round.places(has_place));
         let (ttl, renewal) = (self.ask.ttl, self.ask.renewal.take());
-        if let Some(trust) = &self.engine.trust {
-            trust.watched.forget(&self.hold.site);
-        }
+        self.engine.trust.watched.forget(&self.hold.site);
         let generation = match self.count.holds {
             0 => {
-                self.count.begin();
+                self.count.begin(self.first);
+                round.deal_with(Later { token, undo: self.notice_of_strays(), before });
                 let title = Title { fence: token, delay: self.ask.delay };
                 self.engine.begin_lease(&self.hold, Course::new(sent, ttl, renewal), title)
             }
@@ -246,7 +262,7 @@ impl Attempt {
         let round = self.round.take()?;
         round.withdraw();
         self.note_keys(&round);
-        let from = round.places(|outcome| *outcome == Outcome::Granted);
+        let from = round.granted();
         self.undo(&round, Some(Withdrawal { place, from }));
         drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome) && !has_place(outcome)));
         self.standing_where(&round, |outcome| has_place(outcome) || *outcome == Outcome::Granted)
@@ -256,8 +272,16 @@ impl Attempt {
     fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
         let once = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::Once));
         if !once.is_empty() || !self.count.touched.is_empty() {
-            drop(self.engine.mirror(&self.hold, &mut self.count, withdrawal, once, true));
+            let leaving = Leaving::Undone(self.first);
+            drop(self.engine.mirror(&self.hold, &mut self.count, leaving, withdrawal, once));
         }
+    }
+
+    /// What undoes its grant where that does not count. Its round comes before all of the lease.
+    fn notice_of_strays(&self) -> Notice {
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(self.first), place: None };
+        let (hold, round, keys_end) = (self.hold.clone(), self.engine.next_round(), self.count.keys_end);
+        Notice { hold, round, op, keys_end, era: None }
     }
 
     /// Its place on the masters with such an outcome.
@@ -275,15 +299,15 @@ impl Attempt {
         !own && (has_place(outcome) || matches!(outcome, Outcome::Pending | Outcome::Unknown(_)))
     }
 
-    /// Remembers which masters may have the key now, and until when. The place before is left where it was not taken
+    /// Remembers which masters may have an entry now, and until when. The place before is left where it was not taken
     /// over.
     fn note_keys(&mut self, round: &Round) {
         if let Some(before) = self.before.take() {
             // What is pending may not have been sent, and is not any more.
-            let unsent = |outcome: &Outcome| round.is_withdrawn() && *outcome == Outcome::Pending;
-            before.leave_where(round, |outcome| is_not_taken_over(outcome) || unsent(outcome));
+            before.leave_where(round, |outcome| !outcome.takes_over());
         }
-        self.count.note_keys(round, self.ask.ttl, self.ask.timeout);
+        let kept = self.kept();
+        self.count.note_keys(round, kept);
     }
 }
 
@@ -300,7 +324,7 @@ impl Drop for Attempt {
 /// The place in the masters' queues of a waiter that is not asking at the moment. Dropping it gives it up.
 pub(super) struct Standing {
     engine: Arc<Coordinator>,
-    kind: &'static dyn Kind,
+    kind: Kind,
     name: Arc<str>,
     /// Which permit was asked for.
     permit: Option<Permit>,
@@ -310,6 +334,12 @@ pub(super) struct Standing {
 }
 
 impl Standing {
+    /// What gives it up, and on which masters. Whoever has that sees to it.
+    fn into_notice(mut self) -> (Notice, Places) {
+        let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
+        (self.engine.notice_of_leaving(hold), std::mem::take(&mut self.on))
+    }
+
     /// An attempt took it over, but not on the masters with such an outcome.
     fn leave_where(mut self, round: &Round, not_taken_over: impl Fn(&Outcome) -> bool) {
         self.on = self.on.and(round.places(not_taken_over));
@@ -318,19 +348,19 @@ impl Standing {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
-        self.engine.leave(&hold, self.on);
+        if !self.on.is_empty() {
+            let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
+            self.engine.leave(hold, self.on);
+        }
     }
+}
+
+fn is_off(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. })
 }
 
 fn has_place(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Held { ahead: Some(_), .. })
-}
-
-/// Whether the master may not have heard that the place before is given up, or not have done it: one that refuses writes
-/// still says who holds the lock.
-fn is_not_taken_over(outcome: &Outcome) -> bool {
-    !matches!(outcome, Outcome::Granted | Outcome::Pending) && !has_place(outcome)
 }
 
 /// Where the lease is over or given up, its guards have lost their holds, and what follows is a new lease.

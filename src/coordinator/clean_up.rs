@@ -6,16 +6,16 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::Coordinator;
 use super::era::Era;
 use super::hold::{Count, Hold};
-use super::kind::Place;
 use super::outbox::Parcel;
 use super::places::Places;
 use super::round::{BallotBox, Round};
-use super::{Coordinator, reply};
 use crate::backoff::Backoff;
 use crate::clock::Moment;
-use crate::master::{Failure, Hears, Script, Terms, Value, Words};
+use crate::master::{Failure, Hears, Terms, Value, Words};
+use crate::protocol::{Leaving, Op, Place, outcome};
 use crate::vote::{Outcome, Refusal, Silence};
 
 /// Delays between tries on one master.
@@ -30,7 +30,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(60);
 pub(super) enum Effort {
     /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
     Once,
-    /// It may have our key: across reconnects, until it has answered, or the key has expired.
+    /// It may have our entry: across reconnects, until it has answered, or the entry is over.
     UntilDone,
 }
 
@@ -49,7 +49,8 @@ impl Effort {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Self::UntilDone),
             // Its vote does not count, whatever it did.
             Outcome::Refused { reason: Refusal::Clock, .. } => Some(Self::UntilDone),
-            // It says that it did nothing; asked once more, it may mend what a failing script left.
+            Outcome::Refused { reason, .. } if reason.comes_first() => None,
+            // Lua does not roll back: something may have been written.
             Outcome::Refused { .. } => Some(Self::Once),
             Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
         }
@@ -59,8 +60,10 @@ impl Effort {
 /// What the masters are to be told.
 #[derive(Clone)]
 pub(super) struct Notice {
-    pub(super) script: &'static Script,
-    pub(super) words: Arc<Words>,
+    /// Of whose owner it is told.
+    pub(super) hold: Arc<Hold>,
+    pub(super) round: u64,
+    pub(super) op: Op,
     /// When there is nothing to tell any more.
     pub(super) keys_end: Moment,
     /// When that is over it is not to be repeated: something later says otherwise.
@@ -69,37 +72,33 @@ pub(super) struct Notice {
 
 impl Coordinator {
     /// Tells the masters how many holds the owner has left, none being a full release. What is to be told is in order
-    /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated after the
-    /// last key has expired by itself. Every master that may have the key is told until it has heard it, and those of
+    /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated when the
+    /// last entry is over. Every master that may have one is told until it has heard it, and those of
     /// `once` once. Those that `withdrawal` names are left with a place in the queue.
-    ///
-    /// Where it `undoes` a grant that came to nothing, the masters' records are as they were before.
     ///
     /// The votes of the round are the first answers, each within the per-master time-out.
     pub(super) fn mirror(
         self: &Arc<Self>,
-        hold: &Hold,
+        hold: &Arc<Hold>,
         count: &mut Count,
+        leaving: Leaving,
         withdrawal: Option<Withdrawal>,
         once: Places,
-        undoes: bool,
     ) -> Round {
-        let operation = self.operation(hold, count.holds, Duration::ZERO);
-        let notice = |place| Notice {
-            script: hold.kind.script(),
-            words: Arc::new(hold.kind.release(&super::kind::Operation { place, undoes, ..operation })),
-            keys_end: count.keys_end,
-            era: None,
-        };
+        let place = count.is_queued.then_some(hold.owner);
+        let op = Op::Release { holds: count.holds, leaving, place };
+        // Masters do not compare the rounds of a key of another library.
+        let era = hold.kind.is_shared().then(|| Era::of(hold));
+        let release =
+            Notice { hold: hold.clone(), round: self.next_round(), op, keys_end: count.keys_end, era };
         let round = self.round(&hold.site, None);
         let votes = || Some(round.ballots().clone());
         let mut until_done = count.touched;
-        let release = notice(None);
         if let Some(Withdrawal { place, from }) = withdrawal {
             // A place is taken once: what has to be repeated may come when the waiter has left.
-            let withdraw = notice(Some(place)).words;
+            let withdraw = Op::Withdraw { leaving, place };
             let from = from.and(until_done);
-            self.tell_first(from, withdraw, release.clone(), Effort::UntilDone, votes());
+            self.tell_first(from, &withdraw, release.clone(), Effort::UntilDone, votes());
             until_done = until_done.without(from);
         }
         let once = once.without(count.touched);
@@ -110,7 +109,7 @@ impl Coordinator {
             round.ballots().need_not_ask(place, "there is nothing to undo");
         }
         if count.holds == 0 {
-            count.touched = Places::default();
+            (count.touched, count.is_queued) = (Places::default(), false);
         }
         round
     }
@@ -123,14 +122,15 @@ impl Coordinator {
         effort: Effort,
         votes: Option<Arc<BallotBox>>,
     ) {
-        self.tell_first(places, notice.words.clone(), notice, effort, votes);
+        let op = notice.op.clone();
+        self.tell_first(places, &op, notice, effort, votes);
     }
 
-    /// The same, in other words for the first time.
+    /// The same, with another operation for the first time.
     fn tell_first(
         self: &Arc<Self>,
         places: Places,
-        words: Arc<Words>,
+        op: &Op,
         notice: Notice,
         effort: Effort,
         votes: Option<Arc<BallotBox>>,
@@ -143,7 +143,7 @@ impl Coordinator {
             Effort::Once => Terms::Vote { timeout },
             Effort::UntilDone => Terms::CleanUp { timeout },
         };
-        let script = notice.script;
+        let (script, words) = (notice.hold.kind.script(), Arc::new(notice.words(self, op)));
         let under_way = self.tasks.token();
         let clean_up = CleanUp { engine: self.clone(), notice, effort, votes, _under_way: under_way };
         self.outbox.send(Parcel::new(script, words, terms, Arc::new(clean_up), places));
@@ -171,7 +171,7 @@ impl Coordinator {
     async fn tell_one(&self, place: usize, notice: &Notice) -> Outcome {
         let (to, answer) = oneshot::channel();
         let terms = Terms::CleanUp { timeout: self.settings.timeout() };
-        let (script, words) = (notice.script, notice.words.clone());
+        let (script, words) = (notice.hold.kind.script(), Arc::new(notice.words(self, &notice.op)));
         let places = [place].into_iter().collect();
         let ear = Arc::new(LastWord(Mutex::new(Some(to))));
         self.outbox.send(Parcel::new(script, words, terms, ear, places));
@@ -186,6 +186,13 @@ impl Coordinator {
             Outcome::Unreachable(_) | Outcome::Unknown(_) => keys_end,
         };
         self.clock.now() < until
+    }
+}
+
+impl Notice {
+    /// The words at this moment: what is repeated has its round again, and the time of now.
+    fn words(&self, engine: &Coordinator, op: &Op) -> Words {
+        engine.words(&self.hold, self.round, op, engine.trusted_for(op))
     }
 }
 
@@ -206,7 +213,7 @@ impl Hears for CleanUp {
 
     fn hear(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         let is_last = self.effort == Effort::Once || !is_overdue(&answer);
-        let outcome = reply::outcome(answer);
+        let outcome = outcome(answer);
         if is_last && self.effort == Effort::UntilDone {
             let (engine, notice) = (&self.engine, &self.notice);
             let patience_ends = engine.clock.now() + REFUSED_FOR;
@@ -233,7 +240,7 @@ impl Hears for LastWord {
             return;
         }
         if let Some(to) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = to.send(reply::outcome(answer)); // the client may be gone
+            let _ = to.send(outcome(answer)); // the client may be gone
         }
     }
 }

@@ -7,7 +7,6 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::era::Era;
 use super::hold::{Count, Hold};
-use super::kind::Operation;
 use super::quorum::Decision;
 use super::round::Round;
 use super::{Coordinator, verdict};
@@ -15,6 +14,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::lease;
 use crate::master::Terms;
+use crate::protocol::Op;
 
 /// One lease to extend. Nothing else happens to its hold meanwhile.
 pub(super) struct Extension {
@@ -64,16 +64,16 @@ impl Coordinator {
     ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut count } = extension;
         let title = hold.lease().title;
-        let words =
-            hold.kind.extend(&Operation { heals: true, ..self.titled(&hold, count.holds, ttl, title) });
+        let kept = lease::kept(ttl, title.delay);
+        let op = Op::Extend { holds: count.holds, kept, token: title.fence, heals: true, first: 0 };
         // One that is not sent before the lock is given up must not come behind the release, and take the lock back.
         let (terms, era) = (Terms::Vote { timeout }, Some(Era::of(&hold)));
-        let round = self.ask(&hold.site, hold.kind.script(), words, terms, era);
+        let round = self.ask(&hold, self.next_round(), &op, terms, era);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;
         }
-        count.note_keys(&round, ttl, timeout); // they live longer now, or may
+        count.note_keys(&round, kept); // they live longer now, or may
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),
             _ => Err(self.not_extended(&hold, &round)),
@@ -93,6 +93,9 @@ impl Coordinator {
         }
         if now >= lease::deadline(round.sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, round.votes(), true));
+        }
+        if !self.trust.agree(round.granted().iter()) {
+            return Err(verdict::no_quorum(&hold.name, round.votes(), false));
         }
         self.prolong(hold, round.sent, ttl, None);
         Ok(round.sent)

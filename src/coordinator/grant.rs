@@ -54,7 +54,7 @@ impl Grant {
         self.votes.read(&self.engine.names)
     }
 
-    /// The token of its lease; 0 where there are no guards.
+    /// The token of its lease; 0 in a layout of another library.
     pub(crate) fn fence(&self) -> u64 {
         self.fence
     }

@@ -9,7 +9,6 @@ use super::clean_up::{Effort, Notice};
 use super::era::Era;
 use super::grant::Grant;
 use super::hold::{Hold, Title};
-use super::kind::Kind;
 use super::places::Places;
 use super::quorum::Decision;
 use super::round::Round;
@@ -17,8 +16,9 @@ use super::tokens::Tokens;
 use super::{Coordinator, fresh_uuid, verdict};
 use crate::error::{Error, Invalid, Loss};
 use crate::lease;
-use crate::master::{Terms, Words};
+use crate::master::Terms;
 use crate::owner::Owner;
+use crate::protocol::{Kind, Leaving, Op};
 use crate::renewal::{Course, Renewal};
 use crate::token::Token;
 
@@ -26,7 +26,7 @@ use crate::token::Token;
 #[derive(Clone, Debug)]
 pub(crate) struct Adoption {
     pub(crate) token: Token,
-    pub(crate) kind: &'static dyn Kind,
+    pub(crate) kind: Kind,
     pub(crate) ttl: Duration,
     pub(crate) renewal: Option<Arc<Renewal>>,
 }
@@ -61,13 +61,17 @@ impl Coordinator {
         if self.has_sibling(hold) {
             return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: 2 }.into());
         }
-        let ttl = hold.lease().course.ttl;
+        let (ttl, fence) = {
+            let lease = hold.lease();
+            (lease.course.ttl, lease.title.fence)
+        };
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.eras.end();
         let way = Way { from: hold, to: &transit, ttl, timeout, era: Era::of(hold) };
-        let transfer = Transfer::begin(self, way, 0);
-        count.keys_end = count.keys_end.max(lease::keys_end(transfer.round().sent, ttl, timeout));
+        let transfer = Transfer::begin(self, way, Some(fence));
+        let keys_end = lease::keys_end(transfer.round().sent, lease::kept(ttl, Duration::ZERO));
+        count.keys_end = count.keys_end.max(keys_end);
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
             if matches!(error, Error::Lost { .. }) {
@@ -80,7 +84,7 @@ impl Coordinator {
         self.lose(hold, Loss::HandedOver, None);
         hold.give_up(&mut count);
         count.touched = Places::default();
-        Ok(Token::new(hold.name.clone(), nobody, self.fingerprint(), hold.permit))
+        Ok(Token::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
     /// Takes up the lock of a token. A caller that goes away leaves it to the token again.
@@ -105,7 +109,7 @@ impl Coordinator {
         let (transit, hold) = (hold(token.owner()), hold(self.fresh_owner()));
         let mut count = hold.turn.lock().await;
         let way = Way { from: &transit, to: &hold, ttl: *ttl, timeout, era: Era::of(&hold) };
-        let mut transfer = Transfer::begin(self, way, self.propose());
+        let mut transfer = Transfer::begin(self, way, None);
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
             transfer.round().finish().await; // whose it is takes more votes than that it is not ours
@@ -127,9 +131,10 @@ impl Coordinator {
         if self.clock.now() >= lease::deadline(sent, *ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
+        let first = transfer.number;
         let round = transfer.done();
-        count.note_keys(&round, *ttl, timeout);
-        count.begin();
+        count.note_keys(&round, lease::kept(*ttl, Duration::ZERO));
+        count.begin(first);
         let title = Title { fence, delay: Duration::ZERO };
         let generation = self.begin_lease(&hold, Course::new(sent, *ttl, renewal.clone()), title);
         drop(count);
@@ -167,6 +172,8 @@ impl Drop for Adopted {
 struct Transfer<'a> {
     engine: &'a Arc<Coordinator>,
     way: Way<'a>,
+    /// The number of its round.
+    number: u64,
     /// There is nothing to go back to.
     is_void: bool,
     round: Option<Round>,
@@ -183,12 +190,12 @@ struct Way<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// Begins one by which the lock gets a token of its own, this one if it may be, or keeps the one that it has.
-    fn begin(engine: &'a Arc<Coordinator>, way: Way<'a>, proposal: u64) -> Self {
-        let title = Title { fence: proposal, delay: Duration::ZERO };
-        let words = way.to.kind.transfer(&engine.titled(way.to, 1, way.ttl, title), way.from.owner);
-        let round = way.ask(engine, words);
-        Self { engine, way, is_void: false, round: Some(round) }
+    /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which gets a new one.
+    fn begin(engine: &'a Arc<Coordinator>, way: Way<'a>, handed: Option<u64>) -> Self {
+        let (from, kept) = (way.from.owner, lease::kept(way.ttl, Duration::ZERO));
+        let number = engine.next_round();
+        let round = way.ask(engine, number, &Op::Transfer { from, kept, renews: handed.is_none(), handed });
+        Self { engine, way, number, is_void: false, round: Some(round) }
     }
 
     /// The token that a majority has.
@@ -197,9 +204,9 @@ impl<'a> Transfer<'a> {
             Tokens::Agreed(token) => return Ok(token),
             Tokens::Split(highest) => highest,
         };
-        let (to, title) = (self.way.to, Title { fence: highest, delay: Duration::ZERO });
-        let words = to.kind.extend(&self.engine.titled(to, 1, self.way.ttl, title));
-        let confirming = self.way.ask(self.engine, words);
+        let (to, kept) = (self.way.to, lease::kept(self.way.ttl, Duration::ZERO));
+        let op = Op::Extend { holds: 1, kept, token: highest, heals: false, first: self.number };
+        let confirming = self.way.ask(self.engine, self.engine.next_round(), &op);
         match confirming.decision().await {
             Decision::Granted => Ok(highest),
             _ => Err(verdict::no_quorum(&to.name, confirming.votes(), false)),
@@ -216,9 +223,9 @@ impl<'a> Transfer<'a> {
 }
 
 impl Way<'_> {
-    fn ask(&self, engine: &Arc<Coordinator>, words: Words) -> Round {
+    fn ask(&self, engine: &Arc<Coordinator>, number: u64, op: &Op) -> Round {
         let (terms, era) = (Terms::Vote { timeout: self.timeout }, Some(self.era.clone()));
-        engine.ask(&self.to.site, self.to.kind.script(), words, terms, era)
+        engine.ask(self.to, number, op, terms, era)
     }
 }
 
@@ -226,15 +233,14 @@ impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         round.withdraw(); // what was not sent yet needs no way back
-        let (engine, Way { from, to, ttl, timeout, era }) = (self.engine, &self.way);
-        let kind = to.kind;
-        let back = match self.is_void {
-            true => kind.release(&engine.operation(to, 0, *ttl)),
-            false => kind.transfer(&engine.operation(from, 1, *ttl), to.owner),
+        let (engine, Way { from, to, ttl, era, .. }) = (self.engine, &self.way);
+        let kept = lease::kept(*ttl, Duration::ZERO);
+        let (hold, op) = match self.is_void {
+            true => (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.number), place: None }),
+            false => (from, Op::Transfer { from: to.owner, kept, renews: false, handed: None }),
         };
-        let keys_end = lease::keys_end(round.sent, *ttl, *timeout);
-        let era = Some(era.clone());
-        let notice = Notice { script: kind.script(), words: Arc::new(back), keys_end, era };
+        let (keys_end, era) = (lease::keys_end(round.sent, kept), Some(era.clone()));
+        let notice = Notice { hold: (*hold).clone(), round: engine.next_round(), op, keys_end, era };
         let done = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone));
         engine.tell(done, notice, Effort::UntilDone, None);
     }

@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::clean_up::Effort;
 use super::era::Eras;
-use super::kind::Kind;
-use super::permits::{Permit, Picked, site};
+use super::permits::{Picked, site};
 use super::places::Places;
 use super::round::Round;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::lease;
 use crate::owner::Owner;
+use crate::protocol::{Kind, Permit};
 use crate::renewal::{Course, Entry};
 use crate::vote::{Outcome, Vote};
 
@@ -25,10 +25,10 @@ use crate::vote::{Outcome, Vote};
 pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
     pub(crate) owner: Owner,
-    pub(crate) kind: &'static dyn Kind,
+    pub(crate) kind: Kind,
     /// Which permit it is, of a semaphore.
     pub(crate) permit: Option<Permit>,
-    /// What its record is watched under.
+    /// What it is watched under, in strict mode.
     pub(super) site: Arc<str>,
     /// Keeps this client from asking for the permit again.
     _picked: Option<Picked>,
@@ -46,16 +46,20 @@ pub(crate) struct Count {
     pub(crate) holds: u32,
     /// How many of its guards have nothing left to give back, because their holds were given back in another way.
     pub(crate) owed: u32,
-    /// The masters that may have the key.
+    /// The masters that may have an entry of it, or a place in the queue.
     pub(super) touched: Places,
-    /// When the last key that was asked for is surely gone.
+    /// When what was asked for is surely over everywhere.
     pub(crate) keys_end: Moment,
+    /// The first round of the lease.
+    pub(super) first: u64,
+    /// Whether the owner may have a place in a queue, as its own ticket.
+    pub(super) is_queued: bool,
 }
 
 /// What a lease rests on, besides its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Title {
-    /// The token of its grant; 0 where there are no guards.
+    /// The token of its grant; 0 in a layout of another library.
     pub(crate) fence: u64,
     /// For how long the lock is kept from others should it end without a release.
     pub(crate) delay: Duration,
@@ -79,32 +83,22 @@ pub(crate) struct Lease {
 }
 
 impl Hold {
-    pub(crate) fn new(
-        name: Arc<str>,
-        owner: Owner,
-        kind: &'static dyn Kind,
-        permit: Option<Permit>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Arc<Self> {
         Arc::new(Self::with(name, owner, kind, permit))
     }
 
     /// The hold of a permit that was picked to be asked for.
-    pub(super) fn of_picked(
-        name: Arc<str>,
-        owner: Owner,
-        kind: &'static dyn Kind,
-        picked: Picked,
-    ) -> Arc<Self> {
+    pub(super) fn of_picked(name: Arc<str>, owner: Owner, kind: Kind, picked: Picked) -> Arc<Self> {
         let permit = Some(picked.permit);
         Arc::new(Self { _picked: Some(picked), ..Self::with(name, owner, kind, permit) })
     }
 
     /// The hold of an owner that was named, and may wait in several places for what it gets in one.
-    fn of_named(name: Arc<str>, owner: Owner, kind: &'static dyn Kind) -> Arc<Self> {
+    fn of_named(name: Arc<str>, owner: Owner, kind: Kind) -> Arc<Self> {
         Arc::new(Self { begun: Some(Box::default()), ..Self::with(name, owner, kind, None) })
     }
 
-    fn with(name: Arc<str>, owner: Owner, kind: &'static dyn Kind, permit: Option<Permit>) -> Self {
+    fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
         let (turn, lease, eras) = Default::default();
         let site = site(&name, permit);
         Self { name, owner, kind, permit, site, _picked: None, turn, lease, eras, begun: None }
@@ -231,17 +225,26 @@ impl Lease {
 }
 
 impl Count {
-    /// Notes which masters may have the key after this round, and until when.
-    pub(super) fn note_keys(&mut self, round: &Round, ttl: Duration, timeout: Duration) {
+    /// Notes which masters may have an entry after this round, and until when.
+    pub(super) fn note_keys(&mut self, round: &Round, kept: Duration) {
         let may_have_it = |outcome: &Outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone);
         self.touched = self.touched.or(round.places(may_have_it));
-        self.keys_end = self.keys_end.max(lease::keys_end(round.sent, ttl, timeout));
+        self.keys_end = self.keys_end.max(lease::keys_end(round.sent, kept));
     }
 
-    /// A lease begins with its first hold.
-    pub(crate) fn begin(&mut self) {
+    /// Notes where its own ticket has a place in the queue, though it was granted elsewhere: the release gives that up, too, and
+    /// is repeated until the master has heard it.
+    pub(super) fn note_places(&mut self, on: Places) {
+        if self.is_queued {
+            self.touched = self.touched.or(on);
+        }
+    }
+
+    /// A lease begins with its first hold, in this round.
+    pub(crate) fn begin(&mut self, first: u64) {
         self.holds = 1;
         self.owed = 0;
+        self.first = first;
     }
 }
 
@@ -249,24 +252,24 @@ impl Count {
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<Holds>);
 
-type Holds = HashMap<(Arc<str>, Owner, &'static str), Weak<Hold>>;
+type Holds = HashMap<(Arc<str>, Owner, Kind), Weak<Hold>>;
 
 impl Registry {
     /// The hold of `owner` on the lock `name` of this kind, if there is one.
-    pub(crate) fn find(&self, kind: &dyn Kind, name: &Arc<str>, owner: Owner) -> Option<Arc<Hold>> {
-        self.lock().get(&(name.clone(), owner, kind.name())).and_then(Weak::upgrade)
+    pub(crate) fn find(&self, kind: Kind, name: &Arc<str>, owner: Owner) -> Option<Arc<Hold>> {
+        self.lock().get(&(name.clone(), owner, kind)).and_then(Weak::upgrade)
     }
 
     /// The same, made if there is none. `on_masters` is who has it there.
     pub(crate) fn find_or_make(
         &self,
-        kind: &'static dyn Kind,
+        kind: Kind,
         name: &Arc<str>,
         owner: Owner,
         on_masters: impl FnOnce() -> Owner,
     ) -> Arc<Hold> {
         let mut holds = self.lock();
-        let key = (name.clone(), owner, kind.name());
+        let key = (name.clone(), owner, kind);
         if let Some(hold) = holds.get(&key).and_then(Weak::upgrade) {
             return hold;
         }

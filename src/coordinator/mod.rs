@@ -1,5 +1,5 @@
 //! The engine: rounds on all masters, quorum, leases, and the clean-up behind them. One implementation for every lock
-//! kind; it knows neither Redis nor Lua.
+//! kind; what is asked of a master, and in which words, is `protocol`.
 //!
 //! A round is `round.rs`; whether it is decided is `quorum.rs`; what its votes mean is `verdict.rs`, and to a waiter
 //! `arbitration.rs`. The operations, a file each, are [`acquire`](Coordinator::acquire), [`extend`](Coordinator::extend),
@@ -19,12 +19,12 @@ use uuid::Uuid;
 
 use crate::backoff::Backoff;
 use crate::clock::Clock;
-use crate::config::{Settings, Wakes};
+use crate::config::Settings;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::lease;
-use crate::master::Master;
+use crate::master::{Master, Words};
 use crate::owner::Owner;
+use crate::protocol::{Kind, Op, Subject, Wakes};
 use crate::random::Random;
 use crate::renewal::{Renewal, Schedule};
 use crate::trust::{MasterStatus, Trust};
@@ -42,14 +42,12 @@ mod grant;
 mod hand_over;
 mod hold;
 mod inspect;
-mod kind;
 mod outbox;
 mod permits;
 mod places;
 mod quorum;
 mod relay;
 mod release;
-mod reply;
 mod round;
 mod sibling;
 mod tokens;
@@ -61,9 +59,7 @@ pub(crate) use acquire::{Polling, Request};
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
 pub(crate) use inspect::Sighting;
-pub(crate) use kind::{Arrival, Kind, Meeting, Operation, Place};
 use outbox::Outbox;
-pub(crate) use permits::Permit;
 pub(crate) use quorum::quorum;
 use relay::Relay;
 pub(crate) use verdict::{holder, is_held_by, misuse, no_quorum};
@@ -77,8 +73,8 @@ pub(crate) struct Coordinator {
     outbox: Outbox,
     /// The way back to whoever waits.
     relay: Arc<Relay>,
-    /// Which of them may vote; `None` where there are no guards.
-    trust: Option<Arc<Trust>>,
+    /// Which of them may vote.
+    trust: Arc<Trust>,
     /// Whether somebody has waited for the masters to be connected.
     introduced: AtomicBool,
     clock: Arc<dyn Clock>,
@@ -118,12 +114,9 @@ impl Coordinator {
     ) -> Arc<Self> {
         let client = fresh_uuid(&*random);
         let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
-        let guarded = !settings.unguarded;
-        let trust = guarded.then(|| Trust::new(settings.terms(masters.len()), clock.clone()));
-        if let Some(trust) = &trust {
-            let places = masters.iter().enumerate();
-            places.for_each(|(place, master)| master.introduce(trust.handshake(place)));
-        }
+        let trust = Trust::new(settings.terms(masters.len()), clock.clone());
+        let places = masters.iter().enumerate();
+        places.for_each(|(place, master)| master.introduce(trust.handshake(place)));
         let names = masters.iter().map(|master| master.name().clone()).collect();
         let (outbox, delivering) = Outbox::new(masters.clone());
         executor.spawn(delivering);
@@ -171,54 +164,29 @@ impl Coordinator {
         self.client
     }
 
-    /// An operation of the owner of `hold`, in a round above all before.
-    fn operation<'a>(&'a self, hold: &'a hold::Hold, count: u32, ttl: Duration) -> Operation<'a> {
-        self.titled(hold, count, ttl, hold::Title::default())
+    /// The words of an operation of the owner of `hold`. `trusted` is what it takes for the time.
+    fn words(&self, hold: &hold::Hold, round: u64, op: &Op, trusted: u64) -> Words {
+        let hold::Hold { name, owner, kind, permit, .. } = hold;
+        let subject = Subject { prefix: &self.settings.prefix, kind: *kind, name, permit: *permit };
+        op.words(subject, *owner, round, trusted)
     }
 
-    /// The same, for what is held with such a title.
-    fn titled<'a>(
-        &'a self,
-        hold: &'a hold::Hold,
-        count: u32,
-        ttl: Duration,
-        title: hold::Title,
-    ) -> Operation<'a> {
-        Operation {
-            prefix: &self.settings.prefix,
-            name: &hold.name,
-            permit: hold.permit,
-            owner: hold.owner,
-            count,
-            ttl,
-            round: self.next_round(),
-            place: None,
-            arrival: None,
-            before: None,
-            fence: title.fence,
-            kept: lease::kept(ttl, title.delay),
-            watched: "",
-            heals: false,
-            undoes: false,
+    /// The time (us) that an operation goes by: for a new grant, what it proposes as the token.
+    fn trusted_for(&self, op: &Op) -> u64 {
+        match op {
+            Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust.propose(),
+            _ => self.trust.time(),
         }
     }
 
-    /// A token for a new grant; 0 where there are no guards.
-    fn propose(&self) -> u64 {
-        self.trust.as_ref().map_or(0, |trust| trust.propose())
-    }
-
-    /// What time it is (since 1970): as most masters show, or by this host's clock where there are no guards.
+    /// What time it is (since 1970), as most masters show.
     fn time(&self) -> Duration {
-        match &self.trust {
-            Some(trust) => Duration::from_micros(trust.time()),
-            None => self.clock.wall(),
-        }
+        Duration::from_micros(self.trust.time())
     }
 
-    /// How the masters stand with this client; nothing where there are no guards.
+    /// How the masters stand with this client.
     pub(crate) fn standings(&self) -> Vec<MasterStatus> {
-        self.trust.as_ref().map(|trust| trust.status(&self.names)).unwrap_or_default()
+        self.trust.status(&self.names)
     }
 
     /// What tells these masters, and this key prefix, from others.
@@ -236,7 +204,7 @@ impl Coordinator {
     }
 
     /// Who has a lock on the masters where this owner has it.
-    pub(crate) fn owner_on_masters(&self, kind: &dyn kind::Kind, name: &Arc<str>, owner: Owner) -> Owner {
+    pub(crate) fn owner_on_masters(&self, kind: Kind, name: &Arc<str>, owner: Owner) -> Owner {
         self.holds.find(kind, name, owner).map_or(owner, |hold| hold.owner)
     }
 

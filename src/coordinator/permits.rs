@@ -4,16 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::quorum::quorum;
+use crate::protocol::Permit;
 use crate::vote::{Outcome, Permits, Vote};
 
-/// One permit of a semaphore, numbered from 0, and how many there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Permit {
-    pub(crate) number: u32,
-    pub(crate) of: u32,
-}
-
-/// What the record of a lock, or of one permit of a semaphore, is known under.
+/// What a lock, or one permit of a semaphore, is watched under.
 pub(super) fn site(name: &Arc<str>, permit: Option<Permit>) -> Arc<str> {
     permit.map_or_else(|| name.clone(), |permit| format!("{name}:{}", permit.number).into())
 }
@@ -26,14 +20,15 @@ pub(super) fn free(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
     };
     let told: Vec<Arc<Permits>> = votes.iter().filter_map(told).collect();
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
-    let mut free_on = vec![able; of as usize];
-    for number in told.iter().flat_map(|permits| permits.taken()) {
-        if let Some(free_on) = free_on.get_mut(*number as usize) {
-            *free_on = free_on.saturating_sub(1); // a master may say anything
-        }
-    }
-    let is_free = |number: &u32| free_on[*number as usize] >= quorum(votes.len());
-    (!told.is_empty()).then(|| (0..of).filter(is_free).collect())
+    // Whoever granted its own one tells nothing of the others.
+    let mut free_on = vec![able - told.len(); of as usize];
+    let mut named: Vec<u32> = told.iter().flat_map(|permits| permits.free().iter().copied()).collect();
+    named.retain(|number| *number < of); // a master may say anything
+    named.iter().for_each(|number| free_on[*number as usize] += 1);
+    named.sort_unstable();
+    named.dedup();
+    named.retain(|number| free_on[*number as usize] >= quorum(votes.len()));
+    (!told.is_empty()).then_some(named)
 }
 
 /// Whether these votes tell of a permit that may be had.
@@ -103,8 +98,8 @@ mod tests {
         Vote { master: "m".into(), outcome, latency: Duration::ZERO }
     }
 
-    fn taken(numbers: &[u32]) -> Vote {
-        let permits = Some(Arc::new(Permits::new(numbers.into(), None)));
+    fn told(free: &[u32]) -> Vote {
+        let permits = Some(Arc::new(Permits::new(free.into(), None)));
         vote(Outcome::Held { owner: "a".into(), count: 1, remaining: None, ahead: None, permits })
     }
 
@@ -115,19 +110,19 @@ mod tests {
     #[test]
     fn a_permit_is_free_where_a_quorum_may_have_it() {
         assert_eq!(free(&[dead(), vote(Outcome::Granted), dead()], 3), None, "nobody told");
-        let all = [taken(&[0]), taken(&[0, 1]), taken(&[0, 1]), taken(&[0, 1]), taken(&[0])];
+        let all = [told(&[1, 2]), told(&[2]), told(&[2]), told(&[2]), told(&[1, 2])];
         assert_eq!(free(&all, 3), Some(vec![2]));
-        let split = [taken(&[0]), taken(&[0, 1]), taken(&[0, 1]), taken(&[0]), vote(Outcome::Pending)];
+        let split = [told(&[1]), told(&[]), told(&[]), told(&[1]), vote(Outcome::Pending)];
         assert_eq!(free(&split, 2), Some(vec![1]), "two are not enough to keep it");
-        let alone = [taken(&[0]), taken(&[0, 1]), taken(&[0]), dead(), dead()];
+        let alone = [told(&[1, 2]), told(&[2]), told(&[2, 1]), dead(), dead()];
         assert_eq!(free(&alone, 3), Some(vec![2]), "each of those that can vote is needed");
-        assert_eq!(free(&[taken(&[0, 7]), taken(&[0]), taken(&[0])], 1), Some(vec![]), "there is no seventh");
+        assert_eq!(free(&[told(&[7]), told(&[7]), told(&[])], 1), Some(vec![]), "there is no seventh");
     }
 
     #[test]
     fn what_is_free_is_picked_first_and_what_is_ones_own_last() {
         let (pool, name) = (Arc::new(Pool::default()), Arc::from("s"));
-        let votes = [taken(&[0, 1]), taken(&[0, 1]), taken(&[0, 1])];
+        let votes = [told(&[2, 3]), told(&[2, 3]), told(&[3, 2])];
         let picked = |votes, random| pool.pick(&name, 4, votes, random);
         let free = [picked(&votes, 0), picked(&votes, 0)];
         assert_eq!(free.each_ref().map(|picked| picked.permit.number), [2, 3]);

@@ -1,13 +1,10 @@
 //! Release: give back one hold, and with the last one the lock.
 
 use std::sync::Arc;
-use std::time::Duration;
-
 use tokio::sync::MutexGuard;
 
-use super::hold::{Count, Hold, Title};
-use super::kind::Kind;
-use super::permits::Permit;
+use super::hold::{Count, Hold};
+use super::inspect::sighting;
 use super::places::Places;
 use super::quorum::{Decision, surely_lost};
 use super::round::Round;
@@ -15,10 +12,8 @@ use super::{Coordinator, verdict};
 use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
+use crate::protocol::{Entry, Kind, Leaving, Op, Permit};
 use crate::vote::Outcome;
-
-/// A round number that no round of a client reaches, and that Lua's numbers hold exactly: 2^53 - 1.
-const LAST_ROUND: u64 = (1 << 53) - 1;
 
 /// A release that the masters are being told of.
 struct Release {
@@ -67,7 +62,7 @@ impl Coordinator {
     /// Gives back one hold of `owner`, whichever guard it is out with.
     pub(crate) async fn release_by_owner(
         self: &Arc<Self>,
-        kind: &dyn Kind,
+        kind: Kind,
         name: Arc<str>,
         owner: Owner,
     ) -> Result<(), Error> {
@@ -117,7 +112,7 @@ impl Coordinator {
         }
         match round.decision().await {
             Decision::Granted => Ok(()),
-            _ => Err(verdict::not_ours(&hold.name, round.votes())),
+            _ => Err(verdict::not_released(&hold.name, round.votes())),
         }
     }
 
@@ -127,7 +122,8 @@ impl Coordinator {
             hold.give_up(count);
             self.end_lease(hold);
         }
-        self.mirror(hold, count, None, Places::all(self.masters.len()), false)
+        let leaving = Leaving::Lease(hold.lease().title.fence);
+        self.mirror(hold, count, leaving, None, Places::all(self.masters.len()))
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
@@ -136,7 +132,7 @@ impl Coordinator {
         self: &Arc<Self>,
         name: Arc<str>,
         owner: Owner,
-        kind: &'static dyn Kind,
+        kind: Kind,
         permit: Option<Permit>,
     ) -> Result<(), Error> {
         kind.check_name(&name)?;
@@ -147,7 +143,7 @@ impl Coordinator {
                     let round = engine.give_all_back(&hold).await;
                     (hold, round)
                 }
-                None => engine.take_away(name, owner, kind, permit).await,
+                None => engine.take_away(name, owner, kind, permit).await?,
             };
             round.finish().await;
             broken(&hold, &round)
@@ -163,27 +159,35 @@ impl Coordinator {
         self.tell_of(hold, &mut count)
     }
 
-    /// Releases an owner of another client, whatever its rounds are. It goes on renewing until it is told: it must not take the
-    /// lock back where a master never had it, so its token is noted there as released.
+    /// Releases an owner of another client. It goes on renewing until it is told: it must not take
+    /// the lock back where a master never had it, so its token is noted there as released. Masters
+    /// that have the name as another kind are not asked: to them it would be the owner of no such
+    /// lock.
     async fn take_away(
         self: &Arc<Self>,
         name: Arc<str>,
         owner: Owner,
-        kind: &'static dyn Kind,
+        kind: Kind,
         permit: Option<Permit>,
-    ) -> (Arc<Hold>, Round) {
+    ) -> Result<(Arc<Hold>, Round), Error> {
         let hold = Hold::new(name, owner, kind, permit);
-        let words = kind.inspect(&self.settings.prefix, &hold.name, permit, Some(owner));
-        let seen = self.ask(&hold.site, kind.script(), words, self.unconditional(), None);
-        seen.finish().await;
-        let title = Title { fence: seen.token_of(&owner.to_string()), delay: Duration::ZERO };
-        let mut operation = self.titled(&hold, 0, Duration::ZERO, title);
-        if owner.client() != self.client {
-            operation.round = LAST_ROUND;
+        let owner = owner.to_string();
+        let looks = self.look(&hold.name, kind).await;
+        let votes = sighting(&looks, kind, permit, Some(&owner)).votes;
+        if let Some(misuse) = verdict::misuse(&hold.name, hold.permits(), &votes) {
+            return Err(misuse);
         }
-        let (words, terms) = (kind.release(&operation), self.unconditional());
-        let round = self.ask(&hold.site, kind.script(), words, terms, None);
-        (hold, round)
+        // Who writes may read, too.
+        let is_of_kind =
+            |entry: &&Entry| kind.sibling().is_none() || (kind == Kind::Write) == (*entry.field == *"x");
+        let seen = || looks.iter().filter_map(|look| look.seen.as_ref());
+        let all = || seen().flat_map(|seen| &seen.entries).filter(is_of_kind);
+        let its = || all().filter(|entry| *entry.owner == *owner);
+        let token = its().map(|entry| entry.token).max().unwrap_or(0);
+        let round = its().map(|entry| entry.round).max().unwrap_or(0);
+        let op = Op::Release { holds: 0, leaving: Leaving::Broken(token), place: None };
+        let round = self.ask(&hold, round, &op, self.unconditional(), None);
+        Ok((hold, round))
     }
 }
 

@@ -7,40 +7,71 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::Coordinator;
+use super::clean_up::{Effort, Notice};
 use super::era::Era;
 use super::first::Slot;
+use super::hold::Hold;
 use super::outbox::Parcel;
 use super::places::Places;
 use super::quorum::{Decision, decide, surely_lost};
-use super::reply::{self, Said};
 use super::tokens::{Tokens, agree};
 use crate::clock::Moment;
-use crate::master::{Failure, Hears, Script, Terms, Value, Words};
+use crate::master::{Failure, Hears, Terms, Value};
+use crate::protocol::{Op, Said, Seen, said};
 use crate::vote::{Outcome, Record, Refusal, Vote};
 
 impl Coordinator {
-    /// The same question to all masters. What was not sent yet when the round is withdrawn, or when `era` is over, is not
-    /// sent any more.
+    /// The same question of the owner of `hold` to all masters. What was not sent yet when the round is withdrawn, or when
+    /// `era` is over, is not sent any more.
     pub(super) fn ask(
         self: &Arc<Self>,
-        name: &Arc<str>,
-        script: &'static Script,
-        words: Words,
+        hold: &Hold,
+        number: u64,
+        op: &Op,
         terms: Terms,
         era: Option<Era>,
     ) -> Round {
-        let round = self.round(name, era);
-        let places = Places::all(self.masters.len());
-        self.outbox.send(Parcel::new(script, Arc::new(words), terms, round.ballots.clone(), places));
+        self.ask_some(Places::all(self.masters.len()), hold, number, op, terms, era)
+    }
+
+    /// The same, to some of the masters.
+    pub(super) fn ask_some(
+        self: &Arc<Self>,
+        places: Places,
+        hold: &Hold,
+        number: u64,
+        op: &Op,
+        terms: Terms,
+        era: Option<Era>,
+    ) -> Round {
+        let (round, trusted) = (self.round(&hold.site, era), self.trusted_for(op));
+        let send = |op: &Op, places| {
+            let words = Arc::new(self.words(hold, number, op, trusted));
+            self.outbox.send(Parcel::new(hold.kind.script(), words, terms, round.ballots.clone(), places));
+        };
+        match op {
+            // What was watched on one master says nothing of another.
+            Op::Acquire { .. } if self.trust.is_strict() => {
+                for place in places.iter() {
+                    let watched = self.trust.watched.over(place, &hold.site);
+                    send(&op.clone().watched(watched), [place].into_iter().collect());
+                }
+            }
+            _ => send(op, places),
+        }
+        for place in Places::all(self.masters.len()).without(places).iter() {
+            round.ballots.need_not_ask(place, "its clock is off");
+        }
         round
     }
 
     /// A round in which nobody was asked yet.
     pub(super) fn round(self: &Arc<Self>, name: &Arc<str>, era: Option<Era>) -> Round {
         let masters = self.names.len();
-        let pending = || Ballot { outcome: Outcome::Pending, token: 0, latency: Duration::ZERO };
+        let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
         let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
-        let counted = Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None };
+        let counted =
+            Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, later: None };
         let (sent, engine, name) = (self.clock.now(), self.clone(), name.clone());
         let (withdrawn, counted) = (AtomicBool::new(false), Mutex::new(counted));
         Round { ballots: Arc::new(BallotBox { engine, name, sent, withdrawn, era, counted }), sent }
@@ -71,6 +102,19 @@ struct Counted {
     pending: usize,
     /// Who waits, and for what.
     waiter: Option<(Until, Waiter)>,
+    /// What is done about votes that come when a lease has begun.
+    later: Option<Later>,
+}
+
+/// What becomes of the votes of an acquire when its lease has begun, of those to come, too.
+#[derive(Clone)]
+pub(super) struct Later {
+    /// The lease's token.
+    pub(super) token: u64,
+    /// Undoes a grant that is none of the lease's: of a higher token, or by a clock that is off.
+    pub(super) undo: Notice,
+    /// Gives up the place of the acquire before, and on which masters it was to be taken over.
+    pub(super) before: Option<(Notice, Places)>,
 }
 
 /// Who is told that what it waits for is reached.
@@ -86,6 +130,7 @@ struct Ballot {
     outcome: Outcome,
     /// The token of a new grant, or of the one that the lock is held by; 0 where it is not told.
     token: u64,
+    seen: Option<Arc<Seen>>,
     latency: Duration,
 }
 
@@ -135,10 +180,6 @@ impl Round {
         self.ballots.withdrawn.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_withdrawn(&self) -> bool {
-        self.ballots.withdrawn.load(Ordering::Relaxed)
-    }
-
     /// Where its votes come in.
     pub(super) fn ballots(&self) -> &Arc<BallotBox> {
         &self.ballots
@@ -173,14 +214,27 @@ impl Round {
         agree(counted.ballots.len(), granted.map(|ballot| ballot.token))
     }
 
-    /// The highest token by which an owner has the lock, of those that were told.
-    pub(super) fn token_of(&self, owner: &str) -> u64 {
-        let counted = self.ballots.counted();
-        let its = counted.ballots.iter().filter(|ballot| match &ballot.outcome {
-            Outcome::Held { owner: other, .. } => **other == *owner,
-            _ => false,
-        });
-        its.map(|ballot| ballot.token).max().unwrap_or(0)
+    /// What each master told, that was asked about a name.
+    pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
+        self.ballots.counted().ballots.iter().map(|ballot| ballot.seen.clone()).collect()
+    }
+
+    /// The masters that granted.
+    pub(super) fn granted(&self) -> Places {
+        self.places(|outcome| *outcome == Outcome::Granted)
+    }
+
+    /// A lease has begun: deals with the votes that are there, and with those to come.
+    pub(super) fn deal_with(&self, later: Later) {
+        let ballots: Vec<Ballot> = {
+            let mut counted = self.ballots.counted();
+            counted.later = Some(later.clone());
+            counted.ballots.to_vec()
+        };
+        ballots
+            .iter()
+            .enumerate()
+            .for_each(|(place, ballot)| later.hear(&self.ballots.engine, place, ballot));
     }
 
     /// How many masters have such an outcome.
@@ -199,10 +253,17 @@ impl Round {
 impl BallotBox {
     /// Counts a master's vote, its first one.
     pub(super) fn vote(&self, place: usize, said: Said, heard: Moment) {
-        let Said { outcome, token, .. } = said;
-        let latency = heard.since(self.sent);
-        let waiter = self.counted().vote(place, Ballot { outcome, token, latency });
+        let Said { outcome, token, seen, .. } = said;
+        let ballot = Ballot { outcome, token, seen, latency: heard.since(self.sent) };
+        let (later, waiter) = {
+            let mut counted = self.counted();
+            let is_first = counted.ballots[place].outcome == Outcome::Pending;
+            (counted.later.clone().filter(|_| is_first), counted.vote(place, ballot.clone()))
+        };
         self.tell(waiter); // unlocked
+        if let Some(later) = later {
+            later.hear(&self.engine, place, &ballot);
+        }
     }
 
     /// There is nothing to ask this master.
@@ -212,8 +273,10 @@ impl BallotBox {
 
     /// What a master said, as far as its clock lets it be trusted.
     fn weigh(&self, place: usize, mut said: Said, time: Option<u64>, heard: Moment) -> Said {
-        let Some(trust) = &self.engine.trust else { return said };
-        if let Some(time) = time
+        let trust = &self.engine.trust;
+        // One that does not know this connection any more has forgotten what was watched there.
+        let Some(time) = time else { return said };
+        if time > 0
             && let Err(astray) = trust.hear_time(place, self.sent, heard, time)
             && said.outcome == Outcome::Granted
         {
@@ -221,9 +284,9 @@ impl BallotBox {
             said.outcome = Outcome::Refused { reason: Refusal::Clock, detail };
         }
         if let Some((version, watch)) = said.watch.as_ref().filter(|_| trust.is_strict()) {
-            let left = trust.watched.see(&self.name, version, *watch);
-            if let Outcome::Held { count: 0, remaining, .. } = &mut said.outcome {
-                *remaining = Some(left);
+            let left = trust.watched.see(place, &self.name, version, *watch);
+            if let Outcome::Held { remaining, .. } = &mut said.outcome {
+                *remaining = Some(left); // no clock of a master ends it
             }
         }
         said
@@ -262,10 +325,37 @@ impl Hears for BallotBox {
 
     fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
         let heard = self.engine.clock.now();
-        if let (Some(trust), Ok(_), None) = (&self.engine.trust, &answer, time) {
-            trust.doubt(place);
+        let forgot = answer.is_ok() && time.is_none();
+        let mut said = self.weigh(place, said(answer), time, heard);
+        if forgot {
+            self.engine.trust.doubt(place);
         }
-        self.vote(place, self.weigh(place, reply::said(answer), time, heard), heard);
+        if forgot && said.seen.is_some() {
+            let detail =
+                "FORGOT this master restarted, or lost keys: what it tells may be what is left".into();
+            said = Outcome::Refused { reason: Refusal::Forgot, detail }.into();
+        }
+        self.vote(place, said, heard);
+    }
+}
+
+impl Later {
+    fn hear(&self, engine: &Arc<Coordinator>, place: usize, ballot: &Ballot) {
+        let is_stray = match &ballot.outcome {
+            Outcome::Granted => ballot.token > self.token,
+            Outcome::Refused { reason: Refusal::Clock, .. } => ballot.token > 0,
+            _ => false,
+        };
+        let here: Places = [place].into_iter().collect();
+        if is_stray {
+            engine.tell(here, self.undo.clone(), Effort::UntilDone, None);
+        }
+        let is_missing = !matches!(ballot.outcome, Outcome::Pending) && !ballot.outcome.takes_over();
+        if let Some((leave, _)) =
+            self.before.as_ref().filter(|(_, on)| is_missing && !on.and(here).is_empty())
+        {
+            engine.tell(here, leave.clone(), Effort::UntilDone, None);
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::Coordinator;
 use super::acquire::Request;
 use super::hold::Hold;
-use super::kind::{Kind, Meeting};
 use crate::error::Error;
 use crate::owner::Owner;
+use crate::protocol::{Kind, Meeting};
 
 impl Coordinator {
     /// Whether its owner is let in at once, and does not line up behind those who wait for it: it has the lock, or the sibling
@@ -50,7 +50,7 @@ impl Coordinator {
     }
 
     /// Whether an owner has the lock as this kind.
-    fn has(&self, kind: &dyn Kind, name: &Arc<str>, owner: Owner) -> bool {
+    fn has(&self, kind: Kind, name: &Arc<str>, owner: Owner) -> bool {
         self.holds.find(kind, name, owner).is_some_and(|hold| hold.stands(self.clock.now()))
     }
 }

@@ -21,16 +21,26 @@ pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) 
 
 /// The error where a quorum has something else under this name.
 pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> Option<Error> {
-    if votes.iter().filter(|vote| is_another_kind(&vote.outcome)).count() >= quorum(votes.len()) {
-        return Some(Error::AnotherKind { name: name.clone(), votes: votes.into() });
+    if let Some((asked, permits)) = permits.zip(other_permits(votes)) {
+        return Some(Error::OtherPermits { name: name.clone(), asked, permits, votes: votes.into() });
     }
-    let (asked, permits) = permits.zip(other_permits(votes))?;
-    Some(Error::OtherPermits { name: name.clone(), asked, permits, votes: votes.into() })
+    let others = votes.iter().filter(|vote| is_another_kind(&vote.outcome)).count();
+    (others >= quorum(votes.len())).then(|| Error::AnotherKind { name: name.clone(), votes: votes.into() })
 }
 
-/// The error of an extend or a release that no quorum granted: lost where that is certain, and otherwise no quorum.
+/// The error of an extend that no quorum granted: lost where that is certain, and otherwise no quorum.
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
-    let not_yours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
+    lost_where(name, votes, Outcome::is_definite_no)
+}
+
+/// The same of a release. A master that has no such lock may have forgotten it, while its quarantine kept others out: only
+/// those count that another owner has it on.
+pub(crate) fn not_released(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
+    lost_where(name, votes, |outcome| matches!(outcome, Outcome::Held { .. }))
+}
+
+fn lost_where(name: &Arc<str>, votes: Arc<[Vote]>, says_so: impl Fn(&Outcome) -> bool) -> Error {
+    let not_yours = votes.iter().filter(|vote| says_so(&vote.outcome)).count();
     if surely_lost(votes.len(), not_yours) {
         Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes }
     } else {
@@ -45,13 +55,15 @@ pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Erro
 }
 
 fn is_another_kind(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Refused { reason: Refusal::WrongType, .. })
+    matches!(outcome, Outcome::Refused { reason: Refusal::WrongType | Refusal::AnotherKind, .. })
 }
 
 /// How many permits a semaphore has, where a quorum says that it is not the number that was asked for.
 fn other_permits(votes: &[Vote]) -> Option<u32> {
     let told = votes.iter().filter_map(|vote| match &vote.outcome {
-        Outcome::Refused { reason: Refusal::OtherPermits, detail } => detail.split(' ').nth(1)?.parse().ok(),
+        Outcome::Refused { reason: Refusal::AnotherKind, detail } => {
+            detail.rsplit_once(" semaphore/")?.1.parse().ok()
+        }
         _ => None,
     });
     (told.clone().count() >= quorum(votes.len())).then(|| told.max()).flatten()
@@ -153,13 +165,15 @@ mod tests {
     fn another_number_of_permits_is_told_where_a_quorum_says_so() {
         let name = Arc::from("n");
         let other = || Outcome::Refused {
-            reason: Refusal::OtherPermits,
-            detail: "PERMITS 3 are there, and not 2".into(),
+            reason: Refusal::AnotherKind,
+            detail: "KIND it is held as semaphore/3".into(),
         };
         let error = denied(&name, Some(2), votes(&[other(), other(), DEAD]));
         assert!(matches!(error, Error::OtherPermits { asked: 2, permits: 3, .. }), "{error}");
         let error = denied(&name, Some(2), votes(&[other(), DEAD, Outcome::Granted]));
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+        let error = denied(&name, None, votes(&[other(), other(), DEAD]));
+        assert!(matches!(error, Error::AnotherKind { .. }), "{error}");
     }
 
     #[test]
@@ -189,7 +203,10 @@ mod tests {
         let name = Arc::from("n");
         let error = not_ours(&name, votes(&[Outcome::Absent, held("a", 1), DEAD, Outcome::Granted, DEAD]));
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
-        let error = not_ours(&name, votes(&[Outcome::Absent, held("a", 1), Outcome::Absent, DEAD, DEAD]));
+        let gone = votes(&[Outcome::Absent, held("a", 1), Outcome::Absent, DEAD, DEAD]);
+        assert!(matches!(not_ours(&name, gone.clone()), Error::Lost { .. }));
+        assert!(matches!(not_released(&name, gone), Error::NoQuorum { .. }), "two may have forgotten it");
+        let error = not_released(&name, votes(&[held("a", 1), held("a", 1), held("a", 1), DEAD, DEAD]));
         assert!(matches!(error, Error::Lost { .. }), "{error}");
     }
 }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use super::Coordinator;
 use super::acquire::{Request, may_change};
-use super::arbitration::{QUEUE_LIFE, next_look};
+use super::arbitration::next_look;
 use super::attempt::{Ask, Attempt, Standing};
 use super::clean_up::{Effort, Notice};
 use super::foreign::ForeignHolder;
 use super::grant::Grant;
 use super::hold::Hold;
-use super::kind::{Arrival, Place};
 use super::permits::has_free;
 use super::places::Places;
 use super::quorum::Decision;
@@ -20,7 +19,8 @@ use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
-use crate::vote::Vote;
+use crate::protocol::{Arrival, Leaving, Op, Place, QUEUE_LIFE};
+use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::{Bell, Denial, Outside, Presence, Spot};
 
 /// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a local network, the last
@@ -40,14 +40,15 @@ const ABREAST: usize = 8;
 
 impl Coordinator {
     /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it stands.
-    pub(super) fn leave(self: &Arc<Self>, hold: &Hold, on: Places) {
-        if on.is_empty() {
-            return;
-        }
-        let words = hold.kind.release(&self.operation(hold, 0, Duration::ZERO));
-        let (script, words) = (hold.kind.script(), Arc::new(words));
-        let keys_end = self.clock.now() + QUEUE_LIFE;
-        self.tell(on, Notice { script, words, keys_end, era: None }, Effort::UntilDone, None);
+    pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: Places) {
+        self.tell(on, self.notice_of_leaving(hold), Effort::UntilDone, None);
+    }
+
+    /// The same as a notice.
+    pub(super) fn notice_of_leaving(&self, hold: Arc<Hold>) -> Notice {
+        let round = self.next_round();
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(round), place: Some(hold.owner) };
+        Notice { hold, round, op, keys_end: self.clock.now() + QUEUE_LIFE, era: None }
     }
 }
 
@@ -64,6 +65,9 @@ pub(super) struct Wait {
     last: Arc<[Vote]>,
     /// How often in a row another permit was free.
     guesses: u32,
+    /// Whether masters have just told the time that refused this client's; and whether they ever have.
+    new_time: bool,
+    has_new_time: bool,
     backoff: Backoff,
     /// A holder that would not wake it.
     foreign: ForeignHolder,
@@ -97,6 +101,8 @@ impl Wait {
             attempts: 0,
             last: Arc::new([]),
             guesses: 0,
+            new_time: false,
+            has_new_time: false,
             backoff,
             foreign: ForeignHolder::new(),
             spot: None,
@@ -129,7 +135,7 @@ impl Wait {
         if let Some(error) = &denied {
             self.learn(error);
         }
-        if let Some(error) = denied.clone().filter(|_| self.is_over() && !self.may_guess()) {
+        if let Some(error) = denied.clone().filter(|_| self.is_over() && !self.asks_at_once()) {
             return Err(self.out_of_time(error));
         }
         if self.queues() && !self.engine.is_re_entry(&self.request) {
@@ -149,15 +155,17 @@ impl Wait {
                 Err(error) => error,
             };
             self.learn(&error);
-            if (self.is_over() && !self.may_guess()) || !may_change(&error) {
+            if (self.is_over() && !self.asks_at_once()) || !may_change(&error) {
                 return Err(self.out_of_time(error));
             }
             self.pause(error).await;
         }
     }
 
-    /// Notes what the masters said about permits, and whether another one may be free.
+    /// Notes what the masters said about the time and about permits, and whether another one may be free.
     fn learn(&mut self, error: &Error) {
+        self.new_time = !self.has_new_time && has_wrong_time(error);
+        self.has_new_time |= self.new_time;
         if self.request.permits.is_none() {
             return;
         }
@@ -165,9 +173,10 @@ impl Wait {
         self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
 
-    /// Whether to ask for another permit at once, which may be free. It is only so often in a row: others ask, too.
-    fn may_guess(&self) -> bool {
-        (1..=GUESSES).contains(&self.guesses)
+    /// Whether to ask again at once: with the right time, or for another permit, which may be free. The latter only so often in a
+    /// row, for others ask, too.
+    fn asks_at_once(&self) -> bool {
+        self.new_time || (1..=GUESSES).contains(&self.guesses)
     }
 
     /// Whether it stands in the queues rather than polling, or asking once.
@@ -198,7 +207,7 @@ impl Wait {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
         let mut spot =
-            self.engine.lines.join(self.request.kind.name(), name, self.abreast()).map_err(full)?;
+            self.engine.lines.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
         let own = self.request.owner.map(|_| self.engine.hold_for(&self.request, &[]));
         let entered = async {
             match &own {
@@ -270,7 +279,7 @@ impl Wait {
     async fn pause(&mut self, error: Error) {
         let name = &*self.request.name;
         tracing::trace!(name, attempts = self.attempts, %error, "not granted yet");
-        if self.may_guess() {
+        if self.asks_at_once() {
             return;
         }
         self.note(&error);
@@ -352,4 +361,10 @@ impl Wait {
         let (name, waited, attempts) = (self.request.name.clone(), self.waited(), self.attempts);
         Error::WaitTimedOut { name, waited, attempts, holder, votes }
     }
+}
+
+/// Whether masters refused the time that this client goes by, and told theirs: the machine was suspended, say.
+pub(super) fn has_wrong_time(error: &Error) -> bool {
+    let is_clock = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::Clock, .. });
+    error.votes().iter().any(is_clock)
 }

@@ -94,16 +94,21 @@ fn role(info: &Info) -> Option<Finding> {
     Some(Finding::fail(ABOUT, format!("{role}{of}: its keys are not its own"), fix))
 }
 
+/// The oldest Redis that has all commands of the scripts: HRANDFIELD is the last that came.
+const OLDEST: (u32, u32) = (6, 2);
+
 fn version(info: &Info) -> Option<Finding> {
     const ABOUT: &str = "version";
     if let Some(version) = info.get("valkey_version") {
         return Some(Finding::ok(ABOUT, format!("Valkey {version}")));
     }
     let version = info.get("redis_version")?;
-    let major = version.split('.').next().and_then(|major| major.parse().ok());
-    match major {
-        Some(..=5) => {
-            Some(Finding::fail(ABOUT, format!("Redis {version}"), "install Redis 6 or later, or Valkey"))
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), minor) if (major, minor.unwrap_or(0)) < OLDEST => {
+            let (major, minor) = OLDEST;
+            let fix = format!("install Redis {major}.{minor} or later, or Valkey");
+            Some(Finding::fail(ABOUT, format!("Redis {version}"), fix))
         }
         _ => Some(Finding::ok(ABOUT, format!("Redis {version}"))),
     }
@@ -231,7 +236,7 @@ pub(super) fn parts(marker: &str) -> Option<(&str, u64, &str)> {
 }
 
 /// Whether it remembers what it granted, and how long it has no vote if it may not: what the handshake of a client would
-/// come to (`scripts/lua/master/hello.lua`). Nothing where something else is wrong with it, so that there would be none.
+/// come to (`scripts/lua/hello.lua`). Nothing where something else is wrong with it, so that there would be none.
 fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
     const ABOUT: &str = "marker";
     let (info, terms) = (&server.info, &visitor.terms);

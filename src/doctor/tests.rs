@@ -30,7 +30,7 @@ fn server(place: usize) -> Server {
     Server {
         info: Info(format!("{INFO}run_id:run{place}\r\n")),
         kept: Kept { appendonly: so("yes"), appendfsync: so("always"), not_on_rewrite: so("no") },
-        marker: Marker::Text(format!("run{place}|0|3 masters and a max TTL of 30000 ms")),
+        marker: Marker::Text(format!("run{place}|0|v2, 3 masters and a max TTL of 30000 ms")),
         round_trips: vec![Duration::from_millis(1); 5],
         looks: vec![look(2, 0)],
         ..Server::default()
@@ -114,8 +114,8 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
         ("clock", |server| server.looks = vec![look(2, -3_000)], &["-3.000 s from the median", "NTP"]),
         (
             "terms",
-            |server| server.marker = Marker::Text("run0|0|5 masters and a max TTL of 30000 ms".into()),
-            &["its clients have 5 masters", "this one would have 3 masters", "DEL quorate:marker"],
+            |server| server.marker = Marker::Text("run0|0|v2, 5 masters and a max TTL of 30000 ms".into()),
+            &["its clients have v2, 5 masters", "this one would have v2, 3 masters", "DEL quorate:marker"],
         ),
         (
             "marker",
@@ -161,7 +161,7 @@ fn what_only_costs_something_is_a_warning() {
         (
             "persistence",
             |server| server.kept.appendfsync = Some("everysec".into()),
-            &["appendfsync everysec", "may have forgotten", "no vote for 30.8 s", "appendfsync always"],
+            &["appendfsync everysec", "may have forgotten", "no vote for 34.3 s", "appendfsync always"],
         ),
     ];
     for (about, change, parts) in cases {
@@ -195,28 +195,28 @@ fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_gi
     use ColdStart::{Fsync, None, Quarantine, Uptime};
     let new = |server: &mut Server| server.marker = Marker::Absent;
     let restarted = |server: &mut Server| {
-        server.marker = Marker::Text("gone|0|3 masters and a max TTL of 30000 ms".into());
+        server.marker = Marker::Text("gone|0|v2, 3 masters and a max TTL of 30000 ms".into());
     };
     let kept_away = |server: &mut Server| {
         let until = server.looks[0].time + 12_000_000;
-        server.marker = Marker::Text(format!("run0|{until}|3 masters and a max TTL of 30000 ms"));
+        server.marker = Marker::Text(format!("run0|{until}|v2, 3 masters and a max TTL of 30000 ms"));
     };
     let everysec = |server: &mut Server| server.kept.appendfsync = Some("everysec".into());
     let young = |server: &mut Server| server.info.0 = server.info.0.replace("seconds:100", "seconds:30");
     type Change<'a> = &'a dyn Fn(&mut Server);
     let cases: [(ColdStart, &[Change<'_>], f64); 15] = [
-        (Quarantine, &[&new], 30.8),
-        (Quarantine, &[&restarted], 30.8),
+        (Quarantine, &[&new], 34.3),
+        (Quarantine, &[&restarted], 34.3),
         (Quarantine, &[&kept_away], 12.0),
         (Uptime, &[&new], 0.0),
-        (Uptime, &[&new, &young], 30.8),
-        (Uptime, &[&restarted], 30.8),
+        (Uptime, &[&new, &young], 34.3),
+        (Uptime, &[&restarted], 34.3),
         (Uptime, &[&kept_away], 12.0),
         (Fsync, &[&new], 0.0),
         (Fsync, &[&restarted], 0.0),
         (Fsync, &[&kept_away], 12.0),
-        (Fsync, &[&new, &everysec], 30.8),
-        (Fsync, &[&restarted, &everysec], 30.8),
+        (Fsync, &[&new, &everysec], 34.3),
+        (Fsync, &[&restarted, &everysec], 34.3),
         (None, &[&new], 0.0),
         (None, &[&restarted], 0.0),
         (None, &[&kept_away], 12.0),
@@ -240,7 +240,7 @@ fn without_a_quorum_it_says_when_there_will_be_one() {
     let report = judge(&all, &visitor());
     let verdict = report.together.last().unwrap();
     assert_eq!(verdict.severity, Severity::Fail);
-    assert!(verdict.what.contains("0 of 3") && verdict.what.contains("for 30.8 s"), "{verdict}");
+    assert!(verdict.what.contains("0 of 3") && verdict.what.contains("for 34.3 s"), "{verdict}");
     all[0].server = Err(Unasked::Silent(Duration::from_secs(1)));
     all[1].server = Err(Unasked::Unreached("WRONGPASS invalid".into()));
     let report = judge(&all, &visitor());
@@ -253,7 +253,7 @@ fn without_a_quorum_it_says_when_there_will_be_one() {
 #[test]
 fn clients_that_disagree_among_themselves_are_named_by_master() {
     let report = judged(&visitor(), |server| {
-        server.marker = Marker::Text("run0|0|3 masters and a max TTL of 5000 ms, strict".into());
+        server.marker = Marker::Text("run0|0|v2, 3 masters and a max TTL of 5000 ms, strict".into());
     });
     let terms = report.together.iter().find(|finding| finding.about == "terms").unwrap();
     assert_eq!(terms.severity, Severity::Warn);

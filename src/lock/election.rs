@@ -235,7 +235,7 @@ pub struct Leadership {
 impl Leadership {
     /// The number of this term: its fencing token, [`Guard::fence`]. It is higher than that of every term before, so whatever
     /// the leader writes to can refuse one that comes too late: see [`fence`](crate::fence). It rises with the time, and not
-    /// by one. Without guards, [`Builder::unguarded`](crate::Builder::unguarded), it is 0.
+    /// by one.
     pub fn term(&self) -> u64 {
         self.guard.fence()
     }

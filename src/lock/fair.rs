@@ -1,19 +1,13 @@
 //! The fair lock: one owner at a time, in the order in which they came.
 //!
-//! On a master it is a HASH as the reentrant lock's, which tells itself by how its count is written, and the queue decides who
-//! may have it; see `scripts/lua/kinds/fair.lua`.
+//! On a master it is kept as the reentrant lock is, as a kind of its own, and the queue decides who may have it; see
+//! `scripts/lua/kinds/fair.lua`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Lock;
-use super::words::{Layout, script};
 use crate::client::Redlock;
-use crate::master::Script;
-
-/// So often the first in the queue looks, and the second half as often: whoever was called and does not ask keeps the next one
-/// waiting for no longer than that.
-const LOOK: Duration = Duration::from_secs(1);
+use crate::protocol::Kind;
 
 impl Redlock {
     /// The fair lock of this name: a [`lock`](Redlock::lock) that is granted in the order in which its waiters came, whichever
@@ -32,8 +26,7 @@ impl Redlock {
     /// latest: so it is passed over within some three seconds, and has its turn when it is back. A hand-off is the release, which calls
     /// the next one, and that one's own round.
     ///
-    /// Not promised is the order of two that came within some round trips of each other, and without [guards](crate::Builder::unguarded) of
-    /// two whose clocks differ by more than their arrivals do; none buys a place by more than half a second. A partition may
+    /// Not promised is the order of two that came within some round trips of each other, and none buys a place by more than half a second. A partition may
     /// disturb it: a majority that does not know of a waiter does not wait for it. Whoever cannot be called, since it may not
     /// subscribe or [polls](Lock::poll), is served when it asks and nobody is before it. A queue has 1,024 processes at most, each
     /// with a line of its own; those beyond ask from time to time, and are served in their order only once they have a
@@ -41,7 +34,7 @@ impl Redlock {
     ///
     /// Waiting costs the masters more than with other locks: the first in the queue looks every second, the second every two seconds,
     /// and so on. Names are as for [`lock`](Redlock::lock), and are shared with it: while one is held as another kind it gets
-    /// [`Error::AnotherKind`](crate::Error::AnotherKind). With restricted rights a client needs `+zrange` and `+zscore` here.
+    /// [`Error::AnotherKind`](crate::Error::AnotherKind).
     ///
     /// # Examples
     ///
@@ -61,12 +54,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn fair_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &FAIR, name.into())
+        Lock::new(self, Kind::Fair, name.into())
     }
 }
-
-pub(super) static SCRIPT: Script =
-    script!("fair": "kinds/hash", "kinds/reentrant", "kinds/single", "common/turn", "kinds/fair");
-
-/// The kind.
-static FAIR: Layout = Layout { in_turn: Some(LOOK), ..Layout::new("fair", &SCRIPT) };

@@ -64,7 +64,8 @@ impl Guard {
     /// somebody else's.
     ///
     /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an owner enters again it is the
-    /// token that it has. Without guards, [`Builder::unguarded`](crate::Builder::unguarded), it is 0.
+    /// token that it has. Locks that are shared with other libraries, [`plain_mutex`](crate::Redlock::plain_mutex) and
+    /// [`redisson_lock`](crate::Redlock::redisson_lock), have none: it is 0.
     ///
     /// # Examples
     ///

@@ -10,6 +10,8 @@ use crate::vote::{Outcome, Refusal, Vote};
 #[derive(Clone, Debug)]
 pub struct Inspection {
     pub(super) name: Arc<str>,
+    /// How many permits were asked about, where it is a semaphore.
+    pub(super) of: Option<u32>,
     /// One, or one for each permit.
     pub(super) views: Vec<Sighting>,
 }
@@ -34,7 +36,9 @@ impl Inspection {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn permits(&self) -> impl Iterator<Item = Self> + '_ {
-        self.views.iter().map(|seen| Self { name: self.name.clone(), views: vec![seen.clone()] })
+        let permit =
+            |seen: &Sighting| Self { name: self.name.clone(), of: self.of, views: vec![seen.clone()] };
+        self.views.iter().map(permit)
     }
 
     /// How many masters a holder needs.
@@ -45,7 +49,7 @@ impl Inspection {
     /// How many masters answered, be it that the name is in use by something else; of a semaphore, about its first permit.
     pub fn answered(&self) -> usize {
         let is_answer = |vote: &&Vote| match vote.outcome {
-            Outcome::Refused { reason, .. } => matches!(reason, Refusal::WrongType | Refusal::OtherPermits),
+            Outcome::Refused { reason, .. } => matches!(reason, Refusal::WrongType | Refusal::AnotherKind),
             _ => vote.outcome.is_definite_no(),
         };
         self.votes().iter().filter(is_answer).count()
@@ -68,7 +72,7 @@ impl Inspection {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn misuse(&self) -> Option<Error> {
-        coordinator::misuse(&self.name, Some(self.views.len() as u32), self.votes())
+        coordinator::misuse(&self.name, self.of, self.votes())
     }
 
     /// Whether nobody holds the lock, or a permit of the semaphore: a majority of the masters has no such lock. Neither
@@ -114,6 +118,7 @@ mod tests {
         Outcome::Refused { reason, detail: detail.into() }
     }
 
+    /// Of a semaphore of two permits.
     fn seen(outcomes: &[Outcome]) -> Inspection {
         let vote = |outcome: &Outcome| Vote {
             master: "m".into(),
@@ -121,7 +126,7 @@ mod tests {
             latency: Duration::ZERO,
         };
         let votes = outcomes.iter().map(vote).collect();
-        Inspection { name: "n".into(), views: vec![Sighting { votes, fence: None }; 2] }
+        Inspection { name: "n".into(), of: Some(2), views: vec![Sighting { votes, fence: None }; 2] }
     }
 
     #[test]
@@ -138,9 +143,11 @@ mod tests {
 
     #[test]
     fn another_number_of_permits_is_told_with_both_numbers() {
-        let other = refused(Refusal::OtherPermits, "PERMITS 3 are there, and not 2");
+        let other = refused(Refusal::AnotherKind, "KIND it is held as semaphore/3");
         let seen = seen(&[other.clone(), other, Outcome::Absent]);
         assert_eq!(seen.answered(), 3);
         assert!(matches!(seen.misuse(), Some(Error::OtherPermits { asked: 2, permits: 3, .. })));
+        let of_lock = Inspection { of: None, ..seen };
+        assert!(matches!(of_lock.misuse(), Some(Error::AnotherKind { .. })), "a lock has no permits");
     }
 }

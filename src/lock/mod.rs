@@ -12,7 +12,7 @@
 //! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] | `redisson.rs` |
 //! | one leader among candidates, for as long as it lives, and others who want to know who leads | [`Redlock::election`] | `election.rs`, `observer.rs` |
 //!
-//! What tells the kinds apart is how a lock is kept on a master; `words.rs` has what they share. A [`Lock`] of any kind has the
+//! What tells the kinds apart is how a lock is kept on a master: see `protocol/kind.rs`. A [`Lock`] of any kind has the
 //! same options, waits and renews in the same way, and gives the same [`Guard`] and the same errors.
 //!
 //! Each is there without async as well, by the same name, but for the election: see [`blocking`](crate::blocking), which says
@@ -25,10 +25,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Adoption, Kind, Permit, Polling, Request};
+use crate::coordinator::{self, Adoption, Polling, Request};
 use crate::error::{Error, Invalid, excerpt};
-use crate::master::Script;
 use crate::owner::Owner;
+use crate::protocol::{Kind, Permit};
 use crate::token::Token;
 
 mod all;
@@ -43,24 +43,12 @@ mod redisson;
 mod reentrant;
 mod renewal;
 mod semaphore;
-mod words;
 
 pub use election::{Election, Leadership};
 pub use guard::Guard;
 pub use inspection::Inspection;
 pub use observer::{Leader, Observed, Observer};
 use renewal::RenewalOptions;
-
-/// The scripts that a connection loads when it is opened: one for each way to keep a lock, the reentrant lock's first.
-pub static SCRIPTS: &[&Script] = &[
-    &reentrant::SCRIPT,
-    &mutex::SCRIPT,
-    &redisson::SCRIPT,
-    &all::SCRIPT,
-    &semaphore::SCRIPT,
-    &fair::SCRIPT,
-    &read_write::SCRIPT,
-];
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
 ///
@@ -70,7 +58,7 @@ pub static SCRIPTS: &[&Script] = &[
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock {
     redlock: Redlock,
-    kind: &'static dyn Kind,
+    kind: Kind,
     /// How many there are, of a semaphore.
     permits: Option<u32>,
     name: Arc<str>,
@@ -84,7 +72,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    fn new(redlock: &Redlock, kind: &'static dyn Kind, name: Arc<str>) -> Self {
+    fn new(redlock: &Redlock, kind: Kind, name: Arc<str>) -> Self {
         let redlock = redlock.clone();
         let (ttl, wait) = (redlock.engine().settings().ttl, redlock.engine().settings().wait);
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
@@ -183,8 +171,8 @@ impl Lock {
     /// # Cancel safety
     ///
     /// Dropping the future, at any moment, gives the lock back: every master that granted, or may still, is told so in
-    /// the background, in order behind the acquire. A master that is out of reach hears it when it is back, or its key
-    /// dies with the TTL.
+    /// the background, in order behind the acquire. A master that is out of reach hears it when it is back, or its entry
+    /// ends with the TTL.
     ///
     /// # Errors
     ///
@@ -277,9 +265,8 @@ impl Lock {
     /// # Errors
     ///
     /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else has the lock;
-    /// [`Error::Lost`] when nobody has it any more; [`Error::AnotherKind`] when it is a lock of another kind, and
-    /// [`Error::NoQuorum`] when too few masters can vote: the token is as good as it was. [`Error::Invalid`] for a
-    /// token of another lock, of other masters or of another key prefix.
+    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the token is as good as
+    /// it was. [`Error::Invalid`] for a token of another lock or kind of lock, of other masters or of another key prefix.
     ///
     /// # Examples
     ///
@@ -290,7 +277,7 @@ impl Lock {
                 .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
                 .into());
         }
-        if token.permit().map(|permit| permit.of) != self.permits {
+        if token.kind() != self.kind || token.permit().map(|permit| permit.of) != self.permits {
             return Err(token.invalid("it is for another kind of lock, or another number of permits").into());
         }
         let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
@@ -366,8 +353,7 @@ impl Lock {
             }
             None => None,
         };
-        let broken = engine.break_lock(self.name.clone(), *owner, self.kind, permit).await;
-        broken.map_err(|error| coordinator::misuse(&self.name, self.permits, error.votes()).unwrap_or(error))
+        engine.break_lock(self.name.clone(), *owner, self.kind, permit).await
     }
 
     /// Asks every master who holds the lock, and waits for each within its time-out. The answer was true when each
@@ -394,7 +380,7 @@ impl Lock {
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
         let views = self.redlock.engine().inspect(self.name.clone(), self.kind, self.permits, None).await?;
-        Ok(Inspection { name: self.name.clone(), views })
+        Ok(Inspection { name: self.name.clone(), of: self.permits, views })
     }
 
     /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be
@@ -448,7 +434,7 @@ impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, name, ttl, wait, owner, .. } = self;
         f.debug_struct("Lock")
-            .field("kind", &kind.name())
+            .field("kind", &kind.word())
             .field("name", name)
             .field("ttl", ttl)
             .field("wait", wait)

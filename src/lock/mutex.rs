@@ -1,13 +1,13 @@
 //! The mutex: one owner at a time, which cannot enter again.
 //!
-//! On a master it is a STRING that says who the owner is, as SET NX PX leaves it; see `scripts/lua/kinds/mutex.lua`.
+//! On a master it is kept as the reentrant lock is, as a kind of its own; that it is not entered again is seen to here. The one that
+//! is shared with other libraries is a STRING, the owner, as SET NX PX leaves it; see `scripts/lua/shared/plain.lua`.
 
 use std::sync::Arc;
 
 use super::Lock;
-use super::words::{Layout, script};
 use crate::client::Redlock;
-use crate::master::Script;
+use crate::protocol::Kind;
 
 impl Redlock {
     /// The mutex of this name: one owner has it at a time, and cannot enter it again. An owner that tries gets
@@ -30,7 +30,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn mutex(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &MUTEX, name.into())
+        Lock::new(self, Kind::Mutex, name.into())
     }
 
     /// The same in the layout that other libraries have: a STRING under the bare name, without the
@@ -38,10 +38,11 @@ impl Redlock {
     /// that use the same masters, in the same number, are kept out by it and keep it out, and neither side releases
     /// what the other holds.
     ///
-    /// Their grants leave no fencing token, no record and no quarantine on the masters, so what the guards promise
-    /// (docs/SAFETY.md) holds among Quorate's own clients only, and a key that a master lost is not made again.
+    /// There is nothing on the masters but that key, so [`Guard::fence`](crate::Guard::fence) is 0, a key that a master lost is
+    /// not made again, and one that its clock ended, or that somebody deleted, is free. All clients should have one
+    /// [prefix](crate::Builder::prefix): docs/SAFETY.md, "What is not protected", says why.
     ///
-    /// Nor do they tell of their releases. A waiter that finds such a holder polls: after 20 ms at
+    /// Other libraries do not tell of their releases. A waiter that finds such a holder polls: after 20 ms at
     /// first; the pause doubles up to 500 ms while the same holder stays, and starts again at 20 ms
     /// when the holder has changed or was gone. While a client of Quorate's holds the lock, a waiter
     /// stands in the queue and is woken. [`poll`](Lock::poll) sets an interval of your own.
@@ -56,15 +57,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &PLAIN_MUTEX, name.into())
+        Lock::new(self, Kind::PlainMutex, name.into())
     }
 }
-
-pub(super) static SCRIPT: Script = script!("mutex": "kinds/mutex", "kinds/single");
-
-/// The kind; its key is one of Quorate's.
-static MUTEX: Layout = Layout { is_reentrant: false, ..Layout::new("mutex", &SCRIPT) };
-
-/// The same in the layout of other libraries: its key is the bare name.
-static PLAIN_MUTEX: Layout =
-    Layout { is_reentrant: false, is_shared: true, ..Layout::new("plain mutex", &SCRIPT) };

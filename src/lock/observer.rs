@@ -4,15 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
-use super::reentrant::REENTRANT;
 use super::{Inspection, Redlock};
 use crate::coordinator::Coordinator;
 use crate::error::Error;
 use crate::owner::Owner;
+use crate::protocol::Kind;
 use crate::trust::{MasterStatus, Standing};
 use crate::vote::Outcome;
+use tokio::sync::watch;
 
 /// Who leads, as the masters tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,8 +144,8 @@ async fn keep_looking(
 
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Coordinator>, name: &Arc<str>) -> Result<Observed, Error> {
-    let views = engine.inspect(name.clone(), &REENTRANT, None, None).await?;
-    let mut observed = Observed::of(&Inspection { name: name.clone(), views }, &engine.standings());
+    let views = engine.inspect(name.clone(), Kind::Lock, None, None).await?;
+    let mut observed = Observed::of(&Inspection { name: name.clone(), of: None, views }, &engine.standings());
     if let Observed::Leader(leader) = &mut observed {
         leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());
     }

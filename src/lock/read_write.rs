@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use super::Lock;
-use super::words::{Layout, script};
 use crate::client::Redlock;
-use crate::coordinator::Meeting;
-use crate::master::Script;
+use crate::protocol::Kind;
 
 impl Redlock {
     /// The right to read what a [`write_lock`](Redlock::write_lock) of the same name guards: any number of owners have it at a time,
-    /// up to [`MAX_READERS`](crate::config::MAX_READERS), and no writer has the other then.
+    /// and no writer has the other then.
     ///
     /// Each reader has a lease, a renewal and a fencing token of its own, and is lost and released by itself: one that died
     /// keeps writers away for as long as its own TTL, however long others go on reading. Where a writer waits, whoever comes to read
@@ -52,7 +50,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn read_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &READ, name.into())
+        Lock::new(self, Kind::Read, name.into())
     }
 
     /// The right to change what a [`read_lock`](Redlock::read_lock) of the same name guards: one owner has it at a time, and nobody
@@ -61,21 +59,6 @@ impl Redlock {
     /// It is granted when no reader's lease is left on a majority of the masters. Readers that come while it is waited for wait
     /// behind it; see [`read_lock`](Redlock::read_lock), which has an example.
     pub fn write_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &WRITE, name.into())
+        Lock::new(self, Kind::Write, name.into())
     }
 }
-
-pub(super) static SCRIPT: Script =
-    script!("rw": ["rw/holders", "rw/write", "common/turn", "rw/queue"] ["verbs/queue", "verbs/run"]);
-
-/// The readers' kind.
-static READ: Layout = Layout {
-    mode: "r:",
-    admits_several: true,
-    sibling: Some((&WRITE, Meeting::LetIn)),
-    ..Layout::new("read", &SCRIPT)
-};
-
-/// The writer's kind.
-static WRITE: Layout =
-    Layout { mode: "w:", sibling: Some((&READ, Meeting::WaitsForItself)), ..Layout::new("write", &SCRIPT) };

@@ -1,14 +1,13 @@
 //! The reentrant lock in the layout of Redisson's RLock, which Java services have: each excludes the other, waits for it and
 //! wakes it.
 //!
-//! On a master it is a HASH, owner -> hold count, under the bare name; see `scripts/lua/kinds/redisson.lua`.
+//! On a master it is a HASH, owner -> hold count, under the bare name; see `scripts/lua/shared/redisson.lua`.
 
 use std::sync::Arc;
 
 use super::Lock;
-use super::words::{Layout, script};
 use crate::client::Redlock;
-use crate::master::Script;
+use crate::protocol::Kind;
 
 impl Redlock {
     /// The lock of this name as Redisson's `RLock` has it: a HASH under the bare name, without the
@@ -16,9 +15,10 @@ impl Redlock {
     /// of them that Java services lock in the same way, a Java service and a Rust service exclude each other, wait
     /// for each other and wake each other. An owner may enter again.
     ///
-    /// Redisson leaves no fencing token, no record and no quarantine on the masters, so what the guards promise
-    /// (docs/SAFETY.md) holds among Quorate's own clients only, and a key that a master lost is not made again. While
-    /// one waits here, the client listens on the lock's own channel, on one more connection to each master.
+    /// There is nothing on the masters but that key, so [`Guard::fence`](crate::Guard::fence) is 0, a key that a master lost is
+    /// not made again, and one that its clock ended, or that somebody deleted, is free. All clients should have one
+    /// [prefix](crate::Builder::prefix): docs/SAFETY.md, "What is not protected", says why. While one waits here, the client listens
+    /// on the lock's own channel, on one more connection to each master.
     ///
     /// # Examples
     ///
@@ -30,17 +30,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, &REDISSON, name.into())
+        Lock::new(self, Kind::Redisson, name.into())
     }
-}
-
-pub(super) static SCRIPT: Script = script!("redisson": "kinds/hash", "kinds/redisson", "kinds/single");
-
-/// The kind.
-static REDISSON: Layout =
-    Layout { is_shared: true, channel: Some(channel), ..Layout::new("redisson", &SCRIPT) };
-
-fn channel(name: &str) -> String {
-    let braced = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
-    format!("redisson_lock__channel:{braced}")
 }

@@ -1,14 +1,12 @@
 //! The semaphore: as many owners at a time as there are permits.
 //!
-//! On a master each permit is a lock of its own, a HASH as the reentrant lock's, and a ZSET says which are taken; see
-//! `scripts/lua/kinds/semaphore.lua`.
+//! On a master each permit is a lock of its own, an entry of the name's hash; see `scripts/lua/kinds/semaphore.lua`.
 
 use std::sync::Arc;
 
 use super::Lock;
-use super::words::{Layout, script};
 use crate::client::Redlock;
-use crate::master::Script;
+use crate::protocol::Kind;
 
 impl Redlock {
     /// The semaphore of this name: at most `permits` guards of it are held at a time, by all clients together. A [`Guard`] is one
@@ -20,8 +18,8 @@ impl Redlock {
     ///
     /// All clients have to say the same number: while somebody has a permit, another number gets
     /// [`Error::OtherPermits`]. It may change as soon as nobody has one. A name that is held as another kind of lock gets
-    /// [`Error::AnotherKind`]; both leave everything as it is. There are 1 to [`MAX_PERMITS`] permits, since
-    /// whoever is refused is told which are taken. Names are as for [`lock`](Redlock::lock).
+    /// [`Error::AnotherKind`]; both leave everything as it is. There are 1 to [`MAX_PERMITS`] permits, since a
+    /// refusal may look at all of them. Names are as for [`lock`](Redlock::lock).
     ///
     /// Which permit one gets is drawn: [`Guard::permit`] tells. Its [`fence`](crate::Guard::fence) is higher than those of all grants of
     /// this permit before it, and says nothing about the others, whose holders work at the same time: what a
@@ -34,8 +32,7 @@ impl Redlock {
     /// Every acquire takes another permit, so there is nothing to enter again, and every guard has an owner of its own:
     /// [`owned_by`](Lock::owned_by) gets [`Invalid::OwnedPermit`], and an [`Owner::scope`] is passed over.
     /// [`inspect`](Lock::inspect) tells about each permit, [`break_from`](Lock::break_from) takes back the one of an owner, and
-    /// [`hand_over`](crate::Guard::hand_over) gives one to another process. With restricted rights a client needs `+zrange` here, and
-    /// the keys `prefix{name}:*` and `prefixfence:{name}:*`.
+    /// [`hand_over`](crate::Guard::hand_over) gives one to another process.
     ///
     /// [`Guard`]: crate::Guard
     /// [`Guard::permit`]: crate::Guard::permit
@@ -61,11 +58,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn semaphore(&self, name: impl Into<Arc<str>>, permits: u32) -> Lock {
-        Lock { permits: Some(permits), ..Lock::new(self, &SEMAPHORE, name.into()) }
+        Lock { permits: Some(permits), ..Lock::new(self, Kind::Semaphore, name.into()) }
     }
 }
-
-pub(super) static SCRIPT: Script = script!("semaphore": "kinds/hash", "kinds/reentrant", "kinds/semaphore");
-
-/// The kind.
-static SEMAPHORE: Layout = Layout { is_reentrant: false, ..Layout::new("semaphore", &SCRIPT) };

@@ -94,8 +94,8 @@ pub trait Hears: Send + Sync {
     /// Whether the call still has to be sent.
     fn wants(&self) -> bool;
 
-    /// Hears the answer of the master at this place among the masters, and what time (us since 1970) it was there when it
-    /// answered, if it said so.
+    /// Hears the answer of the master at this place among the masters, and the first reply of the call, as
+    /// [`Reply::tell_at`] has it.
     fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>);
 }
 
@@ -122,10 +122,11 @@ impl Reply {
         self.tell_at(answer, None);
     }
 
-    /// The same, and what time (us since 1970) it was on the master; 0 where it did not look.
+    /// The same, and the first reply of the call: what time (us since 1970) it was on the master, 0 where it did not look, and
+    /// `None` where it does not know this connection any more.
     pub fn tell_at(mut self, answer: Result<Value, Failure>, time: Option<u64>) {
         if let Some(to) = self.to.take() {
-            to.hear(self.place, answer, time.filter(|time| *time > 0));
+            to.hear(self.place, answer, time);
         }
     }
 

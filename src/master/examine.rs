@@ -22,7 +22,7 @@ const ROUND_TRIPS_TO_OPEN: u32 = 4;
 
 /// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change anything: it reads, or is
 /// refused for its arguments (which a server looks at after the user's rights), or is about a key that nobody has.
-const PROBES: [(&str, &[&str]); 26] = [
+const PROBES: [(&str, &[&str]); 28] = [
     ("ping", &["PING"]),
     ("info", &["INFO", "server"]),
     ("time", &["TIME"]),
@@ -33,9 +33,11 @@ const PROBES: [(&str, &[&str]); 26] = [
     ("evalsha", &["EVALSHA", "0000000000000000000000000000000000000000", "0"]),
     ("get", &["GET", KEY]),
     ("set", &["SET", KEY, "v", "NX", "XX"]),
+    ("exists", &["EXISTS", KEY]),
+    ("hget", &["HGET", KEY, "f"]),
     ("hmget", &["HMGET", KEY, "f"]),
-    ("hlen", &["HLEN", KEY]),
     ("hgetall", &["HGETALL", KEY]),
+    ("hrandfield", &["HRANDFIELD", KEY, "1", "WITHVALUES"]),
     HSET,
     ("hdel", &["HDEL", KEY, "f"]),
     ("pttl", &["PTTL", KEY]),
@@ -218,27 +220,24 @@ fn note(denied: &mut Denied, name: &'static str, refusal: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
+    use std::collections::BTreeSet;
 
     use super::*;
+    use crate::protocol::SCRIPTS;
+    use crate::trust::HELLO;
 
-    /// What the scripts of locks run on a master.
-    fn commands_of(folder: &str, found: &mut Vec<String>) {
-        for file in
-            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lua").join(folder)).unwrap()
-        {
-            let text = fs::read_to_string(file.unwrap().path()).unwrap();
-            let calls = text.split("call('").skip(1); // redis.call, redis.pcall, or a short name for it
-            found.extend(calls.filter_map(|call| call.split_once('\'')).map(|(name, _)| name.to_lowercase()));
-        }
-        found.retain(|name| name.bytes().all(|byte| byte.is_ascii_lowercase()));
+    /// What the scripts run on a master.
+    fn commands(text: &str) -> impl Iterator<Item = String> {
+        let calls = ["call('", "try('"].map(|call| text.split(call).skip(1)); // redis.call and redis.pcall, or a short name
+        let names =
+            calls.into_iter().flatten().filter_map(|call| Some(call.split_once('\'')?.0.to_lowercase()));
+        names.filter(|name| name.bytes().all(|byte| byte.is_ascii_lowercase()))
     }
 
     #[test]
     fn every_command_of_the_scripts_is_tried() {
-        let mut found = Vec::new();
-        ["common", "kinds", "verbs", "master"].iter().for_each(|folder| commands_of(folder, &mut found));
+        let scripts = SCRIPTS.iter().copied().chain([&HELLO]);
+        let found: BTreeSet<String> = scripts.flat_map(|script| commands(script.source())).collect();
         assert!(found.len() > 20, "{found:?}");
         for name in found {
             assert!(PROBES.iter().any(|(known, _)| *known == name), "{name} is not tried");

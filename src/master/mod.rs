@@ -46,7 +46,7 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
 
     /// Tells how its connections make themselves known: once, before the first call. Each new connection has to ask that
     /// before it carries anything, and puts the [`Passport`](crate::seam::Passport) that it gets at the head of every call;
-    /// where the head of the replies is nil it asks again. One that is never told leaves the head empty, and has no guards.
+    /// where the first reply is nil it asks again.
     fn introduce(&self, handshake: Handshake);
 
     /// Has one operation of a prepared script run, once, and tells `reply` how it went, within the time-out: see [`Terms`].
@@ -104,7 +104,7 @@ impl Failure {
             "MISCONF" => Refusal::Misconfigured,
             "NOPERM" | "NOAUTH" | "WRONGPASS" => Refusal::NoPermission,
             "WRONGTYPE" => Refusal::WrongType,
-            "PERMITS" => Refusal::OtherPermits,
+            "KIND" => Refusal::AnotherKind,
             "FORGOT" => Refusal::Forgot,
             "QUARANTINE" => Refusal::Quarantined,
             "CLOCK" => Refusal::Clock,
@@ -131,7 +131,7 @@ mod tests {
             ("NOAUTH Authentication required.", Refusal::NoPermission),
             ("ERR The user executing the script can't run this command", Refusal::NoPermission),
             ("WRONGTYPE Operation against a key", Refusal::WrongType),
-            ("PERMITS 3 are there, and not 2", Refusal::OtherPermits),
+            ("KIND it is held as semaphore/3", Refusal::AnotherKind),
             ("FORGOT this master restarted", Refusal::Forgot),
             ("QUARANTINE 1200 ms left", Refusal::Quarantined),
             ("CLOCK the token is ahead", Refusal::Clock),

@@ -1,8 +1,4 @@
 //! A Lua script and its digest.
-//!
-//! A long script is made of layers, each a function within the one before. Lua 5.1 runs the definitions of a script on each
-//! call of it. For each local of the same function that a definition captures it goes through a list of all that were captured
-//! before, but not for those of the functions around. So layers make a call cheaper, and mean nothing else.
 
 use std::sync::OnceLock;
 
@@ -27,12 +23,6 @@ enum Parts {
     Layers(&'static [Layer]),
 }
 
-/// What is between two layers.
-const BEGINS: &str = "return (function()\n";
-
-/// What ends each layer but the first.
-const ENDS: &str = "end)()\n";
-
 /// What a line begins with that names the statement below it, for the tests that leave guards out. It is not sent.
 const LABEL: &str = "-- guard: ";
 
@@ -40,13 +30,29 @@ fn without_labels(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !line.trim_start().starts_with(LABEL)).collect()
 }
 
+/// A file without its comments.
+fn code(text: &str) -> String {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("--");
+    text.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
+}
+
+/// These layers as functions, each within the one before, and called behind it.
+fn nested(layers: &[String]) -> String {
+    match layers {
+        [] => String::new(),
+        [last] => last.clone(),
+        [first, inner @ ..] => format!("{first}return (function()\n{}end)()\n", nested(inner)),
+    }
+}
+
 impl Script {
-    /// A script; `name` is for logs.
+    /// A script, as it is; `name` is for logs.
     pub const fn new(name: &'static str, source: &'static str) -> Self {
         Self::with(name, Parts::One((name, source)))
     }
 
-    /// A script that is made of these layers, from the outermost one to the one that replies.
+    /// A script of the protocol, which is made of these layers, from the outermost one to the one that replies. It is sent
+    /// without comments, as docs/protocol has it.
     pub const fn of(name: &'static str, layers: &'static [Layer]) -> Self {
         Self::with(name, Parts::Layers(layers))
     }
@@ -80,10 +86,10 @@ impl Script {
             Parts::One(part) => return without_labels(text(part)),
             Parts::Layers(layers) => layers,
         };
-        let of_layer =
-            |layer: &Layer| layer.iter().map(|part| without_labels(text(*part))).collect::<String>();
-        let texts = layers.iter().map(of_layer);
-        texts.collect::<Vec<_>>().join(BEGINS) + &ENDS.repeat(layers.len().saturating_sub(1))
+        let of_layer = |layer: &Layer| layer.iter().map(|part| code(text(*part))).collect::<String>();
+        let layers: Vec<String> = layers.iter().map(of_layer).collect();
+        let about = "MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.";
+        format!("-- Quorate's protocol 2: {}. {about}\n{}", self.name, nested(&layers))
     }
 
     /// The digest that EVALSHA names it by, in hexadecimal.
@@ -98,10 +104,11 @@ mod tests {
 
     #[test]
     fn the_digest_is_that_of_the_text() {
-        let digest = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
-        assert_eq!(Script::new("one", "return 1").sha1(), digest);
-        let parts = Script::of("two", &[&[("a", "return "), ("b", "1")]]);
-        assert_eq!((parts.source(), parts.sha1()), ("return 1", digest));
+        let script = Script::new("one", "return 1");
+        assert_eq!(
+            (script.source(), script.sha1()),
+            ("return 1", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db")
+        );
     }
 
     #[test]
@@ -111,17 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn each_layer_is_a_function_within_the_one_before() {
+    fn each_layer_is_a_function_within_the_one_before_without_comments() {
         let script = Script::of(
             "three",
-            &[&[("a", "local a = 1\n")], &[("b", "local b = 1\n")], &[("c", "return a + b\n")]],
+            &[&[("a", "-- a\nlocal a = 1\n")], &[("b", "\nlocal b = 1\n")], &[("c", "return a + b")]],
         );
         let source = "local a = 1\nreturn (function()\nlocal b = 1\nreturn (function()\nreturn a + b\nend)()\nend)()\n";
-        assert_eq!(script.source(), source);
+        let about =
+            "-- Quorate's protocol 2: three. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.\n";
+        assert_eq!(script.source(), format!("{about}{source}"));
         assert_eq!(script.parts().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(
-            script.source_of(|(name, _)| name),
-            "areturn (function()\nbreturn (function()\ncend)()\nend)()\n"
-        );
     }
 }

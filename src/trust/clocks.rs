@@ -1,10 +1,9 @@
 //! The masters' clocks, as this client sees them: pure arithmetic.
 //!
-//! Redis expires keys by the wall clock, so a clock that steps forward frees locks that are held. A master's clock is known
-//! by how far it is ahead of this host's boot clock: by `time - heard` at least, and `time - asked` at most. One that
-//! leaves what it was by more than the band has jumped; one that is further than the band from the median of all is
-//! wrong. Its vote does not count. What steps less is covered by [`lease`](crate::lease): a lease ends two bands early,
-//! or its record outlives it by as much.
+//! Leases end on the masters by their wall clocks. A master's clock is known by how far it is ahead of this host's boot clock:
+//! by `time - heard` at least, and `time - asked` at most. One that leaves what it was by more than the band has jumped; one
+//! that is further than the band from the median of all is wrong. Its vote does not count. What steps less is covered by
+//! [`lease`](crate::lease): a lease ends two bands early, or is kept for as much longer.
 
 use std::time::Duration;
 

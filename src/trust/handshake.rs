@@ -9,7 +9,8 @@ use super::{ColdStart, Standing, Trust};
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
 
-static HELLO: Script = Script::new("hello", include_str!("../../scripts/lua/master/hello.lua"));
+/// The script that a connection runs first, by itself.
+pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../../scripts/lua/hello.lua"))]]);
 
 /// How a master's connections make themselves known. A master asks the [`question`](Handshake::question) on every new
 /// connection before anything else, and again when the head of a call's replies is nil.
@@ -21,7 +22,7 @@ pub struct Handshake {
     seen: Arc<AtomicBool>,
 }
 
-/// The head of every call on one connection: see `scripts/lua/common/head.lua`.
+/// What every call on one connection begins with: see `scripts/lua/call.lua`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passport(Arc<Words>);
 
@@ -59,9 +60,9 @@ pub enum Welcome {
 }
 
 impl Default for Passport {
-    /// That of a client without guards.
+    /// That of a connection that was never made known: no master gives it a vote.
     fn default() -> Self {
-        Self(Arc::new(Words::new(0).with("").with("").with("")))
+        Self(Arc::new((0..5).fold(Words::new(0), |words, _| words.with(""))))
     }
 }
 
@@ -97,7 +98,7 @@ impl Handshake {
             .with(terms)
             .with(terms.quarantine().as_micros())
             .with(trusted)
-            .with(terms.max_ttl.as_secs() + 1)
+            .with(terms.quarantine().as_millis().div_ceil(1000))
             .with(self.trust.time())
             .with(u8::from(sight == Sight::FsyncAlways))
             .with(u8::from(self.seen.load(Ordering::Relaxed)));
@@ -122,7 +123,10 @@ impl Handshake {
                     false => Standing::Quarantined { until, left, is_new: &*why == "new" },
                 };
                 let terms = &self.trust.terms;
+                self.trust.watched.begin(self.place, &marker);
                 let words = Words::new(0).with(&terms.marker).with(marker).with(votes_from);
+                let words =
+                    words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
                 Welcome::Known(Passport(Arc::new(words)))
             }
             Ok(Some(Answer::Refused { error, time })) => {

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 
 use crate::clock::{Clock, Moment};
 use crate::error::Invalid;
+use crate::protocol::{NEWEST, OLDEST, UNMEASURED, VERSION};
 
 mod clocks;
 mod handshake;
@@ -22,7 +23,7 @@ mod watched;
 
 use clocks::Clocks;
 pub(crate) use clocks::{Astray, BAND};
-pub use handshake::{Handshake, Passport, Question, Sight, Welcome};
+pub use handshake::{HELLO, Handshake, Passport, Question, Sight, Welcome};
 pub use standing::{MasterStatus, Standing};
 pub(crate) use watched::Watched;
 
@@ -76,6 +77,9 @@ impl FromStr for ColdStart {
     }
 }
 
+/// The difference between the lowest and the highest that one master's clock may show while it remembers a name.
+const CLOCK_RANGE: Duration = Duration::from_secs(60);
+
 /// How far (us) a client's proposals may run ahead of the time, which they do where it asks more than once a microsecond.
 const LEAD: u64 = 100_000;
 
@@ -92,10 +96,16 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// How long a master that may have forgotten something has no vote: until a lease of the longest TTL is over, by a
-    /// clock that is slow or steps within the band, and every token proposed before is too old.
+    /// clock that is slow or steps within the band, or was off at the handshake, and until every vote that was asked before is
+    /// refused for its time.
     pub(crate) fn quarantine(&self) -> Duration {
-        const LEAST: Duration = Duration::from_secs(3);
-        (self.max_ttl + self.max_ttl / 100 + BAND * 2).max(LEAST)
+        self.max_ttl + self.max_ttl / 100 + OLDEST + NEWEST + BAND * 2 + UNMEASURED
+    }
+
+    /// How long a master remembers a name that nobody holds. A broken lock could come back, and a token be given again, where
+    /// it forgot one sooner than a master that forgot everything has no vote.
+    pub(crate) fn kept_free(&self) -> Duration {
+        self.quarantine() + CLOCK_RANGE
     }
 }
 
@@ -103,7 +113,7 @@ impl Terms {
 impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (masters, max_ttl) = (self.masters, self.max_ttl.as_millis());
-        write!(f, "{masters} masters and a max TTL of {max_ttl} ms")?;
+        write!(f, "{VERSION}, {masters} masters and a max TTL of {max_ttl} ms")?;
         if self.strict { f.write_str(", strict") } else { Ok(()) }
     }
 }
@@ -127,7 +137,7 @@ impl Trust {
     pub(crate) fn new(terms: Terms, clock: Arc<dyn Clock>) -> Arc<Self> {
         let clocks = Mutex::new(Clocks::new(terms.masters));
         let standings = Mutex::new(vec![Standing::Unknown; terms.masters]);
-        let watched = Watched::new(clock.clone());
+        let watched = Watched::new(clock.clone(), terms.masters);
         let (proposed, sighted) = (AtomicU64::new(0), Notify::new());
         Arc::new(Self { terms, clock, clocks, standings, proposed, sighted, watched })
     }

@@ -1,10 +1,11 @@
-//! Holders that did not release, and for how long they have been watched: in strict mode a lock whose key expired is taken
-//! over by whoever has seen its record unchanged for a whole TTL, on its own clock. The masters' clocks take no part.
+//! Holders that did not release, and for how long they have been watched: in strict mode a lock is taken over by whoever has
+//! seen the version of its entry unchanged for a whole TTL, on its own clock. The masters' clocks take no part.
 //!
 //! Source: the DynamoDB lock client, which has its waiters time an unchanged record version. Its rule holds for a quorum,
 //! too: a holder's lease ends at most a TTL after its last round was sent, every master of that round has the round's version
-//! since, and a quorum of a rival shares a master with it. So a version that was seen anywhere at least a TTL ago belongs
-//! to a lease that is over, and a master that shows another one has to be watched anew.
+//! since, and a quorum of a rival shares a master with it. So a version that was seen on a master at least a TTL ago belongs
+//! to leases that are over there. It says nothing of another master, where the readers of one version can be others, nor of the
+//! same one after it lost its keys.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,16 +18,24 @@ use crate::lease;
 const MOST_NAMES: usize = 10_000;
 
 /// How many versions of one lock: each master may show another one, or each name of a lock over several.
-const MOST_VERSIONS: usize = 2 * crate::config::MAX_NAMES;
+const MOST_VERSIONS: usize = 5 * crate::config::MAX_NAMES;
 
 /// What a client has watched.
 #[derive(Debug)]
 pub(crate) struct Watched {
     clock: Arc<dyn Clock>,
-    names: Mutex<BTreeMap<Arc<str>, Vec<Version>>>,
+    masters: Mutex<Box<[Master]>>,
 }
 
-/// One version of a lock's record.
+/// What was watched on one master.
+#[derive(Clone, Debug, Default)]
+struct Master {
+    /// The marker that it had meanwhile.
+    marker: Arc<str>,
+    names: BTreeMap<Arc<str>, Vec<Version>>,
+}
+
+/// One version of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Version {
     text: Arc<str>,
@@ -35,14 +44,22 @@ struct Version {
 }
 
 impl Watched {
-    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, names: Mutex::default() }
+    pub(super) fn new(clock: Arc<dyn Clock>, masters: usize) -> Self {
+        Self { clock, masters: Mutex::new(vec![Master::default(); masters].into()) }
+    }
+
+    /// A connection to this master begins, which has this marker: what was watched under another one is forgotten there.
+    pub(super) fn begin(&self, place: usize, marker: &Arc<str>) {
+        let known = &mut self.masters()[place];
+        if known.marker != *marker {
+            *known = Master { marker: marker.clone(), ..Master::default() };
+        }
     }
 
     /// A master shows this version, which is to be watched for so long. Answers how much of that is left.
-    pub(crate) fn see(&self, name: &Arc<str>, text: &Arc<str>, watch: Duration) -> Duration {
+    pub(crate) fn see(&self, place: usize, name: &Arc<str>, text: &Arc<str>, watch: Duration) -> Duration {
         let now = self.clock.now();
-        let mut names = self.names();
+        let names = &mut self.masters()[place].names;
         if names.len() >= MOST_NAMES && !names.contains_key(name) {
             names.pop_first();
         }
@@ -58,20 +75,22 @@ impl Watched {
         over.since(now)
     }
 
-    /// The versions whose leases are over, each with a comma on both sides; one comma if there is none.
-    pub(crate) fn over(&self, name: &str) -> String {
-        let (now, names) = (self.clock.now(), self.names());
-        let versions = names.get(name).into_iter().flatten().filter(|version| version.over <= now);
-        versions.fold(",".to_owned(), |all, version| all + &version.text + ",")
+    /// The versions that were watched there for long enough, each with a comma on both sides; one comma if there is none.
+    pub(crate) fn over(&self, place: usize, name: &str) -> String {
+        let (now, masters) = (self.clock.now(), self.masters());
+        let versions = masters[place].names.get(name).into_iter().flatten();
+        versions
+            .filter(|version| version.over <= now)
+            .fold(",".to_owned(), |all, version| all + &version.text + ",")
     }
 
     /// The lock was granted to this client: what was seen before is no more.
     pub(crate) fn forget(&self, name: &str) {
-        self.names().remove(name);
+        self.masters().iter_mut().for_each(|master| drop(master.names.remove(name)));
     }
 
-    fn names(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Vec<Version>>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    fn masters(&self) -> MutexGuard<'_, Box<[Master]>> {
+        self.masters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,31 +116,45 @@ mod tests {
     #[test]
     fn a_version_is_over_when_it_was_watched_for_a_ttl_and_the_drift() {
         let hand = Arc::new(Hand::default());
-        let watched = Watched::new(hand.clone());
+        let watched = Watched::new(hand.clone(), 1);
         let (name, version, ttl) = ("a".into(), "17:3".into(), Duration::from_secs(1));
-        assert_eq!(watched.see(&name, &version, ttl), Duration::from_millis(1_012));
-        assert_eq!(watched.over("a"), ",");
+        assert_eq!(watched.see(0, &name, &version, ttl), Duration::from_millis(1_012));
+        assert_eq!(watched.over(0, "a"), ",");
         hand.0.store(1_011, Ordering::Relaxed);
-        assert_eq!(watched.see(&name, &version, ttl), Duration::from_millis(1), "it is the same");
-        assert_eq!(watched.over("a"), ",");
+        assert_eq!(watched.see(0, &name, &version, ttl), Duration::from_millis(1), "it is the same");
+        assert_eq!(watched.over(0, "a"), ",");
         hand.0.store(1_012, Ordering::Relaxed);
-        assert_eq!(watched.over("a"), ",17:3,");
-        watched.see(&name, &"17:4".into(), ttl);
-        assert_eq!(watched.over("a"), ",17:3,", "it was renewed there, and is watched anew");
+        assert_eq!(watched.over(0, "a"), ",17:3,");
+        watched.see(0, &name, &"17:4".into(), ttl);
+        assert_eq!(watched.over(0, "a"), ",17:3,", "it was renewed there, and is watched anew");
         watched.forget("a");
-        assert_eq!(watched.over("a"), ",");
+        assert_eq!(watched.over(0, "a"), ",");
+    }
+
+    #[test]
+    fn what_one_master_shows_says_nothing_of_another_or_of_one_that_lost_its_keys() {
+        let hand = Arc::new(Hand::default());
+        let watched = Watched::new(hand.clone(), 2);
+        let (name, version) = ("a".into(), "17:3".into());
+        watched.begin(0, &"one".into());
+        watched.see(0, &name, &version, Duration::from_secs(1));
+        hand.0.store(1_012, Ordering::Relaxed);
+        watched.begin(0, &"one".into());
+        assert_eq!((watched.over(0, "a"), watched.over(1, "a")), (",17:3,".into(), ",".into()));
+        watched.begin(0, &"two".into());
+        assert_eq!(watched.over(0, "a"), ",");
     }
 
     #[test]
     fn what_is_watched_is_bounded() {
-        let watched = Watched::new(Arc::new(Hand::default()));
+        let watched = Watched::new(Arc::new(Hand::default()), 1);
         for name in 0..MOST_NAMES + 10 {
-            watched.see(&name.to_string().into(), &"1:1".into(), Duration::from_secs(1));
+            watched.see(0, &name.to_string().into(), &"1:1".into(), Duration::from_secs(1));
         }
         for version in 0..MOST_VERSIONS + 10 {
-            watched.see(&"77".into(), &format!("1:{version}").into(), Duration::from_secs(1));
+            watched.see(0, &"77".into(), &format!("1:{version}").into(), Duration::from_secs(1));
         }
-        let names = watched.names();
+        let names = &watched.masters()[0].names;
         assert_eq!((names.len(), names["77"].len()), (MOST_NAMES, MOST_VERSIONS));
     }
 }

@@ -40,6 +40,7 @@ mod dice;
 mod disk;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod keys;
 mod masters;
 mod process;
 mod proxy;
@@ -47,6 +48,7 @@ mod server;
 mod shim;
 #[cfg(test)]
 mod tests;
+mod trusting;
 mod wipe;
 
 pub use cancel::cancel_at_every_poll;
@@ -57,10 +59,12 @@ pub use dice::Dice;
 pub use embedded::{
     EmbeddedMaster, EmbeddedMasters, EmbeddedServer, Resp, Restart, Snapshot, Store, Subscription, WallClock,
 };
+pub use keys::{held_until, in_use};
 pub use masters::Masters;
 pub use process::ProcessHandle;
 pub use proxy::{Cut, Proxy, Toxic, ToxicId, Way};
 pub use server::{RedisServer, StartError};
+pub use trusting::trusting;
 
 use std::fmt::Debug;
 #[cfg(feature = "embedded")]
@@ -112,11 +116,6 @@ pub fn eventually_blocking<T, E: Debug>(bound: Duration, mut condition: impl FnM
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-}
-
-/// Whether a key stays when no lock is held: a master's marker, and the record of a lock's tokens.
-pub fn stays(key: &str) -> bool {
-    key.ends_with("marker") || key.contains("fence:{") || key.contains("fence:shared:{")
 }
 
 /// Runs an example of the documentation on three embedded masters of its own.

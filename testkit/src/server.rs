@@ -195,15 +195,15 @@ impl RedisServer {
         ask(self.address(), words)
     }
 
-    /// All its keys, but for [what stays](crate::stays).
+    /// All its keys that [are in use](crate::in_use).
     ///
     /// # Panics
     ///
     /// As [`command`](Self::command).
     pub fn keys(&self) -> Vec<String> {
-        let mut keys: Vec<String> = self.command(&["KEYS", "*"]);
-        keys.retain(|key| !crate::stays(key));
-        keys
+        let (seconds, micros): (u64, u64) = self.command(&["TIME"]);
+        let now = seconds * 1_000_000 + micros;
+        crate::in_use(self.command(&["KEYS", "*"]), now, |key| self.try_command(&["HGETALL", key]).ok())
     }
 
     /// Stops it in its tracks (SIGSTOP): connections stay open, and nothing answers. Returns when it stands.

@@ -101,6 +101,7 @@ async fn a_key_of_another_type_makes_its_master_refuse_and_stays_as_it_is() {
         let _: () = masters[i].command(&["SET", "quorate:{l}", "precious"]);
     }
     redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
+    let _: i64 = masters[2].command(&["DEL", "quorate:{l}"]);
     let _: i64 = masters[2].command(&["RPUSH", "quorate:{l}", "precious"]);
     let error = redlock.lock("l").try_acquire().await.unwrap_err();
     assert!(matches!(error, Error::AnotherKind { .. }), "{error}");

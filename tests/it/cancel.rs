@@ -136,7 +136,7 @@ async fn a_re_entry_dropped_after_any_number_of_polls_leaves_the_holds_there_wer
             drop(guard);
             assert!(outer.is_valid(), "after {polls} polls");
             let counts = || -> Vec<Option<u32>> {
-                masters.iter().map(|server| server.command(&["HGET", "quorate:{l}", &field])).collect()
+                masters.iter().map(|server| crate::holds(server, "quorate:{l}", &field)).collect()
             };
             // Commands to the servers block this thread, and the engine with it: it goes on in between.
             until("one hold to be left", async || counts() == [Some(1); 3]).await;

@@ -1,14 +1,18 @@
 //! A clock that tests put in.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quorate::Moment;
 use quorate::seam::{BootClock, Clock};
+use quorate_testkit::EmbeddedMasters;
 
 /// How long before its end a lease that nobody renews is told to be lost, for the TTLs of these tests: a twentieth of them, up to
 /// a second.
 pub(crate) const NOTICE: Duration = Duration::from_secs(1);
+
+/// What masters show as the time when the machine starts (us since 1970).
+const EPOCH: u64 = 1_700_000_000_000_000;
 
 /// The machine's clock, with jumps: what a process sees that stood still, or was suspended. It can stand still as well: what
 /// has to happen before some moment then has all the time that a busy machine takes.
@@ -46,6 +50,14 @@ impl Jumping {
     fn time(&self) -> MutexGuard<'_, Time> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Masters in this process whose clocks are this one: whatever it does, nobody's clock is off. All stand still.
+pub(crate) fn masters_by(clock: &Arc<Jumping>, count: usize) -> EmbeddedMasters {
+    clock.stand_at(BootClock.now());
+    let its = clock.clone();
+    let micros = move || its.now().since(Moment::default()).as_micros() as u64;
+    EmbeddedMasters::with_clock(count, Arc::new(move || EPOCH + micros()))
 }
 
 impl Clock for Jumping {

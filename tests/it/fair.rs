@@ -132,12 +132,13 @@ async fn who_is_refused_for_somebody_who_waits_is_told_whom() {
         let _ears = frozen(&masters, 1);
         held.release().await.unwrap();
         // The last of them to hear of the release would name who had it.
-        let is_free = |server: &RedisServer| !server.command::<bool>(&["EXISTS", "quorate:{l}"]);
+        let is_free = |server: &RedisServer| !server.keys().contains(&"quorate:{l}".to_owned());
         until("the release on every master", async || masters.iter().all(is_free)).await;
         let error = match clients[1].fair_lock("l").try_acquire().await {
             Err(error) => error,
             Ok(guard) => {
                 guard.release().await.unwrap(); // this machine was slow, and the time to ask is over
+                masters.iter().for_each(|server| server.command(&["DEL", "quorate:waiting:{l}"]));
                 eventually(SOON, || masters.empty()).await;
                 continue;
             }
@@ -202,8 +203,7 @@ fn frozen(masters: &Masters, count: usize) -> Vec<redis::Connection> {
             let mut ear = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
             redis::cmd("SUBSCRIBE").arg(format!("quorate:wake:{FROZEN}{i}")).exec(&mut ear).unwrap();
             ears.push(ear);
-            let (since, ticket) = (i.to_string(), format!("{FROZEN}{i}:1"));
-            let _: i64 = server.command(&["ZADD", "quorate:waiting:{l}", &since, &ticket]);
+            crate::queue_up(server, "fair", &format!("{FROZEN}{i}:1"), i as u64);
         }
     }
     ears

@@ -6,13 +6,12 @@ use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::cancel::same_runtime;
 use crate::renewal::scripts_run;
-use crate::{SOON, answering, until};
+use crate::{SOON, TTL, answering, until};
 
 /// The lock `l` is another's on these masters.
 fn held_by_another(servers: &[&RedisServer]) {
     for server in servers {
-        let _: () = server.command(&["HSET", "quorate:{l}", "other:1", "1", "round", "1"]);
-        let _: () = server.command(&["PEXPIRE", "quorate:{l}", "60000"]);
+        crate::give(server, "l", "other:1", TTL * 2);
     }
 }
 

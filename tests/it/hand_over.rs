@@ -19,7 +19,7 @@ async fn a_lock_changes_hands_and_is_never_free_in_between() {
     let token = token_of(&guard).await;
     // Where it comes later than the adoption, which is another client's, it leaves a key to its TTL.
     let mine = guard.owner().to_string();
-    let is_mine = |server: &RedisServer| server.command::<bool>(&["HEXISTS", "quorate:{l}", &mine]);
+    let is_mine = |server: &RedisServer| crate::holds(server, "quorate:{l}", &mine).is_some();
     until("the hand-over on every master", async || !masters.iter().any(is_mine)).await;
     assert!(!guard.is_valid() && guard.lost_token().is_cancelled());
     assert!(matches!(guard.lost().await, Error::Lost { cause: Loss::HandedOver, .. }));
@@ -83,17 +83,12 @@ async fn a_token_of_another_lock_or_of_other_masters_is_refused_and_nothing_is_s
 
     // The token of a live guard would be its owner's.
     let live = here.lock("live").acquire().await.unwrap();
-    let (client, number) = token
-        .to_string()
-        .rsplit_once('.')
-        .unwrap()
-        .0
-        .rsplit_once('.')
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
-        .unwrap();
-    assert_eq!(number, "0");
-    let masters_part = client.rsplit_once('.').unwrap().0;
-    let forged = format!("{masters_part}.{}.live", live.owner().to_string().replace(':', "."));
+    let text = token.to_string();
+    let [form, "lock", fingerprint, _, "0", "l"] = text.split('.').collect::<Vec<_>>()[..] else {
+        panic!("{text}")
+    };
+    let owner = live.owner().to_string().replace(':', ".");
+    let forged = format!("{form}.lock.{fingerprint}.{owner}.live");
     let error = forged.parse::<Token>().unwrap_err().to_string();
     assert!(error.contains("has not been handed over"), "{error}");
     assert!(live.is_valid());
@@ -238,7 +233,7 @@ async fn a_token_of_another_kind_of_lock_is_refused_as_one_and_is_as_good_as_it_
     let token = token_of(&guard).await;
     for other in [there.fair_lock("l"), there.lock("l"), there.mutex("l")] {
         let error = other.adopt(&token).await.unwrap_err();
-        assert!(matches!(&error, Error::AnotherKind { name, .. } if &**name == "l"), "{error}");
+        assert!(error.to_string().contains("another kind of lock"), "{error}");
     }
     there.read_lock("l").adopt(&token).await.unwrap().release().await.unwrap();
     eventually(SOON, || masters.empty()).await;

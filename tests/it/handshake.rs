@@ -9,8 +9,10 @@ use quorate_testkit::{Masters, RedisServer};
 
 use crate::{SOON, begin_new, ms, until};
 
-/// The shortest quarantine there is is three seconds.
 const MAX_TTL: Duration = Duration::from_secs(1);
+
+/// The quarantine that follows from it.
+const QUARANTINE: Duration = Duration::from_millis(5_010);
 
 fn client(masters: &Masters) -> Builder {
     Redlock::builder().masters(masters.urls()).ttl(MAX_TTL).max_ttl(MAX_TTL).timeout(ms(500))
@@ -34,12 +36,12 @@ async fn new_masters_have_no_vote_until_whatever_they_may_have_granted_is_over()
     assert!(error.votes().iter().any(|vote| quarantined(&vote.outcome)), "{error}");
     let standings = redlock.standings();
     assert!(standings.iter().any(|master| match master.standing {
-        Standing::Quarantined { left, .. } => left > ms(1_000) && left <= ms(3_000),
+        Standing::Quarantined { left, .. } => left > ms(1_000) && left <= QUARANTINE,
         _ => false,
     }));
     let guard = other.lock("l").wait(SOON).acquire().await.unwrap();
     let took = began.elapsed();
-    assert!(took > ms(2_900) && took < ms(8_000), "{took:?}");
+    assert!(took > QUARANTINE - ms(100) && took < QUARANTINE + ms(5_000), "{took:?}");
     guard.release().await.unwrap();
     // They are not new any more.
     drop(client(&masters).build().unwrap().lock("l").acquire().await.unwrap());
@@ -61,7 +63,7 @@ async fn a_policy_says_what_to_trust_of_new_masters() {
         assert_eq!(granted, trusted, "{policy} {options:?}");
     }
     let masters = Masters::start(3);
-    tokio::time::sleep(MAX_TTL * 3).await; // they grow old
+    tokio::time::sleep(QUARANTINE + MAX_TTL).await; // they grow old
     let redlock = client(&masters).cold_start(ColdStart::Uptime).build().unwrap();
     drop(redlock.lock("l").try_acquire().await.unwrap());
 }

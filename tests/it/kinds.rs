@@ -24,6 +24,14 @@ const KINDS: [Kind; 6] = [
     ("write", |redlock, name| redlock.write_lock(name), true),
 ];
 
+/// Whether a token is above one of before. The layouts of other libraries have none.
+fn is_next(kind: &str, before: u64, token: u64) -> bool {
+    match kind {
+        "plain mutex" | "redisson" => (before, token) == (0, 0),
+        _ => token > before,
+    }
+}
+
 /// Those whose guards have owners of their own.
 const OTHERS: [Kind; 2] = [
     ("semaphore", |redlock, name| redlock.semaphore(name, 1), false),
@@ -48,7 +56,7 @@ async fn of_every_kind_one_has_it_and_the_next_one_is_woken() {
         let before = held.fence();
         held.release().await.unwrap();
         let next = handed(waiting).await;
-        assert!(next.fence() > before, "{kind}");
+        assert!(is_next(kind, before, next.fence()), "{kind}");
         next.release().await.unwrap();
         nothing_is_left(&masters).await;
     }
@@ -118,7 +126,7 @@ async fn of_every_kind_a_lease_outlives_its_ttl_and_is_extended_seen_and_broken(
         assert!(holder.remaining.unwrap() > Duration::from_secs(10), "{kind}");
         lock.break_from(&held.owner()).await.unwrap();
         let next = lock.try_acquire().await.unwrap();
-        assert!(next.fence() > held.fence(), "{kind}");
+        assert!(is_next(kind, held.fence(), next.fence()), "{kind}");
         assert!(lock.inspect().await.unwrap().holder().unwrap().owner != holder.owner, "{kind}");
         next.release().await.unwrap();
     }
@@ -135,7 +143,7 @@ async fn of_every_kind_a_lock_is_handed_over() {
         let token = held.hand_over().await.unwrap();
         assert!(matches!(lock(&other, "l").try_acquire().await, Err(Error::Held { .. })), "{kind}");
         let adopted = lock(&other, "l").adopt(&token).await.unwrap();
-        assert!(adopted.fence() > fence, "{kind}");
+        assert!(is_next(kind, fence, adopted.fence()), "{kind}");
         assert!(matches!(lock(&one, "l").adopt(&token).await, Err(Error::Held { .. })), "{kind}");
         adopted.release().await.unwrap();
         nothing_is_left(&masters).await;
@@ -228,7 +236,7 @@ async fn of_every_kind_many_take_turns() {
         });
         let mut fences = futures::future::join_all(turns).await;
         fences.sort_unstable();
-        fences.dedup();
+        assert!(fences.is_sorted_by(|one, next| is_next(kind, *one, *next)), "{kind}: {fences:?}");
         assert_eq!(fences.len(), 10, "{kind}");
         standing(masters.iter(), 0).await;
         nothing_is_left(&masters).await;

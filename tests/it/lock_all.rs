@@ -12,7 +12,7 @@ use crate::{SOON, answering, builder, ms, patient, until};
 
 /// Who has the lock of one name on a master.
 fn has(server: &RedisServer, name: &str, guard: &Guard) -> bool {
-    server.command::<i64>(&["HEXISTS", &format!("quorate:{{{name}}}"), &guard.owner().to_string()]) == 1
+    crate::holds(server, &format!("quorate:{{{name}}}"), &guard.owner().to_string()).is_some()
 }
 
 /// Waits until a guard has these names on every master.
@@ -23,7 +23,7 @@ async fn on_every_master(masters: &Masters, names: &[&str], guard: &Guard) {
 
 /// Whether a master has nothing of this name: no lock, and nobody who waits.
 fn has_nothing_of(server: &RedisServer, name: &str) -> bool {
-    !server.keys().iter().any(|key| key.ends_with(&format!("{{{name}}}")) && !quorate_testkit::stays(key))
+    !server.keys().iter().any(|key| key.ends_with(&format!("{{{name}}}")))
 }
 
 /// How many stand in the queue of a name, on each master.
@@ -219,13 +219,7 @@ async fn two_of_five_masters_may_be_down() {
     masters[4].kill();
     let error = redlock.lock_all(["a", "b"]).try_acquire().await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { needed: 3, .. }), "{error}");
-    let free = || {
-        masters
-            .iter()
-            .skip(1)
-            .take(2)
-            .all(|server| server.keys().iter().all(|key| quorate_testkit::stays(key)))
-    };
+    let free = || masters.iter().skip(1).take(2).all(|server| server.keys().is_empty());
     until("what was granted to be taken back", async || free()).await;
 }
 
@@ -250,10 +244,8 @@ async fn one_name_that_a_master_lost_is_taken_back_there() {
     let redlock = patient(&masters);
     let guard = redlock.lock_all(["a", "b"]).lease(ms(30_000)).acquire().await.unwrap();
     on_every_master(&masters, &["a", "b"], &guard).await;
-    for server in masters.iter() {
-        assert_eq!(server.command::<i64>(&["DEL", "quorate:{b}"]), 1);
-        assert!(matches!(redlock.lock("b").try_acquire().await, Err(Error::Held { .. })));
-    }
+    assert_eq!(masters[1].command::<i64>(&["DEL", "quorate:{b}"]), 1);
+    assert!(matches!(redlock.lock("b").try_acquire().await, Err(Error::Held { .. })));
     guard.extend(ms(30_000)).await.unwrap();
     on_every_master(&masters, &["a", "b"], &guard).await;
     guard.release().await.unwrap();
@@ -323,7 +315,7 @@ async fn tokens_rise_whether_a_name_is_locked_by_itself_or_with_others() {
     // One name is far ahead of the others, on all masters.
     let ahead = last + 100_000;
     for server in masters.iter() {
-        let _: () = server.command(&["SET", "quorate:fence:{b}", &ahead.to_string()]);
+        let _: i64 = server.command(&["HSET", "quorate:{b}", "fence", &ahead.to_string()]);
     }
     let guard = redlock.lock_all(["a", "b", "c"]).wait(SOON).acquire().await.unwrap();
     assert!(guard.fence() > ahead);
@@ -439,8 +431,7 @@ async fn in_strict_mode_the_names_of_a_holder_that_died_are_watched_and_taken_ov
     let guard = here.lock_all(["a", "b", "c"]).lease(ms(2_000)).acquire().await.unwrap();
     let (fence, owner) = (guard.fence(), guard.owner().to_string());
     let is_noted = |server: &RedisServer, name: &str| {
-        let record: Option<String> = server.command(&["GET", &format!("quorate:fence:{{{name}}}")]);
-        record.is_some_and(|record| record.ends_with(&owner)) // it stays when the lease is over
+        crate::holds(server, &format!("quorate:{{{name}}}"), &owner).is_some()
     };
     let all = || masters.iter().all(|server| ["a", "b", "c"].iter().all(|name| is_noted(server, name)));
     until("the names on every master", async || all()).await;

@@ -128,10 +128,34 @@ fn example(name: &str) -> Command {
 /// renewal in between would be in time.
 fn granted_since(server: &RedisServer) {
     const SCRIPT: &str = "
-        local token = string.match(redis.call('GET', KEYS[1]), '^%d+')
-        redis.call('SET', KEYS[1], string.format('%.0f', token + 1))
-        redis.call('DEL', KEYS[2])";
-    let _: () = server.command(&["EVAL", SCRIPT, "2", "quorate:fence:{l}", "quorate:{l}"]);
+        local token = redis.call('HGET', KEYS[1], 'fence') + 1
+        redis.call('HSET', KEYS[1], 'fence', string.format('%.0f', token), 'last', string.format('%.0f', token))
+        return redis.call('HDEL', KEYS[1], 'x', 'o:x')";
+    let _: i64 = server.command(&["EVAL", SCRIPT, "1", "quorate:{l}"]);
+}
+
+/// Puts a ticket into the queue of the lock `l`, which has waited since then (us).
+fn queue_up(server: &RedisServer, kind: &str, ticket: &str, since: u64) {
+    let _: i64 = server.command(&["HSET", "quorate:{l}", "kind", kind, "queued", "1"]);
+    let _: i64 = server.command(&["ZADD", "quorate:waiting:{l}", &since.to_string(), ticket]);
+}
+
+/// How many holds this owner has of a lock with one holder, or of a write lock, whether or not its end has come.
+fn holds(server: &RedisServer, key: &str, owner: &str) -> Option<u32> {
+    let (entry, its): (Option<String>, Option<String>) = server.command(&["HMGET", key, "x", "o:x"]);
+    let entry = entry.filter(|_| its.as_deref() == Some(owner))?;
+    entry.split(' ').nth(3).map(|holds| holds.parse().unwrap())
+}
+
+/// Gives a lock to this owner, for so long from now on.
+fn give(server: &RedisServer, name: &str, owner: &str, kept: Duration) {
+    let (seconds, micros): (u64, u64) = server.command(&["TIME"]);
+    let now = seconds * 1_000_000 + micros;
+    let entry = format!("{} {now} 1 1 {}", now + kept.as_micros() as u64, kept.as_millis());
+    let (key, fence) = (format!("quorate:{{{name}}}"), now.to_string());
+    let fields = ["kind", "lock", "fence", &fence, "x", &entry, "o:x", owner];
+    let _: i64 = server.command(&[&["HSET", &key], &fields[..]].concat());
+    let _: i64 = server.command(&["PEXPIRE", &key, "2592000000"]);
 }
 
 fn ms(ms: u64) -> Duration {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::seam::{BootClock, Clock};
 use quorate::{Error, Guard, Invalid, Lock, Loss, Moment, Redlock};
-use quorate_testkit::{Masters, Proxy, RedisServer};
+use quorate_testkit::{EmbeddedMaster, EmbeddedMasters, Masters, Proxy, RedisServer, Resp};
 
-use crate::clock::{Jumping, NOTICE};
-use crate::{SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
+use crate::clock::{Jumping, NOTICE, masters_by};
+use crate::{PATIENT, SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
 
 /// Short enough for a test to see several renewals, long enough to outlast a stall of the machine.
 const SHORT: Duration = Duration::from_millis(1_200);
@@ -21,13 +20,28 @@ fn brisk(masters: &Masters) -> Redlock {
     builder(masters).ttl(SHORT).timeout(ms(400)).build().unwrap()
 }
 
-/// A client with a clock of its own, by which its leases are renewed and end. With guards it would take the masters' clocks to
-/// be the ones that jump.
-fn by_its_own_clock(masters: &Masters) -> (Arc<Jumping>, Redlock) {
+/// Masters and a client by one clock, which the test sets.
+fn by_one_clock(count: usize) -> (Arc<Jumping>, EmbeddedMasters, Redlock) {
     let clock = Arc::new(Jumping::default());
-    clock.stand_at(BootClock.now());
-    let redlock = builder(masters).clock(clock.clone()).unguarded().build().unwrap();
-    (clock, redlock)
+    let masters = masters_by(&clock, count);
+    let redlock = client_by(&clock, &masters);
+    (clock, masters, redlock)
+}
+
+fn client_by(clock: &Arc<Jumping>, masters: &EmbeddedMasters) -> Redlock {
+    crate::begin().masters(masters).ttl(TTL).timeout(PATIENT).clock(clock.clone()).build().unwrap()
+}
+
+/// The entry of the lock `l` on each master, word by word: until when (us) it is kept, its token, its round, the holds and for how
+/// long (ms) it was to be kept.
+fn entries(masters: &EmbeddedMasters) -> Vec<Vec<u64>> {
+    let entry = |master: &EmbeddedMaster| match master.server().command(&["HGET", "quorate:{l}", "x"]) {
+        Resp::Bulk(text) => {
+            String::from_utf8(text).unwrap().split(' ').map(|word| word.parse().unwrap()).collect()
+        }
+        _ => Vec::new(),
+    };
+    masters.iter().map(entry).collect()
 }
 
 /// Has this clock jump by a third of the TTL, and waits for the renewal that is due then.
@@ -83,8 +97,7 @@ async fn stays_released(masters: &Masters, lock: &Lock) {
 /// Each deadline counts from the moment before its round was sent, so the steps between them are those of the renewals.
 #[tokio::test]
 async fn a_lease_is_renewed_at_every_third_of_its_ttl_until_it_is_released() {
-    let masters = Masters::start(5);
-    let (clock, redlock) = by_its_own_clock(&masters);
+    let (clock, masters, redlock) = by_one_clock(5);
     let guard = redlock.lock("l").acquire().await.unwrap();
     for _ in 0..6 {
         let before = guard.deadline();
@@ -96,22 +109,19 @@ async fn a_lease_is_renewed_at_every_third_of_its_ttl_until_it_is_released() {
         assert_eq!(guard.deadline(), before + TTL / 3, "later than at a third");
         assert!(guard.is_valid() && guard.renewal_error().is_none());
     }
-    on_all(&masters).await;
-    for server in masters.iter() {
-        let left: i64 = server.command(&["PTTL", "quorate:{l}"]);
-        assert!(left > 0 && left <= 30_000, "{left}");
-    }
+    let kept: Vec<_> = entries(&masters).iter().map(|entry| entry[4]).collect();
+    assert_eq!(kept, [30_000; 5]);
     guard.release().await.unwrap();
     clock.jump(TTL / 3);
-    stays_released(&masters, &redlock.lock("l")).await;
+    tokio::time::sleep(ms(150)).await; // time to renew it again, if anybody did
+    assert_eq!(masters.empty(), Ok(()), "it came back");
 }
 
 #[tokio::test]
 async fn a_fixed_lease_is_not_renewed() {
-    let masters = Masters::start(3);
-    let (clock, redlock) = by_its_own_clock(&masters);
+    let (clock, masters, redlock) = by_one_clock(3);
     let guard = redlock.lock("l").lease(TTL).acquire().await.unwrap();
-    on_all(&masters).await;
+    let before = entries(&masters);
     let deadline = guard.deadline();
     for _ in 0..2 {
         clock.jump(TTL / 3);
@@ -123,9 +133,7 @@ async fn a_fixed_lease_is_not_renewed() {
     assert_eq!(guard.deadline(), deadline);
     clock.jump(NOTICE);
     assert!(!guard.is_valid());
-    for server in masters.iter() {
-        assert_eq!(scripts_run(server), 1, "the acquire, and nothing else");
-    }
+    assert_eq!(entries(&masters), before, "it was renewed");
 }
 
 /// Nobody renews it any more, and its holder hears of its cap before it ends: when that is.
@@ -140,8 +148,7 @@ async fn capped(clock: &Jumping, redlock: &Redlock, guard: &Guard) -> Moment {
 
 #[tokio::test]
 async fn a_cap_on_the_time_held_is_used_and_kept() {
-    let masters = Masters::start(3);
-    let (clock, redlock) = by_its_own_clock(&masters);
+    let (clock, masters, redlock) = by_one_clock(3);
     let cap = TTL * 2;
     let begun = redlock.now();
     let guard = redlock.lock("l").hold_at_most(cap).acquire().await.unwrap();
@@ -153,25 +160,21 @@ async fn a_cap_on_the_time_held_is_used_and_kept() {
     assert!(guard.deadline() >= begun + cap - TTL / 2, "given up too soon");
     clock.jump(NOTICE);
     assert!(!guard.is_valid());
-    for server in masters.iter() {
-        let left: i64 = server.command(&["PTTL", "quorate:{l}"]);
-        assert!(left <= 30_000, "{left}: others can have it for longer than its cap");
-    }
+    let kept: Vec<_> = entries(&masters).iter().map(|entry| entry[4]).collect();
+    assert!(kept.iter().all(|kept| *kept <= 30_000), "{kept:?}: it is kept from others beyond its cap");
 }
 
 #[tokio::test]
 async fn a_cap_on_the_number_of_renewals_is_used_and_kept() {
-    let masters = Masters::start(3);
-    let (clock, redlock) = by_its_own_clock(&masters);
+    let (clock, masters, redlock) = by_one_clock(3);
     let guard = redlock.lock("l").renew_at_most(2).acquire().await.unwrap();
     for _ in 0..2 {
         renewed_at_a_third(&clock, &guard).await;
     }
+    let before = entries(&masters);
     let deadline = capped(&clock, &redlock, &guard).await;
     assert_eq!(guard.deadline(), deadline, "renewed a third time");
-    let ran = || masters.iter().map(scripts_run);
-    assert!(ran().all(|ran| ran <= 3), "the acquire and two renewals");
-    assert!(ran().sum::<u64>() >= 6, "each on a quorum");
+    assert_eq!(entries(&masters), before, "renewed a third time");
 }
 
 #[tokio::test]
@@ -235,8 +238,8 @@ async fn a_lease_whose_renewal_fails_does_not_hurry_the_one_that_is_renewed_besi
     let guards = futures::future::try_join_all(locks.iter().map(Lock::try_acquire)).await.unwrap();
     until("every key", async || masters.keys().len() == 40).await;
     for i in 0..2 {
-        let _: () = masters[i].command(&["SET", "quorate:fence:{l0}", "9000000000000000"]);
-        let _: i64 = masters[i].command(&["DEL", "quorate:{l0}"]);
+        let _: i64 = masters[i].command(&["HSET", "quorate:{l0}", "last", "9000000000000000"]);
+        let _: i64 = masters[i].command(&["HDEL", "quorate:{l0}", "x", "o:x"]);
     }
     masters[4].freeze();
     let before = calls(&masters[0], "pexpire");
@@ -250,12 +253,9 @@ async fn a_lease_whose_renewal_fails_does_not_hurry_the_one_that_is_renewed_besi
 /// A thread of the user's that blocks: nothing of the user's runtime runs meanwhile.
 #[tokio::test]
 async fn a_runtime_that_is_blocked_for_three_ttls_keeps_its_lock_on_every_master() {
-    let masters = Masters::start(5);
-    let (clock, redlock) = by_its_own_clock(&masters);
-    let lock = redlock.lock("l");
-    let guard = lock.acquire().await.unwrap();
-    on_all(&masters).await;
-    let other = builder(&masters).unguarded().build().unwrap();
+    let (clock, masters, redlock) = by_one_clock(5);
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    let other = client_by(&clock, &masters);
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let rival = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -280,9 +280,9 @@ async fn a_runtime_that_is_blocked_for_three_ttls_keeps_its_lock_on_every_master
     assert!(guard.is_valid(), "it was lost");
     assert!(!guard.lost_token().is_cancelled());
     assert_eq!(masters.keys().len(), 5);
-    let owner = guard.owner().to_string();
-    for server in masters.iter() {
-        assert_eq!(server.command::<i64>(&["HEXISTS", "quorate:{l}", &owner]), 1);
+    let owner = guard.owner().to_string().into_bytes();
+    for master in masters.iter() {
+        assert_eq!(master.server().command(&["HGET", "quorate:{l}", "o:x"]), Resp::Bulk(owner.clone()));
     }
     stop.send(()).unwrap();
     rival.join().unwrap();
@@ -291,8 +291,7 @@ async fn a_runtime_that_is_blocked_for_three_ttls_keeps_its_lock_on_every_master
 
 #[tokio::test]
 async fn work_that_misses_its_heartbeat_loses_the_lock_in_time_and_another_gets_it() {
-    let masters = Masters::start(3);
-    let (clock, redlock) = by_its_own_clock(&masters);
+    let (clock, masters, redlock) = by_one_clock(3);
     let heartbeat = TTL / 2;
     let guard = redlock.lock("l").heartbeat(heartbeat).acquire().await.unwrap();
     for _ in 0..6 {
@@ -312,7 +311,7 @@ async fn work_that_misses_its_heartbeat_loses_the_lock_in_time_and_another_gets_
     clock.jump(NOTICE);
     assert!(!guard.is_valid());
     assert!(matches!(guard.release().await, Err(Error::Lost { cause: Loss::Silent, .. })));
-    let other = patient(&masters).lock("l").wait(SOON).acquire().await.unwrap();
+    let other = client_by(&clock, &masters).lock("l").wait(SOON).acquire().await.unwrap();
     assert!(other.is_valid());
 }
 

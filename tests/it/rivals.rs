@@ -55,18 +55,27 @@ impl Meeting {
     }
 }
 
-/// All keys of a master but its marker: what is there, and when it expires.
+/// All keys of a master but its marker: what is there. Of a name that is its kind and its entries: a token that was broken or
+/// released may be noted beside them.
 const CONTENTS: &str = "
     local keys, all = redis.call('KEYS', '*'), {}
     table.sort(keys)
     for _, key in ipairs(keys) do
-        if key ~= 'quorate:marker' then
-            all[#all + 1] = {key, redis.call('DUMP', key), redis.call('PEXPIRETIME', key)}
+        local kept = redis.call('TYPE', key).ok
+        local words = kept == 'hash' and redis.call('HGETALL', key) or {redis.sha1hex(redis.call('DUMP', key))}
+        local shown = {}
+        for i = 1, #words, 2 do
+            local field = words[i]
+            local is_its = kept ~= 'hash' or field == 'kind' or field == 'x' or string.find(field, '^[rpol]:')
+            local is_word = string.find(words[i + 1] or '', ' 0 %d+$') -- of a reader that has left
+            if is_its and not is_word then shown[#shown + 1] = field .. '=' .. (words[i + 1] or '') end
         end
+        table.sort(shown)
+        if key ~= 'quorate:marker' then all[#all + 1] = {key, table.concat(shown, ' ')} end
     end
     return all";
 
-type Contents = Vec<Vec<(String, Vec<u8>, i64)>>;
+type Contents = Vec<Vec<(String, String)>>;
 
 /// What is on each master that may not change: all of it, or where the rival has a lock, too, what is not in its space.
 fn contents(masters: &Masters, meeting: &Meeting, rival: &Kind) -> Contents {
@@ -75,7 +84,7 @@ fn contents(masters: &Masters, meeting: &Meeting, rival: &Kind) -> Contents {
         if is_shared { Space::Shared } else { Space::Own }
     };
     let all = masters.iter().map(|server| server.command::<Vec<_>>(&["EVAL", CONTENTS, "0"]));
-    let stay = all.map(|mut all: Vec<(String, Vec<u8>, i64)>| {
+    let stay = all.map(|mut all: Vec<(String, String)>| {
         all.retain(|(key, ..)| *meeting != Meeting::Beside || space(key) != rival.1);
         all
     });

@@ -1,8 +1,6 @@
 //! Time, randomness and masters of another kind: what a simulator puts in.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use quorate::seam::{BootClock, Clock, Random};
 use quorate::{Error, Moment};
@@ -80,26 +78,31 @@ async fn a_lease_that_ends_while_it_is_extended_or_re_entered_does_not_come_back
     }
 }
 
-/// Every look at this clock takes a while: votes come in, but the lease is over before there is a quorum of them.
-#[derive(Debug, Default)]
-struct Slow(AtomicU64);
-
-impl Clock for Slow {
-    fn now(&self) -> Moment {
-        Moment::from_origin(Duration::from_secs(self.0.fetch_add(15, Ordering::SeqCst)))
-    }
-
-    fn wall(&self) -> Duration {
-        BootClock.wall()
-    }
+/// The machine stood still, and the clock of nobody else: the masters refuse the time that the client goes by, and tell theirs.
+#[tokio::test]
+async fn a_client_that_has_lost_the_time_asks_again_with_the_right_one() {
+    let masters = Masters::start(3);
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    crate::answering(&redlock, 3).await;
+    clock.jump(TTL);
+    redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
 }
 
+/// The votes come in, but the lease is over before there is a quorum of them.
 #[tokio::test]
 async fn a_quorum_that_comes_after_the_lease_is_no_lease() {
     let masters = Masters::start(3);
-    // With guards, no master would believe such a clock.
-    let redlock = builder(&masters).clock(Arc::new(Slow::default())).unguarded().build().unwrap();
-    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    crate::answering(&redlock, 3).await;
+    let lock = redlock.lock("l");
+    masters.iter().for_each(RedisServer::freeze);
+    let acquire = tokio::spawn(async move { lock.try_acquire().await });
+    tokio::time::sleep(ms(50)).await; // it is sent
+    clock.jump(TTL);
+    masters.iter().for_each(RedisServer::thaw);
+    let error = acquire.await.unwrap().unwrap_err();
     assert!(matches!(error, Error::NoQuorum { late: true, granted: 2.., .. }), "{error}");
     assert!(error.to_string().contains("when the lease was over already"), "{error}");
     eventually(SOON, || masters.empty()).await;

@@ -32,7 +32,7 @@ pub(crate) async fn handed(waiter: JoinHandle<Result<Guard, Error>>) -> Guard {
 /// Somebody who stands first in every queue, and is not one of ours.
 fn stranger(masters: &Masters, client: &str) {
     for server in masters.iter() {
-        let _: i64 = server.command(&["ZADD", "quorate:waiting:{l}", "1", &format!("{client}:1")]);
+        crate::queue_up(server, "lock", &format!("{client}:1"), 1);
     }
 }
 
@@ -323,7 +323,6 @@ async fn a_waiter_that_ends_while_masters_are_silent_leaves_no_place_when_they_g
 async fn a_dead_owner_with_a_minority_does_not_keep_the_others_from_the_lock() {
     let masters = Masters::start(3);
     let dead = "00000000-0000-0000-0000-000000000001:1";
-    let _: i64 = masters[2].command(&["HSET", "quorate:{l}", dead, "1", "round", "1"]);
-    let _: i64 = masters[2].command(&["PEXPIRE", "quorate:{l}", "600000"]);
+    crate::give(&masters[2], "l", dead, Duration::from_secs(600));
     take_turns(&clients(&masters, 6), 20, ms(2), SOON * 2).await;
 }

@@ -1,126 +1,106 @@
-//! What must never happen, and the conditions in which the protocol has to hold.
+//! What the world of a walk may do: the rules must hold in each of these.
 
-use crate::master::{Tick, Token};
-use crate::variants::Flaw;
+use super::master::Who;
 
-/// What must never happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Broken {
-    /// Two attempts have the same token.
-    Unique,
-    /// A token is not greater than one that had been given out when its acquire began.
-    Rising,
-    /// An extend succeeds though a greater token had been given out before any master agreed to it.
-    Overtaken,
-    /// A master agrees to an extend after it ran the release of that token.
-    Resurrected,
-    /// An extend succeeds though a majority had released the lock before any master agreed to it.
-    Revived,
-}
-
-/// What the world may do, and the settings of the protocol in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Profile {
-    /// What masters' counters may be at first: every combination is looked at.
-    pub(crate) counters: &'static [Token],
-    /// What an attempt may propose.
-    pub(crate) proposals: Proposals,
-    /// How many acquires may run twice.
-    pub(crate) duplicates: u8,
-    /// Whether holders extend.
-    pub(crate) extends: bool,
-    /// Whether locks are released, by their holders or by others.
-    pub(crate) releases: bool,
-    /// How often a master may forget.
-    pub(crate) losses: u8,
-    /// Whether it may forget a part: it then has an older record, and perhaps an older hold. Else it has neither.
-    pub(crate) rolls_back: bool,
-    /// When the clock stops.
-    pub(crate) last_tick: Tick,
-    /// How far from a master's clock a proposal may be. `None`: nobody looks.
-    pub(crate) band: Option<Tick>,
-    /// How long a master that forgot does not vote.
-    pub(crate) quarantine: Tick,
-    /// For how long after the last good round was sent a holder has the lock, and counts votes. `None`: for ever.
-    pub(crate) lease: Option<Tick>,
-    /// The check that is missing.
-    pub(crate) flaw: Option<Flaw>,
+    pub(crate) whos: &'static [Who],
+    /// How often each of them asks at most.
+    pub(crate) leases: usize,
+    pub(crate) steps: usize,
+    /// Entries end by clocks, and leases exclude each other. Otherwise an entry may be over at any
+    /// instant, and the order of tokens must hold all the same.
+    pub(crate) timed: bool,
+    /// The clock of one master at a time may be wrong.
+    pub(crate) clocks: bool,
+    /// A client's T may be old, or a little ahead.
+    pub(crate) lags: bool,
+    /// Clients count no vote of a master whose clock is off.
+    pub(crate) checks_clocks: bool,
+    /// How many masters may lose what they knew.
+    pub(crate) restarts: u8,
+    pub(crate) breaks: bool,
+    pub(crate) reenters: bool,
+    /// An acquire may run twice.
+    pub(crate) repeats: bool,
+    pub(crate) sweeps: bool,
+    /// Leases are handed on to other owners.
+    pub(crate) hands_on: bool,
 }
 
-/// What attempts propose.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Proposals {
-    /// Any of these: without losses nothing depends on proposals.
-    Any(&'static [Token]),
-    /// What a clock says that is wrong by this much at most.
-    Clock { skew: Tick },
+const fn writes(owner: u8) -> Who {
+    Who { owner, reads: false, kind: 0 }
 }
 
-impl Profile {
-    pub(crate) fn has(&self, flaw: Flaw) -> bool {
-        self.flaw == Some(flaw)
-    }
+const fn reads(owner: u8) -> Who {
+    Who { owner, reads: true, kind: 0 }
 }
 
-/// Nothing is lost, and there is no clock. What is acquired is never extended.
-pub(crate) const PLAIN: Profile = Profile {
-    counters: &[0, 1, 2],
-    proposals: Proposals::Any(&[0, 2]),
-    duplicates: 0,
-    extends: false,
-    releases: false,
-    losses: 0,
-    rolls_back: false,
-    last_tick: 0,
-    band: None,
-    quarantine: 0,
-    lease: None,
-    flaw: None,
+const fn other_kind(owner: u8) -> Who {
+    Who { owner, reads: false, kind: 1 }
+}
+
+/// An exclusive lock.
+pub(crate) const LOCK: Profile = Profile {
+    whos: &[writes(0), writes(1), writes(2)],
+    leases: 2,
+    steps: 100,
+    timed: false,
+    clocks: false,
+    lags: false,
+    checks_clocks: true,
+    restarts: 0,
+    breaks: true,
+    reenters: true,
+    repeats: true,
+    sweeps: false,
+    hands_on: false,
 };
 
-/// An acquire runs twice.
-pub(crate) const TWICE: Profile = Profile { duplicates: 1, ..PLAIN };
+/// An exclusive lock that two want again and again: what is rare happens more often.
+pub(crate) const LOCK_OF_TWO: Profile =
+    Profile { whos: &[writes(0), writes(1)], leases: 3, steps: 160, breaks: false, ..LOCK };
 
-/// Holders extend, which heals, for as long as they like.
-pub(crate) const EXTENDED: Profile = Profile { extends: true, ..PLAIN };
-
-/// Locks are released too, while extends are under way, or broken, and their holders go on to extend.
-pub(crate) const RELEASED: Profile = Profile { releases: true, ..EXTENDED };
-
-/// A master forgets, and nobody extends. The quarantine is longer than twice the band: a proposal that is accepted after it
-/// is greater than any from before.
-pub(crate) const LOSS: Profile = Profile {
-    counters: &[0, 1],
-    proposals: Proposals::Clock { skew: 1 },
-    losses: 1,
-    rolls_back: true,
-    last_tick: 4,
-    band: Some(1),
-    quarantine: 3,
-    ..PLAIN
+/// An exclusive lock that is handed on, also by a token that was used.
+pub(crate) const HANDED_ON: Profile = Profile {
+    whos: &[writes(0), writes(1), writes(2), writes(3)],
+    leases: 3,
+    steps: 160,
+    reenters: false,
+    hands_on: true,
+    ..LOCK
 };
 
-/// A master forgets everything, and holders extend. The quarantine is longer than a lease and the band: a grant from before
-/// it can become a token for a band, and whoever that overtakes counts votes for another lease.
-pub(crate) const LOSS_EXTENDED: Profile = Profile {
-    proposals: Proposals::Clock { skew: 0 },
-    extends: true,
-    rolls_back: false,
-    last_tick: 3,
-    band: Some(0),
-    lease: Some(1),
-    quarantine: 2,
-    ..LOSS
+/// A read-write lock. One owner writes and reads.
+pub(crate) const RW: Profile =
+    Profile { whos: &[writes(0), reads(1), reads(2), writes(3), reads(0)], steps: 200, sweeps: true, ..LOCK };
+
+/// A read-write lock of two writers and a reader.
+pub(crate) const RW_OF_THREE: Profile =
+    Profile { whos: &[writes(0), reads(1), writes(2)], leases: 3, steps: 160, ..RW };
+
+/// A name that is locked as one kind and as another.
+pub(crate) const KINDS: Profile =
+    Profile { whos: &[writes(0), reads(1), other_kind(2), reads(3)], steps: 160, ..RW };
+
+/// An exclusive lock that ends by clocks: one may be wrong, T may be old, and a master may restart.
+pub(crate) const LOCK_TIMED: Profile = Profile {
+    timed: true,
+    clocks: true,
+    lags: true,
+    restarts: 1,
+    reenters: false,
+    repeats: false,
+    ..LOCK_OF_TWO
 };
 
-/// The same with acquires that are late.
-pub(crate) const LOSS_EXTENDED_LATE: Profile = Profile { band: Some(1), quarantine: 3, ..LOSS_EXTENDED };
+/// The same of a read-write lock, and of a name that is locked as two kinds.
+pub(crate) const RW_TIMED: Profile = Profile { whos: RW.whos, breaks: true, sweeps: true, ..LOCK_TIMED };
+pub(crate) const KINDS_TIMED: Profile = Profile { whos: KINDS.whos, ..RW_TIMED };
 
-/// A master forgets a part, and holders extend. A tick is all the time that a lease has, or a message: what is good within
-/// it is so in every order.
-pub(crate) const ROLLED_BACK_EXTENDED: Profile =
-    Profile { rolls_back: true, last_tick: 1, lease: Some(0), quarantine: 1, ..LOSS_EXTENDED };
+/// Old T, and clocks that are right: what a master does without the client's look at its clock.
+pub(crate) const LOCK_LAGS: Profile =
+    Profile { clocks: false, checks_clocks: false, restarts: 0, breaks: true, ..LOCK_TIMED };
 
-/// A master forgets everything, and locks are extended and released.
-pub(crate) const LOSS_RELEASED: Profile =
-    Profile { counters: &[0], releases: true, rolls_back: false, ..ROLLED_BACK_EXTENDED };
+/// Wrong clocks, and a T that is right.
+pub(crate) const LOCK_CLOCKS: Profile = Profile { clocks: true, lags: false, ..LOCK_LAGS };

@@ -1,168 +1,194 @@
-//! The protocol's broken variants: each has one check less, or a setting that is too weak, and what it breaks must be
-//! found.
+//! The broken variants: each has one rule less, and what it breaks must be found. H1 to H8 are the
+//! design's rules, T1 to T23 the traces of its review; `docs/DECISIONS.md` has what was added.
 
-use crate::profiles::{
-    Broken, EXTENDED, LOSS, LOSS_EXTENDED_LATE, LOSS_RELEASED, PLAIN, Profile,
-    Proposals::{Any, Clock},
-    RELEASED, ROLLED_BACK_EXTENDED, TWICE,
+use super::profiles::{
+    HANDED_ON, KINDS, LOCK, LOCK_CLOCKS, LOCK_LAGS, LOCK_OF_TWO, LOCK_TIMED, Profile, RW, RW_OF_THREE,
 };
+use super::world::Broken::{self, *};
+use Flaw::*;
 
-/// A check that is missing: the variants below say of each what it comes to.
+/// A rule that is missing: the table below says of each what the master or the client does instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    OneRound,
-    MajorityOfGrants,
-    ConfirmByOwner,
+    AcquireSparesExpiry,
+    AnyTime,
+    BreakAsRelease,
+    BreakByRound,
+    ConfirmAnyLease,
+    ConfirmAnyNumber,
     ConfirmHeals,
-    ConfirmWithoutHold,
-    ExtendByOwner,
-    ExtendInQuarantine,
-    HealAboveCounter,
-    HealByNumber,
-    HealInQuarantine,
-    HealReleased,
-    LateVotes,
-    ReleaseByGrant,
-    ReleaseByHold,
+    ConfirmKeepsFence,
+    EndByEarlier,
+    EndByT,
+    EndedReaderRaisesLast,
+    EndedWithoutOwner,
+    EqualKeepsOwner,
+    ExtendAnyToken,
+    ExtendKeepsFence,
+    ForgetsAfterQuarantine,
+    ForgetsAtOnce,
+    GrantForgetsOwn,
+    GrantForgetsReader,
+    GrantForgetsWriter,
+    GrantLeavesOtherKind,
+    GrantLeavesReader,
+    GrantLeavesWriter,
+    HealKeepsFence,
+    HealsAtLast,
+    HealsBelowEnded,
+    HealsBelowLast,
+    HealsBelowRead,
+    HealsByFence,
+    KindForgetsLast,
+    NoQuarantine,
+    NoWord,
+    OverByLater,
+    OwnKeepsFromHealing,
+    OwnReaderForgotten,
+    OwnReaderRaisesLast,
+    QuarantineByTime,
+    ReaderForgotten,
+    ReaderMindsReaders,
+    ReaderRaisesLast,
+    ReleaseAnyRound,
+    ReleaseKeepsFence,
+    ReleaseNeedsEntry,
+    ReleaseNeedsRoom,
+    SweepForgets,
+    SweepRaisesLast,
+    TransferAnyToken,
+    TransferMakesEntry,
+    UndoAnyRound,
+    UndoEndsHold,
+    UndoLowersFence,
+    UndoRaisesLast,
+    UndoRestoresLast,
+    UndoTakesWord,
+    UndoWithoutFirst,
+    UndoneReaderForgotten,
+    UndoneReaderRaisesLast,
 }
 
-/// A protocol that does not hold.
+/// A variant that must be found broken.
 pub(crate) struct Variant {
+    pub(crate) rule: &'static str,
     pub(crate) what: &'static str,
-    pub(crate) profile: Profile,
+    /// Nothing, where the profile itself is too much.
+    pub(crate) flaw: Option<Flaw>,
     pub(crate) breaks: Broken,
+    pub(crate) profile: Profile,
 }
 
-const fn variant(what: &'static str, breaks: Broken, profile: Profile) -> Variant {
-    Variant { what, profile, breaks }
+const fn v(rule: &'static str, what: &'static str, flaw: Flaw, breaks: Broken, profile: Profile) -> Variant {
+    Variant { rule, what, flaw: Some(flaw), breaks, profile }
 }
 
-const fn without(flaw: Flaw, profile: Profile) -> Profile {
-    Profile { flaw: Some(flaw), ..profile }
-}
-
-/// How an acquire comes to its token.
-pub(crate) const TOKENS: [Variant; 4] = [
-    variant(
-        "the greatest grant is the token, and is not written back",
-        Broken::Unique,
-        without(Flaw::OneRound, PLAIN),
+/// How time is read, and how long a master remembers.
+pub(crate) const TIMES: &[Variant] = &[
+    v("H1 T1", "an end is written by the earlier clock", EndByEarlier, Exclusion, LOCK_LAGS),
+    v("H1 T1", "an end is written by T alone", EndByT, Exclusion, LOCK_LAGS),
+    v("H1", "an end is over when one clock says so", OverByLater, Exclusion, LOCK_CLOCKS),
+    v("H1", "a quarantine's end is written by TIME alone", QuarantineByTime, Exclusion, LOCK_TIMED),
+    Variant {
+        rule: "H1",
+        what: "votes of a master whose clock is off count, and T is old",
+        flaw: None,
+        breaks: Exclusion,
+        profile: Profile { checks_clocks: false, ..LOCK_TIMED },
+    },
+    v("H2", "a call of any age is run", AnyTime, Resurrected, LOCK_CLOCKS),
+    v(
+        "H3 T3",
+        "an acquire keeps the short expiry of a free name",
+        AcquireSparesExpiry,
+        Exclusion,
+        LOCK_TIMED,
     ),
-    variant(
-        "a master confirms what is gone or another's, if its counter is not above the token",
-        Broken::Unique,
-        without(Flaw::ConfirmWithoutHold, PLAIN),
+    v("H8 T4", "a name is forgotten a little after a release", ForgetsAtOnce, Revived, LOCK_LAGS),
+    v(
+        "H8 T5",
+        "a name is remembered for a quarantine, without a step of its clock",
+        ForgetsAfterQuarantine,
+        Resurrected,
+        LOCK_CLOCKS,
     ),
-    variant(
-        "a master confirms what is gone, if its counter is not above the token",
-        Broken::Unique,
-        without(Flaw::ConfirmHeals, PLAIN),
-    ),
-    variant(
-        "a master confirms by owner, whatever its counter, and an acquire runs twice",
-        Broken::Unique,
-        without(Flaw::ConfirmByOwner, Profile { counters: &[0, 1], ..TWICE }),
-    ),
+    v("H8", "a master that forgot votes at once", NoQuarantine, Exclusion, LOCK_TIMED),
 ];
 
-/// Five masters, for with three this is no flaw: a majority of two grants, or of three, is one of three masters.
-pub(crate) const OF_FIVE: Variant = variant(
-    "a majority of the grants that are known, instead of all masters, gives a token in one round",
-    Broken::Rising,
-    without(Flaw::MajorityOfGrants, Profile { counters: &[0, 2], proposals: Any(&[0]), ..PLAIN }),
-);
-
-/// How a hold goes on, and ends.
-pub(crate) const EXTENDS: [Variant; 6] = [
-    variant(
-        "a master extends by owner, whatever its counter",
-        Broken::Overtaken,
-        without(Flaw::ExtendByOwner, EXTENDED),
+/// What a grant does to the entries that are over, and an undo.
+pub(crate) const GRANTS: &[Variant] = &[
+    v("H4 T2", "a grant leaves a writer's ended entry", GrantLeavesWriter, Unique, RW),
+    v("H4 T16", "a grant leaves a reader's ended entry", GrantLeavesReader, Unique, RW),
+    v("H4 T17", "a grant leaves ended entries of another kind", GrantLeavesOtherKind, Overtaken, KINDS),
+    v("H4 T17", "a grant of another kind does not keep what readers left", KindForgetsLast, Overtaken, KINDS),
+    v("H4", "a sweep of ended readers raises nothing", SweepForgets, Overtaken, RW_OF_THREE),
+    v("H4", "a sweep of ended readers raises `last`", SweepRaisesLast, Refused, RW),
+    v("H5 T6", "the undo of a re-entry removes the hold", UndoEndsHold, Refused, RW),
+    v("H5 T7", "an undo lowers the fence", UndoLowersFence, Rising, KINDS),
+    v("H5 T8", "an undo restores `last`", UndoRestoresLast, Resurrected, RW),
+    v("H5 T22", "an undo raises `last`", UndoRaisesLast, Refused, LOCK),
+    v("H5", "an undo removes what its owner was granted later", UndoAnyRound, Exclusion, LOCK_TIMED),
+    v("H5", "an undo does not tell its lease's first round", UndoWithoutFirst, Overtaken, LOCK),
+    v(
+        "H5",
+        "an undo of a reader raises nothing for an earlier lease",
+        UndoneReaderForgotten,
+        Overtaken,
+        Profile { leases: 2, steps: 100, ..RW_OF_THREE },
     ),
-    variant(
-        "a master heals, whatever its counter",
-        Broken::Overtaken,
-        without(Flaw::HealAboveCounter, EXTENDED),
-    ),
-    variant(
-        "a master heals what its record says was released",
-        Broken::Resurrected,
-        without(Flaw::HealReleased, RELEASED),
-    ),
-    variant(
-        "a release leaves no word where it finds no hold",
-        Broken::Resurrected,
-        without(Flaw::ReleaseByHold, RELEASED),
-    ),
-    variant(
-        "a release leaves no word where nothing was granted",
-        Broken::Resurrected,
-        without(Flaw::ReleaseByGrant, RELEASED),
-    ),
-    variant(
-        "a master heals by the number, though its record says that another has it",
-        Broken::Resurrected,
-        without(Flaw::HealByNumber, RELEASED),
-    ),
+    v("H5", "an undo of a reader raises `last` for an earlier lease", UndoneReaderRaisesLast, Refused, RW),
+    v("H5", "an undo of a reader takes the word of its release away", UndoTakesWord, Resurrected, RW),
 ];
 
-/// How tokens rise though a master has forgotten.
-pub(crate) const LOSSES: [Variant; 6] = [
-    variant(
-        "no clock, no quarantine",
-        Broken::Unique,
-        Profile { proposals: Any(&[0]), last_tick: 0, band: None, quarantine: 0, ..LOSS },
+/// What a master notes of leases that ended.
+pub(crate) const ENDS: &[Variant] = &[
+    v("H6", "a grant over another's ended entry raises nothing", GrantForgetsWriter, Overtaken, RW),
+    v(
+        "H6",
+        "a grant over another's ended entry raises `last` without its owner",
+        EndedWithoutOwner,
+        Refused,
+        LOCK,
     ),
-    variant(
-        "no clock, but a quarantine",
-        Broken::Rising,
-        Profile { proposals: Any(&[0]), band: None, ..LOSS },
-    ),
-    variant(
-        "a clock, but no quarantine and old proposals accepted",
-        Broken::Unique,
-        Profile { proposals: Clock { skew: 0 }, band: None, quarantine: 0, ..LOSS },
-    ),
-    variant("old proposals accepted", Broken::Unique, Profile { band: None, ..LOSS }),
-    variant("no quarantine", Broken::Unique, Profile { quarantine: 0, ..LOSS }),
-    variant("a quarantine of only twice the band", Broken::Unique, Profile { quarantine: 2, ..LOSS }),
+    v("H6", "a grant over its owner's own entry raises nothing", GrantForgetsOwn, Overtaken, LOCK_OF_TWO),
+    v("H6", "a writer's grant over ended readers raises nothing", GrantForgetsReader, Overtaken, RW_OF_THREE),
+    v("H6 T20", "a writer's grant over ended readers raises `last`", EndedReaderRaisesLast, Refused, RW),
+    v("H6", "a reader's grant over its own entry raises nothing", OwnReaderForgotten, Overtaken, RW_OF_THREE),
+    v("H6 T20", "a reader's grant over its own entry raises `last`", OwnReaderRaisesLast, Refused, RW),
+    v("H6 T20", "a reader's release raises `last`", ReaderRaisesLast, Refused, RW),
+    v("H6", "a reader's release raises nothing", ReaderForgotten, Overtaken, RW),
+    v("H6", "a reader's release leaves no word", NoWord, Resurrected, RW),
+    v("H6", "a break of a reader is its release", BreakAsRelease, Revived, RW),
+    v("H6", "a break leaves what its owner entered again", BreakByRound, Resurrected, LOCK),
+    v("H6", "a release removes what its owner was granted later", ReleaseAnyRound, Overtaken, LOCK),
+    v("H6 T8", "a release raises nothing where another's entry is", ReleaseNeedsRoom, Resurrected, RW),
+    v("H6 T8", "a release raises nothing where its entry is gone", ReleaseNeedsEntry, Resurrected, RW),
+    v("H6 T19", "a release leaves the owner of an equal `last`", EqualKeepsOwner, Revived, LOCK),
+    v("H6 T18", "a confirm does not raise the fence", ConfirmKeepsFence, Unique, LOCK),
+    v("H6", "a release does not raise the fence", ReleaseKeepsFence, Resurrected, LOCK),
+    v("H6", "an extend does not raise the fence", ExtendKeepsFence, Refused, LOCK_OF_TWO),
+    v("H6", "a heal does not raise the fence", HealKeepsFence, Refused, LOCK),
 ];
 
-/// How holds go on though a master has forgotten.
-pub(crate) const EXTENDS_WITH_LOSSES: [Variant; 7] = [
-    variant(
-        "a master in quarantine extends the hold that it still has, or has again",
-        Broken::Overtaken,
-        without(Flaw::ExtendInQuarantine, ROLLED_BACK_EXTENDED),
+/// Where an extend may make its entry again, and where it may not.
+pub(crate) const HEALS: &[Variant] = &[
+    v("H7", "a heal below `last`", HealsBelowLast, Overtaken, RW),
+    v("H7", "a heal of another owner at `last`", HealsAtLast, Resurrected, LOCK),
+    v("H7", "a heal below a conflicting entry that is over", HealsBelowEnded, Overtaken, LOCK),
+    v("H7", "a writer heals below readers that left", HealsBelowRead, Overtaken, RW),
+    v("H7 T20", "a reader does not heal below readers that left", ReaderMindsReaders, Refused, RW),
+    v("H7", "no heal below the fence", HealsByFence, Refused, LOCK),
+    v("H7 T21", "an owner's own reader keeps its writer from healing", OwnKeepsFromHealing, Refused, RW),
+    v("H7 T22", "a transfer makes an entry", TransferMakesEntry, Overtaken, HANDED_ON),
+    v("H7", "a transfer of what its owner was granted later", TransferAnyToken, Overtaken, HANDED_ON),
+    v("H7 T22", "a confirm makes an entry", ConfirmHeals, Overtaken, LOCK),
+    v(
+        "H7",
+        "a confirm of an earlier lease's entry",
+        ConfirmAnyLease,
+        Refused,
+        Profile { breaks: true, ..LOCK_OF_TWO },
     ),
-    variant(
-        "a master in quarantine heals",
-        Broken::Overtaken,
-        without(Flaw::HealInQuarantine, ROLLED_BACK_EXTENDED),
-    ),
-    variant(
-        "votes for an extend count though the lease is over",
-        Broken::Overtaken,
-        without(Flaw::LateVotes, ROLLED_BACK_EXTENDED),
-    ),
-    variant(
-        "a lease as long as the quarantine",
-        Broken::Overtaken,
-        Profile { lease: Some(1), ..ROLLED_BACK_EXTENDED },
-    ),
-    variant(
-        "a quarantine of only a lease and a band",
-        Broken::Overtaken,
-        Profile { quarantine: 2, ..LOSS_EXTENDED_LATE },
-    ),
-    variant(
-        "a master in quarantine heals what was broken",
-        Broken::Revived,
-        without(Flaw::HealInQuarantine, LOSS_RELEASED),
-    ),
-    variant(
-        "a release leaves no word where nothing was granted, and the lock goes on",
-        Broken::Revived,
-        without(Flaw::ReleaseByGrant, LOSS_RELEASED),
-    ),
+    v("H7", "a confirm below the number of a later grant", ConfirmAnyNumber, Unique, RW_OF_THREE),
+    v("H7", "an extend below the number of a later grant", ExtendAnyToken, Resurrected, LOCK),
 ];

@@ -1,321 +1,421 @@
-//! All there is: masters, attempts, and what is under way between them. What may happen next, and what comes of it.
-//!
-//! A message that was sent stays under way for ever. It may run at any time, or never, and that is how one is lost; all
-//! but acquires may run again and again. One that would be refused stays under way too: a refusal changes nothing, and
-//! nobody waits for one.
+//! Three masters, the leases of a few owners, and the messages between them: what may happen next,
+//! what comes of it, and what must not.
 
-use std::array;
+use super::master::{BAND, Call, KEPT, Master, PER_TICK, Time, Token, VALID, Verb, Who};
+use super::profiles::Profile;
+use super::variants::Flaw;
 
-use crate::client::{Attempt, Call, Phase, Verdict, countings, majority, verdict};
-use crate::master::{Master, Owner, PER_TICK, Tick, Token};
-use crate::profiles::{Broken, Profile, Proposals};
-use crate::variants::Flaw;
+pub(crate) const N: usize = 3;
+const MAJORITY: u32 = 2;
 
-/// A master, and what each attempt has to do with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place<const K: usize> {
-    pub(crate) master: Master,
-    pub(crate) calls: [Call; K],
+/// Where time begins: proposals are above every quarantine and step.
+pub(crate) const START: Time = 100;
+
+/// What must never happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// Two leases have one token.
+    Unique,
+    /// A token is not above that of a conflicting lease from before its acquire began.
+    Rising,
+    /// Two conflicting leases are valid at once, by the true time.
+    Exclusion,
+    /// An extend or a transfer succeeds though a conflicting lease had a higher token before.
+    Overtaken,
+    /// A master agrees to an extend after it ran the release of that lease.
+    Resurrected,
+    /// An extend succeeds though a majority had released the lease before a master agreed.
+    Revived,
+    /// A master refuses the extend of a valid lease, though nothing that conflicts came after it.
+    Refused,
 }
 
-/// A state of `N` masters and `K` attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct World<const N: usize, const K: usize> {
-    pub(crate) places: [Place<K>; N],
-    pub(crate) attempts: [Attempt; K],
-    pub(crate) now: Tick,
-    /// How often a master may still forget.
-    pub(crate) losses: u8,
-    /// How many acquires may still run twice.
-    pub(crate) duplicates: u8,
-    /// What the last step broke. Nothing happens after that.
+pub(crate) enum Phase {
+    Asking,
+    Confirming,
+    Holding,
+    Done,
+}
+
+/// One lease, from the first message of its acquire to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    pub(crate) who: Who,
+    pub(crate) phase: Phase,
+    pub(crate) token: Token,
+    pub(crate) valid_until: Time,
+    pub(crate) turn: u32,
+    pub(crate) reenters: bool,
+    /// What each master granted, as far as the client heard.
+    pub(crate) grants: [Token; N],
+    /// Whether it was ever held, and whether somebody broke it.
+    given: bool,
+    pub(crate) broken: bool,
+    released: bool,
+    round: u32,
+    first: u32,
+    /// The masters that agreed to what is under way, a bit each.
+    agreed: u8,
+    sent: Time,
+    floor: Token,
+    overtaken: bool,
+    revived: bool,
+    from: Option<Who>,
+}
+
+impl Lease {
+    /// Its holder ended it without a message: somebody may take it over.
+    pub(crate) fn is_handed_on(&self) -> bool {
+        self.given && self.phase == Phase::Done && !self.released
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Step {
+    // The owner asks for a lease; its T is wrong by `lag`. It takes over the lease `from`.
+    Begin { who: Who, lag: Time, from: Option<usize> },
+    // The client counts the grants: it has its token, or confirms the highest.
+    Count { lease: usize },
+    // The client sends this to all masters, and goes on with the lease or not.
+    Send { lease: usize, verb: Verb, lag: Time },
+    // The client ends the lease without a message.
+    Stop { lease: usize },
+    // A master runs a message; the client hears the reply or not.
+    Run { call: Call, heard: bool, again: bool },
+    Lose { call: Call },
+    // An entry is over, whatever its end is.
+    Lapse { at: usize, entry: usize },
+    Clock { at: usize, clock: Time },
+    Sweep { at: usize },
+    Restart { at: usize, clock: Time },
+    Tick { by: Time },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) masters: [Master; N],
+    pub(crate) leases: Vec<Lease>,
+    pub(crate) calls: Vec<Call>,
     pub(crate) broken: Option<Broken>,
+    /// Whether leases exclude each other by time: not where entries lapse at any instant.
+    timed: bool,
+    checks_clocks: bool,
+    seen: [Seen; N],
 }
 
-/// What may happen next: `who` is an attempt, `at` a master.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step<const N: usize> {
-    Begin { who: usize, proposal: Token },
-    Acquire { who: usize, at: usize },
-    Count { who: usize, grants: [Option<Token>; N] },
-    Confirm { who: usize, at: usize },
-    Extend { who: usize, at: usize, counted: bool },
-    Renew { who: usize },
-    Release { who: usize, at: usize },
-    Expire { at: usize },
-    Forget { at: usize, counter: Token, holder: Option<Owner> },
-    Tick,
+/// What a master did, for the checks only.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// What it gave to which lease, except what was undone.
+    numbers: Vec<(usize, Token)>,
+    /// Which leases it released.
+    released: Vec<usize>,
+    /// The highest token that was broken here.
+    broken: Token,
 }
 
-impl<const N: usize, const K: usize> World<N, K> {
-    /// The worlds to begin with: one of those that differ in the masters' names only.
-    pub(crate) fn first(profile: &Profile) -> Vec<Self> {
-        let choices = profile.counters;
-        let all = (0..choices.len().pow(N as u32)).map(|number| {
-            let place = |at: usize| {
-                let counter = choices[number / choices.len().pow(at as u32) % choices.len()];
-                Place { master: Master { counter, ..Master::default() }, calls: [Call::default(); K] }
-            };
-            Self {
-                places: array::from_fn(place),
-                attempts: [Attempt::default(); K],
-                now: 0,
-                losses: profile.losses,
-                duplicates: profile.duplicates,
-                broken: None,
+impl World {
+    pub(crate) fn new(profile: &Profile, fences: [Token; N], flaw: Option<Flaw>) -> Self {
+        let master = |fence| Master { fence: START * PER_TICK + fence, flaw, ..Master::default() };
+        let masters = fences.map(master);
+        let seen = Default::default();
+        let Profile { timed, checks_clocks, .. } = *profile;
+        Self { now: START, masters, leases: vec![], calls: vec![], broken: None, timed, checks_clocks, seen }
+    }
+
+    /// What is still to come of the latest lease of `who`.
+    pub(crate) fn current(&self, who: Who) -> Option<usize> {
+        self.leases.iter().rposition(|lease| lease.who == who && lease.phase != Phase::Done)
+    }
+
+    /// Takes a step. False where it cannot be taken.
+    pub(crate) fn take(&mut self, step: &Step) -> bool {
+        match *step {
+            Step::Begin { who, lag, from } => return self.begin(who, lag, from),
+            Step::Count { lease } => return lease < self.leases.len() && self.count(lease),
+            Step::Send { lease, verb, lag } => {
+                return lease < self.leases.len() && self.act(lease, verb, lag);
             }
+            Step::Stop { lease } if lease < self.leases.len() => self.leases[lease].phase = Phase::Done,
+            Step::Stop { .. } => return false,
+            Step::Run { call, heard, again } => return self.deliver(&call, heard, again),
+            Step::Lose { call } => return self.remove(&call),
+            Step::Lapse { at, entry } => match self.masters[at].entries.get_mut(entry) {
+                Some(entry) if !entry.left => entry.until = 0,
+                _ => return false,
+            },
+            Step::Clock { at, clock } => {
+                self.masters[at].clock = clock;
+                let here = self.now + clock;
+                self.masters[at].collect_garbage(here);
+            }
+            Step::Sweep { at } => return self.masters[at].sweep(self.now),
+            Step::Restart { at, clock } => {
+                self.masters[at].clock = clock;
+                self.masters[at].restart(self.now);
+                self.seen[at] = Seen::default();
+            }
+            Step::Tick { by } => self.now += by,
+        }
+        true
+    }
+
+    fn begin(&mut self, who: Who, lag: Time, from: Option<usize>) -> bool {
+        let mut own = self.leases.iter().filter(|lease| lease.who == who);
+        if own.any(|lease| lease.phase != Phase::Done) {
+            return false;
+        }
+        // What was not handed on is not there to take over.
+        let from = from.filter(|&lease| self.leases.get(lease).is_some_and(Lease::is_handed_on));
+        let gone = from.is_some_and(|lease| self.is_overtaken(lease));
+        let round = 1 + self.leases.iter().map(|lease| lease.round).max().unwrap_or(0);
+        let before = self.leases.iter().filter(|lease| lease.given && (!who.reads || !lease.who.reads));
+        self.leases.push(Lease {
+            who,
+            phase: Phase::Asking,
+            token: from.map_or(0, |lease| self.leases[lease].token),
+            valid_until: self.now + VALID,
+            turn: 0,
+            reenters: false,
+            grants: [0; N],
+            given: false,
+            broken: false,
+            released: false,
+            round,
+            first: round,
+            agreed: 0,
+            sent: self.now,
+            floor: before.map(|lease| lease.token).max().unwrap_or(0),
+            overtaken: gone,
+            revived: false,
+            from: from.map(|lease| self.leases[lease].who),
         });
-        all.filter(|world| world.places.is_sorted()).collect()
-    }
-
-    /// What may happen. Some of it may come to nothing.
-    pub(crate) fn steps(&self, profile: &Profile, mut may: impl FnMut(Step<N>)) {
-        if self.broken.is_some() {
-            return;
-        }
-        for who in 0..K {
-            self.steps_of(who, profile, &mut may);
-        }
-        for at in 0..N {
-            if self.places[at].master.holder.is_some() {
-                may(Step::Expire { at });
-            }
-            if self.losses > 0 {
-                self.losses_of(at, profile, &mut may);
-            }
-        }
-        if self.now < profile.last_tick {
-            may(Step::Tick);
-        }
-    }
-
-    fn steps_of(&self, who: usize, profile: &Profile, may: &mut impl FnMut(Step<N>)) {
-        let Attempt { phase, confirms, .. } = self.attempts[who];
-        match phase {
-            Phase::Idle => return self.begins_of(who, profile, may),
-            Phase::Asking => {
-                let replies = self.places.map(|place| place.calls[who].replies);
-                countings(replies).into_iter().for_each(|grants| may(Step::Count { who, grants }));
-            }
-            Phase::Holding if profile.lease.is_some() => may(Step::Renew { who }),
-            Phase::Holding | Phase::Confirming => {}
-        }
-        let holding = phase == Phase::Holding;
-        for at in 0..N {
-            if self.places[at].calls[who].runs <= self.duplicates.min(1) {
-                may(Step::Acquire { who, at });
-            }
-            if confirms {
-                may(Step::Confirm { who, at });
-            }
-            if holding && profile.extends {
-                may(Step::Extend { who, at, counted: true });
-                may(Step::Extend { who, at, counted: false });
-            }
-            if holding && profile.releases {
-                may(Step::Release { who, at });
-            }
-        }
-    }
-
-    fn begins_of(&self, who: usize, profile: &Profile, may: &mut impl FnMut(Step<N>)) {
-        match profile.proposals {
-            Proposals::Any(all) => all.iter().for_each(|&proposal| may(Step::Begin { who, proposal })),
-            Proposals::Clock { skew } => (self.now.saturating_sub(skew)..=self.now + skew)
-                .for_each(|tick| may(Step::Begin { who, proposal: tick * PER_TICK })),
-        }
-    }
-
-    fn losses_of(&self, at: usize, profile: &Profile, may: &mut impl FnMut(Step<N>)) {
-        let Place { master, calls } = &self.places[at];
-        // Without extends nobody asks a master in quarantine for its hold.
-        let rolls_back = profile.rolls_back && profile.extends;
-        let most = if profile.rolls_back { master.counter } else { 0 };
-        for counter in 0..=most {
-            may(Step::Forget { at, counter, holder: None });
-            for owner in (0..K).filter(|&owner| rolls_back && calls[owner].runs > 0) {
-                may(Step::Forget { at, counter, holder: Some(owner as Owner) });
-            }
-        }
-    }
-
-    /// The world after a step, if the step came to anything.
-    pub(crate) fn after(&self, step: Step<N>, profile: &Profile) -> Option<Self> {
-        let mut world = *self;
-        let taken = match step {
-            Step::Begin { who, proposal } => world.begin(who, proposal),
-            Step::Acquire { who, at } => world.acquire(who, at, profile),
-            Step::Count { who, grants } => world.count(who, grants, profile),
-            Step::Confirm { who, at } => world.confirm(who, at, profile),
-            Step::Extend { who, at, counted } => world.extend(who, at, counted, profile),
-            Step::Renew { who } => world.renew(who, profile),
-            Step::Release { who, at } => world.release(who, at, profile),
-            Step::Expire { at } => world.places[at].master.holder.take().is_some(),
-            Step::Forget { at, counter, holder } => world.forget(at, counter, holder, profile),
-            Step::Tick => world.tick(),
-        };
-        (taken && world != *self).then_some(world)
-    }
-
-    fn begin(&mut self, who: usize, proposal: Token) -> bool {
-        let (before, leased) = (self.greatest_token(), self.now);
-        self.attempts[who] = Attempt { phase: Phase::Asking, proposal, before, leased, ..Attempt::default() };
+        let verb = if from.is_some() { Verb::Transfer } else { Verb::Acquire };
+        self.send(self.leases.len() - 1, verb, lag, false);
         true
     }
 
-    fn acquire(&mut self, who: usize, at: usize, profile: &Profile) -> bool {
-        let Attempt { phase, proposal, .. } = self.attempts[who];
-        let Place { master, calls } = &mut self.places[at];
-        let Some(token) = master.acquire(who as Owner, proposal, self.now, profile) else { return false };
-        let call = &mut calls[who];
-        if phase == Phase::Asking {
-            call.replies[usize::from(call.runs)] = token;
-        }
-        self.duplicates -= call.runs;
-        call.runs += 1;
-        true
+    fn send(&mut self, lease: usize, verb: Verb, lag: Time, still_held: bool) {
+        let Lease { who, token, round, first, turn, from, .. } = self.leases[lease];
+        let time = self.now + lag;
+        let first = if verb == Verb::Undo && self.masters[0].has(Flaw::UndoWithoutFirst) { 0 } else { first };
+        let call = |at| Call { lease, at, verb, who, from, time, token, round, first, turn, still_held };
+        self.calls.extend((0..N).map(call));
     }
 
-    fn count(&mut self, who: usize, grants: [Option<Token>; N], profile: &Profile) -> bool {
-        let Some(verdict) = verdict(grants, profile) else { return false };
-        if self.lease_is_over(who, profile) {
+    fn count(&mut self, number: usize) -> bool {
+        let lease = &mut self.leases[number];
+        let grants = lease.grants;
+        let count = |token: Token| grants.iter().filter(|&&grant| grant == token).count() as u32;
+        let granted = N as u32 - count(0);
+        if lease.phase != Phase::Asking || granted < MAJORITY || self.now >= lease.valid_until {
             return false;
         }
-        self.places.iter_mut().for_each(|place| place.calls[who].replies = [0; 2]);
-        match verdict {
-            Verdict::Token(token) => self.give(who, token, profile),
-            Verdict::Confirm(token) => {
-                let attempt = &mut self.attempts[who];
-                (attempt.phase, attempt.token, attempt.confirms) = (Phase::Confirming, token, true);
-            }
+        let highest = grants.into_iter().max().unwrap_or(0);
+        let agreed = grants.into_iter().find(|&token| token != 0 && count(token) >= MAJORITY);
+        lease.token = agreed.unwrap_or(highest);
+        if agreed.is_some() {
+            self.give(number);
+        } else {
+            lease.phase = Phase::Confirming;
+            self.send(number, Verb::Confirm, 0, false);
         }
         true
     }
 
-    fn confirm(&mut self, who: usize, at: usize, profile: &Profile) -> bool {
-        let Attempt { token, phase, .. } = self.attempts[who];
-        let Place { master, calls } = &mut self.places[at];
-        if !master.confirm(who as Owner, token, self.now, profile) {
-            return false;
-        }
-        if phase == Phase::Confirming {
-            calls[who].agreed = true;
-            if self.agreed(who) >= majority(N) && !self.lease_is_over(who, profile) {
-                self.give(who, token, profile);
+    /// The client goes on with a lease that it asks for or holds.
+    fn act(&mut self, number: usize, verb: Verb, lag: Time) -> bool {
+        let now = self.now;
+        let lease = &mut self.leases[number];
+        let holds = lease.phase == Phase::Holding && now < lease.valid_until;
+        match verb {
+            Verb::Extend if holds => {
+                (lease.turn, lease.sent, lease.agreed) = (lease.turn + 1, now, 0);
+                (lease.overtaken, lease.revived) = (false, false);
             }
+            Verb::Reenter if holds && !lease.reenters => {
+                lease.reenters = true;
+                lease.round += 1;
+            }
+            // The re-entry comes to nothing, and the lease goes on.
+            Verb::Undo if holds && lease.reenters => {
+                lease.reenters = false;
+                self.send(number, verb, lag, true);
+                return true;
+            }
+            Verb::Undo if matches!(lease.phase, Phase::Asking | Phase::Confirming) => {
+                lease.phase = Phase::Done
+            }
+            Verb::Release if lease.phase == Phase::Holding => {
+                (lease.phase, lease.released) = (Phase::Done, true);
+            }
+            Verb::Break if lease.phase == Phase::Holding => lease.broken = true,
+            _ => return false,
         }
+        self.send(number, verb, lag, false);
         true
     }
 
-    /// An attempt gets its token, at the earliest moment at which it can: later, fewer have to be greater.
-    fn give(&mut self, who: usize, token: Token, profile: &Profile) {
-        let has = |attempt: &Attempt| attempt.phase == Phase::Holding && attempt.token == token;
-        if self.attempts.iter().any(has) {
+    /// A client gets its token.
+    fn give(&mut self, number: usize) {
+        let token = self.leases[number].token;
+        let who = self.leases[number].who;
+        if self.leases.iter().any(|other| other.given && other.token == token && other.who.excludes(who)) {
             self.broken = Some(Broken::Unique);
-        } else if token <= self.attempts[who].before {
+        } else if token <= self.leases[number].floor {
             self.broken = Some(Broken::Rising);
         }
-        let Attempt { confirms, leased, proposal, .. } = self.attempts[who];
-        self.attempts[who] = Attempt {
-            phase: Phase::Holding,
-            token,
-            proposal,
-            leased,
-            sent: self.now,
-            // An extend that is not counted does what a late confirm does.
-            confirms: confirms && !profile.extends,
-            ..Attempt::default()
-        };
-        self.forget_votes(who);
+        let lease = &mut self.leases[number];
+        if lease.overtaken {
+            self.broken = Some(Broken::Overtaken);
+        }
+        (lease.phase, lease.given, lease.agreed) = (Phase::Holding, true, 0);
+        self.check_exclusion(number);
     }
 
-    /// An extend runs. It counts, or nobody counts it any more: it was sent with earlier ones, or the lease is over.
-    fn extend(&mut self, who: usize, at: usize, counted: bool, profile: &Profile) -> bool {
-        if counted && self.lease_is_over(who, profile) && !profile.has(Flaw::LateVotes) {
+    fn is_overtaken(&self, number: usize) -> bool {
+        let lease = &self.leases[number];
+        let later = |other: &Lease| other.given && other.token > lease.token && lease.who.excludes(other.who);
+        self.leases.iter().any(later)
+    }
+
+    fn check_exclusion(&mut self, number: usize) {
+        let lease = &self.leases[number];
+        let both = |other: &Lease| {
+            let valid = other.phase == Phase::Holding && self.now < other.valid_until && !other.broken;
+            valid && lease.who.excludes(other.who)
+        };
+        let valid = self.now < lease.valid_until && !lease.broken;
+        if self.timed && valid && self.broken.is_none() && self.leases.iter().any(both) {
+            self.broken = Some(Broken::Exclusion);
+        }
+    }
+
+    fn remove(&mut self, call: &Call) -> bool {
+        let at = self.calls.iter().position(|other| other == call);
+        at.map(|at| self.calls.swap_remove(at)).is_some()
+    }
+
+    fn deliver(&mut self, call: &Call, heard: bool, again: bool) -> bool {
+        if !self.remove(call) {
             return false;
         }
-        let (first, greatest) = (self.agreed(who) == 0, self.greatest_token());
-        let attempt = &mut self.attempts[who];
-        let Place { master, calls } = &mut self.places[at];
-        if !master.extend(who as Owner, attempt.token, self.now, profile) {
+        if again {
+            self.calls.push(*call);
+        }
+        let must_agree = self.must_agree(call);
+        let own = self.masters[call.at].entries.iter().find(|entry| entry.who == call.who && !entry.left);
+        let entry_of = own.map(|entry| entry.lease);
+        let reply = self.masters[call.at].run(call, self.now);
+        let seen = &mut self.seen[call.at];
+        match (call.verb, reply) {
+            (Verb::Acquire | Verb::Transfer, Some(number)) => seen.numbers.push((call.lease, number)),
+            (Verb::Extend | Verb::Reenter | Verb::Confirm, Some(_)) => {
+                seen.numbers.push((call.lease, call.token));
+            }
+            (Verb::Undo, _) if entry_of == Some(call.lease) && !call.still_held => {
+                let number = seen.numbers.iter().rposition(|&(lease, _)| lease == call.lease);
+                number.map(|number| seen.numbers.remove(number));
+            }
+            (Verb::Release | Verb::Break, _) => {
+                seen.released.push(call.lease);
+                seen.numbers.push((call.lease, call.token));
+                if call.verb == Verb::Break {
+                    seen.broken = seen.broken.max(call.token);
+                }
+            }
+            _ => {}
+        }
+        match reply {
+            // It may have extended what its owner was granted since: nothing came back.
+            Some(_) if entry_of.is_some_and(|lease| lease > call.lease) => {}
+            Some(number) => self.agree(call, number, heard),
+            None if must_agree => self.broken = Some(Broken::Refused),
+            None => {}
+        }
+        true
+    }
+
+    /// Whether nothing that conflicts with this extend came after its lease on this master.
+    fn must_agree(&self, call: &Call) -> bool {
+        let (lease, master, seen) = (&self.leases[call.lease], &self.masters[call.at], &self.seen[call.at]);
+        let current = call.verb == Verb::Extend && call.turn == lease.turn && lease.phase == Phase::Holding;
+        let votes = master.clock == 0 && master.silent_until < self.now && call.time == self.now;
+        let kinds = self.leases.iter().any(|other| other.who.kind != call.who.kind);
+        if !current || !votes || kinds || lease.broken || self.now >= lease.valid_until {
             return false;
         }
-        if calls[who].released {
+        // Its own reader may still be there, or has left and keeps it from healing.
+        let own_reader = |who: Who| who.owner == call.who.owner && who.reads && !call.who.reads;
+        let there = master.entries.iter().any(|entry| own_reader(entry.who) && !entry.left);
+        let read = seen.numbers.iter().filter(|&&(lease, _)| own_reader(self.leases[lease].who)).count();
+        let conflicts = |who: Who| {
+            let own = who.owner == call.who.owner && !(there && read == 1 && own_reader(who));
+            own || who.excludes(call.who)
+        };
+        let later = |&(other, number): &(usize, Token)| {
+            let above = number > call.token || (number == call.token && other != call.lease);
+            above && conflicts(self.leases[other].who)
+        };
+        let lives = master.entries.iter().any(|entry| {
+            !entry.left && entry.who != call.who && conflicts(entry.who) && entry.until >= self.now
+        });
+        seen.broken < call.token && !lives && !seen.numbers.iter().any(later)
+    }
+
+    /// A master agreed. The client counts it where it hears it, and the master's clock is right.
+    fn agree(&mut self, call: &Call, number: Token, heard: bool) {
+        let heard = heard && (self.masters[call.at].clock.abs() <= BAND || !self.checks_clocks);
+        let bit = 1 << call.at;
+        let lease = &mut self.leases[call.lease];
+        match (call.verb, lease.phase) {
+            (Verb::Acquire | Verb::Transfer, Phase::Asking) if heard && lease.grants[call.at] == 0 => {
+                lease.grants[call.at] = number;
+            }
+            (Verb::Confirm, Phase::Confirming) if heard && self.now < lease.valid_until => {
+                lease.agreed |= bit;
+                if lease.agreed.count_ones() >= MAJORITY {
+                    self.give(call.lease);
+                }
+            }
+            (Verb::Extend, _) => self.agree_to_extend(call, heard),
+            _ => {}
+        }
+    }
+
+    fn agree_to_extend(&mut self, call: &Call, heard: bool) {
+        // A wrong clock takes a reader's word away, and so does the next entry where it lapses at
+        // once: a reader that left keeps writers away from one master, for a TTL at most.
+        let asked_again =
+            |&(lease, _): &(usize, Token)| lease > call.lease && self.leases[lease].who == call.who;
+        let seen = &self.seen[call.at];
+        let without_word = call.who.reads && (self.timed || seen.numbers.iter().any(asked_again));
+        if seen.released.contains(&call.lease) && !without_word {
             self.broken = Some(Broken::Resurrected);
         }
-        if counted {
-            if first {
-                (attempt.overtaken, attempt.revived) = (greatest > attempt.token, attempt.released);
+        let released = self.seen.iter().filter(|seen| seen.released.contains(&call.lease)).count() as u32;
+        let overtaken = self.is_overtaken(call.lease);
+        let lease = &mut self.leases[call.lease];
+        let late = self.now >= lease.valid_until;
+        if lease.phase != Phase::Holding || call.turn != lease.turn || late {
+            return;
+        }
+        if lease.agreed == 0 {
+            (lease.overtaken, lease.revived) = (overtaken, released >= MAJORITY);
+        }
+        lease.agreed |= u8::from(heard) << call.at;
+        if lease.agreed.count_ones() >= MAJORITY {
+            if lease.overtaken {
+                self.broken = Some(Broken::Overtaken);
+            } else if lease.revived {
+                self.broken = Some(Broken::Revived);
             }
-            calls[who].agreed = true;
-            if self.agreed(who) >= majority(N) {
-                self.extended(who);
-            }
+            lease.valid_until = lease.valid_until.max(lease.sent + VALID);
+            self.check_exclusion(call.lease);
         }
-        true
-    }
-
-    fn extended(&mut self, who: usize) {
-        let attempt = &mut self.attempts[who];
-        if attempt.overtaken {
-            self.broken = Some(Broken::Overtaken);
-        } else if attempt.revived {
-            self.broken = Some(Broken::Revived);
-        }
-        attempt.leased = attempt.sent;
-        (attempt.overtaken, attempt.revived) = (false, false);
-        self.forget_votes(who);
-    }
-
-    /// Sends new extends, of a later time.
-    fn renew(&mut self, who: usize, profile: &Profile) -> bool {
-        if self.lease_is_over(who, profile) || self.attempts[who].sent == self.now {
-            return false;
-        }
-        let attempt = &mut self.attempts[who];
-        (attempt.sent, attempt.overtaken, attempt.revived) = (self.now, false, false);
-        self.forget_votes(who);
-        true
-    }
-
-    /// A release runs. Whoever sent it, the holder need not know, and goes on to extend.
-    fn release(&mut self, who: usize, at: usize, profile: &Profile) -> bool {
-        let Place { master, calls } = &mut self.places[at];
-        master.release(who as Owner, self.attempts[who].token, profile);
-        calls[who].released = true;
-        let released = self.places.iter().filter(|place| place.calls[who].released).count();
-        self.attempts[who].released |= released >= majority(N);
-        true
-    }
-
-    fn forget(&mut self, at: usize, counter: Token, holder: Option<Owner>, profile: &Profile) -> bool {
-        self.losses -= 1;
-        let Place { master, calls } = &mut self.places[at];
-        master.forget(counter, holder, self.now, profile);
-        calls.iter_mut().for_each(|call| call.released = false);
-        true
-    }
-
-    fn tick(&mut self) -> bool {
-        self.now += 1;
-        self.places.iter_mut().for_each(|place| place.master.wake(self.now));
-        true
-    }
-
-    fn lease_is_over(&self, who: usize, profile: &Profile) -> bool {
-        profile.lease.is_some_and(|lease| self.now - self.attempts[who].leased > lease)
-    }
-
-    fn greatest_token(&self) -> Token {
-        let holding = self.attempts.iter().filter(|attempt| attempt.phase == Phase::Holding);
-        holding.map(|attempt| attempt.token).max().unwrap_or(0)
-    }
-
-    fn agreed(&self, who: usize) -> usize {
-        self.places.iter().filter(|place| place.calls[who].agreed).count()
-    }
-
-    fn forget_votes(&mut self, who: usize) {
-        self.places.iter_mut().for_each(|place| place.calls[who].agreed = false);
     }
 }
+
+const _: () = assert!(VALID < KEPT);

@@ -1,21 +1,37 @@
-//! No key outlives its TTL, or has none: what a client that died has left is gone by itself.
+//! Nothing is locked for longer than its TTL, or for ever: what a client that died has left ends by
+//! itself.
 //!
-//! A key that is seen has an end, which is no further away than the longest TTL that was asked for. And when nobody holds or
-//! asks for anything any more, everything is gone after that time, a hundredth of it for a master's slow clock, and 2 ms
-//! because Redis counts in whole milliseconds and expires a key up to one late. Which keys are those of locks, the observer
-//! says by which it records: markers, queues and records of tokens stay.
+//! What locks something has an end, which is no further away than the longest TTL that was asked
+//! for. And when nobody holds or asks for anything any more, everything is free after that time, a
+//! hundredth of it for a master's slow clock, 2 ms because Redis counts in whole milliseconds and
+//! expires a key up to one late, and what a short lease adds for clocks that step
+//! (docs/PROTOCOL.md, section 1). The observer says which keys lock something, by which it records:
+//! markers and queues do not, nor does what a master remembers of a name that nobody holds. That
+//! has to expire all the same.
+
+use std::time::Duration;
 
 use quorate_simulator::history::Violation;
 
 use super::time;
 use super::words::long;
-use crate::history::{Call, History, Key, Micros};
+use crate::history::{Call, History, Key, Micros, micros};
 
 /// The property's name.
 pub const NAME: &str = "ttl";
 
 /// What a TTL may be longer than it says, beside a hundredth.
-const SLACK: Micros = 2_000;
+const SLACK: Duration = Duration::from_millis(2);
+
+/// How far a clock can step without being noticed. What a lease does not give away of it, a tenth
+/// of its TTL at most, it is kept for longer.
+const UNSEEN: Duration = Duration::from_millis(500);
+
+/// For how long something is locked at most by who asked for this TTL.
+pub(crate) fn longest(ttl: Duration) -> Duration {
+    let kept = ttl + UNSEEN.saturating_sub(ttl / 10);
+    kept + kept / 100 + SLACK
+}
 
 /// Finds every key that has outlived its TTL, or has none, each time that it was seen so.
 pub fn check(history: &History) -> Vec<Violation> {
@@ -23,8 +39,7 @@ pub fn check(history: &History) -> Vec<Violation> {
         Call::Acquire { ttl, .. } | Call::Extend { ttl, .. } => Some(ttl),
         Call::Release { .. } | Call::Write { .. } => None,
     });
-    let longest = ttls.max().unwrap_or_default();
-    let most = longest + longest / 100 + SLACK;
+    let most = micros(longest(Duration::from_micros(ttls.max().unwrap_or_default())));
     let over = history.quiet.map(|quiet| quiet + most);
     history.keys.iter().filter_map(|key| Some(violation(key, &wrong(key, most, over)?))).collect()
 }

@@ -18,6 +18,7 @@ mod since;
 
 pub use line::{Call, Event, Fault, Line, Lock, NoVote, Outcome, Run, Share};
 pub use read::{ReadError, read, read_file};
+pub(crate) use recorder::micros;
 pub use recorder::{Recorder, now};
 
 use std::collections::BTreeMap;

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -14,6 +15,11 @@ pub fn now() -> Micros {
     let now = clock_gettime(ClockId::Boottime);
     let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
     Micros::try_from(micros).unwrap_or_default()
+}
+
+/// A time in microseconds.
+pub(crate) fn micros(time: Duration) -> Micros {
+    Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
 }
 
 /// Adds lines to a file that others add lines to. A line is there as soon as it is recorded, whatever becomes of the process.

@@ -7,14 +7,16 @@
 //! | [`Del`](Naive::Del) | whoever is late gives back what is another's by now | `windows` |
 //! | [`OneMaster`](Naive::OneMaster) | a replica that lags takes over, and knows of no holder | `windows` |
 //! | [`ReadWrite`](Naive::ReadWrite) | a reader that leaves, or whose lease ends, lets the writer in beside the others | `readers` |
+//! | [`Textbook`](Naive::Textbook) | a master that forgets what it granted votes again | `windows` |
 //!
-//! All of them have one master, and poll.
+//! All of them poll. `Textbook` goes by all masters, and the others by the first one.
 
 mod del;
 mod getset;
 mod one_master;
 mod read_write;
 mod setnx_expire;
+mod textbook;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::history::{Micros, Share, now};
+use crate::history::{Micros, Share, micros, now};
 
 /// How often whoever waits asks.
 const POLL: Duration = Duration::from_millis(20);
@@ -47,6 +49,8 @@ pub enum Naive {
     OneMaster,
     /// A hash with one field for all readers, and one for the writer.
     ReadWrite,
+    /// Redlock: SET NX PX on all masters, and DEL if it is the owner's. A majority decides.
+    Textbook,
 }
 
 impl Naive {
@@ -58,6 +62,7 @@ impl Naive {
             Self::Del => "del",
             Self::OneMaster => "one-master",
             Self::ReadWrite => "naive-read-write",
+            Self::Textbook => "textbook",
         }
     }
 
@@ -75,7 +80,15 @@ impl Naive {
             Self::ReadWrite => {
                 "A hash with one field for all readers, on one master: a lock that is known to be wrong."
             }
+            Self::Textbook => {
+                "Redlock as in the textbook, without Quorate's guards: a lock that is known to be wrong."
+            }
         }
+    }
+
+    /// For how long whoever has it takes it for valid.
+    fn validity(self, ttl: Duration) -> Duration {
+        if self == Self::Textbook { textbook::validity(ttl) } else { ttl }
     }
 
     /// Who may hold it beside whoever reads, if that is what it is asked for.
@@ -84,11 +97,12 @@ impl Naive {
     }
 }
 
-/// A process's way to the master of a naive lock.
+/// A process's way to the masters of a naive lock.
 #[derive(Debug)]
 pub(crate) struct Client {
     naive: Naive,
-    master: Arc<Master>,
+    /// Those that it goes by: one, but for [`Naive::Textbook`].
+    masters: Arc<[Master]>,
     process: String,
     /// How many owners there were.
     owners: AtomicU64,
@@ -98,10 +112,10 @@ pub(crate) struct Client {
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     pub(crate) owner: String,
-    /// When its holder takes it for over: a TTL after it was asked for.
+    /// When its holder takes it for over: a TTL after it was asked for, or a little earlier.
     pub(crate) deadline: Micros,
     naive: Naive,
-    master: Arc<Master>,
+    masters: Arc<[Master]>,
     key: String,
     share: Share,
     /// What its holder knows it by at the key.
@@ -109,9 +123,10 @@ pub(crate) struct Hold {
 }
 
 impl Client {
-    pub(crate) fn open(naive: Naive, master: &str, process: &str) -> RedisResult<Self> {
-        let master = Master { client: redis::Client::open(master)?, connection: Mutex::default() };
-        Ok(Self { naive, master: Arc::new(master), process: process.to_owned(), owners: AtomicU64::new(0) })
+    pub(crate) fn open(naive: Naive, masters: &[String], process: &str) -> RedisResult<Self> {
+        let used = if naive == Naive::Textbook { masters } else { &masters[..1] };
+        let masters = used.iter().map(|url| Master::new(url)).collect::<RedisResult<_>>()?;
+        Ok(Self { naive, masters, process: process.to_owned(), owners: AtomicU64::new(0) })
     }
 
     /// Asks until it is granted, or the wait is over.
@@ -125,15 +140,18 @@ impl Client {
         let owner = format!("{}:{}", self.process, self.owners.fetch_add(1, Ordering::Relaxed));
         let over = now() + micros(wait);
         loop {
-            let deadline = now() + micros(ttl);
+            let deadline = now() + micros(self.naive.validity(ttl));
             let value = match self.naive {
                 Naive::ReadWrite => wall_clock().to_string(),
                 _ => owner.clone(),
             };
-            let is_granted = self.master.after(self.ask(key, share, &value, ttl).await).await?;
+            let is_granted = match self.naive {
+                Naive::Textbook => textbook::acquire(&self.masters, key, &value, ttl, deadline).await?,
+                _ => self.masters[0].after(self.ask_one(key, share, &value, ttl).await).await?,
+            };
             if is_granted {
-                let (naive, master, key) = (self.naive, self.master.clone(), key.to_owned());
-                return Ok(Some(Hold { owner, deadline, naive, master, key, share, value }));
+                let (naive, masters, key) = (self.naive, self.masters.clone(), key.to_owned());
+                return Ok(Some(Hold { owner, deadline, naive, masters, key, share, value }));
             }
             if now() >= over {
                 return Ok(None);
@@ -142,13 +160,13 @@ impl Client {
         }
     }
 
-    async fn ask(&self, key: &str, share: Share, value: &str, ttl: Duration) -> RedisResult<bool> {
-        let connection = &mut self.master.connection().await?;
+    async fn ask_one(&self, key: &str, share: Share, value: &str, ttl: Duration) -> RedisResult<bool> {
+        let connection = &mut self.masters[0].connection().await?;
         match self.naive {
             Naive::SetnxExpire => setnx_expire::acquire(connection, key, ttl).await,
             Naive::Getset => getset::acquire(connection, key, ttl).await,
             Naive::Del => del::acquire(connection, key, ttl).await,
-            Naive::OneMaster => one_master::acquire(connection, key, value, ttl).await,
+            Naive::OneMaster | Naive::Textbook => one_master::acquire(connection, key, value, ttl).await,
             Naive::ReadWrite => read_write::acquire(connection, key, share, value, ttl).await,
         }
     }
@@ -156,20 +174,23 @@ impl Client {
 
 impl Hold {
     pub(crate) async fn release(&self) -> RedisResult<()> {
-        self.master.after(self.give_back().await).await
+        match self.naive {
+            Naive::Textbook => textbook::release(&self.masters, &self.key, &self.value).await,
+            _ => self.masters[0].after(self.release_one().await).await,
+        }
     }
 
-    async fn give_back(&self) -> RedisResult<()> {
-        let (connection, key, value) = (&mut self.master.connection().await?, &self.key, &self.value);
+    async fn release_one(&self) -> RedisResult<()> {
+        let (connection, key, value) = (&mut self.masters[0].connection().await?, &self.key, &self.value);
         match self.naive {
             Naive::SetnxExpire | Naive::Getset | Naive::Del => del::release(connection, key).await,
-            Naive::OneMaster => one_master::release(connection, key, value).await,
+            Naive::OneMaster | Naive::Textbook => one_master::release(connection, key, value).await,
             Naive::ReadWrite => read_write::release(connection, key, self.share, value).await,
         }
     }
 }
 
-/// The master, with one connection, until that fails.
+/// A master, with one connection, until that fails.
 #[derive(Debug)]
 struct Master {
     client: redis::Client,
@@ -177,6 +198,10 @@ struct Master {
 }
 
 impl Master {
+    fn new(url: &str) -> RedisResult<Self> {
+        Ok(Self { client: redis::Client::open(url)?, connection: Mutex::default() })
+    }
+
     async fn connection(&self) -> RedisResult<MultiplexedConnection> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = &*kept {
@@ -195,10 +220,6 @@ impl Master {
         }
         result
     }
-}
-
-fn micros(time: Duration) -> Micros {
-    Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
 }
 
 /// Milliseconds since 1970, as this process sees it.

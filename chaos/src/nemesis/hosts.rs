@@ -15,7 +15,7 @@ impl What {
             | Self::Keys(Keys::WipeByReplication) => host == Host::Process,
             Self::Servers(Servers::Disconnect) => host == Host::Container,
             Self::Servers(Servers::Kill | Servers::Freeze)
-            | Self::Keys(Keys::FlushAll | Keys::Evict)
+            | Self::Keys(Keys::FlushAll)
             | Self::Network(_)
             | Self::Commands(_)
             | Self::Limits(_)

@@ -12,8 +12,6 @@ pub enum Keys {
     FlushAll,
     /// It becomes a replica of an empty server, and a master again.
     WipeByReplication,
-    /// Those of locks, one by one, as for want of memory; markers and records stay.
-    Evict,
 }
 
 impl Keys {
@@ -23,7 +21,6 @@ impl Keys {
             match self {
                 Self::FlushAll => server.command(&["FLUSHALL"]),
                 Self::WipeByReplication => server.process().wipe_by_replication(),
-                Self::Evict => server.keys().iter().for_each(|key| server.command(&["DEL", key])),
             }
         }
         Wound::none()
@@ -35,7 +32,6 @@ impl fmt::Display for Keys {
         f.write_str(match self {
             Self::FlushAll => "FLUSHALL",
             Self::WipeByReplication => "wipe by replication",
-            Self::Evict => "eviction",
         })
     }
 }

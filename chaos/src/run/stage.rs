@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 use super::client::{Job, Role, STOP};
 use super::stop::Stop;
 use crate::arena::{Arena, Client};
+use crate::checkers::ttl;
 use crate::history::{self, Event as Told, History, Made, Recorder, read_file};
 use crate::master::Master;
 use crate::nemesis::{Clients, Fault, What, Wound};
@@ -248,13 +249,12 @@ impl Stage {
     pub fn quiet(mut self) -> History {
         self.stop();
         self.log.record(Told::Quiet);
-        std::thread::sleep(self.ttl + self.ttl / 100 + Duration::from_millis(10));
+        std::thread::sleep(ttl::longest(self.ttl) + Duration::from_millis(10));
+        let is_of_lock = |key: &String| !key.ends_with("marker") && !key.contains("waiting:");
         for (master, server) in self.arena.masters.iter().enumerate() {
-            for key in server.keys().into_iter().filter(|key| !key.contains("waiting:")) {
-                let ttl: i64 = server.command(&["PTTL", &key]);
-                let is_gone = ttl == -2 || ttl == 0;
-                let ttl = u64::try_from(ttl).ok().map(|millis| millis * 1_000);
-                if !is_gone {
+            for key in server.all_keys().into_iter().filter(is_of_lock) {
+                let ttl = server.locks_for(&key);
+                if ttl != Some(0) {
                     self.log.record(Told::Key { master, key, ttl });
                 }
             }

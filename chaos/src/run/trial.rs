@@ -9,7 +9,7 @@ use super::stage::{Setting, Stage};
 use super::stop::Stop;
 use super::verdict::Verdict;
 use crate::arena::Arena;
-use crate::history::{History, Micros, Run, now};
+use crate::history::{History, Run, micros, now};
 use crate::master::Host;
 use crate::plan::{Event, Plan};
 use crate::scenario::Scenario;
@@ -72,7 +72,6 @@ impl Trial {
 
     /// What a history says of it, on such masters.
     pub fn about(&self, host: Host) -> Run {
-        let micros = |time: Duration| Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX);
         Run {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             scenario: self.scenario.name.to_owned(),

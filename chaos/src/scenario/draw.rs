@@ -40,12 +40,11 @@ pub(super) fn clocks(dice: &Dice) -> What {
 }
 
 pub(super) fn amnesia(dice: &Dice) -> What {
-    match dice.below(5) {
+    match dice.below(4) {
         0 => What::Servers(Servers::KillEmpty),
         1 => What::Servers(Servers::Kill),
         2 => What::Keys(Keys::FlushAll),
-        3 => What::Keys(Keys::WipeByReplication),
-        _ => What::Keys(Keys::Evict),
+        _ => What::Keys(Keys::WipeByReplication),
     }
 }
 

@@ -74,12 +74,8 @@ pub const ALL: [Scenario; 13] = [
         "wall clocks of masters, a minority at a time, and of clients are stepped, or go to and fro",
         draw::clocks,
     ),
-    scenario(
-        "amnesia",
-        "masters forget: flushed, wiped, restarted empty, their locks evicted",
-        draw::amnesia,
-    )
-    .with(&Persistence::ALL),
+    scenario("amnesia", "masters forget: flushed, wiped, restarted empty", draw::amnesia)
+        .with(&Persistence::ALL),
     scenario("replicas", "replicas that lag take masters' places", draw::replicas),
     scenario("disks", "masters' disks are slow, and masters are killed", draw::disks)
         .with(&[Persistence::EverySecond, Persistence::Always]),

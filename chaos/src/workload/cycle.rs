@@ -9,8 +9,8 @@ use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::subject::{Held, Lock, Locks, Refused, unknown};
-use super::{Store, micros, patience};
-use crate::history::{self, Call, Event, Recorder, Share};
+use super::{Store, patience};
+use crate::history::{self, Call, Event, Recorder, Share, micros};
 
 /// How often a lease's deadline is written down within its TTL.
 const LOOKS: u32 = 8;

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::history::{Micros, Recorder};
+use crate::history::Recorder;
 use cycle::Cycle;
 use store::Store;
 use subject::Locks;
@@ -36,7 +36,7 @@ use subject::Locks;
 const FLUSH: Duration = Duration::from_secs(20);
 
 /// How long whoever waits for a lock may have to, once everything is healed: what was left ends with its TTL, and a master that may
-/// have forgotten has a vote again a little more than the max TTL later.
+/// have forgotten has a vote again some four seconds more than the max TTL later.
 pub fn patience(ttl: Duration) -> Duration {
     ttl * 2 + Duration::from_secs(5)
 }
@@ -161,8 +161,4 @@ pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<()> {
         sleep(Duration::from_millis(2)).await;
     }
     Ok(())
-}
-
-fn micros(time: Duration) -> Micros {
-    Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
 }

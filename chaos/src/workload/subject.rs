@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::kind::LOCKS;
-use super::{Kind, Workload, micros, votes};
-use crate::history::{self, Micros, NoVote, Outcome, Share, now};
+use super::{Kind, Workload, votes};
+use crate::history::{self, Micros, NoVote, Outcome, Share, micros, now};
 use crate::naive::{self, Naive};
 
 /// How long whoever waits for a lock of rslock's waits at most between two tries, which it says itself.
@@ -24,11 +24,9 @@ const POLL: u64 = 50;
 pub enum Subject {
     /// Quorate, with locks of these kinds.
     Quorate(Vec<Kind>),
-    /// Redlock as it is in the textbook: Quorate's mutex [without its guards](quorate::Builder::unguarded).
-    Textbook,
     /// The Redlock crate that was there already.
     Rslock,
-    /// A lock of one master, the first, that is known to be wrong.
+    /// A lock that is known to be wrong.
     Naive(Naive),
 }
 
@@ -37,7 +35,6 @@ impl Subject {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Quorate(_) => "quorate",
-            Self::Textbook => "textbook",
             Self::Rslock => "rslock",
             Self::Naive(naive) => naive.name(),
         }
@@ -53,9 +50,6 @@ impl Subject {
     pub fn stranger(&self) -> Option<&'static str> {
         Some(match self {
             Self::Quorate(_) => return None,
-            Self::Textbook => {
-                "Redlock as in the textbook, without Quorate's guards: a lock that is known to be wrong."
-            }
             Self::Rslock => "Redlock as the crate rslock has it: somebody else's lock.",
             Self::Naive(naive) => naive.about(),
         })
@@ -66,7 +60,6 @@ impl Subject {
 #[derive(Debug)]
 pub(super) enum Locks {
     Quorate(Redlock, Vec<Kind>),
-    Textbook(Redlock),
     Rslock(LockManager),
     Naive(naive::Client, Naive),
 }
@@ -104,22 +97,22 @@ pub(super) enum Held {
 
 impl Locks {
     pub(super) fn open(workload: &Workload) -> io::Result<Self> {
-        let builder = Redlock::builder().masters(&workload.masters).ttl(workload.ttl);
-        let builder = match workload.new_masters {
-            true => builder.cold_start(ColdStart::None).max_ttl(MAX_TTL),
-            false => builder.cold_start(ColdStart::Quarantine).max_ttl(workload.ttl),
-        };
-        let build = |builder: quorate::Builder| builder.build().map_err(io::Error::other);
         Ok(match &workload.subject {
-            Subject::Quorate(kinds) => Self::Quorate(build(builder)?, kinds.clone()),
-            Subject::Textbook => Self::Textbook(build(builder.unguarded())?),
+            Subject::Quorate(kinds) => {
+                let builder = Redlock::builder().masters(&workload.masters).ttl(workload.ttl);
+                let builder = match workload.new_masters {
+                    true => builder.cold_start(ColdStart::None).max_ttl(MAX_TTL),
+                    false => builder.cold_start(ColdStart::Quarantine).max_ttl(workload.ttl),
+                };
+                Self::Quorate(builder.build().map_err(io::Error::other)?, kinds.clone())
+            }
             Subject::Rslock => {
                 let mut manager = LockManager::new(workload.masters.clone());
                 manager.set_retry(1, Duration::from_millis(POLL));
                 Self::Rslock(manager)
             }
             Subject::Naive(naive) => {
-                let client = naive::Client::open(*naive, &workload.masters[0], &workload.process);
+                let client = naive::Client::open(*naive, &workload.masters, &workload.process);
                 Self::Naive(client.map_err(io::Error::other)?, *naive)
             }
         })
@@ -127,7 +120,7 @@ impl Locks {
 
     /// Asks the masters for something that is not written down, so that the first calls do not fail for want of connections.
     pub(super) async fn connect(&self) {
-        if let Self::Quorate(redlock, _) | Self::Textbook(redlock) = self {
+        if let Self::Quorate(redlock, _) = self {
             let _ = redlock.lock("introduction").inspect().await; // it is as well if they are out of reach
         }
     }
@@ -142,7 +135,7 @@ impl Locks {
     pub(super) fn all(&self) -> Vec<Lock<'_>> {
         let counts = match self {
             Self::Quorate(_, kinds) => kinds.iter().map(|kind| kind.count()).collect(),
-            Self::Textbook(_) | Self::Rslock(_) | Self::Naive(..) => vec![LOCKS],
+            Self::Rslock(_) | Self::Naive(..) => vec![LOCKS],
         };
         let numbered = |(kind, count)| (0..count).map(move |number| self.lock(kind, number, false));
         counts.into_iter().enumerate().flat_map(numbered).collect()
@@ -153,11 +146,6 @@ impl Locks {
         match self {
             Self::Quorate(redlock, kinds) => {
                 let (lock, named) = kinds[kind].lock(redlock, number, reads);
-                Lock { named, by: By::Quorate(Box::new(lock)) }
-            }
-            Self::Textbook(redlock) => {
-                let named = named("textbook", number, Share::Exclusive);
-                let lock = redlock.mutex(&*named.names[0]);
                 Lock { named, by: By::Quorate(Box::new(lock)) }
             }
             Self::Rslock(manager) => {
@@ -171,7 +159,7 @@ impl Locks {
 
     /// Gives back what is left, as far as it can.
     pub(super) async fn close(self, within: Duration) {
-        if let Self::Quorate(redlock, _) | Self::Textbook(redlock) = self {
+        if let Self::Quorate(redlock, _) = self {
             let _ = redlock.shutdown(within).await; // what it could not give back ends with its lease
         }
     }

@@ -84,7 +84,8 @@ fn under_faults_that_redlock_is_made_for_nothing_is_found() {
     assert_eq!(ttl::check(&history), []);
     assert_eq!(simulated::liveness(&history, Duration::from_secs(10)), []);
     assert!(history.holds.len() > 100, "{} guards", history.holds.len());
-    assert!(count(&history, |outcome| matches!(outcome, Outcome::Accepted)) > 100);
+    let accepted = count(&history, |outcome| matches!(outcome, Outcome::Accepted));
+    assert!(accepted > 50, "{accepted} writes; locks of other libraries have no token to write with");
     assert!(count(&history, |outcome| matches!(outcome, Outcome::Released)) > 50);
     assert!(history.calls.iter().any(|made| made.process.ends_with(".2")), "one was killed, and came back");
     assert_eq!(history.faults.len(), plan.faults.len());
@@ -99,7 +100,7 @@ fn what_cannot_be_survived_is_found() {
     let wipe = Fault { what: What::Keys(Keys::FlushAll), masters: (0..5).collect(), clients: Vec::new() };
     let mut found = Vec::new();
     until("two that have one lock", || {
-        std::thread::sleep(TTL / 10);
+        std::thread::sleep(TTL / 4);
         wipe.strike(&mut stage.arena).heal(&mut stage.arena);
         found = stage.history().map(|history| checkers::check_safety(&history)).unwrap_or_default();
         found.iter().any(|violation| violation.property == "windows")
@@ -133,10 +134,8 @@ fn nothing_is_found_where_masters_forget() {
 }
 
 #[test]
-fn nothing_is_found_where_keys_are_evicted_and_replicas_take_over() {
-    is_clean_outside(&[&|what| what == What::Keys(Keys::Evict), &|what| {
-        what == What::Replicas(Replicas::Promotion)
-    }]);
+fn nothing_is_found_where_replicas_take_over() {
+    is_clean_outside(&[&|what| what == What::Replicas(Replicas::Promotion)]);
 }
 
 #[test]
@@ -149,7 +148,7 @@ fn nothing_is_found_where_clocks_jump() {
 /// Nor of others, where nothing strikes: what finds them wrong does not find everybody wrong.
 #[test]
 fn nothing_is_found_of_others_in_the_calm() {
-    for subject in [Subject::Rslock, Subject::Naive(Naive::OneMaster)] {
+    for subject in [Subject::Rslock, Subject::Naive(Naive::OneMaster), Subject::Naive(Naive::Textbook)] {
         let mut stage = stage::set(MASTERS, CLIENTS, stage::setting(subject, TTL / 4)); // they leave locks to their TTLs
         stage.until_holds(30);
         let history = stage.quiet();

@@ -68,8 +68,8 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) ttl: Duration,
 
-    /// What is put through it: quorate; Redlock without Quorate's guards, or by the crate rslock; or a lock of one master that is
-    /// known to be wrong, to see what a violation looks like
+    /// What is put through it: quorate; Redlock as in the textbook, or by the crate rslock; or a
+    /// lock of one master that is known to be wrong, to see what a violation looks like
     #[arg(long, value_name = "LOCK", default_value = "quorate")]
     pub(crate) subject: Locks,
 
@@ -95,7 +95,7 @@ pub(crate) struct ChaosArgs {
 pub(crate) enum Locks {
     /// This library, as it is
     Quorate,
-    /// Redlock without Quorate's guards
+    /// Redlock as in the textbook, without Quorate's guards
     Textbook,
     /// Redlock as the crate rslock has it
     Rslock,
@@ -166,7 +166,7 @@ impl ChaosArgs {
         Ok(match self.subject {
             Locks::Quorate if self.kind.is_empty() => Subject::Quorate(Kind::ALL.to_vec()),
             Locks::Quorate => Subject::Quorate(self.kind.clone()),
-            Locks::Textbook => Subject::Textbook,
+            Locks::Textbook => Subject::Naive(Naive::Textbook),
             Locks::Rslock => Subject::Rslock,
             Locks::SetnxExpire => Subject::Naive(Naive::SetnxExpire),
             Locks::Getset => Subject::Naive(Naive::Getset),

@@ -273,7 +273,7 @@ mod tests {
             "<p>This is not Quorate&#39;s lock.",
             "faults for 10 s",
             "what violates windows, at 1.510 s",
-            "longest without a grant in the 4.3&nbsp;s with a healthy quorum",
+            "longest without a grant in the 0.3&nbsp;s with a healthy quorum",
             "a fault that is over at once",
             "2027-01-15 08:00:00 UTC",
         ] {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use quorate_chaos::history::{
     Abstention, Call, Fault, History, Hold, Lock, Made, Micros, NoVote, Outcome, Share, Struck,
 };
+use quorate_chaos::naive::Naive;
 use quorate_chaos::run::{self, Trial, Verdict};
 use quorate_chaos::scenario;
 use quorate_chaos::workload::Subject;
@@ -49,7 +50,7 @@ pub(crate) fn trial() -> Trial {
         length: Duration::from_secs(10),
         masters: 3,
         clients: 2,
-        subject: Subject::Textbook,
+        subject: Subject::Naive(Naive::Textbook),
         ttl: Duration::from_secs(2),
     }
 }

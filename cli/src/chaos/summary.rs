@@ -300,9 +300,10 @@ pub(crate) fn storm(history: &History) -> std::ops::Range<Micros> {
     begin..history.calm.unwrap_or(history.end).max(begin)
 }
 
-/// How long a master may take to have a vote again: a little longer than its quarantine.
+/// How long a master may take to have a vote again: a second longer than its quarantine
+/// (docs/PROTOCOL.md, section 3).
 fn recovery(ttl: Duration) -> Duration {
-    ttl + Duration::from_secs(1)
+    ttl + ttl / 100 + Duration::from_secs(5)
 }
 
 /// A time in milliseconds; none for what never came.

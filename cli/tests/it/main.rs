@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use quorate_testkit::Masters;
+use quorate_testkit::{Masters, RedisServer};
 
 /// A bound for what should happen at once, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
@@ -37,6 +37,17 @@ fn careful(masters: &Masters) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
     command.env("QUORATE_MASTERS", masters.urls().join(",")).stdin(Stdio::null());
     command
+}
+
+/// The lock `l` is this owner's on a master, so often, for a minute: the fields of
+/// docs/PROTOCOL.md.
+fn hold(server: &RedisServer, owner: &str, holds: u32) {
+    let (seconds, micros): (u64, u64) = server.command(&["TIME"]);
+    let now = seconds * 1_000_000 + micros;
+    let (fence, entry) = (now.to_string(), format!("{} {now} 1 {holds} 60000", now + 60_000_000));
+    let fields = ["kind", "lock", "fence", &fence, "x", &entry, "o:x", owner];
+    let _: i64 = server.command(&[&["HSET", "quorate:{l}"][..], &fields].concat());
+    let _: i64 = server.command(&["PEXPIRE", "quorate:{l}", "2592000000"]);
 }
 
 fn output(command: &mut Command) -> (i32, String, String) {

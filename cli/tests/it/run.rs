@@ -122,8 +122,7 @@ fn signals_go_to_the_jobs_whole_process_group() {
 #[test]
 fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
     let masters = Masters::start(3);
-    let _: i64 = masters[0].command(&["HSET", "quorate:{l}", "somebody", "1"]);
-    let _: i64 = masters[1].command(&["HSET", "quorate:{l}", "somebody", "1"]);
+    (0..2).for_each(|i| crate::hold(&masters[i], "7c9e6679-7425-40de-944b-e07fc1f90ae7:1", 1));
     let mut run = quorate(&masters)
         .args(["run", "l", "--ttl", "5m", "--max-ttl", "5m", "--", "true"])
         .stderr(Stdio::null())

@@ -10,13 +10,11 @@ use serde_json::Value;
 use crate::{output, quorate, wait_until};
 
 const OWNER: &str = "0f8fad5b-d9cb-469f-a165-70867728950e:3";
+const ANOTHER: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7:1";
 
 /// A lock of this owner on the first so many masters.
 fn hold(masters: &Masters, count: usize) {
-    for server in masters.iter().take(count) {
-        let _: i64 = server.command(&["HSET", "quorate:{l}", OWNER, "2"]);
-        let _: i64 = server.command(&["PEXPIRE", "quorate:{l}", "60000"]);
-    }
+    masters.iter().take(count).for_each(|server| crate::hold(server, OWNER, 2));
 }
 
 #[test]
@@ -31,7 +29,7 @@ fn a_status_says_who_holds_it_where_and_for_how_long() {
     let (_, out, _) = status();
     assert!(out.ends_with("\"l\" is free\n"), "a minority is nothing: {out}");
     for i in [3, 4] {
-        let _: i64 = masters[i].command(&["HSET", "quorate:{l}", "another:1", "1"]);
+        crate::hold(&masters[i], ANOTHER, 1);
     }
     let (_, out, _) = status();
     assert!(out.contains("no owner has a majority of 3"), "{out}");

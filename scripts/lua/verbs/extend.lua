@@ -1,31 +1,56 @@
--- extend: make the lock live for at least another TTL, where it is still its owner's, by the same grant; or take it back
--- where its key is gone and nobody was granted it since. Where the owner enters again, its hold count rises with it.
--- KEYS     the lock, and its record
--- ARGV     owner, hold count to end up with, TTL in ms, round; the token of the grant, how long the lock is kept from
---          others if it is not released (ms), and 1 where a key that is gone may be made again
--- Replies  granted, held, absent, stale or refused (see replies.lua)
--- Again    a repeated run sets the TTL again from the moment it runs, and never shortens it. It makes no lock again that
---          was released or given to another owner, or after a higher token: who was granted that may hold it elsewhere. It
---          always writes, so that a replica cannot answer in its master's place.
-local function extend(key, record, owner, count, ttl, round, token, watch, heals)
-  local no_vote = withheld()
-  if no_vote then return no_vote end
-  local found, reply, fence, before = look(key, record, owner, round)
-  local left
-  if found == 'mine' then
-    -- guard: extend-of-older-grant
-    if now and (tonumber(fence) or 0) > tonumber(token) then return {'stale', fence} end
-  elseif found == 'absent' and now and heals == '1' then
-    local last, grant = last_fence(record)
-    if not last then return grant end
-    if not may_heal(last, grant, owner, token) then return ABSENT end
-    local there = size(key) -- the name may be a semaphore of another size meanwhile
-    if failed(there) then return refused(there) end
-    if grant and grant.owner == owner then left = math.ceil((grant.ends - now) / 1000 - (watch - ttl)) end
-  else
-    return reply
+-- extend: make all names the owner's for longer, by the same grant; or none. Whoever enters again has more
+-- holds by it, and a grant to which masters gave different tokens is confirmed by it: then `first` is the
+-- first round of the lease, for nobody confirms an earlier one. With `heals` a name that this master forgot
+-- is taken back.
+
+-- Why a name cannot be extended: the reply, or nil.
+local function lost(it, round, token, heals, first)
+  local entry, stale = own_entry(it, round)
+  if stale then return stale end
+  if entry and less(token, entry.token) then return {'stale', tonumber(entry.token)} end
+  if entry and less(entry.round, first) then return ABSENT end
+  it.extends = entry and lives(entry)
+  if it.extends then return nil end
+  -- guard: heals-not
+  local at = heals == '1' and token or nil
+  -- guard: extend-kind-is-other
+  local other = it.kind and not it.is_same and change_kind(it, at) or obstacle(it, at)
+  if other then return lives(other) and held(it, other) or ABSENT end
+  local is_word = entry and tonumber(entry.ends) >= earliest
+  local has_left = is_word and not less(entry.token, token)
+  if not at or not less(it.floor, token) or has_left then return ABSENT end
+  -- guard: heal-last-none
+  local last, whose = match(it[it.judged] or '0', '^(%d+) ?(.*)$')
+  if less(token, last) or (token == last and whose ~= it.owner) then return ABSENT end
+end
+
+local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
+  local its = {}
+  first = first or '0'
+  -- guard: extend-versions
+  vote(trusted, '', round, kept, holds, token)
+  for i = 1, names do
+    its[i] = read(k + 2 * i - 2, slot, owner)
+    local reply = lost(its[i], round, token, heals, first)
+    if reply then return reply end
   end
-  local err = write(found, key, record, owner, count, ttl, round, now and token, watch, left, RECORD_TELLS and before)
-  if err then return {'refused', err} end
+  for i = 1, names do
+    local it, watch = its[i], kept
+    local ends = format('%d', latest + number(kept) * 1000)
+    if it.extends and less(ends, it.entry.ends) then
+      ends = it.entry.ends
+      watch = ceil((ends - latest) / 1000)
+    end
+    -- It is let in where memory is full, and so is what follows it.
+    -- guard: extend-is-there
+    local is_there = call('PEXPIRE', it.key, KEPT_HELD) == 1
+    -- guard: extend-drops
+    if it.entry and not it.extends then drop(it, it.field) end
+    if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
+    write_noted(it)
+    write_entry(it, ends, token, round, holds, watch, it.extends and '' or label)
+    -- guard: extend-was-not-there
+    if not is_there then call('PEXPIRE', it.key, KEPT_HELD) end
+  end
   return GRANTED
 end

@@ -1,18 +1,22 @@
--- inspect: say who holds the lock, and by which version of the record.
--- KEYS     the lock, and its record
--- ARGV     an owner to look for, where there may be several, or nothing
--- Replies  held (by anybody), absent or refused (see replies.lua)
--- Again    writes nothing, so a repeated run changes nothing.
-local function inspect(key, record, asked)
-  local there = size(key)
-  if failed(there) then return refused(there) end
-  withheld() -- it tells all the same, if it knows the time
-  local reply = there > 0 and held(key, there, asked)
-  -- guard: inspect-shows-version
-  if reply then return to_watch(reply, record, ',') end
-  if not now then return ABSENT end
-  local last, grant = last_fence(record)
-  if not last then return grant end
+-- inspect: say of what kind a name is, how many wait for it, and who holds it: for each entry that counts
+-- its field, owner, holds, how long (ms) it lives, token, label, and what to watch for how long (ms).
+local function inspect(k, _, slot)
+  time_here() -- so that a client hears of it where this master forgot
   -- guard: inspect-nobody
-  return grant and unreleased(grant, '', now, '') or ABSENT
+  local it = read(k, slot, '')
+  local entries, fields = read_all(it.key)
+  local waiting = 0
+  for _, ticket in ipairs(call('ZRANGE', it.queue, 0, -1)) do
+    if sub(ticket, 1, 1) ~= '!' then waiting = waiting + 1 end
+  end
+  local reply = {'seen', it.kind or '', waiting}
+  for i = 1, #entries do
+    local entry = entries[i]
+    if lives(entry) then
+      local left = max(0, ceil((entry.ends - time_here()) / 1000))
+      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, tonumber(entry.token),
+        fields['l:' .. entry.field] or '', version_of(entry), tonumber(entry.kept)}
+    end
+  end
+  return reply
 end

@@ -1,32 +1,52 @@
--- transfer: give the lock from one owner to another, and make it live for at least another TTL.
--- KEYS     the lock, and its record
--- ARGV     the owner that is to have it, its hold count, TTL in ms, round of the new owner's client; the token that the
---          client proposes for a new grant, or nothing where the token stays as it is; how long the lock is kept from
---          others if it is not released (ms); and the owner that has it
--- Replies  its token, granted where that stays as it is, held, absent, stale or refused (see replies.lua)
--- Again    a repeated run finds the new owner there and writes the same again, with the same token.
-local function transfer(key, record, to, count, ttl, round, proposal, watch, from)
-  local no_vote = withheld()
-  if no_vote then return no_vote end
-  local found, reply, fence = look(key, record, to, round)
-  local left
-  if found ~= 'mine' then
-    -- Rounds of two clients do not compare, so none is later than another here.
-    if reply ~= ABSENT and reply[1] == 'stale' then return reply end
-    found, reply, fence = look(key, record, from, math.huge)
-    if found ~= 'mine' then return reply end
-    if now and proposal ~= '' then
-      local last, other = last_fence(record)
-      if not last then return other end
-      -- guard: transfer-token-rises
-      fence, reply = next_fence(max(last, tonumber(fence) or 0), proposal)
-      if not fence then return reply end
+-- transfer: give all names from one owner to another, and make them its own for longer; or none. It may
+-- renew the token. Repeated, it finds the new owner there. It takes no entry with a token above the one
+-- that was handed on, if that is given: that is of a later lease.
+local function given(k, slot, to, round, from, handed)
+  local it = read(k, slot, to)
+  local entry, stale = own_entry(it, round)
+  if stale then return nil, stale end
+  if not entry or not lives(entry) then
+    it = read(k, slot, from)
+    entry = own_entry(it)
+    local other = it.entry
+    if not entry or not lives(entry) then
+      return nil, other and lives(other) and held(it, other) or ABSENT
     end
-    found, left = give(key, from, to)
-    if not found then return left end
+    local is_later = handed and handed ~= '' and less(handed, entry.token)
+    if is_later then return nil, {'stale', tonumber(entry.token)} end
+    other = beside and beside(it)
+    if other then return nil, held(it, other) end
   end
-  -- guard: transfer-unguarded
-  local err = write(found, key, record, to, count, ttl, round, now and fence or nil, watch, left)
-  if err then return {'refused', err} end
-  return now and proposal ~= '' and tonumber(fence) or GRANTED
+  return it
+end
+
+local function transfer(k, names, slot, to, round, trusted, kept, label, renews, from, handed)
+  -- guard: no-token-yet
+  local its, token, old, is_new = {}, trusted, '0', false
+  -- guard: transfer-versions
+  vote(trusted, '', round, kept)
+  for i = 1, names do
+    local it, reply = given(k + 2 * i - 2, slot, to, round, from, handed)
+    if not it then return reply end
+    its[i] = it
+    if not less(it.fence, token) then token = format('%d', it.fence + 1) end
+    if less(old, it.entry.token) then old = it.entry.token end
+    is_new = is_new or (renews == '1' and it.owner ~= to)
+  end
+  if not is_new then token = old end
+  for i = 1, names do
+    local it, entry = its[i], its[i].entry
+    local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
+    call('PEXPIRE', it.key, KEPT_HELD)
+    if it.owner ~= to then
+      -- Who was here before heals no more; who gives it, and takes it, may.
+      drop(it, it.field)
+      raise(it, it.raises, is_new and entry.token or format('%d', entry.token - 1))
+      write_noted(it)
+      if note_gone then note_gone(it, entry.token, '0', entry) end
+      it = read(k + 2 * i - 2, slot, to)
+    end
+    write_entry(it, ends, token, round, '1', ceil((ends - latest) / 1000), label)
+  end
+  return renews == '1' and number(token) or GRANTED
 end

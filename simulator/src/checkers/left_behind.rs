@@ -10,7 +10,7 @@
 //! Nor does anybody stand in a lock's queue once nobody waits, with the same excuses. A queue lives much longer than a
 //! TTL, so this is about places from the storm as well.
 //!
-//! The entry of a permit in its semaphore's key is looked at like a key, and so is that of each that reads or writes.
+//! A key is an entry that counts here, or a key that is another library's, too.
 //!
 //! Each key is told once, when it is first found so. The client is the one that the key tells, or else the one that was
 //! handed a guard of the same owner.

@@ -6,7 +6,7 @@
 //! | [`crowd`] | no more have a semaphore at the same time than it has permits |
 //! | [`born_valid`] | a guard is valid when it is handed out |
 //! | [`loss_told`] | a lease that ends is told to be lost before |
-//! | [`ttl`] | no key outlives its TTL |
+//! | [`ttl`] | no entry counts after its end, and no name is remembered for ever |
 //! | [`left_behind`] | in the calm, no key lies there that nobody wants |
 //! | [`liveness`] | in the calm, whoever waits gets the lock |
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |

@@ -29,17 +29,8 @@ pub const NAME: &str = "order";
 pub const IN_LINE: Time = Time::from_millis(100);
 
 /// How far two clients may be apart in what they take for the masters' time, when all is calm: by a round trip, and by what
-/// clocks drift in the five seconds for which a waiter may not have looked.
-const APART: Time = Time::from_millis(100);
-
-/// How far a moment may be from what a master makes of it, and the master believe it: `BAND` in `queue.lua`.
-const BELIEVED: Time = Time::from_millis(500);
-
-/// How much later somebody has to come to be behind. Clients that are `guarded` know the masters' time; of others one may be so
-/// far ahead of it that it is just believed, and another one behind.
-pub(crate) fn later(guarded: bool) -> Time {
-    if guarded { APART } else { APART + BELIEVED * 2 }
-}
+/// clocks drift in the five seconds for which a waiter may not have looked. Who comes later by more has to be behind.
+pub(crate) const APART: Time = Time::from_millis(100);
 
 /// Finds every acquire that was granted before one that came first.
 pub fn check(history: &History) -> Vec<Violation> {
@@ -108,7 +99,7 @@ mod tests {
 
     /// It is quiet from 13 s on.
     fn quiet(attempts: &[Attempt]) -> History {
-        History { attempts: attempts.to_vec(), in_turn: Some(later(true)), ..history([]) }
+        History { attempts: attempts.to_vec(), in_turn: Some(APART), ..history([]) }
     }
 
     fn found(attempts: &[Attempt]) -> usize {
@@ -152,10 +143,6 @@ mod tests {
         let later = |began| of(1, attempt(began, Some(24_000), Granted));
         assert_eq!(found(&[waiter(), later(20_100)]), 0);
         assert_eq!(found(&[waiter(), later(20_101)]), 1);
-        let unguarded =
-            |began| History { in_turn: Some(super::later(false)), ..quiet(&[waiter(), later(began)]) };
-        assert_eq!(check(&unguarded(21_100)), []);
-        assert_eq!(check(&unguarded(21_101)).len(), 1);
     }
 
     #[test]

@@ -1,17 +1,20 @@
-//! No key outlives its TTL: what a client that died has left is gone by itself.
+//! No entry counts after its end: what a client that died has left is in nobody's way when its TTL is over.
 //!
-//! A key that is found must have been written no longer ago than its TTL, a hundredth of it for a master's slow clock,
-//! and 2 ms because Redis counts in whole milliseconds and expires a key up to one late. A key without a TTL is one
-//! that nobody ever removes, and a violation wherever it is found.
+//! An entry that counts on its master must have been written no longer ago than it was to be kept, a hundredth of that for a slow
+//! clock, and `AHEAD`, for its end is counted from the later of two clocks. It keeps nobody out for longer than `OLDEST` after that,
+//! for whoever asks may trust a time that was. The same goes for the key of another library, which
+//! ends by itself, 2 ms late at most, because Redis counts in whole milliseconds and expires a key up to one late; one without a
+//! TTL is one that nobody ever removes, and a violation wherever it is found.
 //!
-//! The same goes for the entry of a permit in its semaphore's key, which would keep others from asking for it, and for that of
-//! each that reads or writes in the lock's, which keeps others away for as long as it counts.
+//! A master forgets every name: one that nobody has an entry of, over or not, is
+//! [remembered](crate::history::History::remembered) for so long and no longer; one that somebody
+//! has is not. That goes by what Redis says of its key, for a run is shorter.
 //!
-//! Each key is told once, when it is first found so.
+//! Each is told once, when it is first found so.
 
 use std::collections::BTreeSet;
 
-use crate::history::{History, Key, Time, Violation};
+use crate::history::{History, Key, Name, Time, Violation};
 
 /// The property's name.
 pub const NAME: &str = "ttl";
@@ -19,28 +22,58 @@ pub const NAME: &str = "ttl";
 /// What a TTL may be longer than it says, beside a hundredth.
 const SLACK: Time = Time::from_millis(2);
 
-/// Finds every key that has outlived its TTL, or has none.
+/// How far the time that a client trusts may be ahead of a master's: `NEWEST` in `call.lua`.
+const AHEAD: Time = Time::from_millis(500);
+
+/// How long ago the time may be that a client trusts which is refused: `OLDEST` in `call.lua`.
+const OLDEST: Time = Time::from_secs(2);
+
+/// For how long a name with an entry is kept, which is for ever to a run: `KEPT_HELD` in `call.lua`, but for the run itself.
+const HELD: Time = Time::from_secs(29 * 24 * 3_600);
+
+/// Finds every entry that counts after its end, every key that has outlived its TTL, and every name that is kept for nothing.
 pub fn check(history: &History) -> Vec<Violation> {
-    let mut keys: Vec<_> = history.keys.iter().collect();
-    keys.sort_by_key(|key| key.found);
+    let keys = history.keys.iter().map(|key| (key, if key.is_entry { AHEAD + SLACK } else { SLACK }));
+    let refusals = history.refusals.iter().map(|key| (key, AHEAD + OLDEST + SLACK));
+    let mut keys: Vec<_> = keys.chain(refusals).collect();
+    keys.sort_by_key(|(key, _)| key.found);
     let mut told = BTreeSet::new();
-    let found = keys.into_iter().filter_map(|key| Some((key, outlived(key)?)));
+    let found = keys.into_iter().filter_map(|(key, slack)| Some((key, outlived(key, slack)?)));
     let first =
         found.filter(|(key, _)| told.insert((key.master, key.site(), key.is_entry, key.shared, &key.owner)));
-    first.map(|(key, how)| violation(key, &how)).collect()
+    let keys = first.map(|(key, how)| violation(key, &how));
+    let mut told = BTreeSet::new();
+    let names = history.names.iter().filter_map(|name| Some((name, remembered(name, history.remembered)?)));
+    let names = names.filter(|(name, _)| told.insert((name.master, &name.name)));
+    keys.chain(names.map(|(name, how)| name_violation(name, &how))).collect()
 }
 
 /// How a key violates it.
-fn outlived(key: &Key) -> Option<String> {
+fn outlived(key: &Key, slack: Time) -> Option<String> {
     let Some(ttl) = key.ttl else { return Some("never expires".to_owned()) };
-    let over = key.found.checked_sub(key.written + ttl + ttl / 100 + SLACK)?;
-    (!over.is_zero()).then(|| format!("with a TTL of {ttl:?} was to be gone {over:?} before, drift included"))
+    let over = key.found.checked_sub(key.written + ttl + ttl / 100 + slack)?;
+    let how = if key.is_entry { "counts" } else { "is there" };
+    (!over.is_zero()).then(|| format!("with a TTL of {ttl:?} {how} {over:?} after its end, drift included"))
+}
+
+/// How a name violates it.
+fn remembered(name: &Name, at_most: Time) -> Option<String> {
+    let Some(left) = name.left else { return Some("is never forgotten".to_owned()) };
+    if name.is_held {
+        return (left < HELD).then(|| format!("goes away in {left:?} though somebody has it"));
+    }
+    (left > at_most).then(|| format!("is remembered for {left:?} though nobody has it, and not {at_most:?}"))
 }
 
 fn violation(key: &Key, how: &str) -> Violation {
     let Key { master, written, .. } = key;
     let what = format!("{key}, written to master {master} at {written:?}, {how}");
     Violation { property: NAME, what, at: key.found }
+}
+
+fn name_violation(name: &Name, how: &str) -> Violation {
+    let what = format!("lock {} {how} on master {}", name.name, name.master);
+    Violation { property: NAME, what, at: name.found }
 }
 
 #[cfg(test)]
@@ -60,7 +93,7 @@ mod tests {
     #[test]
     fn a_key_that_lives_longer_is_found() {
         let found = found([key("a", 1_000, 11_103)]);
-        let what = "the key of a on lock l, written to master 0 at 1s, with a TTL of 10s was to be gone 1ms before, \
+        let what = "the key of a on lock l, written to master 0 at 1s, with a TTL of 10s is there 1ms after its end, \
                     drift included";
         assert_eq!(words(&found), [what]);
         assert_eq!(found[0].at, ms(11_103));
@@ -73,21 +106,29 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_may_live_no_longer() {
+    fn an_entry_may_count_for_as_long_as_the_clocks_may_be_apart_besides() {
         let entry = |found| Key { permit: Some(2), is_entry: true, ..key("a", 1_000, found) };
-        assert_eq!(found([entry(11_102)]), []);
-        let found = found([entry(11_103)]);
-        assert!(
-            words(&found)[0].starts_with("the entry of a on lock l:2, written to master 0 at 1s, with a TTL")
-        );
+        assert_eq!(found([entry(11_602)]), []);
+        let found = found([entry(11_603)]);
+        let what = "the entry of a on lock l:2, written to master 0 at 1s, with a TTL of 10s counts 1ms after its end, \
+                    drift included";
+        assert_eq!(words(&found), [what]);
+    }
+
+    #[test]
+    fn an_entry_keeps_nobody_out_when_it_is_over_by_all_clocks() {
+        let refused = |found| Key { is_entry: true, ..key("a", 1_000, found) };
+        let found = |at| check(&History { refusals: vec![refused(at)], ..history([]) });
+        assert_eq!(found(13_602), []);
+        assert_eq!(found(13_603).len(), 1);
     }
 
     #[test]
     fn one_that_reads_is_not_kept_by_another_that_goes_on() {
         let entry = |owner, written| Key { is_entry: true, shared: true, ..key(owner, written, 20_000) };
         let found = found([entry("a", 1_000), entry("b", 19_000)]);
-        let what = "the entry of a on lock l, to read, written to master 0 at 1s, with a TTL of 10s was to be gone 8.898s \
-                    before, drift included";
+        let what = "the entry of a on lock l, to read, written to master 0 at 1s, with a TTL of 10s counts 8.398s after \
+                    its end, drift included";
         assert_eq!(words(&found), [what]);
     }
 
@@ -99,5 +140,19 @@ mod tests {
             found.iter().map(|found| found.at).collect::<Vec<_>>(),
             [ms(15_000), ms(30_000), ms(40_000)]
         );
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_is_forgotten() {
+        let found = |is_held, left: Option<u64>| {
+            let name = Name { master: 2, name: "l".into(), is_held, left: left.map(ms), found: ms(9_000) };
+            let found = check(&History { names: vec![name; 2], remembered: ms(70_000), ..history([]) });
+            found.into_iter().map(|found| found.what).collect::<Vec<_>>()
+        };
+        assert!(found(false, Some(70_000)).is_empty() && found(true, Some(29 * 24 * 3_600_000)).is_empty());
+        let what = "lock l is remembered for 70.001s though nobody has it, and not 70s on master 2";
+        assert_eq!(found(false, Some(70_001)), [what]);
+        assert_eq!(found(true, Some(69_000)), ["lock l goes away in 69s though somebody has it on master 2"]);
+        assert_eq!(found(true, None), ["lock l is never forgotten on master 2"]);
     }
 }

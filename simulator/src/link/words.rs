@@ -3,44 +3,38 @@
 use quorate::Refusal;
 use quorate::seam::{Call, Failure, Value};
 
-use crate::server::is_about_several;
+use crate::server::KEYS_PER_NAME;
 
-/// What the words of each verb are, as the headers of the Lua files say.
-const NAMES: [(&str, &[&str]); 7] = [
-    ("acquire", &["owner", "holds", "ttl", "round", "fence", "kept", "watched"]),
+/// What the arguments of each verb are, as section 7 of docs/PROTOCOL.md says; those without a name are left out.
+const NAMES: [(&str, &[&str]); 5] = [
     (
-        "queue",
-        &[
-            "owner", "holds", "ttl", "round", "fence", "kept", "watched", "before", "ticket", "since",
-            "waited",
-        ],
+        "acquire",
+        &["", "owner", "round", "trusted", "kept", "", "watched", "before", "ticket", "since", "waited", ""],
     ),
-    ("extend", &["owner", "holds", "ttl", "round", "fence", "kept", "heals"]),
-    ("release", &["owner", "holds", "round", "", "undoes"]),
-    ("withdraw", &["owner", "holds", "round", "ticket", "since", "waited"]),
-    ("transfer", &["to", "holds", "ttl", "round", "fence", "kept", "from"]),
+    ("extend", &["", "owner", "holds", "round", "trusted", "kept", "", "token", "heals", "first"]),
+    ("release", &["", "owner", "holds", "round", "token", "first", "", "place", "breaks", "since", "waited"]),
+    ("transfer", &["", "to", "round", "trusted", "kept", "", "renews", "from", "handed"]),
     ("inspect", &[]),
 ];
 
-/// An operation: its verb, the lock, and its arguments by their names.
+/// An operation: its verb, the lock and the permit, and its arguments by their names.
 pub(super) fn describe(call: &Call) -> String {
-    let is_about_several = is_about_several(call);
-    let per_name = if is_about_several { 3 } else { call.words.keys().len().max(1) };
-    let lock: Vec<_> = call.words.keys().step_by(per_name).map(name_of).collect();
+    let lock: Vec<_> = call.words.keys().step_by(KEYS_PER_NAME).map(name_of).collect();
     let lock = lock.join("+");
-    let mut args = call.words.args();
-    let verb = args.next().unwrap_or_default();
-    let args = args.skip(usize::from(is_about_several));
-    // An acquire of several names takes a place as it is refused.
-    let named = if is_about_several && verb == "acquire" { "queue" } else { verb };
-    let names = NAMES.iter().find(|(name, _)| *name == named).map_or(&[][..], |(_, names)| names);
-    let named = names.iter().zip(args).filter(|(name, word)| !name.is_empty() && !word.is_empty());
-    named.fold(format!("{verb} {lock}"), |line, (name, word)| format!("{line} {name}={word}"))
+    let args: Vec<&str> = call.words.args().collect();
+    let [verb, _, _, slot, ..] = args[..] else { return lock };
+    let names = NAMES.iter().find(|(name, _)| *name == verb).map_or(&[][..], |(_, names)| names);
+    let named = names.iter().zip(&args[3..]).filter(|(name, word)| !name.is_empty() && !word.is_empty());
+    let slot = if PLAIN.contains(&slot) { String::new() } else { format!(" ({slot})") };
+    named.fold(format!("{verb} {lock}{slot}"), |line, (name, word)| format!("{line} {name}={word}"))
 }
 
-/// The lock that a key is of, or the permit.
-fn name_of(key: &str) -> String {
-    key.rsplit_once('{').map_or(key, |(_, name)| name).replace('}', "")
+/// What operations are about that need not be told: the lock as such.
+const PLAIN: [&str; 5] = ["lock", "mutex", "fair", "plain", "redisson"];
+
+/// The lock that a key is of.
+fn name_of(key: &str) -> &str {
+    key.rsplit_once('{').map_or(key, |(_, name)| name).trim_end_matches('}')
 }
 
 /// What the master said.
@@ -48,7 +42,7 @@ pub(super) fn tell(answer: &Result<Value, Failure>) -> String {
     match answer {
         Ok(Value::Int(1)) => "granted".to_owned(),
         Ok(Value::Int(0)) => "absent".to_owned(),
-        Ok(Value::Int(token)) => format!("granted fence={token}"),
+        Ok(Value::Int(token)) => format!("granted token={token}"),
         Ok(Value::List(items)) => tell_items(&items.iter().map(tell_item).collect::<Vec<_>>()),
         Err(Failure::Refused { reason: Refusal::Other, detail }) => detail.to_string(),
         other => format!("{other:?}"),
@@ -57,9 +51,8 @@ pub(super) fn tell(answer: &Result<Value, Failure>) -> String {
 
 fn tell_items(items: &[String]) -> String {
     match items {
-        [held, owner, holds, ttl, ahead @ ..] if held == "held" => {
-            let ahead = ahead.first().map(|ahead| format!(" ahead={ahead}")).unwrap_or_default();
-            format!("held by {owner} holds={holds} ttl={ttl}{ahead}")
+        [held, owner, holds, left, token, _, ahead, ..] if held == "held" => {
+            format!("held by {owner} holds={holds} left={left} token={token} ahead={ahead}")
         }
         other => other.join(" "),
     }

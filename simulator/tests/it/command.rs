@@ -27,7 +27,7 @@ fn seeds_that_violate_nothing_are_a_success() {
 
 #[test]
 fn a_violation_ends_a_run_that_has_time_left() {
-    let output = simulate("--fault flush-all --unguarded --during 20 --threads 1 --expect windows");
+    let output = simulate("--fault flush-all --trusting --during 20 --threads 1 --expect windows");
     assert!(output.status.success(), "{output:?}");
     let text = text(&output);
     let number = |before: &str| -> u64 {
@@ -39,7 +39,7 @@ fn a_violation_ends_a_run_that_has_time_left() {
 
 #[test]
 fn what_is_found_is_replayed_by_the_commands_that_are_printed() {
-    let found = simulate("--fault flush-all --unguarded --seeds 60");
+    let found = simulate("--fault flush-all --trusting --seeds 60");
     assert_eq!(found.status.code(), Some(1), "{found:?}");
     let found = text(&found);
     let commands = commands(&found);

@@ -54,14 +54,14 @@ impl EmbeddedMasters {
         self.0.iter().map(|master| &**master)
     }
 
-    /// Every key on every server, with the server's place, but for what stays: markers, and the records of tokens.
+    /// Every key on every server that [is in use](crate::in_use), with the server's place.
     ///
     /// An acquire or a release returns with a majority, and the last master may still be at work: wait with
     /// [`eventually`](crate::eventually), or for [`Redlock::shutdown`](quorate::Redlock::shutdown).
     pub fn keys(&self) -> Vec<(usize, String)> {
         let keys = self.iter().enumerate();
-        let keys = keys.flat_map(|(i, master)| master.server().keys().into_iter().map(move |key| (i, key)));
-        keys.filter(|(_, key)| !crate::stays(key)).collect()
+        keys.flat_map(|(i, master)| master.server().keys_in_use().into_iter().map(move |key| (i, key)))
+            .collect()
     }
 
     /// `Ok` when there is no key on any server, and otherwise the keys. See [`keys`](EmbeddedMasters::keys) for when to ask.

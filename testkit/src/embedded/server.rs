@@ -108,6 +108,15 @@ impl EmbeddedServer {
         state.store.keyspace.keys(horizon).map(|key| String::from_utf8_lossy(key).into_owned()).collect()
     }
 
+    /// Those that [are in use](crate::in_use).
+    pub fn keys_in_use(&self) -> Vec<String> {
+        let fields = |key: &str| match self.command(&["HGETALL", key]) {
+            Resp::List(words) => Some(words.into_iter().map(shown).collect()),
+            _ => None,
+        };
+        crate::in_use(self.keys(), (self.clock)(), fields)
+    }
+
     /// Deletes all keys (`FLUSHALL`).
     pub fn wipe(&self) {
         lock(&self.state).is_whole = false;
@@ -184,6 +193,13 @@ impl EmbeddedServer {
 impl fmt::Debug for EmbeddedServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedServer").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+fn shown(reply: Resp) -> String {
+    match reply {
+        Resp::Bulk(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -2,17 +2,13 @@
 
 use crate::operations::{Draw, MARKER};
 
-/// A command about a lock's key, its record, its queue, or, seldom, the master's marker.
+/// A command about a name's key, its queue, or, seldom, the master's marker.
 pub(crate) fn command(draw: &mut Draw) -> Vec<String> {
     if draw.dice.happens(6) {
         return about_marker(draw);
     }
-    let (which, [lock, record, queue]) = (draw.dice.below(3), draw.keys());
-    match which {
-        0 => about_record(draw, record),
-        1 => about_lock(draw, lock),
-        _ => about_lock(draw, queue),
-    }
+    let [name, queue] = draw.keys();
+    if draw.dice.happens(500) { about_name(draw, &name) } else { about_queue(draw, &queue) }
 }
 
 /// From here on calls are refused, until the marker is written again.
@@ -24,53 +20,52 @@ fn about_marker(draw: &mut Draw) -> Vec<String> {
     }
 }
 
-fn about_record(draw: &mut Draw, record: String) -> Vec<String> {
-    let owner = draw.owner();
-    let text = draw.moments.record(&mut draw.dice, owner);
-    match draw.dice.below(8) {
-        0..2 => words(&["SET", &record, &text, "PX", "3600000"]),
-        2 if draw.dice.happens(200) => words(&["SET", &record, draw.odd()]),
-        3 if draw.dice.happens(200) => words(&["HSET", &record, owner, "1"]),
-        _ => words(&["DEL", &record]),
+fn about_name(draw: &mut Draw, key: &str) -> Vec<String> {
+    let (owner, odd) = (draw.owner(), draw.odd());
+    let (life, token) = (draw.life(), draw.moments.token(&mut draw.dice));
+    let entry = draw.moments.entry(&mut draw.dice);
+    let of_reader = format!("r:{owner}");
+    match draw.dice.below(22) {
+        0..3 => words(&["PEXPIRE", key, life]),
+        3 => words(&["PEXPIRE", key, "-5"]),
+        4 => words(&["HGETALL", key]),
+        5..7 if draw.kind == "rw" => words(&["HSET", key, "kind", "rw", &of_reader, &entry]),
+        5..7 if draw.kind == "semaphore" => words(&["HSET", key, "p:0", &entry, "o:p:0", owner]),
+        5..7 => words(&["HSET", key, "x", &entry, "o:x", owner]),
+        7 => words(&["HSET", key, "last", &format!("{token} {owner}")]),
+        8 => words(&["HSET", key, draw.dice.one_of(&["fence", "last", "last_read", "last:0"]), &token]),
+        9 => words(&["HSET", key, "kind", draw.dice.one_of(&["lock", "mutex", "rw", "semaphore/3"])]),
+        10 => words(&["HDEL", key, draw.dice.one_of(&["kind", "x", "o:x", "queued", "last", "over"])]),
+        11 if draw.dice.happens(300) => {
+            words(&["HSET", key, draw.dice.one_of(&["x", "fence", "last", "kind"]), odd])
+        }
+        12 if draw.dice.happens(300) => words(&["SET", key, owner, "PX", life]),
+        13 if draw.dice.happens(300) => words(&["HSET", key, owner, "1"]),
+        _ => words(&["DEL", key]),
     }
 }
 
-fn about_lock(draw: &mut Draw, key: String) -> Vec<String> {
-    let owner = draw.owner();
-    let odd = draw.odd();
-    if draw.is_semaphore && draw.dice.happens(300) {
-        return words(&["ZADD", &key, "9e15", "0/5"]); // somebody says that there are five
+fn about_queue(draw: &mut Draw, key: &str) -> Vec<String> {
+    let (ticket, odd, life) = (draw.ticket(), draw.odd(), draw.life());
+    let score = draw.dice.below(1000);
+    match draw.dice.below(16) {
+        0 => words(&["ZADD", key, &score.to_string(), &ticket]),
+        1 => words(&["ZADD", key, "CH", &format!("{score}.25"), &ticket]),
+        2 => many(key, score),
+        3 => words(&["ZADD", key, odd, &ticket]),
+        4 => words(&["ZREM", key, &ticket]),
+        5 => words(&["ZPOPMIN", key, "3"]),
+        6 => words(&["ZRANGE", key, "0", "-1", "WITHSCORES"]),
+        7 => words(&["PEXPIRE", key, draw.dice.one_of(&[life, life, "-5", odd])]),
+        8 if draw.dice.happens(300) => words(&["SET", key, "x", "PX", life]),
+        _ => words(&["DEL", key]),
     }
-    let (life, score) = (draw.life(), draw.dice.below(1000));
-    let command = match draw.dice.below(26) {
-        0 => format!("SET {key} {owner} PX {life}"),
-        1 => format!("SET {key} {owner} NX"),
-        2 => format!("HSET {key} {owner} {score} round 7"),
-        3 => format!("HSET {key} f1 a f2 b f3 c f4 d f5 e f6 f f7 g f8 h {owner} 1"),
-        4 => format!("HSET {key} {owner} x round {score}"),
-        5 => format!("ZADD {key} {score} {owner} 0.1 {owner} 1e18 far:1"),
-        6 => format!("ZADD {key} CH {score}.25 {owner}"),
-        7 => return many(key, score),
-        8 => format!("PEXPIRE {key} {}", draw.dice.one_of(&[life, life, "-5"])),
-        9 if draw.is_fair => return words(&["HSET", &key, owner, "1 fair"]),
-        9 => format!("HINCRBY {key} round {score}"),
-        10 => format!("ZPOPMIN {key} 3"),
-        11 => return words(&["ZADD", &key, odd, owner]),
-        12 => return words(&["PEXPIRE", &key, odd]),
-        13 => return words(&["HINCRBY", &key, owner, odd]),
-        14 => return words(&["SET", &key, odd, "PX", odd]),
-        15 => format!("HSET {key} {owner} 1 round 3 fence {}", draw.moments.token(&mut draw.dice)),
-        16 => return words(&["HSET", &key, "before", &draw.moments.record(&mut draw.dice, owner)]),
-        17 => return words(&["HSET", &key, draw.dice.one_of(&["fence", "before"]), odd]),
-        _ => format!("DEL {key}"),
-    };
-    command.split(' ').map(str::to_owned).collect()
 }
 
 /// A queue that is full, or nearly.
-fn many(key: String, first: u64) -> Vec<String> {
+fn many(key: &str, first: u64) -> Vec<String> {
     let members = (0..1020 + first % 8).flat_map(|i| [(first + i).to_string(), format!("u9:{i}")]);
-    ["ZADD".to_owned(), key].into_iter().chain(members).collect()
+    ["ZADD".to_owned(), key.to_owned()].into_iter().chain(members).collect()
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
+use quorate::seam::HELLO;
 use quorate_testkit::{Resp, Restart};
 
 use crate::operations::Request;
 use crate::pair::{Pair, command, same};
-use crate::source::HELLO;
 
 const TERMS: &str = "its terms";
 

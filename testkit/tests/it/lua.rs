@@ -102,6 +102,9 @@ const SETTINGS: &[&str] = &[
     "REPLICAOF 127.0.0.1 1",
     "ACL SETUSER default +set +get",
     "REPLICAOF NO ONE",
+    "CONFIG SET maxmemory-policy noeviction",
+    "CONFIG SET maxmemory 1",
+    "CONFIG SET maxmemory 0",
 ];
 
 const COMMANDS: &[&str] = &[
@@ -112,6 +115,11 @@ const COMMANDS: &[&str] = &[
     "hset h a 1 b 2 a 3",
     "HSET text a 1",
     "HGETALL h",
+    "HSET h2 f v",
+    "HRANDFIELD h2 10 WITHVALUES",
+    "HRANDFIELD none 10 WITHVALUES",
+    "HRANDFIELD text 10 WITHVALUES",
+    "HRANDFIELD h x WITHVALUES",
     "HGETALL text",
     "HGET h a",
     "HGET h none",

@@ -18,5 +18,4 @@ mod operations;
 mod pair;
 mod price;
 mod proxy;
-mod source;
 mod wipe;

@@ -1,4 +1,4 @@
-//! Moments near the present time: fencing tokens, and until when records keep others away.
+//! Moments near the present time: fencing tokens, and until when entries keep others away.
 //!
 //! Two servers look at the clock one after the other. What is drawn here is far enough from every limit that both decide
 //! alike, as long as they are asked within [`PATIENCE`].
@@ -22,9 +22,6 @@ const HOUR: u64 = 3_600_000_000;
 
 /// How long a quarantine lasts: so long that what is left of it, in milliseconds, is seen to be a moment.
 const FOR_EVER: u64 = 50 * 365 * 24 * HOUR;
-
-/// The rounds of most operations.
-const ROUNDS: [&str; 3] = ["3", "20", "21"];
 
 /// Draws them.
 #[derive(Default)]
@@ -75,32 +72,14 @@ impl Moments {
         }
     }
 
-    /// The versions that were watched for long enough.
-    pub(crate) fn watched(&mut self, dice: &mut Dice) -> String {
-        const FEW: usize = 16;
-        match dice.below(10) {
-            0 => ",".to_owned(),
-            1..5 => {
-                let tokens = self.recent.iter().rev().take(FEW);
-                let versions = tokens.flat_map(|token| ROUNDS.map(|round| format!("{token}:{round},")));
-                versions.fold(",".to_owned(), |all, version| all + &version)
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// What may stand in a record.
-    pub(crate) fn record(&mut self, dice: &mut Dice, owner: &str) -> String {
+    /// What an entry may say: one that was over long since, or one that is not.
+    pub(crate) fn entry(&mut self, dice: &mut Dice) -> String {
         let token = self.token(dice);
-        let round = dice.one_of(&ROUNDS);
-        let until = dice.one_of(&[self.now - HOUR, self.now + HOUR, 0]);
-        match dice.below(12) {
-            0..3 => token,
-            3 => dice
-                .one_of(&["x", "1:2:3:4", "1:2:3:x:u1:1", "::::", "-7:1:1:1:u1:1", "nan", " 12", "0x20"])
-                .to_owned(),
-            4 => format!("{}:{round}:60000:{until}:{owner}", self.now + HOUR),
-            _ => format!("{token}:{round}:60000:{until}:{owner}"),
+        let until = dice.one_of(&[self.now - HOUR, self.now + HOUR, 1]);
+        let (round, holds) = (dice.one_of(&["3", "20", "21"]), dice.one_of(&["1", "1", "2", "0"]));
+        match dice.below(30) {
+            0 => dice.one_of(&["x", "1 2 3 4", "1 2 3 x 5", "-7 1 1 1 1", " 1 2 3 4 5", ""]).to_owned(),
+            _ => format!("{until} {token} {round} {holds} 60000"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Random operations of the lock's script, as clients send them and as nobody should, and random commands between them.
+//! Random operations of the scripts of locks, as clients send them and as nobody should, and random commands between them.
 
 use std::time::SystemTime;
 
@@ -15,29 +15,20 @@ pub(crate) enum Request {
     Command(Vec<String>),
 }
 
-/// What is drawn from.
+/// What is drawn from, for one kind of lock.
 pub(crate) struct Draw {
     pub(crate) dice: Dice,
     pub(crate) moments: Moments,
-    /// Whether operations are about several names.
-    is_of_several: bool,
-    /// Locks are permits.
-    pub(crate) is_semaphore: bool,
-    /// Locks are fair.
-    pub(crate) is_fair: bool,
-    /// Owners read or write.
-    pub(crate) is_read: bool,
+    /// The name of its script.
+    pub(crate) kind: &'static str,
 }
 
 pub(crate) const MARKER: &str = "quorate:marker";
 pub(crate) const MARK: &str = "0123abcd|0|its terms";
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-const OWNERS: [&str; 10] =
-    ["u1:1", "u1:1", "u1:1", "u1:1", "u1:2", "u2:1", "u2:1", "u2:33", "u3:1", "nobody"];
-/// The same, of a read-write lock: most read.
-const READERS_AND_WRITERS: [&str; 10] =
-    ["r:u1:1", "r:u1:1", "r:u1:2", "w:u1:1", "w:u1:2", "r:u2:1", "r:u2:33", "w:u2:33", "r:u3:1", "nobody"];
+/// Most of the time it is the same one, so that a lock is extended, left and entered again.
+const OWNERS: [&str; 8] = ["u1:1", "u1:1", "u1:1", "u1:2", "u2:1", "u2:33", "u3:1", "nobody"];
 
 /// What is no number, or an odd one. As times they are far from those of [`LIVES`] and from what is left of these.
 const ODD: [&str; 12] = [
@@ -55,37 +46,15 @@ const ODD: [&str; 12] = [
     "1.5",
 ];
 
-/// What a few lives are long (ms): none of these ends while a batch is compared, but for those that are over at once.
-const LIVES: [&str; 9] =
-    ["60000", "30000", "90000", "3600000", "60000", "30000", "0", "0", "9223372036854775000"];
+/// What a few lives are long (ms): none of these ends while a batch is compared.
+const LIVES: [&str; 6] = ["60000", "30000", "90000", "3600000", "60000", "30000"];
 
-/// For how long a lock is kept from others (ms): for longer than a batch takes, or for no longer than its call.
-const KEPT: [&str; 5] = ["0", "0", "60000", "30000", "90000"];
+/// The rounds of operations.
+pub(crate) const ROUNDS: [&str; 8] = ["3", "20", "20", "20", "20", "20", "20", "21"];
 
 impl Draw {
-    pub(crate) fn new(seed: u64) -> Self {
-        let (is_of_several, is_semaphore, is_fair, is_read) = (false, false, false, false);
-        Self { dice: Dice(seed), moments: Moments::default(), is_of_several, is_semaphore, is_fair, is_read }
-    }
-
-    /// For the script of locks over several names.
-    pub(crate) fn of_several(seed: u64) -> Self {
-        Self { is_of_several: true, ..Self::new(seed) }
-    }
-
-    /// For the script of semaphores.
-    pub(crate) fn of_permits(seed: u64) -> Self {
-        Self { is_semaphore: true, ..Self::new(seed) }
-    }
-
-    /// For the script of fair locks.
-    pub(crate) fn of_fair(seed: u64) -> Self {
-        Self { is_fair: true, ..Self::new(seed) }
-    }
-
-    /// For the script of read-write locks.
-    pub(crate) fn of_readers(seed: u64) -> Self {
-        Self { is_read: true, ..Self::new(seed) }
+    pub(crate) fn new(kind: &'static str, seed: u64) -> Self {
+        Self { dice: Dice(seed), moments: Moments::default(), kind }
     }
 
     /// A call, or now and then a command.
@@ -93,12 +62,9 @@ impl Draw {
         if self.dice.happens(120) {
             return Request::Command(commands::command(self));
         }
-        let (mut keys, mut args) = (Vec::new(), self.head().to_vec());
+        let (mut keys, mut args) = (Vec::new(), self.head());
         for _ in 0..self.dice.one_of(&[1, 1, 1, 2, 3, 8]) {
-            match self.is_of_several {
-                true => self.operation_on_several(&mut keys, &mut args),
-                false => self.operation(&mut keys, &mut args),
-            }
+            self.operation(&mut keys, &mut args);
         }
         if self.dice.happens(10) {
             let most = args.len().try_into().unwrap();
@@ -111,7 +77,7 @@ impl Draw {
     }
 
     pub(crate) fn owner(&mut self) -> &'static str {
-        self.dice.one_of(if self.is_read { &READERS_AND_WRITERS } else { &OWNERS })
+        self.dice.one_of(&OWNERS)
     }
 
     pub(crate) fn odd(&mut self) -> &'static str {
@@ -122,162 +88,151 @@ impl Draw {
         self.dice.one_of(&LIVES)
     }
 
-    /// The names of a lock's key, of its record and of its queue.
-    pub(crate) fn keys(&mut self) -> [String; 3] {
-        let name = self.dice.one_of(&NAMES);
-        ["quorate:", "quorate:fence:", "quorate:waiting:"].map(|prefix| format!("{prefix}{{{name}}}"))
+    fn round(&mut self) -> &'static str {
+        self.dice.one_of(&ROUNDS)
     }
 
-    /// The keys of an operation: a permit's, where locks are that.
-    fn keys_of_one(&mut self) -> [String; 3] {
-        let [lock, record, queue] = self.keys();
-        if !self.is_semaphore {
-            return [lock, record, queue];
+    /// The keys of a name and of its queue.
+    pub(crate) fn keys(&mut self) -> [String; 2] {
+        keys_of(self.dice.one_of(&NAMES))
+    }
+
+    /// What an operation is about.
+    fn slot(&mut self) -> &'static str {
+        match self.kind {
+            "fair" => "fair",
+            "rw" => self.dice.one_of(&["read", "read", "read", "write"]),
+            "semaphore" => self.dice.one_of(&["0/3", "0/3", "1/3", "2/3", "1/3", "0/2"]),
+            _ => self.dice.one_of(&["lock", "lock", "lock", "lock", "lock", "lock", "lock", "mutex"]),
         }
-        let number = self.dice.below(3);
-        [format!("{lock}:{number}/3"), format!("{record}:{number}"), queue]
     }
 
-    /// What a call begins with: that of a client that knows the master, of one that has no guards, or of one that is to
-    /// be refused.
-    fn head(&mut self) -> [String; 3] {
+    /// A ticket, as the kind writes it.
+    pub(crate) fn ticket(&mut self) -> String {
+        let begins = if self.kind == "rw" { self.dice.one_of(&["r:", "r:", "w:"]) } else { "" };
+        format!("{begins}{}", self.owner())
+    }
+
+    /// What a call begins with: that of a client that knows the master, or of one that is to be refused.
+    fn head(&mut self) -> Vec<String> {
         let (votes, not_yet) = (self.moments.votes_from(true), self.moments.votes_from(false));
         let [key, mark, votes_from] = match self.dice.below(1000) {
-            0..60 => ["", "", ""],
-            60..90 => [MARKER, "another|0|its terms", &votes],
-            90..120 => [MARKER, MARK, &not_yet],
-            120..125 => [MARKER, MARK, self.odd()],
-            125..130 => ["quorate:{a}", MARK, &votes],
+            0..30 => [MARKER, "another|0|its terms", &votes],
+            30..60 => [MARKER, MARK, &not_yet],
+            60..65 => ["quorate:{a}", MARK, &votes],
             _ => [MARKER, MARK, &votes],
         };
-        [key.to_owned(), mark.to_owned(), votes_from.to_owned()]
+        let strict = if self.dice.happens(100) { "1" } else { "" };
+        [key, mark, votes_from, "94300", strict].map(str::to_owned).into()
     }
 
     /// Adds one operation to a call.
     fn operation(&mut self, keys: &mut Vec<String>, args: &mut Vec<String>) {
-        const VERBS: [&str; 10] = [
-            "acquire", "acquire", "release", "release", "queue", "extend", "extend", "withdraw", "transfer",
-            "inspect",
+        const VERBS: [&str; 9] = [
+            "acquire", "acquire", "acquire", "release", "release", "extend", "extend", "transfer", "inspect",
         ];
         let drawn = self.dice.one_of(&VERBS);
         let verb = if self.dice.happens(2) { "steal" } else { drawn };
-        let needs = match drawn {
-            "release" | "queue" | "withdraw" => 3,
-            _ => 2,
-        };
-        keys.extend(self.keys_of_one().into_iter().take(needs));
-        args.push(verb.to_owned());
-        for word in self.words(verb) {
-            args.push(if self.dice.happens(8) { self.odd().to_owned() } else { word });
+        let has_several = self.kind == "exclusive" && verb != "inspect";
+        let names = if has_several { self.dice.one_of(&[1, 1, 1, 1, 2, 3]) } else { 1 };
+        let first = self.dice.below(4);
+        for name in (first..).take(names).map(|place| NAMES[usize::try_from(place).unwrap() % NAMES.len()]) {
+            keys.extend(keys_of(name));
         }
-        match verb {
-            "withdraw" => args.extend(self.standing()),
-            "queue" => args.extend(self.place()),
-            _ => {}
-        }
-    }
-
-    /// Adds one operation on several names to a call.
-    fn operation_on_several(&mut self, keys: &mut Vec<String>, args: &mut Vec<String>) {
-        const VERBS: [&str; 10] = [
-            "acquire", "acquire", "acquire", "release", "release", "extend", "extend", "withdraw",
-            "transfer", "inspect",
-        ];
-        let drawn = self.dice.one_of(&VERBS);
-        let verb = if self.dice.happens(2) { "steal" } else { drawn };
-        let names = self.dice.one_of(&[1, 1, 2, 2, 3]);
-        keys.extend((0..names).flat_map(|_| self.keys()));
-        let count = if self.dice.happens(4) { self.odd().to_owned() } else { names.to_string() };
-        args.extend([verb.to_owned(), count]);
-        for word in self.words(if verb == "acquire" { "queue" } else { verb }) {
-            args.push(if self.dice.happens(8) { self.odd().to_owned() } else { word });
-        }
-        match verb {
-            "withdraw" => args.extend(self.standing()),
-            "acquire" => {
-                args.extend(self.place());
-            }
-            _ => {}
+        let count = if self.dice.happens(3) { self.odd().to_owned() } else { names.to_string() };
+        let words = self.words(verb);
+        args.extend([verb.to_owned(), count, words.len().to_string()]);
+        let of_shared = ["plain", "redisson"].contains(&self.kind);
+        for (place, word) in words.into_iter().enumerate() {
+            // A slot says nothing to the layouts of others, and is nothing odd to those that are ours.
+            let is_odd = self.dice.happens(6) && (place > 0 || of_shared);
+            args.push(if is_odd { self.odd().to_owned() } else { word });
         }
     }
 
-    /// A place, or none, and what wake channels begin with.
-    fn place(&mut self) -> Vec<String> {
-        let mut place = if self.dice.happens(300) { vec![String::new(); 3] } else { self.standing() };
-        if self.dice.happens(100) {
-            place[0].clear(); // it waits, and comes for the last time
-        }
-        place.push("quorate:wake:".to_owned());
-        place
-    }
-
-    /// The versions that were watched for long enough.
-    fn watched(&mut self) -> String {
-        let watched = self.moments.watched(&mut self.dice);
-        if !self.is_of_several || watched.is_empty() {
-            return watched;
-        }
-        let versions = watched.split(',').filter(|version| !version.is_empty());
-        let of_owners =
-            versions.flat_map(|version| OWNERS[3..].iter().map(move |owner| format!("{version}:{owner},")));
-        of_owners.fold(",".to_owned(), |all, version| all + &version)
-    }
-
-    /// The arguments of a verb, as clients send them, without a place in a queue.
+    /// The arguments of a verb, as clients send them.
     fn words(&mut self, verb: &str) -> Vec<String> {
-        let count = self.dice.one_of(&["0", "1", "1", "2"]);
-        let round = self.dice.one_of(&["3", "20", "20", "20", "20", "20", "20", "21"]);
-        let round = if self.dice.happens(4) { "1e1" } else { round };
-        let owner = self.owner();
+        let (slot, owner, round, kept) = (self.slot(), self.owner(), self.round(), self.life());
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let trusted = self.moments.proposal(&mut self.dice);
+        let label = if slot == "read" { "" } else { self.dice.one_of(&["", "", "", "its work"]) };
+        let holds = self.dice.one_of(&["1", "1", "2"]);
         match verb {
-            "release" => {
-                let undoes = self.dice.one_of(&["0", "0", "1"]);
-                return owned(&[owner, count, round, "quorate:wake:", undoes]);
+            "acquire" => {
+                let mut words = owned(&[slot, owner, round, &trusted, kept, label, &self.watched()]);
+                let may_be_short = !["fair", "rw", "semaphore"].contains(&self.kind);
+                if !may_be_short || self.dice.happens(500) {
+                    let before = if self.dice.happens(300) { self.ticket() } else { String::new() };
+                    words.push(before);
+                    words.extend(self.place());
+                    words.push("quorate:wake:".to_owned());
+                }
+                words
             }
-            "withdraw" => return owned(&[owner, count, round]),
-            "inspect" if self.is_of_several => return Vec::new(),
-            "inspect" => return owned(&[self.dice.one_of(&["", "", owner])]),
-            "steal" => return Vec::new(),
-            _ => {}
+            "extend" => {
+                let (token, heals) = (self.moments.token(&mut self.dice), self.dice.one_of(&["", "1", "1"]));
+                let mut words = owned(&[slot, owner, holds, round, &trusted, kept, label, &token, heals]);
+                if self.dice.happens(200) {
+                    words.push(self.dice.one_of(&["0", "3", "20"]).to_owned());
+                }
+                words
+            }
+            "release" => {
+                let holds = self.dice.one_of(&["0", "0", "0", "1"]);
+                let token = self.moments.token(&mut self.dice);
+                let (token, first) = self.dice.one_of(&[(&*token, ""), (&*token, ""), ("", "3"), ("", "20")]);
+                let breaks = self.dice.one_of(&["", "", "", "1"]);
+                let mut words = owned(&[slot, owner, holds, round, token, first, "quorate:wake:"]);
+                let [place, since, waited] = self.place();
+                let takes_it = self.dice.happens(200) && !place.is_empty();
+                words.extend([place, breaks.to_owned()]);
+                if takes_it {
+                    words.extend([since, waited]);
+                }
+                words
+            }
+            "transfer" => {
+                let (from, renews) = (self.owner(), self.dice.one_of(&["", "1"]));
+                let handed = self.moments.token(&mut self.dice);
+                let mut words = owned(&[slot, owner, round, &trusted, kept, label, renews, from]);
+                words.extend(self.dice.one_of(&[None, None, Some(handed), Some(String::new())]));
+                words
+            }
+            "inspect" => owned(&[slot]),
+            _ => Vec::new(),
         }
-        let mut words = owned(&[owner, count, self.life(), round]);
-        let kept = if self.dice.happens(10) { self.life() } else { self.dice.one_of(&KEPT) };
-        let token = match verb {
-            "extend" => self.moments.token(&mut self.dice),
-            "transfer" if self.dice.happens(500) => String::new(),
-            _ => self.moments.proposal(&mut self.dice),
-        };
-        words.extend([token, kept.to_owned()]);
-        words.push(match verb {
-            "extend" => self.dice.one_of(&["0", "1"]).to_owned(),
-            "transfer" => self.owner().to_owned(),
-            _ => self.watched(),
-        });
-        if verb == "queue" {
-            let before = self.dice.one_of(if self.is_read {
-                &["", "r:u1:2", "w:u2:33"]
-            } else {
-                &["", "u1:2", "u2:33"]
-            });
-            words.push(before.to_owned());
-        }
-        words
     }
 
-    /// A ticket, since when, and for how long. Two servers' clocks are not the same: where the moment is odd, so that each
-    /// takes what its own clock says, the time waited is so long that the place among others is the same all the same.
-    fn standing(&mut self) -> Vec<String> {
+    /// The versions that were watched for long enough: none, or all that there can be.
+    fn watched(&mut self) -> String {
+        if self.dice.happens(700) {
+            return String::new();
+        }
+        let versions = OWNERS[2..].iter().flat_map(|owner| ROUNDS.map(|round| format!("{owner}:{round},")));
+        versions.fold(",".to_owned(), |all, version| all + &version)
+    }
+
+    /// A ticket, since when, and for how long; or nothing. Two servers' clocks are not the same: where the moment is odd, so
+    /// that each takes what its own clock says, the time waited is so long that the place among others is the same all the
+    /// same.
+    fn place(&mut self) -> [String; 3] {
         const FORTNIGHT: u128 = 1_000_000_000_000;
+        if self.dice.happens(300) {
+            return Default::default();
+        }
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros();
-        let ticket = self.owner().to_owned();
+        let ticket = self.ticket();
         if self.dice.happens(50) {
             let waited = FORTNIGHT * u128::from(1 + self.dice.below(40));
             let since = self.dice.one_of(&["", "x", "0", "1e3", "0x10", "nan", "-7"]).to_owned();
-            return vec![ticket, since, waited.to_string()];
+            return [ticket, since, waited.to_string()];
         }
         let waited = u128::from(self.dice.below(300_000));
         let ahead = u128::from(self.dice.below(100_000));
-        vec![ticket, (now - waited + ahead).to_string(), waited.to_string()]
+        [ticket, (now - waited + ahead).to_string(), waited.to_string()]
     }
+}
+
+fn keys_of(name: &str) -> [String; 2] {
+    ["quorate:", "quorate:waiting:"].map(|prefix| format!("{prefix}{{{name}}}"))
 }

@@ -7,25 +7,24 @@ use std::time::Instant;
 use quorate::seam::SCRIPTS;
 use quorate_testkit::EmbeddedServer;
 
+const NAME: &str = "quorate:{bench}";
+const KEYS: [&str; 2] = [NAME, "quorate:waiting:{bench}"];
+const HEAD: [&str; 5] = ["marker", "1|0|terms", "0", "94300", ""];
 const OWNER: &str = "0123456789abcdef0123456789abcdef:123";
-const LOCK: &str = "quorate:{bench}";
-const RECORD: &str = "quorate:fence:{bench}";
-const QUEUE: &str = "quorate:waiting:{bench}";
 const NOW: u64 = 1_000_000_000_000;
 
-/// An operation's keys, and its arguments.
-type Words = (&'static [&'static str], &'static [&'static str]);
+/// An operation's arguments.
+type Args = &'static [&'static str];
 
-const ACQUIRE: Words =
-    (&[LOCK, RECORD], &["acquire", OWNER, "1", "30000", "7", "1000000000000", "30000", ""]);
-const RELEASE: Words = (&[LOCK, RECORD, QUEUE], &["release", OWNER, "0", "8", "quorate:wake:"]);
-const INSPECT: Words = (&[LOCK], &["inspect", ""]);
+const ACQUIRE: Args = &["acquire", "1", "7", "lock", OWNER, "7", "1000000000000", "30000", "", ""];
+const RELEASE: Args =
+    &["release", "1", "9", "lock", OWNER, "0", "8", "1000000000000", "", "quorate:wake:", "", ""];
+const INSPECT: Args = &["inspect", "1", "1", "lock"];
 
 /// Runs a call of these operations.
-fn run(server: &EmbeddedServer, head: [&str; 3], operations: &[Words]) {
-    let keys: Vec<&str> = operations.iter().flat_map(|(keys, _)| *keys).copied().collect();
-    let args = operations.iter().flat_map(|(_, args)| *args).copied();
-    let args: Vec<&str> = head.into_iter().chain(args).collect();
+fn run(server: &EmbeddedServer, operations: &[Args]) {
+    let keys: Vec<&str> = operations.iter().flat_map(|_| KEYS).collect();
+    let args: Vec<&str> = HEAD.into_iter().chain(operations.iter().copied().flatten().copied()).collect();
     black_box(server.eval(SCRIPTS[0], &keys, &args));
 }
 
@@ -45,20 +44,21 @@ fn price(what: &str, mut run: impl FnMut()) {
 fn price_of_an_operation() {
     let server = EmbeddedServer::with_clock(0, Arc::new(|| NOW));
     server.command(&["SET", "marker", "1|0|terms"]);
-    for (guards, head) in [("without guards", ["", "", ""]), ("with guards", ["marker", "1|0|terms", "0"])] {
-        println!("{guards}");
-        price("acquire, evict", || {
-            run(&server, head, &[ACQUIRE]);
-            server.command(&["DEL", LOCK, RECORD]);
-        });
-        price("acquire, release", || {
-            run(&server, head, &[ACQUIRE]);
-            run(&server, head, &[RELEASE]);
-        });
-        price("inspect, inspect (free)", || {
-            run(&server, head, &[INSPECT]);
-            run(&server, head, &[INSPECT]);
-        });
-        price("both in one call", || run(&server, head, &[ACQUIRE, RELEASE]));
-    }
+    price("acquire, evict", || {
+        run(&server, &[ACQUIRE]);
+        server.command(&["DEL", NAME]);
+    });
+    price("acquire, release, evict", || {
+        run(&server, &[ACQUIRE]);
+        run(&server, &[RELEASE]);
+        server.command(&["DEL", NAME]);
+    });
+    price("inspect, inspect (free)", || {
+        run(&server, &[INSPECT]);
+        run(&server, &[INSPECT]);
+    });
+    price("acquire and release in one call, evict", || {
+        run(&server, &[ACQUIRE, RELEASE]);
+        server.command(&["DEL", NAME]);
+    });
 }

@@ -5,7 +5,8 @@ use quorate_testkit::{Resp, Restart};
 use super::lab::{Lab, MARKER, text};
 
 super::scenarios! {
-    Guarded:
+    &quorate::seam::HELLO;
+    Real:
         a_new_master_has_no_vote_for_now,
         what_was_found_once_stays_until_it_is_over,
         a_master_that_restarted_has_no_vote_for_now,
@@ -42,7 +43,7 @@ const CLIENT: Client =
 /// A welcome: why, and until when there is no vote.
 type Welcome = Result<(String, u64), String>;
 
-fn greet(lab: &Lab, client: Client) -> Welcome {
+fn greet(lab: &Lab<'_>, client: Client) -> Welcome {
     let before = lab.now();
     let time = before.checked_add_signed(client.ahead).unwrap();
     let flag = |is: bool| u8::from(is).to_string();
@@ -56,7 +57,7 @@ fn greet(lab: &Lab, client: Client) -> Welcome {
         flag(client.fsync),
         flag(client.seen),
     ];
-    let reply = lab.greet(&words);
+    let reply = lab.eval(&[], &words);
     let Resp::List(items) = &reply else { panic!("{reply:?}") };
     let words: Vec<String> = items.iter().map(text).collect();
     let time = match &*words[0] {
@@ -79,19 +80,19 @@ fn greet(lab: &Lab, client: Client) -> Welcome {
     }
 }
 
-fn marker(lab: &Lab) -> Option<String> {
+fn marker(lab: &Lab<'_>) -> Option<String> {
     match lab.command(&["GET", MARKER]) {
         Resp::Nil => None,
         reply => Some(text(&reply)),
     }
 }
 
-fn run_id(lab: &Lab) -> String {
+fn run_id(lab: &Lab<'_>) -> String {
     let info = text(&lab.command(&["INFO", "server"]));
     info.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap().to_owned()
 }
 
-fn mark(lab: &Lab, marker: &str) {
+fn mark(lab: &Lab<'_>, marker: &str) {
     lab.command(&["DEL", MARKER]);
     if !marker.is_empty() {
         lab.command(&["SET", MARKER, marker]);
@@ -99,7 +100,7 @@ fn mark(lab: &Lab, marker: &str) {
 }
 
 /// Checks that it is welcome for this reason, and has no vote for a quarantine from now on.
-fn assert_quarantined(lab: &Lab, client: Client, why: &str) {
+fn assert_quarantined(lab: &Lab<'_>, client: Client, why: &str) {
     let before = lab.now() + QUARANTINE;
     let (said, until) = greet(lab, client).unwrap();
     assert_eq!(said, why);
@@ -107,7 +108,7 @@ fn assert_quarantined(lab: &Lab, client: Client, why: &str) {
 }
 
 /// Checks the first word of a refusal, and that the marker stays as it is.
-fn assert_refused(lab: &Lab, client: Client, why: &str) {
+fn assert_refused(lab: &Lab<'_>, client: Client, why: &str) {
     let before = marker(lab);
     let refused = greet(lab, client).unwrap_err();
     assert_eq!(refused.split(' ').next(), Some(why), "{refused}");
@@ -118,13 +119,13 @@ fn votes(why: &str) -> Welcome {
     Ok((why.to_owned(), 0))
 }
 
-fn a_new_master_has_no_vote_for_now(lab: &Lab) {
+fn a_new_master_has_no_vote_for_now(lab: &Lab<'_>) {
     mark(lab, "");
     assert_quarantined(lab, CLIENT, "new");
     assert_eq!(lab.command(&["PTTL", MARKER]), Resp::Int(-1), "it never expires");
 }
 
-fn what_was_found_once_stays_until_it_is_over(lab: &Lab) {
+fn what_was_found_once_stays_until_it_is_over(lab: &Lab<'_>) {
     mark(lab, "");
     let (_, until) = greet(lab, CLIENT).unwrap();
     for trusts in ["quarantine", "uptime", "fsync", "none"] {
@@ -133,7 +134,7 @@ fn what_was_found_once_stays_until_it_is_over(lab: &Lab) {
     }
 }
 
-fn a_master_that_restarted_has_no_vote_for_now(lab: &Lab) {
+fn a_master_that_restarted_has_no_vote_for_now(lab: &Lab<'_>) {
     for marker in ["another|0|its terms", "another|9999999999999999|its terms", "|0|its terms"] {
         mark(lab, marker);
         assert_quarantined(lab, CLIENT, "restarted");
@@ -146,7 +147,7 @@ fn a_master_that_restarted_has_no_vote_for_now(lab: &Lab) {
     }
 }
 
-fn a_new_or_restarted_master_is_trusted_as_the_client_says(lab: &Lab) {
+fn a_new_or_restarted_master_is_trusted_as_the_client_says(lab: &Lab<'_>) {
     let seen = |client| Client { seen: true, ..client };
     let none = Client { trusts: "none", ..CLIENT };
     let fsync = Client { trusts: "fsync", fsync: true, ..CLIENT };
@@ -176,7 +177,7 @@ fn a_new_or_restarted_master_is_trusted_as_the_client_says(lab: &Lab) {
     assert_eq!(welcome, Ok(("restarted".to_owned(), 9_999_999_999_999_999)), "what it knew it still knows");
 }
 
-fn a_master_that_evicts_is_refused(lab: &Lab) {
+fn a_master_that_evicts_is_refused(lab: &Lab<'_>) {
     mark(lab, "");
     lab.command(&["CONFIG", "SET", "maxmemory", "1073741824"]);
     assert_quarantined(lab, CLIENT, "new");
@@ -186,19 +187,19 @@ fn a_master_that_evicts_is_refused(lab: &Lab) {
     assert!(greet(lab, CLIENT).is_ok());
 }
 
-fn a_replica_is_refused(lab: &Lab) {
+fn a_replica_is_refused(lab: &Lab<'_>) {
     lab.command(&["REPLICAOF", "127.0.0.1", "1"]); // nobody is there
     assert_refused(lab, CLIENT, "REPLICA");
 }
 
-fn a_marker_of_others_is_left_alone(lab: &Lab) {
+fn a_marker_of_others_is_left_alone(lab: &Lab<'_>) {
     for marker in [format!("{}|0|other terms", run_id(lab)), "another|0|other terms".to_owned()] {
         mark(lab, &marker);
         assert_refused(lab, CLIENT, "DISAGREES");
     }
 }
 
-fn a_key_that_is_no_marker_is_left_alone(lab: &Lab) {
+fn a_key_that_is_no_marker_is_left_alone(lab: &Lab<'_>) {
     for wrong in ["x", "a|b|its terms", "a|1", "|", "a|-1|its terms"] {
         mark(lab, wrong);
         assert_refused(lab, CLIENT, "WRONGTYPE");
@@ -207,22 +208,22 @@ fn a_key_that_is_no_marker_is_left_alone(lab: &Lab) {
     assert_refused(lab, CLIENT, "WRONGTYPE");
     lab.command(&["DEL", MARKER]);
     lab.command(&["HSET", MARKER, "no", "marker"]);
-    let reply =
-        lab.greet(&[MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"].map(str::to_owned));
+    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"];
+    let reply = lab.eval(&[], &words.map(str::to_owned));
     assert!(matches!(&reply, Resp::Error(text) if text.starts_with("WRONGTYPE")), "{reply:?}");
 }
 
 /// A replica that says it is a master cannot answer.
-fn a_welcome_always_writes(lab: &Lab) {
+fn a_welcome_always_writes(lab: &Lab<'_>) {
     mark(lab, "");
     greet(lab, CLIENT).unwrap();
     lab.command(&["ACL", "SETUSER", "default", "-set"]);
-    let reply =
-        lab.greet(&[MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"].map(str::to_owned));
+    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"];
+    let reply = lab.eval(&[], &words.map(str::to_owned));
     assert!(matches!(&reply, Resp::Error(_)), "{reply:?}");
 }
 
-fn a_clock_may_be_a_second_off(lab: &Lab) {
+fn a_clock_may_be_a_second_off(lab: &Lab<'_>) {
     mark(lab, "");
     for ahead in [-1_000_001, 1_000_001] {
         assert_refused(lab, Client { ahead, ..CLIENT }, "CLOCK");
@@ -236,7 +237,7 @@ fn a_clock_may_be_a_second_off(lab: &Lab) {
     }
 }
 
-fn uptime_counts_in_whole_seconds(lab: &Lab) {
+fn uptime_counts_in_whole_seconds(lab: &Lab<'_>) {
     let client = Client { trusts: "uptime", at_most: 10, ..CLIENT };
     lab.pass(9_999_999);
     mark(lab, "");

@@ -8,6 +8,8 @@ pub(super) struct Command {
     /// How many words it has with its name: so many, or where it is negative, that many at least.
     arity: isize,
     pub(super) writes: bool,
+    /// Whether it is refused where memory is full.
+    pub(super) needs_memory: bool,
     /// Whether a script may call it.
     pub(super) is_for_scripts: bool,
     pub(super) run: fn(&mut Context<'_>, &[&[u8]]) -> Answer,
@@ -17,24 +19,25 @@ pub(super) struct Command {
 static COMMANDS: &[Command] = &[
     command("TIME", 1, keys::time),
     command("GET", 2, text::get),
-    command("HLEN", 2, hash::hlen),
-    command("HSET", -4, hash::hset).writing(),
+    command("HSET", -4, hash::hset).writing().needing_memory(),
     command("PEXPIRE", -3, keys::pexpire).writing(),
-    command("SET", -3, text::set).writing(),
+    command("SET", -3, text::set).writing().needing_memory(),
     command("HMGET", -3, hash::hmget),
     command("DEL", -2, keys::del).writing(),
     command("ZPOPMIN", -2, zset::zpopmin).writing(),
     command("PTTL", 2, keys::pttl),
     command("HGETALL", 2, hash::hgetall),
     command("ZCARD", 2, zset::zcard),
-    command("ZADD", -4, zset::zadd).writing(),
+    command("ZADD", -4, zset::zadd).writing().needing_memory(),
     command("ZRANK", 3, zset::zrank),
     command("ZREM", -3, zset::zrem).writing(),
     command("ZSCORE", 3, zset::zscore),
     command("PUBLISH", 3, keys::publish),
-    command("HINCRBY", 4, hash::hincrby).writing(),
+    command("HINCRBY", 4, hash::hincrby).writing().needing_memory(),
     command("HGET", 3, hash::hget),
     command("HDEL", -3, hash::hdel).writing(),
+    command("HRANDFIELD", 4, hash::hrandfield),
+    command("HLEN", 2, hash::hlen),
     command("PERSIST", 2, keys::persist).writing(),
     command("EXISTS", -2, keys::exists),
     command("TYPE", 2, keys::kind),
@@ -49,12 +52,16 @@ static COMMANDS: &[Command] = &[
 ];
 
 const fn command(name: &'static str, arity: isize, run: fn(&mut Context<'_>, &[&[u8]]) -> Answer) -> Command {
-    Command { name, arity, writes: false, is_for_scripts: true, run }
+    Command { name, arity, writes: false, needs_memory: false, is_for_scripts: true, run }
 }
 
 impl Command {
     const fn writing(self) -> Self {
         Self { writes: true, ..self }
+    }
+
+    const fn needing_memory(self) -> Self {
+        Self { needs_memory: true, ..self }
     }
 
     const fn for_clients(self) -> Self {

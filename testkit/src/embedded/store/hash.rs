@@ -95,6 +95,23 @@ pub(super) fn hgetall(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::List(words.map(|word| Resp::Bulk(word.clone())).collect()))
 }
 
+/// `HRANDFIELD key count WITHVALUES`, of distinct fields. Its dice are the clock, so that a test is the same every time: the fields
+/// from one on.
+pub(super) fn hrandfield(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let count =
+        number::integer(words[2]).and_then(|count| usize::try_from(count).ok()).ok_or(NOT_AN_INTEGER)?;
+    if !words[3].eq_ignore_ascii_case(b"WITHVALUES") {
+        return Err("ERR syntax error".to_owned());
+    }
+    let now = context.now;
+    let Some(hash) = at(context, words[1])? else { return Ok(Resp::List(Vec::new())) };
+    let from = usize::try_from(now).unwrap_or(0) % hash.len().max(1);
+    let all = hash.0.iter().cycle().skip(from).take(hash.len().min(count));
+    Ok(Resp::List(
+        all.flat_map(|(field, value)| [field, value]).map(|word| Resp::Bulk(word.clone())).collect(),
+    ))
+}
+
 pub(super) fn hdel(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let Some(hash) = at(context, words[1])? else { return Ok(Resp::Int(0)) };
     let removed = words[2..].iter().filter(|field| hash.remove(field)).count();

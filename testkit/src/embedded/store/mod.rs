@@ -35,6 +35,8 @@ pub struct Store {
     pub(super) published: Vec<(Vec<u8>, Vec<u8>)>,
     /// When the script began that runs now (ms): what is alive then is alive to its end.
     frozen: Option<i64>,
+    /// Whether the script that runs now wrote: it is let in where memory is full from then on.
+    has_written: bool,
 }
 
 /// One command at one moment.
@@ -96,12 +98,12 @@ impl Store {
 
     /// From here on keys do not expire.
     pub(super) fn freeze(&mut self, now_us: u64) {
-        self.frozen = Some(millis(now_us));
+        (self.frozen, self.has_written) = (Some(millis(now_us)), false);
     }
 
     /// From here on keys expire again.
     pub(super) fn thaw(&mut self) {
-        self.frozen = None;
+        (self.frozen, self.has_written) = (None, false);
     }
 
     /// Drops the keys whose time is over, as a server does in its spare time.
@@ -113,6 +115,10 @@ impl Store {
         if let Some(refused) = self.settings.read_only(command) {
             return Resp::Error(refused.to_owned());
         }
+        if let Some(refused) = self.settings.full(command).filter(|_| !self.has_written) {
+            return Resp::Error(refused.to_owned());
+        }
+        self.has_written = self.frozen.is_some() && (self.has_written || command.writes);
         (command.run)(&mut Context { store: self, now }, words).unwrap_or_else(Resp::Error)
     }
 }

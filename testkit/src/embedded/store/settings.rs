@@ -19,6 +19,9 @@ const POLICIES: [&str; 8] = [
     "volatile-ttl",
 ];
 
+/// What a server without keys uses (bytes): where `maxmemory` is less, memory is full.
+const LEAST_MEMORY: i64 = 1 << 20;
+
 /// The settings of a server until it restarts.
 #[derive(Debug)]
 pub(in crate::embedded) struct Settings {
@@ -44,6 +47,12 @@ impl Settings {
     /// What a command that writes is answered before anything else, if it may not.
     pub(super) fn read_only(&self, command: &Command) -> Option<&'static str> {
         (self.is_replica && command.writes).then_some("READONLY You can't write against a read only replica.")
+    }
+
+    /// What a command is answered that needs memory, where there is none.
+    pub(super) fn full(&self, command: &Command) -> Option<&'static str> {
+        let is_full = (1..LEAST_MEMORY).contains(&self.maxmemory);
+        (is_full && command.needs_memory).then_some("OOM command not allowed when used memory > 'maxmemory'.")
     }
 }
 

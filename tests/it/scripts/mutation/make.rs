@@ -124,25 +124,27 @@ fn negations(tokens: &[Token<'_>]) -> Vec<Edit> {
     tokens.iter().filter(|token| token.text == "not").map(|token| Edit::new(token.at.clone(), "")).collect()
 }
 
-/// One argument of `math.max` and the like instead of what is made of it.
+/// One argument of `max`, `min`, `ceil` and the like instead of what is made of it.
 fn arguments_of_math(text: &str, tokens: &[Token<'_>]) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for (i, window) in tokens.windows(4).enumerate() {
-        let [math, dot, _, open] = window else { continue };
-        if (math.text, dot.text, open.text) != ("math", ".", "(") {
+    for (i, window) in tokens.windows(2).enumerate() {
+        let [name, open] = window else { continue };
+        if open.text != "(" || !["max", "min", "ceil", "abs"].contains(&name.text) {
             continue;
         }
+        let is_of_math = i > 1 && tokens[i - 1].text == ".";
+        let begins = if is_of_math { tokens[i - 2].at.start } else { name.at.start };
         let inside: Vec<usize> =
-            (i + 4..tokens.len()).take_while(|&j| tokens[j].depth >= open.depth).collect();
+            (i + 2..tokens.len()).take_while(|&j| tokens[j].depth >= open.depth).collect();
         let close =
             *inside.iter().find(|&&j| tokens[j].depth == open.depth && tokens[j].text == ")").unwrap();
         let commas =
             inside.iter().filter(|&&j| j < close && tokens[j].depth == open.depth && tokens[j].text == ",");
         let ends: Vec<usize> = commas.copied().chain([close]).collect();
-        let mut from = i + 4;
+        let mut from = i + 2;
         for end in ends {
             let argument = &text[tokens[from].at.start..tokens[end - 1].at.end];
-            edits.push(Edit::new(math.at.start..tokens[close].at.end, format!("({argument})")));
+            edits.push(Edit::new(begins..tokens[close].at.end, format!("({argument})")));
             from = end + 1;
         }
     }
@@ -193,7 +195,7 @@ fn statements(text: &str, tokens: &[Token<'_>]) -> Vec<Edit> {
 
 #[test]
 fn each_guard_is_taken_out_once() {
-    let text = "local a = f(b) + 1\nif a and not (b or c) then return end\nwhile x < math.max(y, z) do\n  g(x)\nend\n";
+    let text = "local a = f(b) + 1\nif a and not (b or c) then return end\nwhile x < max(y, z) do\n  g(math.abs(x))\nend\n";
     let made: Vec<String> = edits(text).iter().map(|edit| edit.describe(text)).collect();
     assert_eq!(
         made,
@@ -209,12 +211,13 @@ fn each_guard_is_taken_out_once() {
             "without not",
             "without or c",
             "without b or",
-            "x < math.max(y, z) -> false",
-            "x < math.max(y, z) -> true",
+            "x < max(y, z) -> false",
+            "x < max(y, z) -> true",
             "< -> <=",
-            "math.max(y, z) -> (y)",
-            "math.max(y, z) -> (z)",
-            "without g(x)",
+            "max(y, z) -> (y)",
+            "max(y, z) -> (z)",
+            "without g(math.abs(x))",
+            "math.abs(x) -> (x)",
         ]
     );
 }

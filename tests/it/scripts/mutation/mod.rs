@@ -1,7 +1,7 @@
-//! Scripts that lack a guard, each of which some scenario has to notice.
+//! Scripts that lack a guard, which some golden vector has to notice, or some scenario.
 //!
 //! Every condition is set to true and to false, every side of an `and` or an `or` left out, every limit shifted by one, and
-//! every line left out that is a statement (`make`). What no scenario notices has to be in the list of what is the same
+//! every line left out that is a statement (`make`). What nothing notices has to be in the list of what is the same
 //! anyhow, with the reason (`allowed`), by the label of its statement (`labels`).
 
 mod allowed;
@@ -10,24 +10,44 @@ mod make;
 mod tokens;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Mutex, Once};
 use std::thread;
 
-use super::Scenario;
-use super::lab::{Lab, Scripts};
+use quorate::seam::{SCRIPTS, Script};
+use quorate_testkit::{EmbeddedServer, Resp};
+
 use super::source::{self, File};
+use super::{Scenario, fenced, hello, quick};
+use crate::golden::{self, Vector};
 use make::Edit;
-use quorate_testkit::Resp;
 
 /// How often the loops of a broken script may go round in one call before it is stopped.
 const ROUNDS: u32 = 20_000;
 
-/// A broken script.
+/// How many mutants a thread tries: it keeps what it compiled.
+const A_THREADS: usize = 100;
+
+/// The file of the usual cases, which are tried without the rest, too: the rest would do the same.
+const QUICK: &str = "quick";
+
+/// What may notice that a script is broken.
+#[derive(Clone, Copy)]
+enum Check<'a> {
+    Vector(&'a Vector),
+    Scenario(&'a Scenario),
+}
+
+/// For each script, by its name, what is tried with it.
+type Checks<'a> = BTreeMap<&'static str, Vec<Check<'a>>>;
+
+/// A broken file.
 struct Mutant {
     file: File,
     edit: Edit,
-    scripts: Arc<Scripts>,
+    /// All files, with this one as it is broken.
+    files: Vec<File>,
 }
 
 /// What became of a mutant.
@@ -39,7 +59,7 @@ enum Fate {
 }
 
 thread_local! {
-    /// Whether a scenario is expected to fail on this thread, so that nobody needs to see how.
+    /// Whether a check is expected to fail on this thread, so that nobody needs to see how.
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -51,12 +71,15 @@ fn each_label_of_the_scripts_names_one_statement() {
 #[test]
 fn every_guard_of_the_scripts_is_needed() {
     hide_panics();
-    let files = source::files();
+    let (files, vectors) = (source::files(), golden::vectors());
     allowed::check_labels(&files);
-    let fate = |edit| Mutant::new(&files, 0, edit).fate(&mut super::all());
-    assert_eq!(fate(Edit::default()), Fate::Survived, "nothing is broken");
-    assert_eq!(fate(Edit { with: "end ".to_owned(), ..Edit::default() }), Fate::NoLua);
-    let fates = try_all(&files);
+    let checks = checks(&vectors);
+    for place in 0..files.len() {
+        let fate = |edit| Mutant::new(&files, place, edit).fate(&mut checks.clone());
+        assert_eq!(fate(Edit::default()), Fate::Survived, "nothing is broken");
+        assert_eq!(fate(Edit { with: "end ".to_owned(), ..Edit::default() }), Fate::NoLua);
+    }
+    let fates = try_all(&files, &checks);
     let count = |fate| fates.iter().filter(|(other, _)| *other == fate).count();
     let [noticed, no_lua, survived] = [Fate::Noticed, Fate::NoLua, Fate::Survived].map(count);
     println!("{} mutants: {noticed} are noticed, {no_lua} are no Lua, {survived} survive", fates.len());
@@ -64,22 +87,41 @@ fn every_guard_of_the_scripts_is_needed() {
     allowed::check(&survivors.map(|(_, mutant)| mutant).collect::<Vec<_>>());
 }
 
+/// The golden vectors for the scripts of locks, and the scenarios of the others.
+fn checks(vectors: &[Vector]) -> Checks<'_> {
+    let of = |script: &'static Script| -> Vec<Check<'_>> {
+        match script.name() {
+            "hello" => hello::SCENARIOS.iter().map(Check::Scenario).collect(),
+            "fenced" => fenced::SCENARIOS.iter().map(Check::Scenario).collect(),
+            name => vectors.iter().filter(|vector| vector.kind == name).map(Check::Vector).collect(),
+        }
+    };
+    let mut checks: Checks<'_> = source::scripts().map(|script| (script.name(), of(script))).collect();
+    checks.insert(QUICK, quick::SCENARIOS.iter().map(Check::Scenario).collect());
+    checks
+}
+
 /// What becomes of every mutant of these files.
-fn try_all(files: &[File]) -> Vec<(Fate, Mutant)> {
+fn try_all(files: &[File], checks: &Checks<'_>) -> Vec<(Fate, Mutant)> {
     let edits =
         |(place, file): (usize, &File)| make::edits(&file.text).into_iter().map(move |edit| (place, edit));
-    let edits = Mutex::new(files.iter().enumerate().flat_map(edits));
-    let fates: Mutex<Vec<(Fate, Mutant)>> = Mutex::default();
+    let edits: Vec<(usize, Edit)> = files.iter().enumerate().flat_map(edits).collect();
+    let (parts, fates) = (Mutex::new(edits.chunks(A_THREADS)), Mutex::new(Vec::new()));
+    let try_part = |part: &[(usize, Edit)], checks: &mut Checks<'_>| {
+        IS_QUIET.set(true);
+        for (place, edit) in part {
+            let mutant = Mutant::new(files, *place, edit.clone());
+            let fate = mutant.fate(checks);
+            fates.lock().unwrap().push((fate, mutant));
+        }
+    };
+    let next = || parts.lock().unwrap().next();
     thread::scope(|threads| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             threads.spawn(|| {
-                IS_QUIET.set(true);
-                let mut scenarios = super::all();
-                loop {
-                    let Some((place, edit)) = edits.lock().unwrap().next() else { return };
-                    let mutant = Mutant::new(files, place, edit);
-                    let fate = mutant.fate(&mut scenarios);
-                    fates.lock().unwrap().push((fate, mutant));
+                let mut checks = checks.clone();
+                while let Some(part) = next() {
+                    thread::scope(|one| one.spawn(|| try_part(part, &mut checks)).join().unwrap());
                 }
             });
         }
@@ -87,32 +129,41 @@ fn try_all(files: &[File]) -> Vec<(Fate, Mutant)> {
     fates.into_inner().unwrap()
 }
 
+impl Check<'_> {
+    /// Whether something is not as it should be with this script.
+    fn fails(self, script: &Script) -> bool {
+        let tried = catch_unwind(AssertUnwindSafe(|| match self {
+            Self::Vector(vector) => vector.play_embedded(script).is_ok(),
+            Self::Scenario(scenario) => {
+                scenario.try_embedded(script);
+                true
+            }
+        }));
+        !tried.unwrap_or(false)
+    }
+}
+
 impl Mutant {
     fn new(files: &[File], place: usize, edit: Edit) -> Self {
         let mut files = files.to_vec();
         let file = files[place].clone();
         files[place].text = edit.apply(&file.text);
-        bound_loops(&mut files);
-        Self { file, edit, scripts: Arc::new(source::assemble(&files)) }
+        Self { file, edit, files }
     }
 
-    /// Tries the scenarios until one fails. It is the first for the next mutant, which is likely to be much like this one.
-    fn fate(&self, scenarios: &mut [Scenario]) -> Fate {
-        let labs = (0..self.scripts.kinds.len()).map(|kind| Lab::embedded(self.scripts.clone(), kind, false));
-        let is_no_lua = |reply: &Resp| matches!(reply, Resp::Error(text) if text.contains("compiling"));
-        if labs.into_iter().any(|lab| is_no_lua(&lab.eval(&[], &[])) || is_no_lua(&lab.greet(&[]))) {
-            return Fate::NoLua;
-        }
-        let fails = |scenario: &Scenario| {
-            catch_unwind(AssertUnwindSafe(|| scenario.try_embedded(&self.scripts))).is_err()
-        };
-        match scenarios.iter().position(fails) {
-            Some(place) => {
-                scenarios[..=place].rotate_right(1);
-                Fate::Noticed
-            }
-            None => Fate::Survived,
-        }
+    /// Tries all scripts that the file is a part of, until one is noticed to be broken.
+    fn fate(&self, checks: &mut Checks<'_>) -> Fate {
+        let name = self.file.name;
+        let has_it = |script: &&Script| script.parts().any(|(part, _)| part == name);
+        let text = |name: &str| &*self.files.iter().find(|file| file.name == name).unwrap().text;
+        // Scripts are made for ever.
+        let broken = |source: String| Script::new("broken", bounded(&source).leak());
+        let all = source::scripts().filter(has_it);
+        let all = all.map(|script| (script.name(), broken(script.source_of(|(name, _)| text(name)))));
+        let is_quick = name == QUICK;
+        let quick = is_quick.then(|| (QUICK, broken(quick::alone(SCRIPTS[0], |(name, _)| text(name)))));
+        let mut fates = all.chain(quick).map(|(name, script)| fate(&script, checks.get_mut(name).unwrap()));
+        fates.find(|fate| *fate != Fate::Survived).unwrap_or(Fate::Survived)
     }
 
     /// What the list of those that are allowed calls it: the label of its statement, if that has one, and the change.
@@ -128,20 +179,34 @@ impl Mutant {
     }
 }
 
-/// A script that lost the end of a loop is stopped: a function counts the rounds. No line gets another number. Embedded servers
-/// define the functions once, so each call begins anew to count.
-fn bound_loops(files: &mut [File]) {
-    let count = format!(
-        "local rounds = 0 local function round() rounds = rounds + 1 if rounds > {ROUNDS} then error('no end') end end "
-    );
-    for file in files.iter_mut() {
-        let lines = file.text.lines().map(|line| match line.trim_start().starts_with("while ") {
-            true => line.replace(" do", " do round()") + "\n",
-            false => line.replace("local replies, ", "rounds = 0 local replies, ") + "\n",
-        });
-        file.text = lines.collect();
+/// Checks until one fails. That is the first for the next script, which is likely to be much like this one.
+fn fate(script: &Script, checks: &mut [Check<'_>]) -> Fate {
+    let reply = EmbeddedServer::new(0).eval(script, &[], &[]);
+    if matches!(reply, Resp::Error(text) if text.contains("compiling")) {
+        return Fate::NoLua;
     }
-    files[0].text.insert_str(0, &count);
+    match checks.iter().position(|check| check.fails(script)) {
+        Some(place) => {
+            checks[..=place].rotate_right(1);
+            Fate::Noticed
+        }
+        None => Fate::Survived,
+    }
+}
+
+/// A script that lost the end of a loop is stopped: a function counts the rounds.
+fn bounded(text: &str) -> String {
+    let mut bounded = format!(
+        "local rounds = 0 local function round() rounds = rounds + 1 if rounds > {ROUNDS} then error('no end') end end\n"
+    );
+    for line in text.lines() {
+        match line.trim_start().starts_with("while ") {
+            true => bounded += &line.replace(" do", " do round()"),
+            false => bounded += line,
+        }
+        bounded.push('\n');
+    }
+    bounded
 }
 
 /// From here on a panic says nothing on threads that are quiet.

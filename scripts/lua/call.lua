@@ -1,0 +1,69 @@
+-- call: what every call begins with, whatever its operations are about. The files of a kind are one
+-- script, in the order in which docs/PROTOCOL.md lists them. An error of Redis ends an operation and
+-- not the call; Lua does not roll back, so a verb reads and refuses first, and writes last.
+local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
+local max, min, ceil = math.max, math.min, math.ceil
+
+-- The marker's key, its text as this connection knows it, until when (us) this master has no vote,
+-- how long (ms) a name without entries is kept, and whether no clock may end a lease.
+local KEYS, ARGV = KEYS, ARGV
+local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+
+-- How far (us) the time that a client trusts may be behind the time here, and ahead of it.
+local OLDEST, NEWEST = 2000000, 500000
+
+-- What a verb answers besides a token: done, and that there is no such lease here.
+local GRANTED, ABSENT = 1, 0
+
+-- How long (ms) a name with an entry is kept.
+local KEPT_HELD = '2592000000'
+
+-- The replies, and the key and the argument that are next.
+local replies, k, a = {false}, 1, 6
+
+local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+
+-- A number of an argument: a call's operations have many in common.
+local numbers = {}
+local function number(text)
+  -- guard: number-known
+  local known = numbers[text]
+  -- guard: number-new
+  if not known then
+    known = tonumber(text)
+    -- guard: number-noted
+    numbers[text] = known
+  end
+  return known
+end
+
+-- Tokens, rounds and moments stay the text that they are, without a zero in front: to make a number of
+-- one, or text of a number, costs a master six times as much as to compare two.
+local function less(a, b)
+  -- guard: lengths-differ
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
+
+-- The time here; the clock and the marker are looked at once a call.
+local function time_here()
+  -- guard: time-once
+  if not now then
+    local time = call('TIME')
+    now, forgot = time[1] * 1000000 + time[2], call('GET', MARKER) ~= KNOWN
+  end
+  return now
+end
+
+-- Why this master may not vote, or nil: also where its clock and `trusted`, that of most masters, are apart.
+local function no_vote(trusted)
+  local ahead = trusted - time_here()
+  if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  if ahead > NEWEST or -ahead > OLDEST then
+    -- guard: clock-text
+    return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
+  end
+  local left = VOTES_FROM - min(now, trusted)
+  return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
+end

@@ -1,0 +1,65 @@
+-- hello: a client makes itself known on a new connection, before it calls anything else. The marker says which server
+-- process has seen all that was granted here. Where there is none, or one of another process, this master may have
+-- forgotten grants, and has no vote for as long as one of them could last.
+-- KEYS     none
+-- ARGV     the marker's key; what all clients have to agree on; the quarantine (us); what to trust on sight: quarantine,
+--          uptime, fsync or none; the uptime (s) to trust; the time (us) by the client's best knowledge; 1 where fsync was
+--          verified; 1 where the client knows that there was a marker here
+-- Replies  {'welcome', marker, until when (us) it has no vote, time (us), why: known, new or restarted}
+--          {'refused', error, time (us)}; nothing was written
+-- Again    finds the marker, and writes the same again. It always writes, so that a replica cannot answer.
+--
+-- The marker is 'RUN_ID|UNTIL|TERMS', and never expires.
+local key, terms, trusted, at_most = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local shown = string.format('%.0f', now)
+
+local function refuse(...)
+  return {'refused', string.format(...), shown}
+end
+
+-- A clock that was set wrong when the machine started is put right later: by it, no quarantine can be measured.
+local AWRY = 1000000
+local ahead = now - ARGV[6]
+if math.abs(ahead) > AWRY then
+  -- guard: clock-ahead-or-behind
+  return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, ahead > 0 and 'ahead of' or 'behind')
+end
+
+local function info(section, field)
+  -- guard: info-field
+  return string.match(redis.call('INFO', section), '\n' .. field .. ':([^\r\n]*)')
+end
+
+local role = info('replication', 'role')
+if role ~= 'master' then return refuse('REPLICA it is a %s: its keys are not its own', role) end
+local policy = info('memory', 'maxmemory_policy')
+if info('memory', 'maxmemory') ~= '0' and policy ~= 'noeviction' then
+  return refuse('EVICTS its maxmemory-policy is %s: it may drop locks; set noeviction', policy)
+end
+
+local run_id = info('server', 'run_id')
+local marker = redis.call('GET', key)
+-- guard: no-marker
+local its_run, until_us, its_terms = string.match(marker or '', '^([^|]*)|(%d+)|(.*)$')
+if marker and not its_run then return refuse('WRONGTYPE the key %s is not a marker', key) end
+if marker and its_terms ~= terms then
+  return refuse('DISAGREES its clients have %s, and this one has %s', its_terms, terms)
+end
+local why = its_run == run_id and 'known' or marker and 'restarted' or 'new'
+if why ~= 'known' then
+  local unseen = why == 'new' and ARGV[8] ~= '1'
+  local kept = trusted == 'fsync' and ARGV[7] == '1' and (why == 'restarted' or unseen)
+  local old = trusted == 'uptime' and unseen and tonumber(info('server', 'uptime_in_seconds')) >= at_most
+  if trusted == 'none' or old then
+    until_us = '0'
+  elseif kept then
+    until_us = until_us or '0'
+  else
+    until_us = string.format('%.0f', now + ARGV[3])
+  end
+end
+marker = run_id .. '|' .. until_us .. '|' .. terms
+redis.call('SET', key, marker)
+return {'welcome', marker, until_us, shown, why}

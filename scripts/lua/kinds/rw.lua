@@ -1,0 +1,208 @@
+-- rw: many readers, or one writer, which may read, too. `last_read` is to writers what `last` is: readers
+-- raise it, and are not judged by it. `readers` counts their entries, `longest` has the latest end (us) of
+-- a reader and its field, and `read_by`, for those who are strict, the version that all readers have, that
+-- of the last one that wrote, and for how long (ms) to watch it.
+
+-- How long (us) a reader that left is remembered: longer than a message of it is under way.
+local WORD = 3000000
+
+-- One of so many grants to readers, by the token before, removes entries and words that are over, of so many
+-- fields: more than readers leave behind meanwhile. No clock counts in steps of seven.
+-- guard: sweep-size
+local SWEEP_EVERY, SWEEP = 7, 16
+
+function kind_of()
+  return 'rw'
+end
+
+function fields_of(slot, owner)
+  if slot == 'write' then return 'x', 'o:x', 'last_read', 'readers', 'longest', 'read_by' end
+  -- guard: no-owner-field
+  return 'r:' .. owner, 'o:r', 'last_read', 'readers', 'longest', 'read_by', 'x', 'o:x'
+end
+
+function note_more(it, said)
+  it.reads, it.last_read = it.slot == 'read', said[7]
+  -- guard: readers-of-rw
+  it.readers, it.read_by = it.is_same and tonumber(said[8]) or 0, said[10] or ''
+  -- guard: longest-known
+  it.longest = it.readers > 0 and said[9] or ''
+  -- guard: rw-floor
+  it.floor = it.reads and match(it.last, '^%d+') or it.last_read or '0'
+  it.writer = it.entry
+  if it.reads then
+    -- guard: writer-of-rw
+    it.writer = it.is_same and entry_of('x', said[11], said[12])
+    -- guard: judged-by-none
+    it.judged, it.raises = 'none', 'last_read'
+  end
+end
+
+local function reader_counts(it, reader, token)
+  -- guard: read-by-strict
+  if STRICT and it.read_by ~= '' then reader.version, reader.kept = match(it.read_by, '^(.*) (%d+)$') end
+  return stands(reader, token)
+end
+
+local function some_fields(it)
+  return redis.pcall('HRANDFIELD', it.key, SWEEP, 'WITHVALUES')
+end
+
+local function note_longest(it, reader)
+  it.longest = reader.ends .. ' ' .. reader.field
+  redis.pcall('HSET', it.key, 'longest', it.longest)
+  -- guard: noted-longest
+  return reader
+end
+
+-- A reader that is in the way of a writer: the one with the latest end, or one of some, where that one
+-- is gone and many are there; and, where none of these is, all entries. A word is in nobody's way, and a
+-- writer's own entry as a reader not in its heal's.
+local function longest_reader(it, token)
+  -- guard: longest-first
+  local field = not token and match(it.longest, ' (.*)$')
+  -- guard: longest-entry
+  local longest = field and entry_of(field, call('HGET', it.key, field))
+  -- guard: longest-counts
+  if longest and reader_counts(it, longest) then return longest end
+  -- guard: some-readers
+  local some = not token and it.readers > SWEEP and some_fields(it) or {}
+  -- guard: each-of-some
+  for i = 1, #some, 2 do
+    -- guard: one-of-some
+    local one = find(some[i], '^r:') and entry_of(some[i], some[i + 1])
+    -- guard: some-count
+    if one and reader_counts(it, one) then return note_longest(it, one) end
+  end
+  local all = read_all(it.key)
+  longest = nil
+  for i = 1, #all do
+    local one = all[i]
+    one.stays = one.field == 'x' or one.holds == '0' or (token and one.owner == it.owner)
+    local is_in_the_way = not one.stays and reader_counts(it, one, token)
+    if is_in_the_way and not (longest and less(one.ends, longest.ends)) then longest = one end
+  end
+  if longest and not token then note_longest(it, longest) end
+  return longest, all
+end
+
+-- A reader's entry, or its word, goes as if it had been released.
+local function remove(it, one)
+  drop(it, one.field)
+  raise(it, 'last_read', one.token)
+  if one.holds ~= '0' then it.readers = it.readers - 1 end
+end
+
+function obstacle(it, token)
+  local writer = it.writer
+  if writer and writer.owner ~= it.owner then
+    if stands(writer, token) then return writer end
+    drop(it, 'x')
+    raise(it, 'last', writer.token, writer.owner)
+    it.writer = nil
+  end
+  if it.reads or it.longest == '' then return nil end
+  local reader, all = longest_reader(it, token)
+  if reader then return reader end
+  for i = 1, #all do
+    if not all[i].stays then remove(it, all[i]) end
+  end
+  it.is_cleared = true
+end
+
+-- Some of what is over goes; of the strict, words only.
+local function sweep(it)
+  local some = some_fields(it)
+  it.gone, it.noted = nil, nil -- they are written, and so is its own entry, which is not over
+  for i = 1, #some, 2 do
+    local one = find(some[i], '^r:') and entry_of(some[i], some[i + 1])
+    -- guard: sweep-over
+    if one and tonumber(one.ends) < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
+  end
+  write_noted(it)
+end
+
+function note_end(it, ends, round, kept)
+  if it.is_cleared then call('HSET', it.key, 'readers', it.readers) end
+  if not it.reads then return end
+  local is_new = not it.entry or it.entry.holds == '0'
+  local longest = less(match(it.longest, '^%d*'), ends) and ends .. ' ' .. it.field or it.longest
+  if is_new then it.readers = it.readers + 1 end
+  if is_new and it.fence % SWEEP_EVERY == 1 then sweep(it) end
+  call('HSET', it.key, 'readers', it.readers, 'longest', longest)
+  if STRICT then
+    -- guard: no-others
+    local others = it.readers > 1 and match(it.read_by, ' (%d+)$') or 0
+    call('HSET', it.key, 'read_by', format('%s:%s %d', it.owner, round, max(kept, others)))
+  end
+end
+
+-- A reader leaves a word, also where it was not found; so does an undo, for its grant may have taken the
+-- place of one.
+function note_gone(it, token, round, was_here)
+  if not it.reads or (it.kind and not it.is_same) then return end
+  it.readers = it.readers - (was_here and 1 or 0)
+  -- guard: word-token
+  local word = format('%d %s %s 0 0', time_here() + WORD, token or it.last_read or '0', round)
+  call('HSET', it.key, 'readers', it.readers, it.field, word)
+end
+
+-- Who writes and reads gives neither away: the other half would be in the way of the new owner.
+function beside(it)
+  if it.reads then return it.writer and lives(it.writer) and it.writer end
+  -- guard: beside-readers
+  return it.readers > 0 and longest_reader(it)
+end
+
+function is_left(it)
+  return it.readers > 0 or (it.reads and it.writer)
+end
+
+function has_room(it)
+  return it.is_same
+end
+
+-- Readers are let in behind a writer that came before them and waits, so that they do not starve it,
+-- whether others read or nobody. A writer whose client does not hear the number 0, which is nobody's, is
+-- gone, and is taken off.
+function turn(it, since, waited, wakes)
+  if not it.reads or it.writer or (it.entry and lives(it.entry)) then return nil end
+  local waiting = call('ZRANGE', it.queue, 0, -1, 'WITHSCORES')
+  -- guard: turn-readers
+  local reader = it.readers > 0 and longest_reader(it)
+  since = since and believed(since, waited)
+  for i = 1, #waiting, 2 do
+    local ticket = waiting[i]
+    -- guard: rw-equal
+    if since and tonumber(waiting[i + 1]) >= since then return nil end
+    local client = match(ticket, '^w:(.*):%d+$')
+    if client and reader then
+      if call('PUBLISH', wakes .. client, '0') > 0 then return held(it, reader) end
+      step_out(it.queue, ticket)
+    elseif client then
+      local reply = its_turn(it, ticket, sub(ticket, 3), wakes)
+      if reply then return reply end
+    end
+  end
+end
+
+-- Calls whoever may have the lock now: the writer that is first in the queue where nobody holds it, or the
+-- readers before the first writer.
+function wake(it, wakes)
+  local writer = it.reads and it.writer or it.entry
+  if writer and lives(writer) then return end
+  -- guard: wake-readers
+  local is_read = it.readers > 0 and longest_reader(it)
+  while true do
+    -- guard: rw-first
+    local first = call('ZRANGE', it.queue, 0, 0)[1]
+    if not first then return call('HDEL', it.key, 'queued') end
+    local name = match(first, '^w:(.*)$')
+    if name then
+      if is_read or its_turn(it, first, name, wakes) then return end
+    else
+      call('ZREM', it.queue, first)
+      is_read = hears(sub(first, 3), wakes) or is_read
+    end
+  end
+end

@@ -1,0 +1,30 @@
+-- run: a call's operations, one after the other, each by itself. One is its verb, how many names it is
+-- about, how many arguments it has, and these; KEYS has a hash and a queue for each name. The first reply
+-- is the time here (us), 0 where no operation asked, nil where the marker is another one.
+local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
+
+local MOST_NAMES = 16
+
+-- guard: run-all
+while a <= #ARGV do
+  local verb, names, last = VERBS[ARGV[a]], number(ARGV[a + 1]), a + 2 + number(ARGV[a + 2])
+  if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
+  -- guard: names-no-number
+  if not names or names < 1 or names > MOST_NAMES then
+    return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
+  end
+  -- guard: watched-none
+  earliest, latest, watched = nil, nil, ''
+  local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
+  -- guard: reply-text
+  if type(reply) == 'string' and not is_done then
+    reply = {'refused', (string.gsub(reply, '^.-:%s?%d+:%s*', ''))}
+  -- guard: error-table
+  elseif not is_done and reply.err then
+    -- guard: error-of-table
+    reply = {'refused', reply.err}
+  end
+  replies[#replies + 1], k, a = reply, k + 2 * names, last + 1
+end
+replies[1] = not forgot and (now or 0)
+return replies

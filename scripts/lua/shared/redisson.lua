@@ -1,0 +1,21 @@
+-- redisson: the RLock of Redisson: a HASH of one field, owner -> hold count, with the lease as its TTL.
+
+-- Who holds the lock at this key, with how many holds; nil where nobody does.
+local function holder_of(key)
+  local hash = call('HGETALL', key)
+  -- guard: two-fields
+  if #hash > 2 or (hash[2] and not find(hash[2], '^%d+$')) then
+    refuse('WRONGTYPE the hash at this key is not a lock of Redisson')
+  end
+  return hash[1], tonumber(hash[2])
+end
+
+local function put(key, owner, holds, kept)
+  call('HSET', key, owner, holds)
+  call('PEXPIRE', key, kept)
+end
+
+-- Tells the other library's waiters of a release.
+local function tell_others(key)
+  call('PUBLISH', 'redisson_lock__channel:' .. (find(key, '{', 1, true) and key or '{' .. key .. '}'), '0')
+end

@@ -1,0 +1,107 @@
+//! The keys of a lock on a master.
+
+use std::fmt;
+
+/// The hash of a name: `{prefix}{{name}}`. The name is in braces, so that its queue is in the same slot of a cluster, but for a
+/// name that begins with `}`: Redis takes that for no tag
+/// (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags>).
+pub(super) struct Hash<'a>(pub(super) &'a str, pub(super) &'a str);
+
+impl fmt::Display for Hash<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(prefix, name) = self;
+        write!(f, "{prefix}{{{name}}}")
+    }
+}
+
+/// The queue of a name. That of a key of another library is another one than that of Quorate's lock of this name.
+pub(super) struct Queue<'a>(pub(super) &'a str, pub(super) bool, pub(super) &'a str);
+
+impl fmt::Display for Queue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(prefix, is_shared, name) = self;
+        let space = if *is_shared { "shared:" } else { "" };
+        write!(f, "{prefix}waiting:{space}{{{name}}}")
+    }
+}
+
+/// What the channels begin with that clients are woken on; a client's UUID follows.
+pub(crate) struct Wakes<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Wakes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}wake:", self.0)
+    }
+}
+
+/// What stands between two names.
+const BETWEEN: char = '+';
+
+/// What stands before a character of a name that would mean something else. Alone, it is the name of no names.
+const ESCAPE: char = '\\';
+
+/// One name for all of these, whatever they are, and in whatever order.
+pub(crate) fn join_names(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let escaped = |name: &str| {
+        name.chars().fold(String::new(), |mut escaped, c| {
+            escaped.extend([BETWEEN, ESCAPE].contains(&c).then_some(ESCAPE));
+            escaped.push(c);
+            escaped
+        })
+    };
+    let mut names: Vec<String> = names.into_iter().map(|name| escaped(name.as_ref())).collect();
+    names.sort_unstable();
+    if names.is_empty() { ESCAPE.to_string() } else { names.join(&BETWEEN.to_string()) }
+}
+
+/// The names that were joined.
+pub(super) fn split_names(joined: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut chars = joined.chars();
+    while let Some(c) = chars.next() {
+        let last = names.last_mut().expect("there is one");
+        match c {
+            BETWEEN => names.push(String::new()),
+            ESCAPE => match chars.next() {
+                Some(c) => last.push(c),
+                None => return Vec::new(),
+            },
+            c => last.push(c),
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_name_is_the_hash_tag_of_its_keys() {
+        assert_eq!(Hash("quorate:", "a").to_string(), "quorate:{a}");
+        assert_eq!(Queue("quorate:", false, "a").to_string(), "quorate:waiting:{a}");
+        assert_eq!(Queue("quorate:", true, "a").to_string(), "quorate:waiting:shared:{a}");
+    }
+
+    #[test]
+    fn the_joined_name_is_read_at_a_glance() {
+        assert_eq!(join_names(["b", "a"]), "a+b");
+        assert_eq!(join_names(["a+b", "c\\"]), "a\\+b+c\\\\");
+        assert_eq!(join_names(["a"]), "a");
+    }
+
+    proptest! {
+        /// Whatever the names are, they are the same again, and no other names are joined alike.
+        #[test]
+        fn names_are_split_as_they_were_joined(names in proptest::collection::vec("[ab+\\\\é]{0,4}", 0..5)) {
+            let joined = join_names(&names);
+            let mut split = split_names(&joined);
+            prop_assert_eq!(&join_names(&split), &joined);
+            let mut names = names;
+            names.sort();
+            split.sort();
+            prop_assert_eq!(split, names);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The kinds of locks, as values: how each is kept on a master, and what the engine has to know of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::keys::split_names;
+use super::limits::TIME_TO_ASK;
+use super::scripts;
+use crate::config::{MAX_NAMES, check_name};
+use crate::error::{Invalid, excerpt};
+use crate::master::Script;
+use crate::owner::Owner;
+
+/// A kind of lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// One owner, which may enter again.
+    Lock,
+    /// One owner, which may not.
+    Mutex,
+    /// The first, in the order in which they came.
+    Fair,
+    /// Several names at once. Its own name is theirs, joined.
+    Several,
+    /// One of the two halves of a read-write lock.
+    Read,
+    Write,
+    /// As many owners as there are permits.
+    Semaphore,
+    /// Exactly the key of redsync, redis-py and others.
+    PlainMutex,
+    /// Exactly the key of Redisson's RLock.
+    Redisson,
+}
+
+/// What becomes of an owner that has the sibling of what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meeting {
+    /// It is let in at once, as if it entered again.
+    LetIn,
+    /// It would wait for itself.
+    WaitsForItself,
+}
+
+/// One permit of a semaphore, numbered from 0, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Permit {
+    pub(crate) number: u32,
+    pub(crate) of: u32,
+}
+
+impl Kind {
+    const ALL: [Self; 9] = [
+        Self::Lock,
+        Self::Mutex,
+        Self::Fair,
+        Self::Several,
+        Self::Read,
+        Self::Write,
+        Self::Semaphore,
+        Self::PlainMutex,
+        Self::Redisson,
+    ];
+
+    /// What logs and tokens call it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Lock => "lock",
+            Self::Mutex => "mutex",
+            Self::Fair => "fair",
+            Self::Several => "several",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Semaphore => "semaphore",
+            Self::PlainMutex => "plain",
+            Self::Redisson => "redisson",
+        }
+    }
+
+    /// The kind of this word.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// The script that keeps it on a master.
+    pub(crate) fn script(self) -> &'static Script {
+        match self {
+            Self::Lock | Self::Mutex | Self::Several => &scripts::EXCLUSIVE,
+            Self::Fair => &scripts::FAIR,
+            Self::Read | Self::Write => &scripts::RW,
+            Self::Semaphore => &scripts::SEMAPHORE,
+            Self::PlainMutex => &scripts::PLAIN,
+            Self::Redisson => &scripts::REDISSON,
+        }
+    }
+
+    /// Checks a name, before anything is sent.
+    pub(crate) fn check_name(self, name: &str) -> Result<(), Invalid> {
+        if self != Self::Several {
+            return check_name(name);
+        }
+        let names = self.names(name);
+        if names.is_empty() {
+            return Err(Invalid::NoNames { limit: MAX_NAMES });
+        }
+        if names.len() > MAX_NAMES {
+            return Err(Invalid::TooManyNames { count: names.len(), limit: MAX_NAMES });
+        }
+        names.iter().try_for_each(|name| check_name(name))?;
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Invalid::DuplicateName { name: excerpt(&pair[0]) }),
+            None => Ok(()),
+        }
+    }
+
+    /// The names of a lock: one, but of a lock over several.
+    pub(crate) fn names(self, name: &str) -> Vec<String> {
+        if self == Self::Several { split_names(name) } else { vec![name.to_owned()] }
+    }
+
+    /// What to ask masters about each of them, to learn all that they know of it.
+    pub(crate) fn to_look_at(self) -> (Self, Option<Permit>) {
+        match self {
+            Self::Several => (Self::Lock, None),
+            Self::Semaphore => (self, Some(Permit { number: 0, of: 1 })),
+            _ => (self, None),
+        }
+    }
+
+    /// Whether an owner may enter again.
+    pub(crate) fn is_reentrant(self) -> bool {
+        !matches!(self, Self::Mutex | Self::PlainMutex | Self::Semaphore)
+    }
+
+    /// Whether a named owner is the owner on the masters, too. Otherwise each of its holds has one of its own there: the holds
+    /// of single names and of several are counted apart, so they must not be the same owner's where they meet.
+    pub(crate) fn is_held_by_name(self) -> bool {
+        self != Self::Several
+    }
+
+    /// How often the first in the queue looks at the lock though nobody calls it, if more often than when its TTL is over; those
+    /// behind it look so much more rarely.
+    pub(crate) fn looks_every(self) -> Option<Duration> {
+        (self == Self::Fair).then_some(TIME_TO_ASK)
+    }
+
+    /// Whether its key is another library's, too, so that the holder may be a client of theirs.
+    pub(crate) fn is_shared(self) -> bool {
+        matches!(self, Self::PlainMutex | Self::Redisson)
+    }
+
+    /// The channel on which other libraries tell of a release.
+    pub(crate) fn channel(self, name: &str) -> Option<String> {
+        let braced = || if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
+        (self == Self::Redisson).then(|| format!("redisson_lock__channel:{}", braced()))
+    }
+
+    /// Whether several owners may have it, which let others go first that wait.
+    pub(crate) fn admits_several(self) -> bool {
+        self == Self::Read
+    }
+
+    /// The other kind of lock under the same name, where there are two in one, and what becomes of its holder.
+    pub(crate) fn sibling(self) -> Option<(Self, Meeting)> {
+        match self {
+            Self::Read => Some((Self::Write, Meeting::LetIn)),
+            Self::Write => Some((Self::Read, Meeting::WaitsForItself)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is granted in an order, so that each acquire says since when it waits.
+    pub(super) fn is_in_order(self) -> bool {
+        matches!(self, Self::Fair | Self::Read | Self::Write | Self::Semaphore)
+    }
+
+    /// A ticket of this owner: a queue that two kinds share tells them apart.
+    pub(super) fn ticket(self, owner: Owner) -> String {
+        let half = match self {
+            Self::Read => "r:",
+            Self::Write => "w:",
+            _ => "",
+        };
+        format!("{half}{owner}")
+    }
+
+    /// What the field `kind` of a name says where this kind has it.
+    pub(crate) fn on_masters(self, permit: Option<Permit>) -> String {
+        match (self, permit) {
+            (Self::Semaphore, Some(Permit { of, .. })) => format!("semaphore/{of}"),
+            (Self::Read | Self::Write, _) => "rw".to_owned(),
+            _ => Slot(self, None).to_string(),
+        }
+    }
+}
+
+/// What an operation of a kind is about.
+pub(super) struct Slot(pub(super) Kind, pub(super) Option<Permit>);
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0, self.1) {
+            (_, Some(Permit { number, of })) => write!(f, "{number}/{of}"),
+            (Kind::Several, None) => f.write_str(Kind::Lock.word()),
+            (kind, None) => f.write_str(kind.word()),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The limits that the scripts have, too. A test compares them.
+
+use std::time::Duration;
+
+/// How far the time that a client trusts may be behind a master's when a vote comes there.
+pub(crate) const OLDEST: Duration = Duration::from_secs(2);
+
+/// How far it may be ahead, as far as a token may be.
+pub(crate) const NEWEST: Duration = Duration::from_millis(500);
+
+/// How far a master's clock may be off at the handshake, and measure a quarantine all the same.
+pub(crate) const UNMEASURED: Duration = Duration::from_secs(1);
+
+/// How long a queue lives that nobody is added to: a place is not in it for longer.
+pub(crate) const QUEUE_LIFE: Duration = Duration::from_secs(120);
+
+/// How long whoever is called for a fair lock has to ask.
+pub(crate) const TIME_TO_ASK: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::MAX_NAMES;
+
+    /// The number of this constant, in a file of scripts/lua.
+    fn of_lua(text: &str, name: &str) -> u128 {
+        let names = |line: &str| {
+            line.strip_prefix("local ").and_then(|line| line.split_once(" = ")).map(|(names, values)| {
+                let values = values.split(", ").map(|value| value.trim_matches('\'').to_owned());
+                names.split(", ").map(str::to_owned).zip(values).collect::<Vec<_>>()
+            })
+        };
+        let mut all = text.lines().filter_map(names).flatten();
+        let (_, value) = all.find(|(its, _)| its == name).unwrap_or_else(|| panic!("no {name}"));
+        value.parse().unwrap_or_else(|_| panic!("{name} is {value}"))
+    }
+
+    #[test]
+    fn the_scripts_have_the_same_limits() {
+        let call = include_str!("../../scripts/lua/call.lua");
+        assert_eq!(of_lua(call, "OLDEST"), OLDEST.as_micros());
+        assert_eq!(of_lua(call, "NEWEST"), NEWEST.as_micros());
+        let queue = include_str!("../../scripts/lua/queue.lua");
+        assert_eq!(of_lua(queue, "QUEUE_LIFE"), QUEUE_LIFE.as_millis());
+        let turn = include_str!("../../scripts/lua/turn.lua");
+        assert_eq!(of_lua(turn, "TIME_TO_ASK"), TIME_TO_ASK.as_micros());
+        assert_eq!(of_lua(include_str!("../../scripts/lua/run.lua"), "MOST_NAMES"), MAX_NAMES as u128);
+    }
+}

@@ -1,0 +1,22 @@
+//! The contract with a master, which docs/PROTOCOL.md specifies for clients in other languages: what can be locked and
+//! how, what a master is asked, and what it answers. Nothing here sends or waits.
+//!
+//! A lock is a [`Subject`]: its [`Kind`], its name, and which permit of it. An [`Op`] is what a master is asked to do about
+//! it; its words go to the script of the kind, and [`said`] reads the reply.
+
+mod keys;
+mod kind;
+mod limits;
+mod op;
+mod reply;
+mod scripts;
+
+pub(crate) use keys::{Wakes, join_names};
+pub(crate) use kind::{Kind, Meeting, Permit};
+pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED};
+pub(crate) use op::{Arrival, Leaving, Op, Place, Subject};
+pub(crate) use reply::{Entry, Said, Seen, outcome, said};
+pub use scripts::SCRIPTS;
+
+/// The protocol's version, which clients of the same locks must have in common.
+pub(crate) const VERSION: &str = "v2";

@@ -1,0 +1,263 @@
+//! What a master is asked to do, and the words in which it is asked: docs/PROTOCOL.md, section 7.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use super::keys::{Hash, Queue, Wakes, split_names};
+use super::kind::{Kind, Permit, Slot};
+use crate::master::Words;
+use crate::owner::Owner;
+
+/// What an operation is about: one lock, or one permit of a semaphore.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    /// What keys begin with.
+    pub(crate) prefix: &'a str,
+    pub(crate) kind: Kind,
+    pub(crate) name: &'a str,
+    pub(crate) permit: Option<Permit>,
+}
+
+/// What a master is asked to do about it, for one owner.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// To grant it anew.
+    Acquire {
+        /// For how long it is kept from others if it is never released.
+        kept: Duration,
+        /// In strict mode, the versions that were watched for long enough; otherwise empty.
+        watched: String,
+        /// The ticket of the acquire before of the same waiter, whose place this one gives up.
+        before: Option<Owner>,
+        /// The ticket that takes a place in the queue where it is refused.
+        ticket: Option<Owner>,
+        /// Since when its caller waits, if it does.
+        arrival: Option<Arrival>,
+    },
+    /// To keep it for longer; with more holds, to enter it again; without `heals`, to confirm a token.
+    Extend {
+        holds: u32,
+        kept: Duration,
+        token: u64,
+        /// Whether an entry that is lost there is made again.
+        heals: bool,
+        /// The first round of the lease, which is asked for where a token is confirmed; otherwise 0.
+        first: u64,
+    },
+    /// To leave it, wholly or with so many holds.
+    Release {
+        holds: u32,
+        leaving: Leaving,
+        /// The ticket whose place is given up.
+        place: Option<Owner>,
+    },
+    /// To undo a grant, and to take a place in the queue instead of calling others.
+    Withdraw { leaving: Leaving, place: Place },
+    /// To give it from one owner to this one.
+    Transfer {
+        from: Owner,
+        kept: Duration,
+        /// Whether it gets a token of its own.
+        renews: bool,
+        /// The token that is handed on, if it is known: a later lease of `from` is not given away.
+        handed: Option<u64>,
+    },
+    /// To tell who holds it.
+    Inspect,
+}
+
+/// In which way an owner leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It gives back a lease with this token.
+    Lease(u64),
+    /// Its grant came to nothing: nobody has seen the token. This is the first round of its lease.
+    Undone(u64),
+    /// It is not asked. This is the highest token by which it was seen.
+    Broken(u64),
+}
+
+/// A waiter's place in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Whom to call: used for one acquire only. Where the owner is, too, it is the owner.
+    pub(crate) ticket: Owner,
+    pub(crate) arrival: Arrival,
+}
+
+/// When somebody began to wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The moment, as time since 1970: the masters', as far as it is known.
+    pub(crate) since: Duration,
+    /// For how long that is.
+    pub(crate) waited: Duration,
+}
+
+impl Op {
+    /// The same acquire, to a master of which these versions were watched.
+    pub(crate) fn watched(mut self, versions: String) -> Self {
+        if let Self::Acquire { watched, .. } = &mut self {
+            *watched = versions;
+        }
+        self
+    }
+
+    /// The words of it, for `owner`. `round` rises with every round of a client, and `trusted` is the time (us) that most
+    /// masters show, which a new grant proposes as its token.
+    pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, trusted: u64) -> Words {
+        let kind = subject.kind;
+        let begin = |verb, args| subject.begin(verb, args);
+        let ticket = |ticket: &Option<Owner>| ticket.map(|ticket| kind.ticket(ticket)).unwrap_or_default();
+        let label = "";
+        match self {
+            Self::Acquire { kept, watched, before, ticket: taken, arrival } => {
+                let is_plain = before.is_none() && taken.is_none() && !kind.is_in_order();
+                let words = begin("acquire", if is_plain { 7 } else { 12 }).with(owner).with(round);
+                let words = words.with(trusted).with(millis(*kept)).with(label).with(watched);
+                if is_plain {
+                    return words;
+                }
+                let words = words.with(ticket(before)).with(ticket(taken));
+                let words = match arrival {
+                    Some(arrival) => arrived(words, *arrival),
+                    None => words.with("").with(""),
+                };
+                words.with(Wakes(subject.prefix))
+            }
+            Self::Extend { holds, kept, token, heals, first } => {
+                let words =
+                    begin("extend", if *first > 0 { 10 } else { 9 }).with(owner).with(holds).with(round);
+                let words = words.with(trusted).with(millis(*kept)).with(label).with(token);
+                let words = words.with(if *heals { "1" } else { "" });
+                if *first > 0 { words.with(first) } else { words }
+            }
+            Self::Release { holds, leaving, place } => {
+                let words = begin("release", 9).with(owner).with(holds).with(round);
+                left(words, *leaving, subject.prefix, &ticket(place))
+            }
+            Self::Withdraw { leaving, place } => {
+                let words = begin("release", 11).with(owner).with(0).with(round);
+                let words = left(words, *leaving, subject.prefix, &kind.ticket(place.ticket));
+                arrived(words, place.arrival)
+            }
+            Self::Transfer { from, kept, renews, handed } => {
+                let words = begin("transfer", 9).with(owner).with(round).with(trusted).with(millis(*kept));
+                let words = words.with(label).with(if *renews { "1" } else { "" }).with(from);
+                match handed {
+                    Some(token) => words.with(token),
+                    None => words.with(""),
+                }
+            }
+            Self::Inspect => begin("inspect", 1),
+        }
+    }
+}
+
+impl Subject<'_> {
+    /// The keys of all its names, and what each operation begins with.
+    fn begin(&self, verb: &str, args: usize) -> Words {
+        let Self { prefix, kind, name, permit } = *self;
+        let is_shared = kind.is_shared();
+        let key = |keys: Words, name: &str| {
+            let keys = if is_shared { keys.with(name) } else { keys.with(Hash(prefix, name)) };
+            keys.with(Queue(prefix, is_shared, name))
+        };
+        let words = if kind == Kind::Several {
+            let names = split_names(name);
+            let keys = names.iter().fold(Words::new(2 * names.len()), |keys, name| key(keys, name));
+            keys.with(verb).with(names.len())
+        } else {
+            key(Words::new(2), name).with(verb).with(1)
+        };
+        words.with(args).with(Slot(kind, permit))
+    }
+}
+
+/// How an owner leaves, how others are called, and the ticket that is given up or takes a place.
+fn left(words: Words, leaving: Leaving, prefix: &str, place: &str) -> Words {
+    let words = match leaving {
+        Leaving::Lease(token) | Leaving::Broken(token) => words.with(token).with(""),
+        Leaving::Undone(first) => words.with("").with(first),
+    };
+    let breaks = if matches!(leaving, Leaving::Broken(_)) { "1" } else { "" };
+    words.with(Wakes(prefix)).with(place).with(breaks)
+}
+
+/// In microseconds.
+fn arrived(words: Words, Arrival { since, waited }: Arrival) -> Words {
+    words.with(since.as_micros()).with(waited.as_micros())
+}
+
+/// A part of a millisecond counts as a whole one: what is kept on a master outlives the lease, never the reverse.
+fn millis(time: Duration) -> impl Display {
+    time.as_nanos().div_ceil(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: Subject<'_> = Subject { prefix: "q:", kind: Kind::Lock, name: "a", permit: None };
+
+    fn owner(number: u64) -> Owner {
+        Owner::new(uuid::Uuid::from_u128(7), number)
+    }
+
+    fn words(subject: Subject<'_>, op: &Op) -> (Vec<String>, Vec<String>) {
+        let words = op.words(subject, owner(3), 5, 1_790_000_000_000_000);
+        (words.keys().map(str::to_owned).collect(), words.args().map(str::to_owned).collect())
+    }
+
+    fn acquire() -> Op {
+        let kept = Duration::from_micros(10_000_001);
+        Op::Acquire { kept, watched: String::new(), before: None, ticket: None, arrival: None }
+    }
+
+    /// The example of docs/PROTOCOL.md.
+    #[test]
+    fn an_acquire_and_a_release_are_as_short_as_they_can_be() {
+        let (keys, args) = words(LOCK, &acquire());
+        assert_eq!(keys, ["q:{a}", "q:waiting:{a}"]);
+        let me = &*owner(3).to_string();
+        assert_eq!(args, ["acquire", "1", "7", "lock", me, "5", "1790000000000000", "10001", "", ""]);
+        let release = Op::Release { holds: 0, leaving: Leaving::Lease(17), place: None };
+        let (_, args) = words(LOCK, &release);
+        assert_eq!(args, ["release", "1", "9", "lock", me, "0", "5", "17", "", "q:wake:", "", ""]);
+    }
+
+    #[test]
+    fn there_are_as_many_arguments_as_are_said() {
+        let (kept, ticket) = (Duration::from_secs(1), owner(4));
+        let arrival = Arrival { since: kept, waited: kept };
+        let place = Place { ticket, arrival };
+        let leaving = Leaving::Undone(2);
+        let waiting =
+            |before, ticket| Op::Acquire { kept, watched: String::new(), before, ticket, arrival: None };
+        let ops = [
+            acquire(),
+            waiting(Some(ticket), None),
+            waiting(None, Some(ticket)),
+            Op::Extend { holds: 1, kept, token: 7, heals: true, first: 0 },
+            Op::Extend { holds: 1, kept, token: 7, heals: false, first: 2 },
+            Op::Release { holds: 2, leaving, place: Some(ticket) },
+            Op::Release { holds: 0, leaving: Leaving::Broken(9), place: None },
+            Op::Withdraw { leaving, place },
+            Op::Transfer { from: ticket, kept, renews: true, handed: None },
+            Op::Inspect,
+        ];
+        let permit = Some(Permit { number: 3, of: 16 });
+        let kinds = [
+            LOCK,
+            Subject { kind: Kind::Write, ..LOCK },
+            Subject { kind: Kind::Several, name: "a+b", ..LOCK },
+            Subject { kind: Kind::Semaphore, permit, ..LOCK },
+            Subject { kind: Kind::PlainMutex, ..LOCK },
+        ];
+        for (op, subject) in ops.iter().flat_map(|op| kinds.map(|subject| (op, subject))) {
+            let (keys, args) = words(subject, op);
+            let number = |i: usize| args[i].parse::<usize>().unwrap();
+            assert_eq!((keys.len(), args.len()), (2 * number(1), 3 + number(2)), "{op:?} of {subject:?}");
+        }
+    }
+}

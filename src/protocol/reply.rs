@@ -1,0 +1,248 @@
+//! Reads what a script replied: one master's vote on one operation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::master::{Failure, Value};
+use crate::vote::{Outcome, Permits, Refusal};
+
+/// What a master said to one operation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) outcome: Outcome,
+    /// The token of a new grant, or of the one that the lock is held by; 0 where it is not told.
+    pub(crate) token: u64,
+    /// The version to watch, and for how long, where another owner has the lock or did not release it.
+    pub(crate) watch: Option<(Arc<str>, Duration)>,
+    /// What an inspection was told.
+    pub(crate) seen: Option<Arc<Seen>>,
+}
+
+/// What a master knows of a name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Seen {
+    /// The kind that it is of, as masters call it; empty where nothing is known.
+    pub(crate) kind: Arc<str>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Who has the lock, or a part of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    /// Which part: `x`, `r:OWNER` or `p:NUMBER`; empty in a layout of another library.
+    pub(crate) field: Arc<str>,
+    pub(crate) owner: Arc<str>,
+    pub(crate) holds: u64,
+    /// `None` when it never ends.
+    pub(crate) left: Option<Duration>,
+    pub(crate) token: u64,
+    /// The round that wrote it.
+    pub(crate) round: u64,
+}
+
+impl From<Outcome> for Said {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, token: 0, watch: None, seen: None }
+    }
+}
+
+/// What the answer to one operation says.
+pub(crate) fn said(answer: Result<Value, Failure>) -> Said {
+    match answer {
+        Ok(Value::Int(DONE)) => Outcome::Granted.into(),
+        Ok(Value::Int(ABSENT)) => Outcome::Absent.into(),
+        Ok(Value::Int(token @ 2..)) => Said { token: token.unsigned_abs(), ..Outcome::Granted.into() },
+        Ok(value) => value.list().and_then(read).unwrap_or_else(|| {
+            refused(Refusal::Other, format!("a reply of an unknown form: {value:?}")).into()
+        }),
+        Err(Failure::Refused { reason, detail }) => Outcome::Refused { reason, detail }.into(),
+        Err(Failure::Unreachable(why)) => Outcome::Unreachable(why).into(),
+        Err(Failure::Unknown(silence)) => Outcome::Unknown(silence).into(),
+    }
+}
+
+/// The outcome of one operation.
+pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
+    said(answer).outcome
+}
+
+/// The replies without words; what is above them is a token.
+const DONE: i64 = 1;
+const ABSENT: i64 = 0;
+
+fn read(reply: &[Value]) -> Option<Said> {
+    let text = |i: usize| reply.get(i).and_then(Value::text);
+    match &**text(0)? {
+        "held" => held(reply),
+        "seen" => seen(reply),
+        "stale" => {
+            let later = reply.get(1).and_then(Value::int)?;
+            Some(refused(Refusal::Stale, format!("{later} was here first")).into())
+        }
+        "refused" => match Failure::from_error_reply(text(1)?) {
+            Failure::Refused { reason, detail } => Some(Outcome::Refused { reason, detail }.into()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD VERSION KEPT FREE NEXT; what is at the end may be missing.
+fn held(reply: &[Value]) -> Option<Said> {
+    let outcome = Outcome::Held {
+        owner: text(reply, 1)?,
+        count: number(reply, 2)?,
+        remaining: reply.get(3).and_then(Value::int).map(left)?,
+        ahead: number(reply, 6).and_then(|ahead| ahead.try_into().ok()),
+        permits: permits(reply),
+    };
+    let version = text(reply, 7).filter(|version| !version.is_empty());
+    let watch = version.zip(number(reply, 8).map(Duration::from_millis));
+    Some(Said { outcome, token: number(reply, 4)?, watch, seen: None })
+}
+
+/// Which other permits of a semaphore may be had there, and when the first of the others is over.
+fn permits(reply: &[Value]) -> Option<Arc<Permits>> {
+    let number_of = |item: &Value| item.int()?.try_into().ok();
+    let free: Option<Box<[u32]>> = reply.get(9)?.list()?.iter().map(number_of).collect();
+    Some(Arc::new(Permits::new(free?, number(reply, 10).map(Duration::from_millis))))
+}
+
+/// `seen` KIND WAITING, and for each entry a list.
+fn seen(reply: &[Value]) -> Option<Said> {
+    let entries: Option<Vec<Entry>> = reply.get(3..)?.iter().map(|item| entry(item.list()?)).collect();
+    let seen = Seen { kind: text(reply, 1)?, entries: entries? };
+    let outcome = seen.entries.first().map_or(Outcome::Absent, Entry::outcome);
+    Some(Said { seen: Some(Arc::new(seen)), ..outcome.into() })
+}
+
+/// FIELD OWNER HOLDS LEFT TOKEN LABEL VERSION KEPT.
+fn entry(items: &[Value]) -> Option<Entry> {
+    let version = text(items, 6)?;
+    Some(Entry {
+        field: text(items, 0)?,
+        owner: text(items, 1)?,
+        holds: number(items, 2)?,
+        left: items.get(3).and_then(Value::int).map(left)?,
+        token: number(items, 4)?,
+        round: version.rsplit(':').next().and_then(|round| round.parse().ok()).unwrap_or(0),
+    })
+}
+
+impl Entry {
+    /// The same, as whoever is refused for it is told.
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome::Held {
+            owner: self.owner.clone(),
+            count: self.holds,
+            remaining: self.left,
+            ahead: None,
+            permits: None,
+        }
+    }
+}
+
+fn text(items: &[Value], i: usize) -> Option<Arc<str>> {
+    items.get(i).and_then(Value::text).cloned()
+}
+
+fn number(items: &[Value], i: usize) -> Option<u64> {
+    items.get(i).and_then(Value::int)?.try_into().ok()
+}
+
+/// So many milliseconds, or none where that is no number of them: it never ends.
+fn left(millis: i64) -> Option<Duration> {
+    u64::try_from(millis).ok().map(Duration::from_millis)
+}
+
+fn refused(reason: Refusal, detail: String) -> Outcome {
+    Outcome::Refused { reason, detail: Arc::from(detail) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(words: &[&str]) -> Value {
+        let words = words.iter().map(|word| match word.parse() {
+            Ok(number) => Value::Int(number),
+            Err(_) => Value::Text((*word).into()),
+        });
+        Value::List(words.collect())
+    }
+
+    fn reply(words: &[&str]) -> Said {
+        said(Ok(list(words)))
+    }
+
+    #[test]
+    fn every_word_of_the_scripts_is_read() {
+        assert_eq!(outcome(Ok(Value::Int(1))), Outcome::Granted);
+        assert_eq!(outcome(Ok(Value::Int(0))), Outcome::Absent);
+        let held = |remaining, ahead| Outcome::Held {
+            owner: "x:1".into(),
+            count: 2,
+            remaining,
+            ahead,
+            permits: None,
+        };
+        let left = Some(Duration::from_millis(1500));
+        let said = reply(&["held", "x:1", "2", "1500", "17", "", "-1", "x:1:3", "300"]);
+        assert_eq!((said.outcome, said.token), (held(left, None), 17));
+        assert_eq!(said.watch, Some(("x:1:3".into(), Duration::from_millis(300))));
+        let called = reply(&["held", "x:1", "2", "1500", "0", "", "3"]);
+        assert_eq!((called.outcome, called.watch), (held(left, Some(3)), None));
+        assert_eq!(reply(&["held", "x:1", "2", "-1", "0", "", "-1", "", "0"]).outcome, held(None, None));
+        let refusal = |words: &[&str]| match reply(words).outcome {
+            Outcome::Refused { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refusal(&["stale", "7"]), Refusal::Stale);
+        assert_eq!(refusal(&["refused", "WRONGTYPE x"]), Refusal::WrongType);
+        assert_eq!(refusal(&["refused", "KIND it is held as fair"]), Refusal::AnotherKind);
+        assert_eq!(refusal(&["refused", "OOM x"]), Refusal::OutOfMemory);
+    }
+
+    #[test]
+    fn a_grant_has_a_token() {
+        let granted = said(Ok(Value::Int(17)));
+        assert_eq!((granted.outcome, granted.token), (Outcome::Granted, 17));
+        assert_eq!(said(Ok(Value::Int(1))).token, 0);
+    }
+
+    #[test]
+    fn a_refused_permit_tells_which_others_are_free() {
+        let Value::List(mut held) = list(&["held", "x:1", "1", "300", "7", "", "-1", "x:1:2", "300"]) else {
+            panic!()
+        };
+        held.extend([list(&["2", "0"]), Value::Int(250)]);
+        let Outcome::Held { permits: Some(permits), .. } = said(Ok(Value::List(held))).outcome else {
+            panic!()
+        };
+        assert_eq!((permits.free(), permits.first_over()), (&[2, 0][..], Some(Duration::from_millis(250))));
+    }
+
+    #[test]
+    fn an_inspection_tells_each_entry() {
+        let Value::List(mut items) = list(&["seen", "rw", "2"]) else { panic!() };
+        items.push(list(&["r:x:1", "x:1", "1", "300", "7", "", "x:1:12", "1000"]));
+        let said = said(Ok(Value::List(items)));
+        let seen = said.seen.unwrap();
+        assert_eq!((&*seen.kind, seen.entries.len()), ("rw", 1));
+        let Entry { field, owner, round, token, .. } = &seen.entries[0];
+        assert_eq!((&**field, &**owner, *round, *token), ("r:x:1", "x:1", 12, 7));
+        assert!(matches!(said.outcome, Outcome::Held { count: 1, .. }));
+        assert_eq!(reply(&["seen", "", "0"]).outcome, Outcome::Absent);
+    }
+
+    #[test]
+    fn what_no_script_says_is_no_vote() {
+        for words in [&["maybe"][..], &[], &["held"], &["held", "x", "y", "z"], &["seen"]] {
+            let outcome = reply(words).outcome;
+            assert!(matches!(outcome, Outcome::Refused { reason: Refusal::Other, .. }), "{words:?}");
+        }
+        for value in [Value::Nil, Value::Int(-1), Value::List(vec![]), Value::Text("granted".into())] {
+            assert!(matches!(outcome(Ok(value)), Outcome::Refused { .. }));
+        }
+    }
+}
