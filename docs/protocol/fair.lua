@@ -93,7 +93,7 @@ if a > #ARGV then
 end
 return (function()
 local earliest, latest, watched
-local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
 local function refuse(...)
   error({'refused', format(...)})
 end
@@ -222,7 +222,8 @@ local function write_noted(it)
   if it.noted then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
 local function write_entry(it, ends, token, round, holds, kept, label)
-  local field, fence = it.field, less(it.fence, token) and token or it.fence
+  local field, fence, old = it.field, less(it.fence, token) and token or it.fence, it.entry
+  if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
   local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
   if it.reads then
     call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text)
@@ -492,6 +493,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   for i = 1, names do
     local it, entry = its[i], its[i].entry
     local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
+    local watch = max(ceil((ends - latest) / 1000), STRICT and entry.kept or 0)
     call('PEXPIRE', it.key, KEPT_HELD)
     if it.owner ~= to then
       drop(it, it.field)
@@ -500,7 +502,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
       if note_gone then note_gone(it, entry.token, '0', entry) end
       it = read(k + 2 * i - 2, slot, to)
     end
-    write_entry(it, ends, token, round, '1', ceil((ends - latest) / 1000), label)
+    write_entry(it, ends, token, round, '1', watch, label)
   end
   return renews == '1' and number(token) or GRANTED
 end
@@ -526,12 +528,14 @@ end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 local MOST_NAMES = 16
 while a <= #ARGV do
-  local verb, names, last = VERBS[ARGV[a]], number(ARGV[a + 1]), a + 2 + number(ARGV[a + 2])
+  local verb, names, count = VERBS[ARGV[a]], number(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
+  if not find(count or '', '^%d+$') then return redis.error_reply('ERR no number of arguments') end
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
   earliest, latest, watched = nil, nil, ''
+  local last = a + 2 + number(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   if type(reply) == 'string' and not is_done then
     reply = {'refused', (string.gsub(reply, '^.-:%s?%d+:%s*', ''))}

@@ -40,7 +40,7 @@ local function no_vote(trusted)
 end
 return (function()
 local earliest, latest, watched
-local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
 local function refuse(...)
   error({'refused', format(...)})
 end
@@ -170,12 +170,14 @@ end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 local MOST_NAMES = 16
 while a <= #ARGV do
-  local verb, names, last = VERBS[ARGV[a]], number(ARGV[a + 1]), a + 2 + number(ARGV[a + 2])
+  local verb, names, count = VERBS[ARGV[a]], number(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
+  if not find(count or '', '^%d+$') then return redis.error_reply('ERR no number of arguments') end
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
   earliest, latest, watched = nil, nil, ''
+  local last = a + 2 + number(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   if type(reply) == 'string' and not is_done then
     reply = {'refused', (string.gsub(reply, '^.-:%s?%d+:%s*', ''))}

@@ -141,9 +141,11 @@ local function write_noted(it)
   if it.noted then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
 
--- Writes its entry, with a new end, and the label where that is not there yet.
+-- Writes its entry, with a new end, and the label where that is not there yet. For those who are strict it
+-- is to be watched for no shorter than before, as no lease is shortened.
 local function write_entry(it, ends, token, round, holds, kept, label)
-  local field, fence = it.field, less(it.fence, token) and token or it.fence
+  local field, fence, old = it.field, less(it.fence, token) and token or it.fence, it.entry
+  if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
   local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
   if it.reads then
     call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text)

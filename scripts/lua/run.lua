@@ -7,14 +7,16 @@ local MOST_NAMES = 16
 
 -- guard: run-all
 while a <= #ARGV do
-  local verb, names, last = VERBS[ARGV[a]], number(ARGV[a + 1]), a + 2 + number(ARGV[a + 2])
+  local verb, names, count = VERBS[ARGV[a]], number(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
+  if not find(count or '', '^%d+$') then return redis.error_reply('ERR no number of arguments') end
   -- guard: names-no-number
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
   -- guard: watched-none
   earliest, latest, watched = nil, nil, ''
+  local last = a + 2 + number(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   -- guard: reply-text
   if type(reply) == 'string' and not is_done then

@@ -5,7 +5,7 @@
 local earliest, latest, watched
 
 -- Five whole numbers, as a master compares them.
-local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* %d+ %d+$'
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
 
 -- Ends the operation with this reply.
 local function refuse(...)

@@ -85,7 +85,7 @@ impl Coordinator {
     }
 
     /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time that most of them show.
-    async fn until_the_time_is_known(self: &Arc<Self>, timeout: Duration) -> Result<(), Error> {
+    pub(super) async fn until_the_time_is_known(self: &Arc<Self>, timeout: Duration) -> Result<(), Error> {
         if self.introduced.load(Ordering::Relaxed) || self.trust.knows_the_time() {
             return Ok(());
         }

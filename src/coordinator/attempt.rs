@@ -158,8 +158,11 @@ impl Attempt {
             // Where a clock is off the grant does not count, and so it is not confirmed.
             let places = self.round().places(|outcome| !is_off(outcome));
             let confirming = engine.ask_some(places, hold, engine.next_round(), &op, terms, era);
-            if confirming.decision().await != Decision::Granted {
-                return Err(verdict::no_quorum(&hold.name, confirming.votes(), false));
+            let decision = confirming.decision().await;
+            self.count.note_keys(&confirming, kept);
+            if decision != Decision::Granted {
+                confirming.withdraw();
+                return Err(verdict::no_quorum(&self.hold.name, confirming.votes(), false));
             }
             self.confirmed = Some(highest);
         }
@@ -258,7 +261,8 @@ impl Attempt {
 
     /// Takes back what was granted without being a lock, and keeps the place in the queue.
     pub(super) fn withdraw(mut self) -> Option<Standing> {
-        let place = self.ask.place?; // otherwise its drop takes everything back
+        // Otherwise its drop takes everything back, but for the holds of a lease that stands.
+        let place = self.ask.place.filter(|_| self.count.holds == 0)?;
         let round = self.round.take()?;
         round.withdraw();
         self.note_keys(&round);

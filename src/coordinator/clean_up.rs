@@ -85,6 +85,7 @@ impl Coordinator {
         withdrawal: Option<Withdrawal>,
         once: Places,
     ) -> Round {
+        debug_assert!(withdrawal.is_none() || count.holds == 0, "a lease that stands is no attempt");
         let place = count.is_queued.then_some(hold.owner);
         let op = Op::Release { holds: count.holds, leaving, place };
         // Masters do not compare the rounds of a key of another library.

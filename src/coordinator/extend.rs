@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
+use super::clean_up::{Effort, Notice};
 use super::era::Era;
 use super::hold::{Count, Hold};
-use super::quorum::Decision;
+use super::places::Places;
+use super::quorum::{Decision, quorum};
 use super::round::Round;
 use super::{Coordinator, verdict};
 use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::lease;
 use crate::master::Terms;
-use crate::protocol::Op;
+use crate::protocol::{Leaving, Op};
 
 /// One lease to extend. Nothing else happens to its hold meanwhile.
 pub(super) struct Extension {
@@ -74,6 +76,7 @@ impl Coordinator {
             round.certainty().await;
         }
         count.note_keys(&round, kept); // they live longer now, or may
+        self.undo_late_grants(&hold, &count, round.stale_by_token(title.fence));
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),
             _ => Err(self.not_extended(&hold, &round)),
@@ -94,11 +97,22 @@ impl Coordinator {
         if now >= lease::deadline(round.sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, round.votes(), true));
         }
-        if !self.trust.agree(round.granted().iter()) {
+        let agree = round.granted().iter().filter(|place| self.trust.agrees(*place)).count();
+        if agree < quorum(self.masters.len()) {
             return Err(verdict::no_quorum(&hold.name, round.votes(), false));
         }
         self.prolong(hold, round.sent, ttl, None);
         Ok(round.sent)
+    }
+
+    /// A grant of the acquire with a higher token than the lease's, which came too late to be heard, refuses each extend: it is
+    /// undone, and the next extend heals. The lease does not rest on it.
+    fn undo_late_grants(self: &Arc<Self>, hold: &Arc<Hold>, count: &Count, on: Places) {
+        if !on.is_empty() {
+            let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
+            let (hold, round, keys_end) = (hold.clone(), self.next_round(), count.keys_end);
+            self.tell(on, Notice { hold, round, op, keys_end, era: None }, Effort::UntilDone, None);
+        }
     }
 
     fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {

@@ -83,7 +83,9 @@ impl Coordinator {
         transfer.done().finish().await;
         self.lose(hold, Loss::HandedOver, None);
         hold.give_up(&mut count);
-        count.touched = Places::default();
+        // A master that missed it has its entry still, or its place in the queue.
+        let (leaving, all) = (Leaving::Undone(count.first), Places::all(self.masters.len()));
+        drop(self.mirror(hold, &mut count, leaving, None, all));
         Ok(Token::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
@@ -98,6 +100,7 @@ impl Coordinator {
         if self.is_closed() {
             return Err(Error::Closed);
         }
+        self.until_the_time_is_known(timeout).await?;
         let engine = self.clone();
         let adopting = async move { engine.adopt_now(&adoption, timeout).await };
         unless_lost(self.run_while_wanted(adopting).await?.kept())
@@ -130,6 +133,9 @@ impl Coordinator {
         transfer.round().finish().await;
         if self.clock.now() >= lease::deadline(sent, *ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
+        }
+        if !self.trust.agree(transfer.round().granted().iter()) {
+            return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
         }
         let first = transfer.number;
         let round = transfer.done();

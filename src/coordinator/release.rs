@@ -110,10 +110,11 @@ impl Coordinator {
         if round.sent >= deadline {
             return Err(loss.unwrap_or_else(|| hold.lost(Loss::Expired, &[])));
         }
-        match round.decision().await {
-            Decision::Granted => Ok(()),
-            _ => Err(verdict::not_released(&hold.name, round.votes())),
+        if round.decision().await == Decision::Granted {
+            return Ok(());
         }
+        round.finish().await; // whose it is takes more votes
+        Err(verdict::not_released(&hold.name, round.votes()))
     }
 
     /// Tells the masters of the holds that are left, and ends the lease with the last.
@@ -160,9 +161,8 @@ impl Coordinator {
     }
 
     /// Releases an owner of another client. It goes on renewing until it is told: it must not take
-    /// the lock back where a master never had it, so its token is noted there as released. Masters
-    /// that have the name as another kind are not asked: to them it would be the owner of no such
-    /// lock.
+    /// the lock back where a master never had it, so its token is noted there as released. Where a
+    /// quorum has the name as another kind nothing is sent.
     async fn take_away(
         self: &Arc<Self>,
         name: Arc<str>,

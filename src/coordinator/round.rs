@@ -224,6 +224,21 @@ impl Round {
         self.places(|outcome| *outcome == Outcome::Granted)
     }
 
+    /// The masters where a higher token than this is in the way. No round of a client is as high.
+    pub(super) fn stale_by_token(&self, token: u64) -> Places {
+        let counted = self.ballots.counted();
+        let is_higher = |ballot: &Ballot| {
+            matches!(ballot.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && ballot.token > token
+        };
+        counted
+            .ballots
+            .iter()
+            .enumerate()
+            .filter(|(_, ballot)| is_higher(ballot))
+            .map(|(place, _)| place)
+            .collect()
+    }
+
     /// A lease has begun: deals with the votes that are there, and with those to come.
     pub(super) fn deal_with(&self, later: Later) {
         let ballots: Vec<Ballot> = {

@@ -10,7 +10,8 @@ use crate::vote::{Outcome, Permits, Refusal};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Said {
     pub(crate) outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by; 0 where it is not told.
+    /// The token of a new grant, or of the one that the lock is held by; the later round or the higher token of a
+    /// [stale](Refusal::Stale) one; 0 where it is not told.
     pub(crate) token: u64,
     /// The version to watch, and for how long, where another owner has the lock or did not release it.
     pub(crate) watch: Option<(Arc<str>, Duration)>,
@@ -76,8 +77,9 @@ fn read(reply: &[Value]) -> Option<Said> {
         "held" => held(reply),
         "seen" => seen(reply),
         "stale" => {
-            let later = reply.get(1).and_then(Value::int)?;
-            Some(refused(Refusal::Stale, format!("{later} was here first")).into())
+            let later = number(reply, 1)?;
+            let outcome = refused(Refusal::Stale, format!("{later} was here first"));
+            Some(Said { token: later, ..outcome.into() })
         }
         "refused" => match Failure::from_error_reply(text(1)?) {
             Failure::Refused { reason, detail } => Some(Outcome::Refused { reason, detail }.into()),

@@ -162,6 +162,11 @@ impl Trust {
         self.clocks().note(place, asked, heard, time)
     }
 
+    /// Whether this master is not far from what most masters show, as far as is known now.
+    pub(crate) fn agrees(&self, place: usize) -> bool {
+        self.clocks().agrees(place)
+    }
+
     /// Whether none of these masters is far from what most masters show, as far as is known now.
     pub(crate) fn agree(&self, mut places: impl Iterator<Item = usize>) -> bool {
         let clocks = self.clocks();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use quorate::seam::{Call, Ear, Handshake, Master, Reply, SCRIPTS, connect};
-use quorate::{Builder, Guard, Redlock};
+use quorate::{Builder, Guard, Lock, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer, trusting};
 
 use crate::{answering, ms};
@@ -64,8 +64,12 @@ impl Master for Trusting {
 }
 
 impl Guards {
+    fn builder(self) -> Builder {
+        Redlock::builder().ttl(TTL).timeout(ms(500))
+    }
+
     fn build(self, urls: Vec<String>) -> Redlock {
-        let builder = Redlock::builder().ttl(TTL).timeout(ms(500));
+        let builder = self.builder();
         let build = |builder: Builder| builder.build().unwrap();
         let runtime = tokio::runtime::Handle::current();
         let trusting = |url: String| -> Arc<dyn Master> {
@@ -220,4 +224,88 @@ async fn a_name_that_is_deleted_on_the_master_that_both_quorums_have_is_held_by_
     let guard = stage.first.lock("l").try_acquire().await.unwrap();
     assert!(stage.victim().evict("quorate:{l}"));
     assert!(stage.is_held_by_two(&guard).await);
+}
+
+fn read(redlock: &Redlock) -> Lock {
+    redlock.read_lock("l").lease(TTL)
+}
+
+/// The clock is far ahead while a reader renews, and is put right again. What that reader does leaves the others' entries alone.
+#[tokio::test]
+async fn a_strobe_while_a_reader_renews_lets_no_writer_in_beside_another_reader() {
+    for guards in [Guards::On, Guards::Strict] {
+        let stage = Stage::set(guards).await;
+        let one = read(&stage.first).try_acquire().await.unwrap();
+        let other = read(&stage.first).try_acquire().await.unwrap();
+        stage.victim().step_clock(FAR);
+        one.extend(TTL).await.unwrap_err(); // its clock is off
+        stage.victim().step_clock(-FAR);
+        one.release().await.unwrap();
+        let error = stage.second.write_lock("l").try_acquire().await.unwrap_err();
+        assert!(other.is_valid(), "{error}");
+    }
+}
+
+/// A step that nobody can see ends no entry of one reader, whatever another one does after it.
+#[tokio::test]
+async fn a_reader_that_came_after_a_small_step_and_left_lets_no_writer_in_beside_the_one_before() {
+    for guards in [Guards::On, Guards::Strict] {
+        let stage = Stage::set(guards).await;
+        let held = read(&stage.first).try_acquire().await.unwrap();
+        stage.victim().step_clock(200);
+        read(&stage.second).ttl(TTL + ms(5_000)).acquire().await.unwrap().release().await.unwrap();
+        let error = stage.second.write_lock("l").try_acquire().await.unwrap_err();
+        assert!(held.is_valid(), "{error}");
+    }
+}
+
+/// In strict mode a writer has watched a reader that died on the masters that nobody else reads on. It learns nothing from that of
+/// the master where somebody does, though the clocks of all are stepped together.
+#[tokio::test]
+async fn what_was_watched_of_a_dead_reader_lets_no_writer_in_beside_one_that_lives() {
+    let ttl = ms(2_000);
+    let stage = Stage::set(Guards::Strict).await;
+    let alive = stage.first.read_lock("l").ttl(ttl).try_acquire().await.unwrap();
+    std::mem::forget(stage.second.read_lock("l").lease(ttl).try_acquire().await.unwrap());
+    stage.masters.iter().for_each(|server| server.step_clock(FAR));
+    let waited = stage.second.write_lock("l").wait(3 * ttl).acquire().await;
+    assert!(alive.is_valid(), "it was renewed on masters 0 and 1 at least");
+    assert!(waited.is_err(), "both have it");
+}
+
+/// A clock that jumps ends no permit, so nobody comes for another number of them.
+#[tokio::test]
+async fn a_clock_step_lets_nobody_say_another_number_of_permits() {
+    let stage = Stage::set(Guards::On).await;
+    let held = stage.first.semaphore("l", 2).try_acquire().await.unwrap();
+    for millis in [FAR, -FAR] {
+        stage.victim().step_clock(millis);
+        let error = stage.second.semaphore("l", 3).try_acquire().await.unwrap_err();
+        assert!(held.is_valid(), "{error}");
+    }
+}
+
+/// A key that is another library's, too, has no prefix: a master that forgot it has no vote for clients of any prefix.
+#[tokio::test]
+async fn a_master_that_restarted_is_held_back_for_shared_names_of_every_prefix() {
+    let mut stage = Stage::set(Guards::On).await;
+    let other = |within| Guards::On.builder().prefix("other:").masters(reach(&stage.masters, within));
+    // Masters are new to this prefix, too, until somebody has been there.
+    answering(&crate::begin_new().prefix("other:").masters(stage.masters.urls()).build().unwrap(), 5).await;
+    let held = other(0..3).build().unwrap().plain_mutex("l").lease(TTL).try_acquire().await.unwrap();
+    let rival = stage.second.clone();
+    stage.masters[VICTIM].restart_empty();
+    answering(&rival, 3).await;
+    let error = rival.plain_mutex("l").try_acquire().await.unwrap_err();
+    assert!(held.is_valid(), "{error}");
+}
+
+/// A break is no reason to take masters for ones that forgot.
+#[tokio::test]
+async fn whoever_breaks_a_lock_trusts_the_masters_as_before() {
+    let stage = Stage::set(Guards::On).await;
+    let held = stage.first.lock("l").try_acquire().await.unwrap();
+    stage.second.lock("l").break_from(&held.owner()).await.unwrap();
+    let trusted = |status: &&quorate::MasterStatus| status.standing == Standing::Trusted;
+    assert_eq!(stage.second.standings().iter().filter(trusted).count(), 3);
 }

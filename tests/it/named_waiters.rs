@@ -1,12 +1,13 @@
 //! Waiting by name: one owner may wait more than once, and for a lock that it is about to have.
 
 use quorate::Error;
-use quorate_testkit::{Masters, eventually};
+use quorate_testkit::{Masters, RedisServer, eventually};
 use tokio_util::sync::CancellationToken;
 
+use crate::renewal::scripts_run;
 use crate::waiting::{hold, queue, standing, waiter};
 use crate::wake_ups::{LONG, handed};
-use crate::{SOON, TTL, ms, patient, until};
+use crate::{SOON, TTL, builder, ms, patient, until};
 
 /// Both wait under one name: what the first gives up is not the place of the second.
 #[tokio::test]
@@ -63,4 +64,38 @@ async fn an_owner_that_enters_does_not_stay_in_line_behind_a_stranger() {
     drop((outer, inner));
     handed(stranger).await.release().await.unwrap();
     eventually(SOON, || masters.empty()).await;
+}
+
+/// Its owner got the lock while it waited, and when it is called, most masters do not answer: what it takes back is its own hold.
+#[tokio::test]
+async fn a_waiter_that_fails_to_enter_again_leaves_the_lease_that_stands() {
+    let masters = Masters::start(3);
+    let (redlock, other) =
+        (builder(&masters).timeout(ms(500)).build().unwrap(), builder(&masters).build().unwrap());
+    let me = redlock.owner();
+    let held = other.lock("l").acquire().await.unwrap();
+    let waiting = tokio::spawn({
+        let lock = redlock.lock("l").owned_by(&me).wait(SOON * 2);
+        async move { lock.acquire().await }
+    });
+    standing(masters.iter(), 1).await;
+    // The lock is free, and nobody is called.
+    for server in masters.iter() {
+        let _: i64 = server.command(&["HDEL", "quorate:{l}", "x", "o:x"]);
+    }
+    let guard = redlock.lock("l").owned_by(&me).try_acquire().await.unwrap();
+    let key = "quorate:{l}";
+    let holds = |server: &RedisServer| crate::holds(server, key, &me.to_string());
+    until("the lock on every master", async || masters.iter().all(|server| holds(server) == Some(1))).await;
+    (1..3).for_each(|i| masters[i].freeze());
+    let before = scripts_run(&masters[0]);
+    let tickets: Vec<String> = masters[0].command(&["ZRANGE", "quorate:waiting:{l}", "0", "-1"]);
+    let (client, number) = tickets[0].split_once(':').unwrap();
+    let _: i64 = masters[0].command(&["PUBLISH", &format!("quorate:wake:{client}"), number]);
+    until("the waiter's attempt", async || scripts_run(&masters[0]) >= before + 2).await;
+    assert_eq!(holds(&masters[0]), Some(1), "the lease lost a master");
+    (1..3).for_each(|i| masters[i].thaw());
+    assert!(guard.is_valid());
+    waiting.abort();
+    drop((guard, held));
 }

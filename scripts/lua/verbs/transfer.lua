@@ -37,6 +37,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   for i = 1, names do
     local it, entry = its[i], its[i].entry
     local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
+    local watch = max(ceil((ends - latest) / 1000), STRICT and entry.kept or 0)
     call('PEXPIRE', it.key, KEPT_HELD)
     if it.owner ~= to then
       -- Who was here before heals no more; who gives it, and takes it, may.
@@ -46,7 +47,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
       if note_gone then note_gone(it, entry.token, '0', entry) end
       it = read(k + 2 * i - 2, slot, to)
     end
-    write_entry(it, ends, token, round, '1', ceil((ends - latest) / 1000), label)
+    write_entry(it, ends, token, round, '1', watch, label)
   end
   return renews == '1' and number(token) or GRANTED
 end
