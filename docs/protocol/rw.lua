@@ -568,7 +568,8 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   for i = 1, names do
     local it, entry = its[i], its[i].entry
     local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
-    local watch = max(ceil((ends - latest) / 1000), STRICT and entry.kept or 0)
+    local watch = ceil((ends - latest) / 1000)
+    if STRICT then watch = max(watch, entry.kept) end
     call('PEXPIRE', it.key, KEPT_HELD)
     if it.owner ~= to then
       drop(it, it.field)

@@ -9,6 +9,7 @@ local MOST_NAMES = 16
 while a <= #ARGV do
   local verb, names, count = VERBS[ARGV[a]], number(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
+  -- guard: no-number-of-arguments
   if not find(count or '', '^%d+$') then return redis.error_reply('ERR no number of arguments') end
   -- guard: names-no-number
   if not names or names < 1 or names > MOST_NAMES then

@@ -23,6 +23,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("an operation has arguments", &["run-all: <= -> <"]),
+    (
+        "a scene says the number of its arguments rightly",
+        &[
+            "no-number-of-arguments: '' -> '~'",
+            "no-number-of-arguments: not find(count or '', '^%d+$') -> false",
+            "no-number-of-arguments: without or ''",
+        ],
+    ),
     ("an operation has two words at least", &["quick-none-left: > -> >="]),
     ("another kind has no such field", &["readers-of-rw: without it.is_same and"]),
     (
