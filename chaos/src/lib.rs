@@ -19,7 +19,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use quorate_chaos::history::{Call, Lock, Outcome, Recorder, Share, now, read_file};
+//! use quorate_chaos::history::{Call, Lock, Outcome, Recorder, Share, read_file};
 //! use quorate_chaos::{checkers, figures};
 //! use quorate_testkit::{Proxy, Toxic, Way};
 //!
@@ -42,7 +42,7 @@
 //!     let guard = redlock.mutex("mine").wait(Duration::from_micros(wait)).acquire().await?;
 //!     recorder.returned(number, Outcome::Granted {
 //!         owner: guard.owner().to_string(),
-//!         deadline: now() + guard.remaining().as_micros() as u64,
+//!         deadline: guard.deadline().since(quorate::Moment::default()).as_micros() as u64,
 //!         fence: Some(guard.fence()),
 //!         permit: None,
 //!     })?;

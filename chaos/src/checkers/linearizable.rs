@@ -167,6 +167,19 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_that_was_written_down_when_its_lease_was_over_is_no_grant_then() {
+        // Its process stood still from 20 to 200, and another had the lock from 150 on.
+        let late = |deadline: u64| {
+            let told = fenced(acquire("a", &exclusive("l"), 200, deadline), 1);
+            Hold { asked: 10_000, lost: Some(201_000), ..told }
+        };
+        let next = || held("b", 150, 300, 2);
+        assert!(is_linearizable([late(120), next()]));
+        assert!(is_linearizable([late(0), next()]), "it was lost, and does not know any more when it ended");
+        assert!(!is_linearizable([late(200), next()]));
+    }
+
+    #[test]
     fn a_release_that_nobody_heard_of_may_come_late() {
         let unheard = Hold { free: None, ..held("a", 10, 20, 1) };
         assert!(is_linearizable([unheard, held("b", 500, 600, 2)]));

@@ -213,7 +213,7 @@ pub enum Outcome {
     Granted {
         /// Whose the lock is now.
         owner: String,
-        /// When its lease ends.
+        /// When its lease ends; 0 where it was over and lost before this was written.
         deadline: Micros,
         /// Its fencing token, where the lock has one.
         fence: Option<u64>,

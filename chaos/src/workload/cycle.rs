@@ -131,7 +131,10 @@ impl Cycle {
                 () = &mut lost => return Ok(End::Lost),
                 () = &mut over => return Ok(end),
                 () = stop.cancelled() => return Ok(end),
-                _ = looks.tick() => self.recorder.record(Event::Deadline { hold, deadline: held.deadline() })?,
+                _ = looks.tick() => {
+                    let known = held.deadline().map(|deadline| Event::Deadline { hold, deadline });
+                    known.map_or(Ok(()), |known| self.recorder.record(known))?;
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
-use quorate::{ColdStart, Error, Guard, Redlock};
+use quorate::{ColdStart, Error, Guard, Moment, Redlock};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
@@ -217,7 +217,7 @@ impl Held {
             Self::Naive(hold) => hold.owner.clone(),
         };
         let fence = Some(self.fence()).filter(|fence| *fence > 0);
-        Outcome::Granted { owner, deadline: self.deadline(), fence, permit: self.permit() }
+        Outcome::Granted { owner, deadline: self.deadline().unwrap_or(0), fence, permit: self.permit() }
     }
 
     /// The masters that had no vote in the round that granted it.
@@ -225,15 +225,15 @@ impl Held {
         if let Self::Quorate(guard) = self { votes::without(&guard.votes()) } else { Vec::new() }
     }
 
-    /// When its lease ends, or a little earlier: time goes on between the two looks.
-    pub(super) fn deadline(&self) -> Micros {
+    /// When its lease ends, also of one that is over: a process that stood still may look at it late. `None` where a guard that is
+    /// lost does not know any more.
+    pub(super) fn deadline(&self) -> Option<Micros> {
         match self {
             Self::Quorate(guard) => {
-                let now = now();
-                now + micros(guard.remaining())
+                Some(micros(guard.deadline().since(Moment::default()))).filter(|deadline| *deadline > 0)
             }
-            Self::Rslock(_, deadline) => *deadline,
-            Self::Naive(hold) => hold.deadline,
+            Self::Rslock(_, deadline) => Some(*deadline),
+            Self::Naive(hold) => Some(hold.deadline),
         }
     }
 
@@ -244,7 +244,7 @@ impl Held {
 
     /// Whether its holder may believe that it has it.
     pub(super) fn is_valid(&self) -> bool {
-        if let Self::Quorate(guard) = self { guard.is_valid() } else { now() < self.deadline() }
+        if let Self::Quorate(guard) = self { guard.is_valid() } else { self.deadline() > Some(now()) }
     }
 
     pub(super) fn permit(&self) -> Option<u32> {
@@ -267,7 +267,10 @@ impl Held {
             return Outcome::Failed { why: "it is not extended here".to_owned() };
         };
         match guard.extend(ttl).await {
-            Ok(()) => Outcome::Extended { deadline: self.deadline() },
+            Ok(()) => self.deadline().map_or_else(
+                || unknown("it was lost before anybody looked"),
+                |deadline| Outcome::Extended { deadline },
+            ),
             Err(error) => unknown(&error.to_string()),
         }
     }
@@ -303,4 +306,25 @@ impl From<Outcome> for Refused {
 
 pub(super) fn unknown(why: &str) -> Outcome {
     Outcome::Unknown { why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate::Redlock;
+    use quorate_testkit::Masters;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_look_at_a_lease_that_is_over_makes_it_no_longer() {
+        let masters = Masters::start(1);
+        let redlock = Redlock::builder().masters(masters.urls()).cold_start(ColdStart::None);
+        let lock = redlock.build().unwrap().mutex("looked-at").lease(Duration::from_millis(100));
+        let held = Held::Quorate(lock.acquire().await.unwrap());
+        let ends = held.deadline().unwrap();
+        while now() <= ends {
+            sleep(Duration::from_micros(ends.saturating_sub(now()) + 1)).await;
+        }
+        assert!(held.deadline().is_none_or(|deadline| deadline == ends));
+    }
 }
