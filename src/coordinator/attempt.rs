@@ -179,7 +179,7 @@ impl Attempt {
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
         let (sent, token) = (self.round().sent, self.token());
-        if !self.engine.trust.agree(self.round().granted().iter()) {
+        if !self.engine.trust.all_agree(self.round().granted().iter()) {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), false));
         }
         if self.engine.clock.now() >= lease::deadline(sent, self.ask.ttl) {
@@ -201,7 +201,8 @@ impl Attempt {
         let generation = match self.count.holds {
             0 => {
                 self.count.begin(self.first);
-                round.deal_with(Later { token, undo: self.notice_of_strays(), before });
+                let undo = self.engine.notice_of_strays(&self.hold, &self.count);
+                round.deal_with(Later { token, undo, before });
                 let title = Title { fence: token, delay: self.ask.delay };
                 self.engine.begin_lease(&self.hold, Course::new(sent, ttl, renewal), title)
             }
@@ -279,13 +280,6 @@ impl Attempt {
             let leaving = Leaving::Undone(self.first);
             drop(self.engine.mirror(&self.hold, &mut self.count, leaving, withdrawal, once));
         }
-    }
-
-    /// What undoes its grant where that does not count. Its round comes before all of the lease.
-    fn notice_of_strays(&self) -> Notice {
-        let op = Op::Release { holds: 0, leaving: Leaving::Undone(self.first), place: None };
-        let (hold, round, keys_end) = (self.hold.clone(), self.engine.next_round(), self.count.keys_end);
-        Notice { hold, round, op, keys_end, era: None }
     }
 
     /// Its place on the masters with such an outcome.

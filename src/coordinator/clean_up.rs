@@ -115,6 +115,12 @@ impl Coordinator {
         round
     }
 
+    /// What undoes a grant of the owner's lease where it does not count: the lease does not rest on it.
+    pub(super) fn notice_of_strays(&self, hold: &Arc<Hold>, count: &Count) -> Notice {
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
+        Notice { hold: hold.clone(), round: self.next_round(), op, keys_end: count.keys_end, era: None }
+    }
+
     /// Tells some masters, with this effort. The first answers are `votes`.
     pub(super) fn tell(
         self: &Arc<Self>,

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::clean_up::{Effort, Notice};
+use super::clean_up::Effort;
 use super::era::Era;
 use super::hold::{Count, Hold};
-use super::places::Places;
 use super::quorum::{Decision, quorum};
 use super::round::Round;
 use super::{Coordinator, verdict};
@@ -16,7 +15,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::lease;
 use crate::master::Terms;
-use crate::protocol::{Leaving, Op};
+use crate::protocol::Op;
 
 /// One lease to extend. Nothing else happens to its hold meanwhile.
 pub(super) struct Extension {
@@ -76,7 +75,12 @@ impl Coordinator {
             round.certainty().await;
         }
         count.note_keys(&round, kept); // they live longer now, or may
-        self.undo_late_grants(&hold, &count, round.stale_by_token(title.fence));
+        // A grant of the acquire that came too late to be heard has a higher token than the lease's, and refuses each extend. The
+        // next one heals.
+        let strays = round.stale_by_token(title.fence);
+        if !strays.is_empty() {
+            self.tell(strays, self.notice_of_strays(&hold, &count), Effort::UntilDone, None);
+        }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),
             _ => Err(self.not_extended(&hold, &round)),
@@ -103,16 +107,6 @@ impl Coordinator {
         }
         self.prolong(hold, round.sent, ttl, None);
         Ok(round.sent)
-    }
-
-    /// A grant of the acquire with a higher token than the lease's, which came too late to be heard, refuses each extend: it is
-    /// undone, and the next extend heals. The lease does not rest on it.
-    fn undo_late_grants(self: &Arc<Self>, hold: &Arc<Hold>, count: &Count, on: Places) {
-        if !on.is_empty() {
-            let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
-            let (hold, round, keys_end) = (hold.clone(), self.next_round(), count.keys_end);
-            self.tell(on, Notice { hold, round, op, keys_end, era: None }, Effort::UntilDone, None);
-        }
     }
 
     fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {

@@ -70,7 +70,7 @@ impl Coordinator {
         hold.eras.end();
         let way = Way { from: hold, to: &transit, ttl, timeout, era: Era::of(hold) };
         let transfer = Transfer::begin(self, way, Some(fence));
-        let keys_end = lease::keys_end(transfer.round().sent, lease::kept(ttl, Duration::ZERO));
+        let keys_end = lease::keys_end(transfer.round().sent, transfer.way.kept());
         count.keys_end = count.keys_end.max(keys_end);
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
@@ -134,12 +134,13 @@ impl Coordinator {
         if self.clock.now() >= lease::deadline(sent, *ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
-        if !self.trust.agree(transfer.round().granted().iter()) {
+        if !self.trust.all_agree(transfer.round().granted().iter()) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
         }
         let first = transfer.number;
+        let kept = transfer.way.kept();
         let round = transfer.done();
-        count.note_keys(&round, lease::kept(*ttl, Duration::ZERO));
+        count.note_keys(&round, kept);
         count.begin(first);
         let title = Title { fence, delay: Duration::ZERO };
         let generation = self.begin_lease(&hold, Course::new(sent, *ttl, renewal.clone()), title);
@@ -198,7 +199,7 @@ struct Way<'a> {
 impl<'a> Transfer<'a> {
     /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which gets a new one.
     fn begin(engine: &'a Arc<Coordinator>, way: Way<'a>, handed: Option<u64>) -> Self {
-        let (from, kept) = (way.from.owner, lease::kept(way.ttl, Duration::ZERO));
+        let (from, kept) = (way.from.owner, way.kept());
         let number = engine.next_round();
         let round = way.ask(engine, number, &Op::Transfer { from, kept, renews: handed.is_none(), handed });
         Self { engine, way, number, is_void: false, round: Some(round) }
@@ -210,7 +211,7 @@ impl<'a> Transfer<'a> {
             Tokens::Agreed(token) => return Ok(token),
             Tokens::Split(highest) => highest,
         };
-        let (to, kept) = (self.way.to, lease::kept(self.way.ttl, Duration::ZERO));
+        let (to, kept) = (self.way.to, self.way.kept());
         let op = Op::Extend { holds: 1, kept, token: highest, heals: false, first: self.number };
         let confirming = self.way.ask(self.engine, self.engine.next_round(), &op);
         match confirming.decision().await {
@@ -229,6 +230,11 @@ impl<'a> Transfer<'a> {
 }
 
 impl Way<'_> {
+    /// For how long the masters keep the lock from others.
+    fn kept(&self) -> Duration {
+        lease::kept(self.ttl, Duration::ZERO)
+    }
+
     fn ask(&self, engine: &Arc<Coordinator>, number: u64, op: &Op) -> Round {
         let (terms, era) = (Terms::Vote { timeout: self.timeout }, Some(self.era.clone()));
         engine.ask(self.to, number, op, terms, era)
@@ -239,8 +245,7 @@ impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         round.withdraw(); // what was not sent yet needs no way back
-        let (engine, Way { from, to, ttl, era, .. }) = (self.engine, &self.way);
-        let kept = lease::kept(*ttl, Duration::ZERO);
+        let (engine, kept, Way { from, to, era, .. }) = (self.engine, self.way.kept(), &self.way);
         let (hold, op) = match self.is_void {
             true => (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.number), place: None }),
             false => (from, Op::Transfer { from: to.owner, kept, renews: false, handed: None }),

@@ -103,15 +103,15 @@ impl Look {
 
 /// What the masters said of one lock or permit.
 pub(super) fn sighting(looks: &[Look], kind: Kind, permit: Option<Permit>, asked: Option<&str>) -> Sighting {
-    let view = |Look { vote, seen }: &Look| {
+    let entries: Vec<Option<&Entry>> =
+        looks.iter().map(|look| entry_of(look.seen.as_ref()?, kind, permit, asked)).collect();
+    let view = |(Look { vote, seen }, entry): (&Look, &Option<&Entry>)| {
         let Some(seen) = seen else { return vote.clone() };
-        Vote { outcome: outcome_of(seen, kind, permit, asked), ..vote.clone() }
+        Vote { outcome: outcome_of(seen, kind, permit, *entry), ..vote.clone() }
     };
-    let votes: Arc<[Vote]> = looks.iter().map(view).collect();
-    let told: Vec<&Entry> =
-        looks.iter().filter_map(|look| entry_of(look.seen.as_ref()?, kind, permit, asked)).collect();
-    let token =
-        |owner: &str| told.iter().filter(|entry| *entry.owner == *owner).map(|entry| entry.token).max();
+    let votes: Arc<[Vote]> = looks.iter().zip(&entries).map(view).collect();
+    let told = || entries.iter().flatten();
+    let token = |owner: &str| told().filter(|entry| *entry.owner == *owner).map(|entry| entry.token).max();
     let fence = holder(&votes).and_then(|holder| token(&holder.owner)).filter(|token| *token > 0);
     Sighting { votes, fence }
 }
@@ -124,7 +124,7 @@ fn entry_of<'a>(
     permit: Option<Permit>,
     asked: Option<&str>,
 ) -> Option<&'a Entry> {
-    if !kind.is_shared() && *seen.kind != *kind.on_masters(permit) {
+    if is_another_kind(seen, kind, permit) {
         return None;
     }
     let part = match (kind, permit) {
@@ -140,12 +140,16 @@ fn entry_of<'a>(
     oldest.or_else(|| asked.filter(|_| permit.is_none()).and_then(other))
 }
 
+/// Whether what a master has of this name is something else.
+fn is_another_kind(seen: &Seen, kind: Kind, permit: Option<Permit>) -> bool {
+    !kind.is_shared() && *seen.kind != *kind.on_masters(permit)
+}
+
 /// Who has this lock or permit there: somebody, nobody, or somebody that has the name as another kind.
-fn outcome_of(seen: &Seen, kind: Kind, permit: Option<Permit>, asked: Option<&str>) -> Outcome {
-    let is_other_kind = !kind.is_shared() && *seen.kind != *kind.on_masters(permit);
-    match entry_of(seen, kind, permit, asked) {
+fn outcome_of(seen: &Seen, kind: Kind, permit: Option<Permit>, entry: Option<&Entry>) -> Outcome {
+    match entry {
         Some(entry) => entry.outcome(),
-        None if is_other_kind && !seen.entries.is_empty() => {
+        None if is_another_kind(seen, kind, permit) && !seen.entries.is_empty() => {
             let detail = format!("KIND it is held as {}", seen.kind).into();
             Outcome::Refused { reason: Refusal::AnotherKind, detail }
         }

@@ -107,7 +107,6 @@ struct Counted {
 }
 
 /// What becomes of the votes of an acquire when its lease has begun, of those to come, too.
-#[derive(Clone)]
 pub(super) struct Later {
     /// The lease's token.
     pub(super) token: u64,
@@ -125,7 +124,6 @@ enum Waiter {
 }
 
 /// One master's part.
-#[derive(Clone)]
 struct Ballot {
     outcome: Outcome,
     /// The token of a new grant, or of the one that the lock is held by; 0 where it is not told.
@@ -226,30 +224,19 @@ impl Round {
 
     /// The masters where a higher token than this is in the way. No round of a client is as high.
     pub(super) fn stale_by_token(&self, token: u64) -> Places {
-        let counted = self.ballots.counted();
-        let is_higher = |ballot: &Ballot| {
+        self.ballots.counted().places(|ballot| {
             matches!(ballot.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && ballot.token > token
-        };
-        counted
-            .ballots
-            .iter()
-            .enumerate()
-            .filter(|(_, ballot)| is_higher(ballot))
-            .map(|(place, _)| place)
-            .collect()
+        })
     }
 
     /// A lease has begun: deals with the votes that are there, and with those to come.
     pub(super) fn deal_with(&self, later: Later) {
-        let ballots: Vec<Ballot> = {
+        let due = {
             let mut counted = self.ballots.counted();
-            counted.later = Some(later.clone());
-            counted.ballots.to_vec()
+            counted.later = Some(later);
+            counted.due(Places::all(counted.ballots.len()))
         };
-        ballots
-            .iter()
-            .enumerate()
-            .for_each(|(place, ballot)| later.hear(&self.ballots.engine, place, ballot));
+        self.ballots.see_to(due);
     }
 
     /// How many masters have such an outcome.
@@ -259,9 +246,7 @@ impl Round {
 
     /// The masters with such an outcome.
     pub(super) fn places(&self, wanted: impl Fn(&Outcome) -> bool) -> Places {
-        let counted = self.ballots.counted();
-        let places = counted.ballots.iter().enumerate().filter(|(_, ballot)| wanted(&ballot.outcome));
-        places.map(|(place, _)| place).collect()
+        self.ballots.counted().places(|ballot| wanted(&ballot.outcome))
     }
 }
 
@@ -270,14 +255,20 @@ impl BallotBox {
     pub(super) fn vote(&self, place: usize, said: Said, heard: Moment) {
         let Said { outcome, token, seen, .. } = said;
         let ballot = Ballot { outcome, token, seen, latency: heard.since(self.sent) };
-        let (later, waiter) = {
+        let (waiter, due) = {
             let mut counted = self.counted();
-            let is_first = counted.ballots[place].outcome == Outcome::Pending;
-            (counted.later.clone().filter(|_| is_first), counted.vote(place, ballot.clone()))
+            if !counted.vote(place, ballot) {
+                return;
+            }
+            (counted.reached(), counted.due([place].into_iter().collect()))
         };
         self.tell(waiter); // unlocked
-        if let Some(later) = later {
-            later.hear(&self.engine, place, &ballot);
+        self.see_to(due);
+    }
+
+    fn see_to(&self, due: Vec<(Places, Notice)>) {
+        for (places, notice) in due {
+            self.engine.tell(places, notice, Effort::UntilDone, None);
         }
     }
 
@@ -354,38 +345,48 @@ impl Hears for BallotBox {
     }
 }
 
-impl Later {
-    fn hear(&self, engine: &Arc<Coordinator>, place: usize, ballot: &Ballot) {
-        let is_stray = match &ballot.outcome {
-            Outcome::Granted => ballot.token > self.token,
-            Outcome::Refused { reason: Refusal::Clock, .. } => ballot.token > 0,
+impl Ballot {
+    /// Whether it is a grant, or was one, that is none of a lease with this token.
+    fn is_stray(&self, token: u64) -> bool {
+        match self.outcome {
+            Outcome::Granted => self.token > token,
+            Outcome::Refused { reason: Refusal::Clock, .. } => self.token > 0,
             _ => false,
-        };
-        let here: Places = [place].into_iter().collect();
-        if is_stray {
-            engine.tell(here, self.undo.clone(), Effort::UntilDone, None);
         }
-        let is_missing = !matches!(ballot.outcome, Outcome::Pending) && !ballot.outcome.takes_over();
-        if let Some((leave, _)) =
-            self.before.as_ref().filter(|(_, on)| is_missing && !on.and(here).is_empty())
-        {
-            engine.tell(here, leave.clone(), Effort::UntilDone, None);
-        }
+    }
+
+    /// Whether a place in the queue that it was to take over is there still.
+    fn leaves_place(&self) -> bool {
+        self.outcome != Outcome::Pending && !self.outcome.takes_over()
     }
 }
 
 impl Counted {
-    /// Answers whom to tell.
-    fn vote(&mut self, place: usize, ballot: Ballot) -> Option<Waiter> {
+    /// Whether it is this master's first vote: no other counts.
+    fn vote(&mut self, place: usize, ballot: Ballot) -> bool {
         let known = &mut self.ballots[place];
         if known.outcome != Outcome::Pending {
-            return None;
+            return false;
         }
         self.granted += usize::from(ballot.outcome == Outcome::Granted);
         self.not_yours += usize::from(ballot.outcome.is_definite_no());
         self.pending -= 1;
         *known = ballot;
-        self.reached()
+        true
+    }
+
+    /// The masters with such a ballot.
+    fn places(&self, wanted: impl Fn(&Ballot) -> bool) -> Places {
+        self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(place, _)| place).collect()
+    }
+
+    /// What these masters are to be told of their votes, if a lease has begun.
+    fn due(&self, masters: Places) -> Vec<(Places, Notice)> {
+        let Some(Later { token, undo, before }) = &self.later else { return Vec::new() };
+        let strays = Some((self.places(|ballot| ballot.is_stray(*token)), undo));
+        let left = before.as_ref().map(|(leave, on)| (on.and(self.places(Ballot::leaves_place)), leave));
+        let due = [strays, left].into_iter().flatten().map(|(on, notice)| (on.and(masters), notice));
+        due.filter(|(on, _)| !on.is_empty()).map(|(on, notice)| (on, notice.clone())).collect()
     }
 
     /// Whoever waits, if what it waits for is reached.

@@ -168,7 +168,7 @@ impl Trust {
     }
 
     /// Whether none of these masters is far from what most masters show, as far as is known now.
-    pub(crate) fn agree(&self, mut places: impl Iterator<Item = usize>) -> bool {
+    pub(crate) fn all_agree(&self, mut places: impl Iterator<Item = usize>) -> bool {
         let clocks = self.clocks();
         places.all(|place| clocks.agrees(place))
     }

@@ -23,13 +23,6 @@ use super::store::Store;
 /// A script of this name is what error messages speak of.
 const CHUNK: &str = "@user_script";
 
-/// From here on a script of the library runs; before, it defines functions and runs nothing, as `lock.lua` says. To define
-/// them for each call would take as long as a whole operation.
-const RUNS: &str = "\n-- run: ";
-
-/// What ends the layers of a script, of which the last one runs.
-const ENDS: &str = "\nend)()";
-
 /// The globals that a script has from Lua itself.
 const NAMES: &str = "assert coroutine error getmetatable ipairs math next pairs rawequal rawget select setmetatable \
     string table tonumber tostring type unpack xpcall _VERSION";
@@ -106,7 +99,8 @@ impl Interpreter {
         if let Some(compiled) = self.scripts.borrow().get(script.sha1()) {
             return Ok(compiled.clone());
         }
-        let compiled = self.prepare(script.source()).map_err(|error| match error {
+        let text = self.lua.load(script.source()).set_name(CHUNK).set_environment(self.globals.clone());
+        let compiled = text.into_function().map_err(|error| match error {
             mlua::Error::SyntaxError { message, .. } => {
                 format!("ERR Error compiling script (new function): {message}")
             }
@@ -114,21 +108,6 @@ impl Interpreter {
         })?;
         self.scripts.borrow_mut().insert(script.sha1().to_owned(), compiled.clone());
         Ok(compiled)
-    }
-
-    /// The function to run for a call. Where the text says that only its rest [runs](RUNS), it is the rest of that layer, and
-    /// what comes before was run once and for all. No line gets another number.
-    fn prepare(&self, source: &str) -> mlua::Result<Function> {
-        let load = |text: &str| {
-            self.lua.load(text).set_name(CHUNK).set_environment(self.globals.clone()).into_function()
-        };
-        match source.split_once(RUNS) {
-            None => load(source),
-            Some((defines, rest)) => {
-                let (runs, ends) = rest.find(ENDS).map_or((rest, ""), |end| rest.split_at(end));
-                load(&format!("{defines}\nreturn function() -- {runs}\nend{ends}"))?.call(())
-            }
-        }
     }
 
     /// Puts a store on the stage, or takes it from there.
