@@ -36,6 +36,8 @@ if why ~= 'known' then
     until_us = '0'
   elseif kept then
     until_us = until_us or '0'
+  elseif ARGV[9] ~= '1' then
+    return refuse('CLOCK it is not known yet what time most masters show')
   else
     until_us = string.format('%.0f', now + ARGV[3])
   end

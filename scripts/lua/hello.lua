@@ -4,7 +4,8 @@
 -- KEYS     none
 -- ARGV     the marker's key; what all clients have to agree on; the quarantine (us); what to trust on sight: quarantine,
 --          uptime, fsync or none; the uptime (s) to trust; the time (us) by the client's best knowledge; 1 where fsync was
---          verified; 1 where the client knows that there was a marker here
+--          verified; 1 where the client knows that there was a marker here; 1 where the time is that which most
+--          masters show
 -- Replies  {'welcome', marker, until when (us) it has no vote, time (us), why: known, new or restarted}
 --          {'refused', error, time (us)}; nothing was written
 -- Again    finds the marker, and writes the same again. It always writes, so that a replica cannot answer.
@@ -19,7 +20,8 @@ local function refuse(...)
   return {'refused', string.format(...), shown}
 end
 
--- A clock that was set wrong when the machine started is put right later: by it, no quarantine can be measured.
+-- A clock that was set wrong when the machine started is put right later: by it, no quarantine can be measured. The client's
+-- own may be that of the same machine.
 local AWRY = 1000000
 local ahead = now - ARGV[6]
 if math.abs(ahead) > AWRY then
@@ -56,6 +58,9 @@ if why ~= 'known' then
     until_us = '0'
   elseif kept then
     until_us = until_us or '0'
+  elseif ARGV[9] ~= '1' then
+    -- guard: time-of-the-client
+    return refuse('CLOCK it is not known yet what time most masters show')
   else
     until_us = string.format('%.0f', now + ARGV[3])
   end

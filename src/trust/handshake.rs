@@ -52,8 +52,8 @@ pub enum Sight {
 pub enum Welcome {
     /// The connection may be used, with this at the head of every call.
     Known(Passport),
-    /// Its clock and that of this host differ, and it is not known yet which is wrong. To be asked again when
-    /// [`Handshake::sighted`] says so.
+    /// Its clock and that of this host differ, or it may have forgotten what it granted, and it is not known yet what time it is. To
+    /// be asked again when [`Handshake::sighted`] says so.
     Again,
     /// It may not be used, and why.
     Refused(Arc<str>),
@@ -101,7 +101,8 @@ impl Handshake {
             .with(terms.quarantine().as_millis().div_ceil(1000))
             .with(self.trust.time())
             .with(u8::from(sight == Sight::FsyncAlways))
-            .with(u8::from(self.seen.load(Ordering::Relaxed)));
+            .with(u8::from(self.seen.load(Ordering::Relaxed)))
+            .with(u8::from(by_others));
         Question { words, asked, by_others }
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Ear, Handshake, Master, Reply, SCRIPTS, connect};
-use quorate::{Builder, Guard, Lock, Redlock, Standing};
+use quorate::seam::{BootClock, Call, Clock, Ear, Handshake, Master, Reply, SCRIPTS, connect};
+use quorate::{Builder, Guard, Lock, Moment, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer, trusting};
 
 use crate::{answering, ms};
@@ -80,6 +80,20 @@ impl Guards {
             Self::Strict => build(builder.masters(urls).strict()),
             Self::Out => build(builder.masters(urls.into_iter().map(trusting))),
         }
+    }
+}
+
+/// The machine's clock, but that its time is so much behind.
+#[derive(Debug)]
+struct SlowClock(Duration);
+
+impl Clock for SlowClock {
+    fn now(&self) -> Moment {
+        BootClock.now()
+    }
+
+    fn wall(&self) -> Duration {
+        BootClock.wall() - self.0
     }
 }
 
@@ -298,6 +312,24 @@ async fn a_master_that_restarted_is_held_back_for_shared_names_of_every_prefix()
     answering(&rival, 3).await;
     let error = rival.plain_mutex("l").try_acquire().await.unwrap_err();
     assert!(held.is_valid(), "{error}");
+}
+
+/// The host of a master comes up with a clock that is wrong, and a client on it is the first to connect, when it reaches no other
+/// master. Then the clock is put right. No quarantine was measured by it.
+#[tokio::test]
+async fn a_client_that_shares_a_wrong_clock_with_its_master_begins_no_quarantine() {
+    let mut stage = Stage::set(Guards::On).await;
+    let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
+    stage.masters[VICTIM].restart_empty();
+    stage.victim().step_clock(-3_600_000);
+    let its_own = SlowClock(Duration::from_secs(3_600));
+    let neighbour =
+        Guards::On.builder().clock(Arc::new(its_own)).masters(reach(&stage.masters, VICTIM..VICTIM + 1));
+    let neighbour = neighbour.build().unwrap();
+    neighbour.lock("l").try_acquire().await.unwrap_err();
+    stage.victim().set_clock_offset(0);
+    assert!(!stage.is_held_by_two(&guard).await);
+    assert!(guard.is_valid());
 }
 
 /// A break is no reason to take masters for ones that forgot.

@@ -11,6 +11,7 @@ super::scenarios! {
         what_was_found_once_stays_until_it_is_over,
         a_master_that_restarted_has_no_vote_for_now,
         a_new_or_restarted_master_is_trusted_as_the_client_says,
+        a_quarantine_is_measured_by_the_time_of_most_masters_alone,
         a_master_that_evicts_is_refused,
         a_replica_is_refused,
         a_marker_of_others_is_left_alone,
@@ -33,12 +34,21 @@ struct Client {
     at_most: u64,
     /// How far its clock is before the master's (us).
     ahead: i64,
+    /// Whether that is the time of most masters.
+    by_others: bool,
     fsync: bool,
     seen: bool,
 }
 
-const CLIENT: Client =
-    Client { terms: TERMS, trusts: "quarantine", at_most: 0, ahead: 0, fsync: false, seen: false };
+const CLIENT: Client = Client {
+    terms: TERMS,
+    trusts: "quarantine",
+    at_most: 0,
+    ahead: 0,
+    by_others: true,
+    fsync: false,
+    seen: false,
+};
 
 /// A welcome: why, and until when there is no vote.
 type Welcome = Result<(String, u64), String>;
@@ -56,6 +66,7 @@ fn greet(lab: &Lab<'_>, client: Client) -> Welcome {
         time.to_string(),
         flag(client.fsync),
         flag(client.seen),
+        flag(client.by_others),
     ];
     let reply = lab.eval(&[], &words);
     let Resp::List(items) = &reply else { panic!("{reply:?}") };
@@ -177,6 +188,17 @@ fn a_new_or_restarted_master_is_trusted_as_the_client_says(lab: &Lab<'_>) {
     assert_eq!(welcome, Ok(("restarted".to_owned(), 9_999_999_999_999_999)), "what it knew it still knows");
 }
 
+fn a_quarantine_is_measured_by_the_time_of_most_masters_alone(lab: &Lab<'_>) {
+    let alone = Client { by_others: false, ..CLIENT };
+    for marker in ["", "another|0|its terms"] {
+        mark(lab, marker);
+        assert_refused(lab, alone, "CLOCK");
+        assert_refused(lab, Client { trusts: "fsync", ..alone }, "CLOCK");
+        assert!(greet(lab, Client { trusts: "none", ..alone }).is_ok(), "there is nothing to measure");
+        assert_eq!(greet(lab, alone), votes("known"), "nor here");
+    }
+}
+
 fn a_master_that_evicts_is_refused(lab: &Lab<'_>) {
     mark(lab, "");
     lab.command(&["CONFIG", "SET", "maxmemory", "1073741824"]);
@@ -208,7 +230,7 @@ fn a_key_that_is_no_marker_is_left_alone(lab: &Lab<'_>) {
     assert_refused(lab, CLIENT, "WRONGTYPE");
     lab.command(&["DEL", MARKER]);
     lab.command(&["HSET", MARKER, "no", "marker"]);
-    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"];
+    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0", "1"];
     let reply = lab.eval(&[], &words.map(str::to_owned));
     assert!(matches!(&reply, Resp::Error(text) if text.starts_with("WRONGTYPE")), "{reply:?}");
 }
@@ -218,7 +240,7 @@ fn a_welcome_always_writes(lab: &Lab<'_>) {
     mark(lab, "");
     greet(lab, CLIENT).unwrap();
     lab.command(&["ACL", "SETUSER", "default", "-set"]);
-    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0"];
+    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0", "1"];
     let reply = lab.eval(&[], &words.map(str::to_owned));
     assert!(matches!(&reply, Resp::Error(_)), "{reply:?}");
 }

@@ -129,13 +129,19 @@ class Master:
                 reply = await command(self.stream, *words)
                 if isinstance(reply, Failure):
                     return str(reply)
-        asked = clock()
-        reply = await evaluate(self.stream, HELLO, [
-            0, client.prefix + 'marker', client.terms, client.quarantine, client.trust, -(-client.quarantine // 10**6),
-            client.trusted() or time.time_ns() // 1000, '0', self.saw_marker])
-        if isinstance(reply, Failure):
-            return str(reply)
-        client.note(self, int(reply[2] if reply[0] == 'refused' else reply[3]), asked, clock())
+        while True:
+            asked, trusted = clock(), client.trusted()
+            reply = await evaluate(self.stream, HELLO, [
+                0, client.prefix + 'marker', client.terms, client.quarantine, client.trust,
+                -(-client.quarantine // 10**6), trusted or time.time_ns() // 1000, '0', self.saw_marker,
+                '1' if trusted else '0'])
+            if isinstance(reply, Failure):
+                return str(reply)
+            client.note(self, int(reply[2] if reply[0] == 'refused' else reply[3]), asked, clock())
+            if trusted or reply[0] != 'refused' or not reply[1].startswith('CLOCK'):
+                break
+            while not client.trusted():  # for as long as a connection may take
+                await asyncio.sleep(0.002)
         if reply[0] == 'refused':
             return reply[1]
         run_id = reply[1].split('|')[0]
