@@ -59,7 +59,6 @@ if why ~= 'known' then
   elseif kept then
     until_us = until_us or '0'
   elseif ARGV[9] ~= '1' then
-    -- guard: time-of-the-client
     return refuse('CLOCK it is not known yet what time most masters show')
   else
     until_us = string.format('%.0f', now + ARGV[3])
