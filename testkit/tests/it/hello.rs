@@ -19,12 +19,21 @@ struct Client {
     at_most: u64,
     /// How far its clock is from the master's (us).
     ahead: i64,
+    /// Whether that is the time of most masters.
+    by_others: bool,
     fsync: bool,
     seen: bool,
 }
 
-const CLIENT: Client =
-    Client { terms: TERMS, trusts: "quarantine", at_most: 0, ahead: 0, fsync: false, seen: false };
+const CLIENT: Client = Client {
+    terms: TERMS,
+    trusts: "quarantine",
+    at_most: 0,
+    ahead: 0,
+    by_others: true,
+    fsync: false,
+    seen: false,
+};
 
 /// Greets both servers, which have the same keys then, and says what both answered.
 fn greet(pair: &mut Pair, client: Client) -> String {
@@ -39,6 +48,7 @@ fn greet(pair: &mut Pair, client: Client) -> String {
         &(now + client.ahead).to_string(),
         flag(client.fsync),
         flag(client.seen),
+        flag(client.by_others),
     ];
     let args = args.map(str::to_owned).to_vec();
     let (embedded, real) = pair.ask(&HELLO, &[Request::Script(Vec::new(), args)]).remove(0);
@@ -116,6 +126,7 @@ fn a_master_is_new_or_known_or_restarted_and_trusted_as_the_client_says() {
 #[test]
 fn a_master_that_cannot_be_used_is_refused_and_keeps_what_it_has() {
     let mut pair = pair();
+    assert_eq!(greet(&mut pair, Client { by_others: false, ..CLIENT }), "CLOCK");
     for (ahead, answer) in [(-600_000_000, "CLOCK, ahead"), (600_000_000, "CLOCK"), (0, "new")] {
         assert_eq!(greet(&mut pair, Client { ahead, ..CLIENT }), answer);
     }
