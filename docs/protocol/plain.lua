@@ -103,7 +103,7 @@ local function holder_of(key)
   return call('GET', key) or nil, 1
 end
 local function put(key, owner, _, kept)
-  call('SET', key, owner, 'PX', kept)
+  if kept then call('SET', key, owner, 'PX', kept) end
 end
 local function tell_others() end
 return (function()
@@ -137,7 +137,10 @@ local function extend(k, _, _, owner, holds, round, trusted, kept)
 end
 local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, waited)
   local it = look(k, owner)
-  if it.is_mine and holds ~= '0' then return write(it, owner, holds, 1) end
+  if it.is_mine and holds ~= '0' then
+    put(it.key, owner, holds)
+    return GRANTED
+  end
   if it.is_mine then
     call('DEL', it.key)
     tell_others(it.key)

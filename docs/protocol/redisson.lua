@@ -108,7 +108,7 @@ local function holder_of(key)
 end
 local function put(key, owner, holds, kept)
   call('HSET', key, owner, holds)
-  call('PEXPIRE', key, kept)
+  if kept then call('PEXPIRE', key, kept) end
 end
 local function tell_others(key)
   call('PUBLISH', 'redisson_lock__channel:' .. (find(key, '{', 1, true) and key or '{' .. key .. '}'), '0')
@@ -144,7 +144,10 @@ local function extend(k, _, _, owner, holds, round, trusted, kept)
 end
 local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, waited)
   local it = look(k, owner)
-  if it.is_mine and holds ~= '0' then return write(it, owner, holds, 1) end
+  if it.is_mine and holds ~= '0' then
+    put(it.key, owner, holds)
+    return GRANTED
+  end
   if it.is_mine then
     call('DEL', it.key)
     tell_others(it.key)

@@ -6,8 +6,9 @@ local function holder_of(key)
   return call('GET', key) or nil, 1
 end
 
+-- Without `kept` it ends when it did.
 local function put(key, owner, _, kept)
-  call('SET', key, owner, 'PX', kept)
+  if kept then call('SET', key, owner, 'PX', kept) end
 end
 
 -- Tells the other library's waiters of a release.

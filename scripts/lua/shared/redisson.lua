@@ -10,9 +10,10 @@ local function holder_of(key)
   return hash[1], tonumber(hash[2])
 end
 
+-- Without `kept` it ends when it did.
 local function put(key, owner, holds, kept)
   call('HSET', key, owner, holds)
-  call('PEXPIRE', key, kept)
+  if kept then call('PEXPIRE', key, kept) end
 end
 
 -- Tells the other library's waiters of a release.

@@ -44,7 +44,10 @@ end
 local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, waited)
   local it = look(k, owner)
   -- guard: shared-holds
-  if it.is_mine and holds ~= '0' then return write(it, owner, holds, 1) end
+  if it.is_mine and holds ~= '0' then
+    put(it.key, owner, holds)
+    return GRANTED
+  end
   if it.is_mine then
     call('DEL', it.key)
     tell_others(it.key)
