@@ -149,6 +149,14 @@ impl Builder {
         self
     }
 
+    /// What others are told of whoever holds a lock of this client, beside the owner: a host, a process, a job. Errors, inspections and
+    /// `quorate status` show it. It has at most [`MAX_LABEL`](crate::config::MAX_LABEL) bytes and no control characters; the
+    /// default is none. [`Lock::label`](crate::Lock::label) sets it for one lock.
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.settings.label = label.into();
+        self
+    }
+
     /// Trusts the certificates in `pem` for `rediss://`, besides the roots that Mozilla trusts.
     #[cfg(feature = "tls")]
     pub fn tls_root(mut self, pem: impl Into<Vec<u8>>) -> Self {

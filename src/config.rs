@@ -68,6 +68,9 @@ pub const DEFAULT_PREFIX: &str = "quorate:";
 /// The most bytes in a key prefix.
 pub const MAX_PREFIX: usize = 256;
 
+/// The most bytes in a label: enough for a host, a process and a job; it is stored with every entry.
+pub const MAX_LABEL: usize = 64;
+
 /// What a client was built with.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -77,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) wait: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) prefix: Arc<str>,
+    /// What others are told of holders; may be empty.
+    pub(crate) label: Arc<str>,
     pub(crate) max_waiters: usize,
     pub(crate) cold_start: ColdStart,
     /// Whether no clock of a master is trusted.
@@ -91,6 +96,7 @@ impl Default for Settings {
             wait: DEFAULT_WAIT,
             timeout: None,
             prefix: DEFAULT_PREFIX.into(),
+            label: "".into(),
             max_waiters: DEFAULT_MAX_WAITERS,
             cold_start: ColdStart::default(),
             strict: false,
@@ -102,6 +108,7 @@ impl Settings {
     /// Checks the settings that do not depend on one lock.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_wait(self.wait)?;
+        check_label(&self.label)?;
         if self.max_ttl < MIN_TTL || self.max_ttl > MAX_TTL {
             return Err(Invalid::MaxTtl { max_ttl: self.max_ttl, min: MIN_TTL, max: MAX_TTL });
         }
@@ -168,6 +175,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
     }
 }
 
+pub(crate) fn check_label(label: &str) -> Result<(), Invalid> {
+    if label.len() > MAX_LABEL || label.chars().any(char::is_control) {
+        return Err(Invalid::Label { label: excerpt(label), length: label.len(), limit: MAX_LABEL });
+    }
+    Ok(())
+}
+
 pub(crate) fn check_permits(permits: Option<u32>) -> Result<(), Invalid> {
     match permits {
         Some(permits) if permits == 0 || permits > MAX_PERMITS => {
@@ -222,6 +236,21 @@ mod tests {
             let settings = Settings { timeout: Some(timeout), ..Settings::default() };
             assert_eq!(settings.timeout_for(ttl), Err(Invalid::Timeout { timeout, ttl }));
         }
+    }
+
+    #[test]
+    fn a_label_is_short_and_has_no_control_characters() {
+        for label in ["", "web1 4711 backup", "größer → kleiner", &"x".repeat(64)] {
+            assert_eq!(check_label(label), Ok(()), "{label}");
+        }
+        for label in ["a\nb", "\u{7f}", "\u{85}", &"x".repeat(65), &"ü".repeat(33)] {
+            let said = check_label(label).unwrap_err().to_string();
+            assert!(
+                said.contains(&format!("has {} bytes", label.len())) && said.contains("at most 64"),
+                "{said}"
+            );
+        }
+        assert!(Settings { label: "\t".into(), ..Settings::default() }.check().is_err());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum Error {
         /// The lock's name.
         name: Arc<str>,
         /// Who has it.
-        holder: Holder,
+        holder: Box<Holder>,
         /// Every master's part in the round.
         votes: Arc<[Vote]>,
     },
@@ -56,7 +56,7 @@ pub enum Error {
         /// How many rounds it tried; none where others of this client were ahead of it in line to the end.
         attempts: u32,
         /// Who had it in the last of them.
-        holder: Holder,
+        holder: Box<Holder>,
         /// Every master's part in the last round.
         votes: Arc<[Vote]>,
     },
@@ -237,6 +237,10 @@ impl fmt::Display for Loss {
 pub struct Holder {
     /// The owner as it stands on the masters.
     pub owner: Arc<str>,
+    /// What its client calls it: see [`Builder::label`](crate::Builder::label).
+    pub label: Option<Arc<str>>,
+    /// For how long it has had the lock, by the masters' clocks: the longest that any of them told. `None` where none did.
+    pub held_for: Option<Duration>,
     /// How many masters named it before the round was decided.
     pub masters: usize,
     /// The longest that any of them keeps others away, or `None` when one does so for ever.
@@ -245,10 +249,26 @@ pub struct Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { owner, masters, remaining } = self;
-        match remaining {
-            Some(left) => write!(f, "held by {owner} for at most {left:?} more ({masters} masters say so)"),
-            None => write!(f, "held by {owner} with no expiry ({masters} masters say so)"),
+        write!(f, "held by {}", Named(&self.owner, self.label.as_deref()))?;
+        if let Some(time) = self.held_for {
+            write!(f, " for {time:.1?}")?;
+        }
+        match self.remaining {
+            Some(left) => write!(f, ", and for at most {left:.1?} more")?,
+            None => f.write_str(", with no expiry")?,
+        }
+        write!(f, " ({} masters say so)", self.masters)
+    }
+}
+
+/// An owner, and its label behind it.
+pub(crate) struct Named<'a>(pub(crate) &'a str, pub(crate) Option<&'a str>);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(owner, Some(label)) => write!(f, "{owner} ({label})"),
+            Self(owner, None) => f.write_str(owner),
         }
     }
 }

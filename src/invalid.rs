@@ -24,6 +24,16 @@ pub enum Invalid {
         /// The most bytes a name may have.
         limit: usize,
     },
+    /// A label that is too long, or has control characters.
+    #[error("the label {label:?} has {length} bytes; at most {limit} are allowed, and no control characters")]
+    Label {
+        /// How the label begins.
+        label: String,
+        /// Its length in bytes.
+        length: usize,
+        /// The most bytes a label may have.
+        limit: usize,
+    },
     /// A lock over no names.
     #[error("no names: give 1 to {limit} of them")]
     NoNames {

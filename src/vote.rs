@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::error::Named;
+
 /// One master's part in a round: what it answered, and how long that took.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -26,6 +28,10 @@ pub enum Outcome {
     Held {
         /// The owner, as it stands on the master. A lock of another library may have an owner of another form.
         owner: Arc<str>,
+        /// What its client calls it: see [`Builder::label`](crate::Builder::label).
+        label: Option<Arc<str>>,
+        /// For how long it has had it, by the masters' clocks; `None` where no token tells.
+        held_for: Option<Duration>,
         /// For how long others are kept away, or `None` when that never ends, as a key of another library's may not.
         remaining: Option<Duration>,
         /// The owner's hold count.
@@ -125,6 +131,15 @@ impl Refusal {
 }
 
 impl Outcome {
+    /// The one that it tells of has the lock since the moment that its token is, if it has one; now it is `now`, since 1970.
+    pub(crate) fn since(&mut self, token: u64, now: Duration) {
+        if let Self::Held { held_for, .. } = self
+            && token > 0
+        {
+            *held_for = Some(now.saturating_sub(Duration::from_micros(token)));
+        }
+    }
+
     /// Whether the master is known not to have done anything, or to have nothing to undo.
     pub(crate) fn is_definite_no(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Absent)
@@ -165,10 +180,13 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Granted => f.write_str("granted"),
-            Self::Held { owner, remaining: Some(left), .. } => {
-                write!(f, "held by {owner} with {left:?} left")
+            Self::Held { owner, label, remaining, .. } => {
+                write!(f, "held by {}", Named(owner, label.as_deref()))?;
+                match remaining {
+                    Some(left) => write!(f, " with {left:?} left"),
+                    None => f.write_str(" with no expiry"),
+                }
             }
-            Self::Held { owner, remaining: None, .. } => write!(f, "held by {owner} with no expiry"),
             Self::Absent => f.write_str("no such lock"),
             Self::Refused { reason, detail } => write!(f, "refused, {reason} ({detail})"),
             Self::Unreachable(why) => write!(f, "unreachable ({why})"),

@@ -1,10 +1,11 @@
 //! The command line as typed, and the client it asks for.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use quorate::config::DEFAULT_TTL;
+use quorate::config::{DEFAULT_TTL, MAX_LABEL};
 use quorate::{Builder, ColdStart, Lock, Owner, Redlock};
 
 use crate::chaos::ChaosArgs;
@@ -197,6 +198,32 @@ pub(crate) struct LeaseArgs {
     /// died; together with the TTL no longer than the max TTL
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub(crate) lock_delay: Duration,
+
+    /// What others are told of the holder beside its owner, at most 64 bytes: `status` and whoever waits shows it [default: this host,
+    /// this process and the command's name]
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+}
+
+impl LeaseArgs {
+    /// What others are told of the holder that runs this command.
+    pub(crate) fn label(&self, command: &[OsString]) -> String {
+        self.label.clone().unwrap_or_else(|| {
+            let host = nix::unistd::gethostname().unwrap_or_default();
+            let job = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+            label_of(&host.to_string_lossy(), std::process::id(), &job.to_string_lossy())
+        })
+    }
+}
+
+/// A host, a process and a job, as far as there is room for them; of the host its first part only.
+fn label_of(host: &str, process: u32, job: &str) -> String {
+    let host = host.split('.').next().unwrap_or_default();
+    let mut label = format!("{host} {process} {job}").replace(char::is_control, "?");
+    while label.len() > MAX_LABEL {
+        label.pop();
+    }
+    label
 }
 
 /// Which kind of lock it is about.
@@ -426,6 +453,14 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_label_has_as_much_as_there_is_room_for() {
+        assert_eq!(label_of("web1.example.org", 7, "backup.sh"), "web1 7 backup.sh");
+        assert_eq!(label_of("", 7, "a\nb"), " 7 a?b");
+        let long = label_of(&"ü".repeat(20), 4_000_000, &"é".repeat(20));
+        assert!((MAX_LABEL - 1..=MAX_LABEL).contains(&long.len()), "{long}");
     }
 
     #[test]

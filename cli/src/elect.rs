@@ -20,10 +20,11 @@ pub(crate) async fn elect(args: ElectArgs) -> Result<Code, Failure> {
     if args.observe {
         return observe(args, &mut signals).await;
     }
-    let LeaseArgs { ttl, grace, lock_delay } = args.lease;
+    let LeaseArgs { ttl, grace, lock_delay, .. } = args.lease;
+    let label = args.lease.label(&args.command);
     let plan = LeasePlan::new(ttl, grace)?;
     let redlock = args.masters.client()?;
-    let mut election = redlock.election(args.name).ttl(ttl).lock_delay(lock_delay);
+    let mut election = redlock.election(args.name).ttl(ttl).lock_delay(lock_delay).label(label);
     if let Some(wait) = args.wait {
         election = election.wait(wait);
     }

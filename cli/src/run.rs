@@ -25,12 +25,13 @@ pub(crate) const FLUSH: Duration = Duration::from_millis(250);
 const UNRENEWED: &str = "the lease could not be renewed";
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
-    let LeaseArgs { ttl, grace, lock_delay } = args.lease;
+    let LeaseArgs { ttl, grace, lock_delay, .. } = args.lease;
+    let label = args.lease.label(&args.command);
     let plan = LeasePlan::new(ttl, grace)?;
     let mut signals = job::signals().map_err(no_signals)?;
     let redlock = args.masters.client()?;
     let wait = if args.no_wait { Duration::ZERO } else { args.wait };
-    let lock = args.kind.lock(&redlock, &args.name).ttl(ttl).wait(wait).lock_delay(lock_delay);
+    let lock = args.kind.lock(&redlock, &args.name).ttl(ttl).wait(wait).lock_delay(lock_delay).label(label);
     let acquired = unless_ended(&mut signals, acquire(&redlock, &lock, wait)).await;
     let ended = match acquired {
         Ok(guard) => under(guard, &redlock, &plan, &args.command, &mut signals).await,

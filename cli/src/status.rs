@@ -46,7 +46,11 @@ struct Permit {
 #[derive(Debug, Serialize)]
 struct Holder {
     owner: String,
+    /// What its client calls it.
+    label: Option<String>,
     masters: usize,
+    /// For how long it has had the lock.
+    held_ms: Option<u64>,
     /// `null` when the lock never expires.
     remaining_ms: Option<u64>,
 }
@@ -57,6 +61,7 @@ struct Master {
     /// free, held, refused, unreachable or unknown.
     state: &'static str,
     owner: Option<String>,
+    label: Option<String>,
     /// How often the owner entered; of a semaphore, how many permits are taken there.
     holds: Option<u64>,
     remaining_ms: Option<u64>,
@@ -189,14 +194,15 @@ impl<'a> Status<'a> {
             };
         }
         match holder {
-            Some(Holder { owner, masters, remaining_ms: Some(ms) }) => {
-                format!(
-                    "{name:?} is held by {owner} on {masters} of {all} masters, for at most {:.1} s more",
-                    *ms as f64 / 1e3
-                )
-            }
-            Some(Holder { owner, masters, remaining_ms: None }) => {
-                format!("{name:?} is held by {owner} on {masters} of {all} masters, and never expires")
+            Some(holder) => {
+                let mut times = Vec::new();
+                times.extend(holder.held_ms.map(|ms| format!("for {} so far", in_seconds(ms))));
+                times.push(match holder.remaining_ms {
+                    Some(ms) => format!("for at most {} more", in_seconds(ms)),
+                    None => "and never expires".to_owned(),
+                });
+                let (who, masters, times) = (holder.who(), holder.masters, times.join(", "));
+                format!("{name:?} is held by {who} on {masters} of {all} masters, {times}")
             }
             None if *state == "free" => format!("{name:?} is free"),
             None if *state == "unknown" => {
@@ -220,7 +226,7 @@ impl Permit {
             table.add_row([
                 permit.to_string(),
                 (*state).to_owned(),
-                told(|holder| holder.owner.clone()),
+                told(Holder::who),
                 told(|holder| holder.masters.to_string()),
                 told(|holder| remaining(holder.remaining_ms)),
             ]);
@@ -230,10 +236,20 @@ impl Permit {
 }
 
 impl Holder {
+    /// The owner, and its label.
+    fn who(&self) -> String {
+        match &self.label {
+            Some(label) => format!("{} ({label})", self.owner),
+            None => self.owner.clone(),
+        }
+    }
+
     fn of(seen: &Inspection) -> Option<Self> {
         seen.holder().map(|holder| Self {
             owner: holder.owner.to_string(),
+            label: holder.label.as_deref().map(str::to_owned),
             masters: holder.masters,
+            held_ms: holder.held_for.map(whole_ms),
             remaining_ms: holder.remaining.map(whole_ms),
         })
     }
@@ -264,7 +280,7 @@ impl Master {
             }
         }
         self.state = if is_free { "free" } else { "held" };
-        (self.owner, self.holds, self.remaining_ms) = (None, Some(taken), None);
+        (self.owner, self.label, self.holds, self.remaining_ms) = (None, None, Some(taken), None);
     }
 
     fn new((vote, status): (&Vote, &MasterStatus)) -> Self {
@@ -280,6 +296,7 @@ impl Master {
             master: vote.master.to_string(),
             state: "unknown",
             owner: None,
+            label: None,
             holds: None,
             remaining_ms: None,
             detail: None,
@@ -290,11 +307,12 @@ impl Master {
     }
 
     fn tell(&mut self, outcome: &Outcome) {
-        (self.owner, self.holds, self.remaining_ms) = (None, None, None);
+        (self.owner, self.label, self.holds, self.remaining_ms) = (None, None, None, None);
         match outcome {
-            Outcome::Held { owner, remaining, count, .. } => {
+            Outcome::Held { owner, label, remaining, count, .. } => {
                 self.state = "held";
                 self.owner = Some(owner.to_string());
+                self.label = label.as_deref().map(str::to_owned);
                 self.holds = Some(*count);
                 self.remaining_ms = remaining.map(whole_ms);
             }
@@ -317,7 +335,11 @@ fn latency_ms(vote: &Vote) -> f64 {
 
 /// What a holder has left.
 fn remaining(ms: Option<u64>) -> String {
-    ms.map_or_else(|| "never expires".to_owned(), |ms| format!("{:.1} s", ms as f64 / 1e3))
+    ms.map_or_else(|| "never expires".to_owned(), in_seconds)
+}
+
+fn in_seconds(ms: u64) -> String {
+    format!("{:.1} s", ms as f64 / 1e3)
 }
 
 fn whole_ms(time: Duration) -> u64 {

@@ -1,5 +1,6 @@
 //! A lock by its name.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,11 @@ impl Lock {
     /// [`Lock::lock_delay`](crate::Lock::lock_delay): how long others wait after a lease that ended without a release.
     pub fn lock_delay(self, delay: Duration) -> Self {
         Self(self.0.lock_delay(delay))
+    }
+
+    /// [`Lock::label`](crate::Lock::label): what others are told of the holder.
+    pub fn label(self, label: impl Into<Arc<str>>) -> Self {
+        Self(self.0.label(label))
     }
 
     /// [`Lock::renew_every`](crate::Lock::renew_every): how often the lease is renewed.

@@ -15,7 +15,7 @@ use super::grant::Grant;
 use super::hold::Hold;
 use super::permits::has_free;
 use super::wait::{Wait, has_wrong_time};
-use crate::config::{MIN_INTERVAL, check_permits, check_wait};
+use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::{Error, Invalid};
 use crate::owner::Owner;
 use crate::protocol::Kind;
@@ -32,6 +32,8 @@ pub(crate) struct Request {
     pub(crate) ttl: Duration,
     /// For how long the lock is kept from others should its lease end without a release.
     pub(crate) delay: Duration,
+    /// What others are told of the holder; may be empty.
+    pub(crate) label: Arc<str>,
     pub(crate) wait: Duration,
     pub(crate) renewal: Option<Arc<Renewal>>,
     /// Whoever names an owner may re-enter; otherwise each attempt has an owner of its own.
@@ -120,6 +122,7 @@ impl Coordinator {
             ttl: request.ttl,
             timeout,
             delay: request.delay,
+            label: request.label.clone(),
             renewal: request.renewal.clone(),
             place: None,
             arrival: None,
@@ -154,6 +157,7 @@ impl Coordinator {
         request.kind.check_name(&request.name)?;
         check_permits(request.permits)?;
         check_wait(request.wait)?;
+        check_label(&request.label)?;
         if let Some(owner) = request.owner.filter(|owner| owner.client() != self.client()) {
             return Err(Invalid::ForeignOwner { owner });
         }

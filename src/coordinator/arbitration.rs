@@ -86,7 +86,15 @@ mod tests {
 
     fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
         let remaining = Some(Duration::from_millis(ms));
-        vote(Outcome::Held { owner: owner.into(), count: 1, remaining, ahead, permits: None })
+        vote(Outcome::Held {
+            owner: owner.into(),
+            label: None,
+            held_for: None,
+            count: 1,
+            remaining,
+            ahead,
+            permits: None,
+        })
     }
 
     fn granted() -> Vote {
@@ -142,6 +150,8 @@ mod tests {
             let (owner, remaining) = ("b".into(), Some(Duration::from_secs(9)));
             vote(Outcome::Held {
                 owner,
+                label: None,
+                held_for: None,
                 count: 1,
                 remaining,
                 ahead: Some(0),

@@ -37,6 +37,8 @@ pub(super) struct Ask {
     pub(super) timeout: Duration,
     /// For how long the lock is kept from others should its lease end without a release.
     pub(super) delay: Duration,
+    /// What others are told of the holder; may be empty.
+    pub(super) label: Arc<str>,
     /// How the lease is renewed, if it is.
     pub(super) renewal: Option<Arc<Renewal>>,
     /// The place to take in the queue where it is refused.
@@ -93,10 +95,11 @@ impl Attempt {
             self.count.is_queued |= place.is_some_and(|place| place.ticket == hold.owner);
             self.first = if self.first == 0 { number } else { self.first };
             let ticket = place.map(|place| place.ticket);
-            Op::Acquire { kept: self.kept(), watched: String::new(), before, ticket, arrival }
+            let (kept, label, watched) = (self.kept(), self.ask.label.clone(), String::new());
+            Op::Acquire { kept, label, watched, before, ticket, arrival }
         } else {
-            let token = hold.lease().title.fence;
-            Op::Extend { holds: holds + 1, kept: self.kept(), token, heals: true, first: 0 }
+            let Title { fence: token, label, .. } = hold.lease().title.clone();
+            Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
         };
         let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
         self.round = Some(engine.ask(hold, number, &op, terms, era));
@@ -153,7 +156,8 @@ impl Attempt {
             && let Tokens::Split(highest) = self.round().tokens()
         {
             let (hold, engine, kept) = (&self.hold, &self.engine, self.kept());
-            let op = Op::Extend { holds: 1, kept, token: highest, heals: false, first: self.first };
+            let (label, first) = (self.ask.label.clone(), self.first);
+            let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first };
             let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
             // Where a clock is off the grant does not count, and so it is not confirmed.
             let places = self.round().places(|outcome| !is_off(outcome));
@@ -203,7 +207,7 @@ impl Attempt {
                 self.count.begin(self.first);
                 let undo = self.engine.notice_of_strays(&self.hold, &self.count);
                 round.deal_with(Later { token, undo, before });
-                let title = Title { fence: token, delay: self.ask.delay };
+                let title = Title { fence: token, delay: self.ask.delay, label: self.ask.label.clone() };
                 self.engine.begin_lease(&self.hold, Course::new(sent, ttl, renewal), title)
             }
             _ => {

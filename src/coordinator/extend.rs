@@ -64,9 +64,10 @@ impl Coordinator {
         hearing: Hearing,
     ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut count } = extension;
-        let title = hold.lease().title;
+        let title = hold.lease().title.clone();
         let kept = lease::kept(ttl, title.delay);
-        let op = Op::Extend { holds: count.holds, kept, token: title.fence, heals: true, first: 0 };
+        let (holds, token, label) = (count.holds, title.fence, title.label);
+        let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // One that is not sent before the lock is given up must not come behind the release, and take the lock back.
         let (terms, era) = (Terms::Vote { timeout }, Some(Era::of(&hold)));
         let round = self.ask(&hold, self.next_round(), &op, terms, era);
@@ -77,7 +78,7 @@ impl Coordinator {
         count.note_keys(&round, kept); // they live longer now, or may
         // A grant of the acquire that came too late to be heard has a higher token than the lease's, and refuses each extend. The
         // next one heals.
-        let strays = round.stale_by_token(title.fence);
+        let strays = round.stale_by_token(token);
         if !strays.is_empty() {
             self.tell(strays, self.notice_of_strays(&hold, &count), Effort::UntilDone, None);
         }

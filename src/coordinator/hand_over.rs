@@ -28,6 +28,7 @@ pub(crate) struct Adoption {
     pub(crate) token: Token,
     pub(crate) kind: Kind,
     pub(crate) ttl: Duration,
+    pub(crate) label: Arc<str>,
     pub(crate) renewal: Option<Arc<Renewal>>,
 }
 
@@ -61,14 +62,14 @@ impl Coordinator {
         if self.has_sibling(hold) {
             return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: 2 }.into());
         }
-        let (ttl, fence) = {
+        let (ttl, Title { fence, label, .. }) = {
             let lease = hold.lease();
-            (lease.course.ttl, lease.title.fence)
+            (lease.course.ttl, lease.title.clone())
         };
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.eras.end();
-        let way = Way { from: hold, to: &transit, ttl, timeout, era: Era::of(hold) };
+        let way = Way { from: hold, to: &transit, ttl, label, timeout, era: Era::of(hold) };
         let transfer = Transfer::begin(self, way, Some(fence));
         let keys_end = lease::keys_end(transfer.round().sent, transfer.way.kept());
         count.keys_end = count.keys_end.max(keys_end);
@@ -107,11 +108,12 @@ impl Coordinator {
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
-        let Adoption { token, kind, ttl, renewal } = adoption;
+        let Adoption { token, kind, ttl, label, renewal } = adoption;
         let hold = |owner| Hold::new(token.name().clone(), owner, *kind, token.permit());
         let (transit, hold) = (hold(token.owner()), hold(self.fresh_owner()));
         let mut count = hold.turn.lock().await;
-        let way = Way { from: &transit, to: &hold, ttl: *ttl, timeout, era: Era::of(&hold) };
+        let (ttl, era) = (*ttl, Era::of(&hold));
+        let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, era };
         let mut transfer = Transfer::begin(self, way, None);
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
@@ -131,7 +133,7 @@ impl Coordinator {
         let fence = transfer.agree().await?;
         // A master that was not asked yet is left to the token when this one is released soon.
         transfer.round().finish().await;
-        if self.clock.now() >= lease::deadline(sent, *ttl) {
+        if self.clock.now() >= lease::deadline(sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
         if !self.trust.all_agree(transfer.round().granted().iter()) {
@@ -142,8 +144,8 @@ impl Coordinator {
         let round = transfer.done();
         count.note_keys(&round, kept);
         count.begin(first);
-        let title = Title { fence, delay: Duration::ZERO };
-        let generation = self.begin_lease(&hold, Course::new(sent, *ttl, renewal.clone()), title);
+        let title = Title { fence, delay: Duration::ZERO, label: label.clone() };
+        let generation = self.begin_lease(&hold, Course::new(sent, ttl, renewal.clone()), title);
         drop(count);
         let grant = Grant::new(self.clone(), hold, generation, round.record());
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: token.owner() })
@@ -191,6 +193,7 @@ struct Way<'a> {
     from: &'a Arc<Hold>,
     to: &'a Arc<Hold>,
     ttl: Duration,
+    label: Arc<str>,
     timeout: Duration,
     /// When the owner that began it has given the lock up, the way back leads nowhere.
     era: Era,
@@ -199,9 +202,10 @@ struct Way<'a> {
 impl<'a> Transfer<'a> {
     /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which gets a new one.
     fn begin(engine: &'a Arc<Coordinator>, way: Way<'a>, handed: Option<u64>) -> Self {
-        let (from, kept) = (way.from.owner, way.kept());
+        let (from, kept, label) = (way.from.owner, way.kept(), way.label.clone());
         let number = engine.next_round();
-        let round = way.ask(engine, number, &Op::Transfer { from, kept, renews: handed.is_none(), handed });
+        let op = Op::Transfer { from, kept, label, renews: handed.is_none(), handed };
+        let round = way.ask(engine, number, &op);
         Self { engine, way, number, is_void: false, round: Some(round) }
     }
 
@@ -211,8 +215,8 @@ impl<'a> Transfer<'a> {
             Tokens::Agreed(token) => return Ok(token),
             Tokens::Split(highest) => highest,
         };
-        let (to, kept) = (self.way.to, self.way.kept());
-        let op = Op::Extend { holds: 1, kept, token: highest, heals: false, first: self.number };
+        let (to, kept, label) = (self.way.to, self.way.kept(), self.way.label.clone());
+        let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.number };
         let confirming = self.way.ask(self.engine, self.engine.next_round(), &op);
         match confirming.decision().await {
             Decision::Granted => Ok(highest),
@@ -245,10 +249,13 @@ impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         round.withdraw(); // what was not sent yet needs no way back
-        let (engine, kept, Way { from, to, era, .. }) = (self.engine, self.way.kept(), &self.way);
+        let (engine, kept, Way { from, to, label, era, .. }) = (self.engine, self.way.kept(), &self.way);
         let (hold, op) = match self.is_void {
             true => (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.number), place: None }),
-            false => (from, Op::Transfer { from: to.owner, kept, renews: false, handed: None }),
+            false => {
+                let label = label.clone();
+                (from, Op::Transfer { from: to.owner, kept, label, renews: false, handed: None })
+            }
         };
         let (keys_end, era) = (lease::keys_end(round.sent, kept), Some(era.clone()));
         let notice = Notice { hold: (*hold).clone(), round: engine.next_round(), op, keys_end, era };

@@ -57,12 +57,14 @@ pub(crate) struct Count {
 }
 
 /// What a lease rests on, besides its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Title {
     /// The token of its grant; 0 in a layout of another library.
     pub(crate) fence: u64,
     /// For how long the lock is kept from others should it end without a release.
     pub(crate) delay: Duration,
+    /// What others are told of its holder; may be empty.
+    pub(crate) label: Arc<str>,
 }
 
 /// What guards go by.

@@ -1,6 +1,7 @@
 //! Inspect: ask every master who holds a lock.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Coordinator;
 use super::hold::Hold;
@@ -36,7 +37,8 @@ impl Coordinator {
         self.run(|engine| async move {
             let looks = engine.look(&name, kind).await;
             let asked = asked.map(|owner| owner.to_string());
-            let view = |permit: Option<Permit>| sighting(&looks, kind, permit, asked.as_deref());
+            let view =
+                |permit: Option<Permit>| sighting(&looks, kind, permit, asked.as_deref(), engine.time());
             Ok(match permits {
                 Some(of) => (0..of).map(|number| view(Some(Permit { number, of }))).collect(),
                 None => vec![view(None)],
@@ -102,12 +104,20 @@ impl Look {
 }
 
 /// What the masters said of one lock or permit.
-pub(super) fn sighting(looks: &[Look], kind: Kind, permit: Option<Permit>, asked: Option<&str>) -> Sighting {
+pub(super) fn sighting(
+    looks: &[Look],
+    kind: Kind,
+    permit: Option<Permit>,
+    asked: Option<&str>,
+    now: Duration,
+) -> Sighting {
     let entries: Vec<Option<&Entry>> =
         looks.iter().map(|look| entry_of(look.seen.as_ref()?, kind, permit, asked)).collect();
     let view = |(Look { vote, seen }, entry): (&Look, &Option<&Entry>)| {
         let Some(seen) = seen else { return vote.clone() };
-        Vote { outcome: outcome_of(seen, kind, permit, *entry), ..vote.clone() }
+        let mut outcome = outcome_of(seen, kind, permit, *entry);
+        outcome.since(entry.map_or(0, |entry| entry.token), now);
+        Vote { outcome, ..vote.clone() }
     };
     let votes: Arc<[Vote]> = looks.iter().zip(&entries).map(view).collect();
     let told = || entries.iter().flatten();

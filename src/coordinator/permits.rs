@@ -100,7 +100,15 @@ mod tests {
 
     fn told(free: &[u32]) -> Vote {
         let permits = Some(Arc::new(Permits::new(free.into(), None)));
-        vote(Outcome::Held { owner: "a".into(), count: 1, remaining: None, ahead: None, permits })
+        vote(Outcome::Held {
+            owner: "a".into(),
+            label: None,
+            held_for: None,
+            count: 1,
+            remaining: None,
+            ahead: None,
+            permits,
+        })
     }
 
     fn dead() -> Vote {

@@ -173,7 +173,7 @@ impl Coordinator {
         let hold = Hold::new(name, owner, kind, permit);
         let owner = owner.to_string();
         let looks = self.look(&hold.name, kind).await;
-        let votes = sighting(&looks, kind, permit, Some(&owner)).votes;
+        let votes = sighting(&looks, kind, permit, Some(&owner), self.time()).votes;
         if let Some(misuse) = verdict::misuse(&hold.name, hold.permits(), &votes) {
             return Err(misuse);
         }

@@ -14,7 +14,9 @@ pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) 
     }
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
     match holder(&votes) {
-        Some(holder) if able >= quorum(votes.len()) => Error::Held { name: name.clone(), holder, votes },
+        Some(holder) if able >= quorum(votes.len()) => {
+            Error::Held { name: name.clone(), holder: Box::new(holder), votes }
+        }
         _ => no_quorum(name, votes, false),
     }
 }
@@ -96,14 +98,17 @@ pub(crate) fn is_held_by(votes: &[Vote], owner: &str) -> Option<bool> {
 pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
     let mut holders: Vec<Holder> = Vec::new();
     for vote in votes {
-        let Outcome::Held { owner, remaining, .. } = &vote.outcome else { continue };
+        let Outcome::Held { owner, label, held_for, remaining, .. } = &vote.outcome else { continue };
         match holders.iter_mut().find(|known| known.owner == *owner) {
             Some(known) => {
                 known.masters += 1;
+                known.held_for = known.held_for.max(*held_for);
                 known.remaining = known.remaining.zip(*remaining).map(|(a, b)| a.max(b));
             }
             None => {
-                holders.push(Holder { owner: owner.clone(), masters: 1, remaining: *remaining });
+                let (owner, label) = (owner.clone(), label.clone());
+                let (held_for, remaining) = (*held_for, *remaining);
+                holders.push(Holder { owner, label, held_for, masters: 1, remaining });
             }
         }
     }
@@ -130,6 +135,8 @@ mod tests {
     fn held(owner: &str, ms: u64) -> Outcome {
         Outcome::Held {
             owner: owner.into(),
+            label: None,
+            held_for: None,
             count: 1,
             remaining: Some(Duration::from_millis(ms)),
             ahead: None,
@@ -183,7 +190,15 @@ mod tests {
         assert_eq!(is_held_by(&votes(&[a(), a(), a(), DEAD, DEAD]), "a"), Some(true));
         assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), DEAD, DEAD]), "a"), None);
         assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), other(), Outcome::Absent]), "a"), Some(false));
-        let gone = Outcome::Held { owner: "a".into(), count: 0, remaining: None, ahead: None, permits: None };
+        let gone = Outcome::Held {
+            owner: "a".into(),
+            label: None,
+            held_for: None,
+            count: 0,
+            remaining: None,
+            ahead: None,
+            permits: None,
+        };
         assert_eq!(
             is_held_by(&votes(&[gone.clone(), gone.clone(), gone]), "a"),
             Some(false),

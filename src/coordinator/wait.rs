@@ -248,6 +248,7 @@ impl Wait {
             ttl: self.request.ttl,
             timeout: self.timeout,
             delay: self.request.delay,
+            label: self.request.label.clone(),
             renewal: self.request.renewal.clone(),
             place,
             arrival,
@@ -357,7 +358,7 @@ impl Wait {
         }
     }
 
-    fn timed_out(&self, holder: Holder, votes: Arc<[Vote]>) -> Error {
+    fn timed_out(&self, holder: Box<Holder>, votes: Arc<[Vote]>) -> Error {
         let (name, waited, attempts) = (self.request.name.clone(), self.waited(), self.attempts);
         Error::WaitTimedOut { name, waited, attempts, holder, votes }
     }

@@ -67,6 +67,12 @@ impl Election {
         self
     }
 
+    /// What others are told of whoever leads; see [`Lock::label`].
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.lock = self.lock.label(label);
+        self
+    }
+
     /// Ends a [`campaign`](Election::campaign), and what [`lead`](Election::lead) does, when `token` is cancelled: with
     /// [`Error::Cancelled`].
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {

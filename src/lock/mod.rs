@@ -64,6 +64,7 @@ pub struct Lock {
     name: Arc<str>,
     ttl: Duration,
     delay: Duration,
+    label: Arc<str>,
     wait: Duration,
     owner: Option<Owner>,
     renewal: RenewalOptions,
@@ -74,10 +75,11 @@ pub struct Lock {
 impl Lock {
     fn new(redlock: &Redlock, kind: Kind, name: Arc<str>) -> Self {
         let redlock = redlock.clone();
-        let (ttl, wait) = (redlock.engine().settings().ttl, redlock.engine().settings().wait);
+        let settings = redlock.engine().settings();
+        let (ttl, wait, label) = (settings.ttl, settings.wait, settings.label.clone());
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
         let (delay, owner, permits) = (Duration::ZERO, None, None);
-        Self { redlock, kind, permits, name, ttl, delay, wait, owner, renewal, polling, cancelled }
+        Self { redlock, kind, permits, name, ttl, delay, label, wait, owner, renewal, polling, cancelled }
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
@@ -102,6 +104,14 @@ impl Lock {
     /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// What others are told of the holder, instead of the client's own [`label`](crate::Builder::label): at most
+    /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes without control characters. Whoever re-enters leaves it as it is. A
+    /// [`plain_mutex`](Redlock::plain_mutex) and a [`redisson_lock`](Redlock::redisson_lock) have no place for it.
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.label = label.into();
         self
     }
 
@@ -244,6 +254,7 @@ impl Lock {
             permits: self.permits,
             ttl: self.ttl,
             delay: self.delay,
+            label: self.label.clone(),
             wait,
             owner,
             renewal,
@@ -281,7 +292,8 @@ impl Lock {
             return Err(token.invalid("it is for another kind of lock, or another number of permits").into());
         }
         let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
-        let adoption = Adoption { token: token.clone(), kind: self.kind, ttl: self.ttl, renewal };
+        let (token, label) = (token.clone(), self.label.clone());
+        let adoption = Adoption { token, kind: self.kind, ttl: self.ttl, label, renewal };
         let grant = self.redlock.engine().adopt(adoption).await?;
         Ok(Guard::new(grant, self.redlock.clone()))
     }

@@ -1,6 +1,7 @@
 //! What a master is asked to do, and the words in which it is asked: docs/PROTOCOL.md, section 7.
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::keys::{Hash, Queue, Wakes, split_names};
@@ -25,6 +26,8 @@ pub(crate) enum Op {
     Acquire {
         /// For how long it is kept from others if it is never released.
         kept: Duration,
+        /// What others are told of its holder; may be empty.
+        label: Arc<str>,
         /// In strict mode, the versions that were watched for long enough; otherwise empty.
         watched: String,
         /// The ticket of the acquire before of the same waiter, whose place this one gives up.
@@ -38,6 +41,8 @@ pub(crate) enum Op {
     Extend {
         holds: u32,
         kept: Duration,
+        /// For an entry that is made again.
+        label: Arc<str>,
         token: u64,
         /// Whether an entry that is lost there is made again.
         heals: bool,
@@ -57,6 +62,7 @@ pub(crate) enum Op {
     Transfer {
         from: Owner,
         kept: Duration,
+        label: Arc<str>,
         /// Whether it gets a token of its own.
         renews: bool,
         /// The token that is handed on, if it is known: a later lease of `from` is not given away.
@@ -109,9 +115,8 @@ impl Op {
         let kind = subject.kind;
         let begin = |verb, args| subject.begin(verb, args);
         let ticket = |ticket: &Option<Owner>| ticket.map(|ticket| kind.ticket(ticket)).unwrap_or_default();
-        let label = "";
         match self {
-            Self::Acquire { kept, watched, before, ticket: taken, arrival } => {
+            Self::Acquire { kept, label, watched, before, ticket: taken, arrival } => {
                 let is_plain = before.is_none() && taken.is_none() && !kind.is_in_order();
                 let words = begin("acquire", if is_plain { 7 } else { 12 }).with(owner).with(round);
                 let words = words.with(trusted).with(millis(*kept)).with(label).with(watched);
@@ -125,7 +130,7 @@ impl Op {
                 };
                 words.with(Wakes(subject.prefix))
             }
-            Self::Extend { holds, kept, token, heals, first } => {
+            Self::Extend { holds, kept, label, token, heals, first } => {
                 let words =
                     begin("extend", if *first > 0 { 10 } else { 9 }).with(owner).with(holds).with(round);
                 let words = words.with(trusted).with(millis(*kept)).with(label).with(token);
@@ -141,7 +146,7 @@ impl Op {
                 let words = left(words, *leaving, subject.prefix, &kind.ticket(place.ticket));
                 arrived(words, place.arrival)
             }
-            Self::Transfer { from, kept, renews, handed } => {
+            Self::Transfer { from, kept, label, renews, handed } => {
                 let words = begin("transfer", 9).with(owner).with(round).with(trusted).with(millis(*kept));
                 let words = words.with(label).with(if *renews { "1" } else { "" }).with(from);
                 match handed {
@@ -211,7 +216,14 @@ mod tests {
 
     fn acquire() -> Op {
         let kept = Duration::from_micros(10_000_001);
-        Op::Acquire { kept, watched: String::new(), before: None, ticket: None, arrival: None }
+        Op::Acquire {
+            kept,
+            label: "".into(),
+            watched: String::new(),
+            before: None,
+            ticket: None,
+            arrival: None,
+        }
     }
 
     /// The example of docs/PROTOCOL.md.
@@ -232,18 +244,21 @@ mod tests {
         let arrival = Arrival { since: kept, waited: kept };
         let place = Place { ticket, arrival };
         let leaving = Leaving::Undone(2);
-        let waiting =
-            |before, ticket| Op::Acquire { kept, watched: String::new(), before, ticket, arrival: None };
+        let label: Arc<str> = "web1".into();
+        let waiting = |before, ticket| {
+            let label = label.clone();
+            Op::Acquire { kept, label, watched: String::new(), before, ticket, arrival: None }
+        };
         let ops = [
             acquire(),
             waiting(Some(ticket), None),
             waiting(None, Some(ticket)),
-            Op::Extend { holds: 1, kept, token: 7, heals: true, first: 0 },
-            Op::Extend { holds: 1, kept, token: 7, heals: false, first: 2 },
+            Op::Extend { holds: 1, kept, label: label.clone(), token: 7, heals: true, first: 0 },
+            Op::Extend { holds: 1, kept, label: label.clone(), token: 7, heals: false, first: 2 },
             Op::Release { holds: 2, leaving, place: Some(ticket) },
             Op::Release { holds: 0, leaving: Leaving::Broken(9), place: None },
             Op::Withdraw { leaving, place },
-            Op::Transfer { from: ticket, kept, renews: true, handed: None },
+            Op::Transfer { from: ticket, kept, label: label.clone(), renews: true, handed: None },
             Op::Inspect,
         ];
         let permit = Some(Permit { number: 3, of: 16 });

@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     /// `None` when it never ends.
     pub(crate) left: Option<Duration>,
     pub(crate) token: u64,
+    /// What its holder is called, if it is.
+    pub(crate) label: Option<Arc<str>>,
     /// The round that wrote it.
     pub(crate) round: u64,
 }
@@ -93,6 +95,8 @@ fn read(reply: &[Value]) -> Option<Said> {
 fn held(reply: &[Value]) -> Option<Said> {
     let outcome = Outcome::Held {
         owner: text(reply, 1)?,
+        label: label(reply, 5),
+        held_for: None,
         count: number(reply, 2)?,
         remaining: reply.get(3).and_then(Value::int).map(left)?,
         ahead: number(reply, 6).and_then(|ahead| ahead.try_into().ok()),
@@ -127,6 +131,7 @@ fn entry(items: &[Value]) -> Option<Entry> {
         holds: number(items, 2)?,
         left: items.get(3).and_then(Value::int).map(left)?,
         token: number(items, 4)?,
+        label: label(items, 5),
         round: version.rsplit(':').next().and_then(|round| round.parse().ok()).unwrap_or(0),
     })
 }
@@ -136,12 +141,18 @@ impl Entry {
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome::Held {
             owner: self.owner.clone(),
+            label: self.label.clone(),
+            held_for: None,
             count: self.holds,
             remaining: self.left,
             ahead: None,
             permits: None,
         }
     }
+}
+
+fn label(items: &[Value], i: usize) -> Option<Arc<str>> {
+    text(items, i).filter(|label| !label.is_empty())
 }
 
 fn text(items: &[Value], i: usize) -> Option<Arc<str>> {
@@ -183,6 +194,8 @@ mod tests {
         assert_eq!(outcome(Ok(Value::Int(0))), Outcome::Absent);
         let held = |remaining, ahead| Outcome::Held {
             owner: "x:1".into(),
+            label: None,
+            held_for: None,
             count: 2,
             remaining,
             ahead,

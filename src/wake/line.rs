@@ -31,7 +31,7 @@ struct Line {
 /// Who had the lock when the first in line last asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Denial {
-    pub(crate) holder: Holder,
+    pub(crate) holder: Box<Holder>,
     pub(crate) votes: Arc<[Vote]>,
 }
 

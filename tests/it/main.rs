@@ -30,6 +30,7 @@ mod handshake;
 mod house;
 mod inspect;
 mod kinds;
+mod label;
 mod listening;
 mod lock_all;
 mod loss;

@@ -48,6 +48,25 @@ fn the_jobs_exit_code_output_and_environment_are_passed_on() {
     wait_until_released(&masters);
 }
 
+/// The job asks for the status of its own lock.
+#[test]
+fn others_are_told_where_a_job_runs_and_what_it_is() {
+    let masters = Masters::start(3);
+    let of_job = |options: &[&str]| {
+        let me = env!("CARGO_BIN_EXE_quorate");
+        let status = [me, "status", "l", "--timeout", "2s"];
+        output(quorate(&masters).args(["run", "l"]).args(options).arg("--").args(status)).1
+    };
+    assert!(of_job(&["--label", "nightly backup"]).contains(" (nightly backup) on "));
+    let by_default = of_job(&[]);
+    let label = by_default.rsplit_once(" (").and_then(|(_, rest)| rest.split_once(") on ")).unwrap().0;
+    let words: Vec<_> = label.split(' ').collect();
+    let [host, process, "quorate"] = words[..] else { panic!("{by_default}") };
+    assert!(!host.is_empty() && process.parse::<u32>().is_ok(), "{by_default}");
+    let (code, _, said) = output(quorate(&masters).args(["run", "l", "--label", "a\nb", "--", "true"]));
+    assert!(code == 64 && said.contains("at most 64"), "{code}: {said}");
+}
+
 #[test]
 fn each_failure_has_its_own_exit_code() {
     let masters = Masters::start(3);
