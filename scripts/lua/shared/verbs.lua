@@ -43,7 +43,6 @@ end
 
 local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, waited)
   local it = look(k, owner)
-  -- guard: shared-holds
   if it.is_mine and holds ~= '0' then
     put(it.key, owner, holds)
     return GRANTED

@@ -218,7 +218,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("what cannot be written is not written then either", &["quick-label: without and tonumber(done)"]),
     ("what is no text gets no place", &["error-as-it-is: 0 -> 1"]),
     ("what is not there lives for no time", &["shared-new: without it.holder and"]),
-    ("what it lives for is more", &["shared-holds: 1 -> 2"]),
     ("what stands behind the first does not matter", &["fair-first: 0 -> 1", "rw-first: 0 -> 1"]),
     ("where it forgot, the verbs were asked", &["quick-time: without not forgot and"]),
     ("where the size changes, all of them are folded into `last`", &["last-of-size: without is_same and"]),
