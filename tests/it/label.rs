@@ -33,18 +33,22 @@ async fn whoever_is_refused_hears_who_has_it_and_for_how_long() {
         let begun = std::time::Instant::now();
         let guard = mine.try_acquire().await.unwrap();
         let other = if mine.name() == "rw" { there.write_lock("rw") } else { other };
-        tokio::time::sleep(ms(20)).await;
+        // Each client has an estimate of its own of the masters' time.
+        until("some time of it", async || {
+            let error = other.try_acquire().await.unwrap_err();
+            error.holder().and_then(|holder| holder.held_for).is_some_and(|time| time >= ms(15))
+        })
+        .await;
         let error = other.try_acquire().await.unwrap_err();
         let Error::Held { holder, .. } = &error else { panic!("{error}") };
         assert_eq!(holder.label.as_deref(), Some("web1 4711 größer"), "{error}");
-        let held_for = holder.held_for.unwrap();
-        assert!(held_for >= ms(15) && held_for <= begun.elapsed() + ms(200), "{held_for:?}");
+        assert!(holder.held_for.unwrap() <= begun.elapsed() + SOON, "{error}");
         let text = error.to_string();
         assert!(text.contains(&format!("held by {} (web1 4711 größer) for ", guard.owner())), "{text}");
         let seen = mine.inspect().await.unwrap();
         let holder = seen.holder().unwrap();
         assert_eq!(holder.label.as_deref(), Some("web1 4711 größer"), "{}", mine.name());
-        assert!(holder.held_for.unwrap() >= held_for, "{}", mine.name());
+        assert!(holder.held_for.unwrap() <= begun.elapsed() + SOON, "{}", mine.name());
         guard.release().await.unwrap();
     }
 }
