@@ -199,8 +199,8 @@ pub(crate) struct LeaseArgs {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub(crate) lock_delay: Duration,
 
-    /// What others are told of the holder beside its owner, at most 64 bytes: `status` and whoever waits shows it [default: this host,
-    /// this process and the command's name]
+    /// What others are told of the holder beside its owner, at most 64 bytes: `status` and those
+    /// that wait show it [default: this host, this process and the command's name]
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
 }

@@ -163,7 +163,7 @@ impl<'a> Status<'a> {
                     None => dash(),
                 },
                 match master.quarantine_ms {
-                    Some(ms) => format!("{} for {:.1} s", master.standing, ms as f64 / 1e3),
+                    Some(ms) => format!("{} for {}", master.standing, in_seconds(ms)),
                     None => master.standing.to_owned(),
                 },
                 format!("{:.1} ms", master.latency_ms),
@@ -195,14 +195,13 @@ impl<'a> Status<'a> {
         }
         match holder {
             Some(holder) => {
-                let mut times = Vec::new();
-                times.extend(holder.held_ms.map(|ms| format!("for {} so far", in_seconds(ms))));
-                times.push(match holder.remaining_ms {
+                let so_far = holder.held_ms.map(|ms| format!(", for {} so far", in_seconds(ms)));
+                let left = match holder.remaining_ms {
                     Some(ms) => format!("for at most {} more", in_seconds(ms)),
                     None => "and never expires".to_owned(),
-                });
-                let (who, masters, times) = (holder.who(), holder.masters, times.join(", "));
-                format!("{name:?} is held by {who} on {masters} of {all} masters, {times}")
+                };
+                let (who, masters, so_far) = (holder.who(), holder.masters, so_far.unwrap_or_default());
+                format!("{name:?} is held by {who} on {masters} of {all} masters{so_far}, {left}")
             }
             None if *state == "free" => format!("{name:?} is free"),
             None if *state == "unknown" => {
