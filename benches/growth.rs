@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use quorate::{Guard, Redlock};
-use quorate_testkit::Masters;
+use quorate_testkit::{Masters, RedisServer};
 use tokio::task::JoinSet;
 
 use crate::Scale;
@@ -19,6 +19,9 @@ const MASTERS: usize = 5;
 
 /// How many acquires, or releases, are under way at a time.
 const AT_ONCE: usize = 256;
+
+/// How many keys of somebody else one call sets.
+const FOREIGN_AT_ONCE: usize = 10_000;
 
 /// How many acquires are timed.
 const TIMED: usize = 1_000;
@@ -88,7 +91,28 @@ async fn acquire(redlock: &Redlock, guards: &mut Vec<Guard>, count: usize) {
     }
 }
 
-/// Names that one master knows: each was locked and released once.
+/// Sets as many keys of somebody else, or deletes them.
+fn change_foreign(master: &RedisServer, verb: &str, count: usize) {
+    let script = "for i = ARGV[2], ARGV[3] do if ARGV[1] == 'SET' then redis.call('SET', 'foreign:' .. i, i) \
+                  else redis.call('DEL', 'foreign:' .. i) end end return 1";
+    for first in (0..count).step_by(FOREIGN_AT_ONCE) {
+        let last = (first + FOREIGN_AT_ONCE).min(count) - 1;
+        let [first, last] = [first, last].map(|number| number.to_string());
+        master.command::<i64>(&["EVAL", script, "0", verb, &first, &last]);
+    }
+}
+
+/// How long it takes to list all names, of which one is held.
+async fn time_list(redlock: &Redlock) -> Duration {
+    let (began, mut listing, mut found) = (Instant::now(), redlock.list(), 0);
+    while let Some(page) = listing.next().await.unwrap() {
+        found += page.len();
+    }
+    assert_eq!(found, 1);
+    began.elapsed()
+}
+
+/// Names that one master knows, each of which was locked and released once, and as many keys of somebody else.
 pub(crate) fn names(scale: Scale) -> Vec<Row> {
     let counts = scale.of([1_000, 1_000_000], [100, 1_000]);
     let masters = Masters::start(1);
@@ -103,11 +127,21 @@ pub(crate) fn names(scale: Scale) -> Vec<Row> {
             let granted = cycle_names(&redlock, "name", known..count).await;
             let memory = meter::used(masters.iter(), &[]).memory - memory;
             let keys = masters[0].command::<f64>(&["DBSIZE"]) - keys;
+            let acquire = time_acquires(&redlock, count).await;
+            change_foreign(&masters[0], "SET", count);
+            let _held = redlock.lock("held").acquire().await.unwrap();
+            let before = meter::used(masters.iter(), meter::sent_by(Quorate::NAME));
+            let list = time_list(&redlock).await;
+            let used = meter::used(masters.iter(), meter::sent_by(Quorate::NAME)) - before;
+            change_foreign(&masters[0], "DEL", count);
             rows.push(
                 Row::new(count, Quorate::NAME, (count - known) as u64, granted)
-                    .with("acquire_p50_us", time_acquires(&redlock, count).await)
+                    .with("acquire_p50_us", acquire)
                     .with("master_memory_bytes", memory / count as f64)
-                    .with("keys_a_name", keys / count as f64),
+                    .with("keys_a_name", keys / count as f64)
+                    .with("list_s", list.as_secs_f64())
+                    .with("list_calls", used.calls)
+                    .with("list_us_a_call", used.call_us / used.calls),
             );
             known = count;
         }

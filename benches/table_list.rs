@@ -72,6 +72,9 @@ pub(crate) const TABLES: &[Table] = &[
             ("acquire p50, us", Range(QUORATE, "acquire_p50_us")),
             ("the master's memory, bytes a name", Of(QUORATE, "master_memory_bytes")),
             ("keys a name", Of(QUORATE, "keys_a_name")),
+            ("to list all, s", Range(QUORATE, "list_s")),
+            ("calls for that", Of(QUORATE, "list_calls")),
+            ("us a call", Range(QUORATE, "list_us_a_call")),
         ],
     },
     Table {

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub use crate::invalid::Invalid;
 pub(crate) use crate::invalid::excerpt;
 use crate::owner::Owner;
-use crate::vote::{Listed, Vote};
+use crate::vote::{Listed, Named, Vote};
 
 /// Why an operation did not do what it was asked to. Each kind calls for something else from the caller, and each that
 /// comes of a round carries every master's [`Vote`].
@@ -258,17 +258,5 @@ impl fmt::Display for Holder {
             None => f.write_str(", with no expiry")?,
         }
         write!(f, " ({} masters say so)", self.masters)
-    }
-}
-
-/// An owner, and its label behind it.
-pub(crate) struct Named<'a>(pub(crate) &'a str, pub(crate) Option<&'a str>);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self(owner, Some(label)) => write!(f, "{owner} ({label})"),
-            Self(owner, None) => f.write_str(owner),
-        }
     }
 }

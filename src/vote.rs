@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Named;
-
 /// One master's part in a round: what it answered, and how long that took.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -131,18 +129,21 @@ impl Refusal {
 }
 
 impl Outcome {
-    /// The one that it tells of has the lock since the moment that its token is, if it has one; now it is `now`, since 1970.
-    pub(crate) fn since(&mut self, token: u64, now: Duration) {
-        if let Self::Held { held_for, .. } = self
-            && token > 0
-        {
-            *held_for = Some(now.saturating_sub(Duration::from_micros(token)));
+    /// The one that it tells of has the lock by this token; `now` is how long it is since 1970.
+    pub(crate) fn since(&mut self, token: u64, now: impl FnOnce() -> Duration) {
+        if let Self::Held { held_for, .. } = self {
+            *held_for = since(token, now());
         }
     }
 
     /// Whether the master is known not to have done anything, or to have nothing to undo.
     pub(crate) fn is_definite_no(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Absent)
+    }
+
+    /// Whether the master told what it knows of a name, be it that what is there is no lock.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.is_definite_no() || matches!(self, Self::Refused { reason: Refusal::WrongType, .. })
     }
 
     /// Whether the place of the acquire before is surely given up there: one that refuses writes still says who holds the lock.
@@ -154,6 +155,11 @@ impl Outcome {
     pub(crate) fn is_out_of_service(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::Unreachable(_) | Self::Unknown(_))
     }
+}
+
+/// For how long somebody has a lock by this token: from the moment that it is. `None` where it is none, 0.
+pub(crate) fn since(token: u64, now: Duration) -> Option<Duration> {
+    (token > 0).then(|| now.saturating_sub(Duration::from_micros(token)))
 }
 
 impl fmt::Display for Refusal {
@@ -203,6 +209,18 @@ impl fmt::Display for Vote {
         match outcome {
             Outcome::Unreachable(_) | Outcome::Pending => write!(f, "{master} {outcome}"),
             _ => write!(f, "{master} {outcome} ({:.1} ms)", latency.as_secs_f64() * 1e3),
+        }
+    }
+}
+
+/// An owner, and its label behind it.
+pub(crate) struct Named<'a>(pub(crate) &'a str, pub(crate) Option<&'a str>);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(owner, Some(label)) => write!(f, "{owner} ({label})"),
+            Self(owner, None) => f.write_str(owner),
         }
     }
 }
@@ -258,6 +276,20 @@ impl fmt::Display for Listed<'_> {
             write!(f, "{}{vote}", if i == 0 { "" } else { "; " })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Outcome {
+    /// What a master says that refuses somebody for this owner.
+    pub(crate) fn held_by(
+        owner: &str,
+        remaining: Option<Duration>,
+        ahead: Option<u32>,
+        permits: Option<Permits>,
+    ) -> Self {
+        let (owner, permits) = (owner.into(), permits.map(Arc::new));
+        Self::Held { owner, label: None, held_for: None, remaining, count: 1, ahead, permits }
     }
 }
 

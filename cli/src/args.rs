@@ -24,6 +24,7 @@ pub(crate) enum Verb {
     Run(RunArgs),
     Elect(ElectArgs),
     Status(StatusArgs),
+    List(ListArgs),
     Release(ReleaseArgs),
     Doctor(DoctorArgs),
     Bench(BenchArgs),
@@ -346,7 +347,7 @@ pub(crate) struct ElectArgs {
 
 /// Show who holds a lock, on which masters and for how long
 ///
-/// With --permits, who holds each permit of a semaphore.
+/// It finds out what kind of lock it is: of a read-write lock it shows each who reads, of a semaphore each permit that is held.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct StatusArgs {
@@ -356,18 +357,30 @@ pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
 
-    #[command(flatten)]
-    pub(crate) kind: KindArgs,
-
     /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show all names that are held or waited for
+///
+/// Each master looks at a thousand keys at a time, whosever they are, so it takes a while where there are millions, and keeps nobody
+/// waiting. Locks in a layout of another library are not shown.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    /// Print JSON, an object a name and line, as `status --json` has it
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// Break a stuck lock: take it away from the owner that `status` shows
 ///
-/// If that owner still works, two may hold the lock at once: it is not told before it next renews. With --permits it is taken
-/// away the permit that it has; the others stay with their owners.
+/// If that owner still works, two may hold the lock at once: it is not told before it next renews. Of a read-write lock and of a
+/// semaphore, others keep what they have.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ReleaseArgs {
@@ -376,9 +389,6 @@ pub(crate) struct ReleaseArgs {
 
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
-
-    #[command(flatten)]
-    pub(crate) kind: KindArgs,
 
     /// Whom to take it from
     #[arg(long, value_name = "OWNER")]

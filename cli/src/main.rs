@@ -10,6 +10,7 @@ mod elect;
 mod exit;
 mod job;
 mod lease_plan;
+mod list;
 mod page;
 mod progress;
 mod quarantine;
@@ -52,6 +53,7 @@ async fn quorate() -> Code {
         Verb::Run(args) => run::run(args).await,
         Verb::Elect(args) => elect::elect(args).await,
         Verb::Status(args) => status::status(args).await,
+        Verb::List(args) => list::list(args).await,
         Verb::Release(args) => release::release(args).await,
         Verb::Doctor(args) => doctor::doctor(args).await,
         Verb::Bench(args) => bench::bench(args).await,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use quorate::{Error, Inspection, MasterStatus, Outcome, Standing, Vote};
+use quorate::{HeldPart, Inspection, LockKind, MasterStatus, Outcome, Part, Refusal, Standing, Vote};
 use serde::Serialize;
 
 use crate::args::StatusArgs;
@@ -12,42 +12,30 @@ use crate::exit::{self, Code, Failure};
 use crate::quarantine::{Quarantine, seconds};
 use crate::say::{self, out};
 
-/// The status, for programs. Durations are in milliseconds. The README describes it.
+/// A name, and who has it, for programs. Durations are in milliseconds. The README describes it.
 #[derive(Debug, Serialize)]
-struct Status<'a> {
-    name: &'a str,
-    /// `held`, when a majority names one holder; `free`, when a majority has no such lock; `split`, when a majority
-    /// answered and neither is true; `unknown`, when too few answered; `another_kind` or `other_permits`, when a majority has
-    /// something else under this name. A semaphore is `free` where a permit is, and `held` where all are.
-    state: &'static str,
-    /// That of a lock; each permit has its own.
-    holder: Option<Holder>,
-    quorum: usize,
-    /// How many masters answered.
-    answered: usize,
-    /// For how long no quorum has a vote, because masters may have forgotten what they granted; `null` where one has.
-    quarantine_ms: Option<u64>,
-    masters: Vec<Master>,
-    /// Those of a semaphore, where there is one.
-    permits: Option<Vec<Permit>>,
-    /// Why there is no such lock under this name.
-    #[serde(skip)]
-    misuse: Option<Error>,
+pub(crate) struct Name {
+    pub(crate) name: String,
+    /// `lock`, `mutex`, `fair`, `read-write` or `semaphore`; `null` where the masters know of none.
+    pub(crate) kind: Option<&'static str>,
+    /// How many there are, of a semaphore.
+    permits: Option<u32>,
+    /// Who has it, or a part of it, by the majority; whoever has had it for longest comes first.
+    pub(crate) held: Vec<Held>,
+    /// How many processes wait.
+    pub(crate) waiting: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct Permit {
-    permit: usize,
-    /// As that of a lock.
-    state: &'static str,
-    holder: Option<Holder>,
-}
-
-#[derive(Debug, Serialize)]
-struct Holder {
+pub(crate) struct Held {
     owner: String,
     /// What its client calls it.
     label: Option<String>,
+    /// Whether it has the right to read only.
+    reads: bool,
+    /// Which permit it has, of a semaphore.
+    permit: Option<u32>,
+    fence: Option<u64>,
     masters: usize,
     /// For how long it has had the lock.
     held_ms: Option<u64>,
@@ -55,14 +43,34 @@ struct Holder {
     remaining_ms: Option<u64>,
 }
 
+/// The status, for programs. The README describes it.
+#[derive(Debug, Serialize)]
+struct Status {
+    #[serde(flatten)]
+    name: Name,
+    /// `free`, when a majority knows it, or one of its permits, to be free; `held`, when a majority names a holder; `split`, when a
+    /// majority answered and neither is true; `no_lock`, when a majority has something else at its key; `unknown`, when too few
+    /// answered.
+    state: &'static str,
+    /// How many permits are free; of another lock, 1 where it is.
+    free: usize,
+    quorum: usize,
+    /// How many masters answered.
+    answered: usize,
+    /// For how long no quorum has a vote, because masters may have forgotten what they granted; `null` where one has.
+    quarantine_ms: Option<u64>,
+    masters: Vec<Master>,
+}
+
 #[derive(Debug, Serialize)]
 struct Master {
     master: String,
     /// free, held, refused, unreachable or unknown.
     state: &'static str,
+    /// Who has had it for longest there.
     owner: Option<String>,
     label: Option<String>,
-    /// How often the owner entered; of a semaphore, how many permits are taken there.
+    /// How often the owner entered.
     holds: Option<u64>,
     remaining_ms: Option<u64>,
     /// Whether it may vote: `trusted`, `quarantined`, `refused`, or `unknown` where it was not reached.
@@ -76,68 +84,83 @@ struct Master {
 
 pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
-    let seen = args.kind.lock(&redlock, &args.name).inspect().await?;
+    let seen = redlock.inspect(args.name).await?;
     let quarantine = Quarantine::keeps(&redlock);
-    let mut status = Status::new(&args.name, &seen, &redlock.standings(), quarantine);
-    if args.kind.permits.is_some() && status.misuse.is_none() {
-        status.tell_permits(&seen);
-    }
+    let status = Status::new(&seen, &redlock.standings(), quarantine);
     if args.json {
         say::json(&status)?;
     } else {
-        if let Some(permits) = &status.permits {
-            out!("{}", Permit::table(permits));
+        if let Some("read-write" | "semaphore") = status.name.kind {
+            out!("{}", Held::table(&status.name.held));
         }
         out!("{}\n{}", status.table(), status.summary());
         if let Some(quarantine) = quarantine {
             out!("Nobody can get it for {}: {quarantine}", seconds(quarantine.left));
         }
     }
-    Ok(match status.misuse {
-        Some(misuse) => Failure::from(misuse).code,
-        None if status.answered >= status.quorum => exit::OK,
-        None => exit::NO_QUORUM,
+    Ok(match status.state {
+        "unknown" => exit::NO_QUORUM,
+        "no_lock" => exit::USAGE,
+        _ => exit::OK,
     })
 }
 
-impl<'a> Status<'a> {
-    fn new(
-        name: &'a str,
-        seen: &Inspection,
-        standings: &[MasterStatus],
-        quarantine: Option<Quarantine>,
-    ) -> Self {
+impl Name {
+    pub(crate) fn new(seen: &Inspection) -> Self {
         Self {
-            name,
-            state: state(seen),
-            holder: Holder::of(seen),
+            name: seen.name().to_owned(),
+            kind: seen.kind().map(|kind| match kind {
+                LockKind::Lock => "lock",
+                LockKind::Mutex => "mutex",
+                LockKind::Fair => "fair",
+                LockKind::ReadWrite => "read-write",
+                LockKind::Semaphore { .. } => "semaphore",
+                _ => "other",
+            }),
+            permits: match seen.kind() {
+                Some(LockKind::Semaphore { permits }) => Some(permits),
+                _ => None,
+            },
+            held: seen.held().iter().map(Held::new).collect(),
+            waiting: seen.waiting(),
+        }
+    }
+
+    /// It, and how it is held.
+    fn summary(&self, free: usize) -> String {
+        let Self { name, held, .. } = self;
+        match (self.permits, &held[..]) {
+            (Some(permits), _) if free == 0 && held.len() == permits as usize => {
+                format!("semaphore {name:?}: all of {permits} permits are held")
+            }
+            (Some(permits), _) if free == 0 => {
+                format!("semaphore {name:?}: none of {permits} permits is free, and some are held by nobody")
+            }
+            (Some(permits), _) => format!("semaphore {name:?}: {free} of {permits} permits are free"),
+            (None, []) => format!("{name:?} is free"),
+            (None, [one]) => format!("{name:?} is {one}"),
+            (None, [first, others @ ..]) => format!("{name:?} is {first}, and by {} more", others.len()),
+        }
+    }
+}
+
+impl Status {
+    fn new(seen: &Inspection, standings: &[MasterStatus], quarantine: Option<Quarantine>) -> Self {
+        Self {
+            name: Name::new(seen),
+            state: match seen {
+                seen if seen.answered() < seen.quorum() => "unknown",
+                seen if seen.is_free() => "free",
+                seen if !seen.held().is_empty() => "held",
+                seen if no_lock(seen.votes()) >= seen.quorum() => "no_lock",
+                _ => "split",
+            },
+            free: seen.free(),
             quorum: seen.quorum(),
             answered: seen.answered(),
             quarantine_ms: quarantine.map(|quarantine| whole_ms(quarantine.left)),
             masters: seen.votes().iter().zip(standings).map(Master::new).collect(),
-            permits: None,
-            misuse: seen.misuse(),
         }
-    }
-
-    /// Tells of all permits of a semaphore, where there was the first one only.
-    fn tell_permits(&mut self, seen: &Inspection) {
-        let views: Vec<Inspection> = seen.permits().collect();
-        let permit = |(permit, seen)| Permit { permit, state: state(seen), holder: Holder::of(seen) };
-        let permits: Vec<Permit> = views.iter().enumerate().map(permit).collect();
-        let is = |state: &str| permits.iter().filter(|permit| permit.state == state).count();
-        self.state = match permits.len() {
-            _ if is("free") > 0 => "free",
-            all if is("held") == all => "held",
-            _ if is("unknown") > 0 => "unknown",
-            _ => "split",
-        };
-        self.holder = None;
-        self.answered = views.iter().map(Inspection::answered).min().unwrap_or(0);
-        for (place, master) in self.masters.iter_mut().enumerate() {
-            master.tell_permits(views.iter().map(|seen| &seen.votes()[place]));
-        }
-        self.permits = Some(permits);
     }
 
     fn table(&self) -> Table {
@@ -146,13 +169,12 @@ impl<'a> Status<'a> {
             "MASTER",
             "STATE",
             "HOLDER OR REASON",
-            if self.permits.is_some() { "TAKEN" } else { "HOLDS" },
+            "HOLDS",
             "REMAINING",
             "STANDING",
             "LATENCY",
         ]);
         for master in &self.masters {
-            let dash = || "-".to_owned();
             table.add_row([
                 master.master.clone(),
                 master.state.to_owned(),
@@ -173,115 +195,92 @@ impl<'a> Status<'a> {
     }
 
     fn summary(&self) -> String {
-        let Self { name, state, holder, quorum, answered, masters, permits, misuse, .. } = self;
-        let all = masters.len();
-        match misuse {
-            Some(Error::OtherPermits { asked, permits, .. }) => {
-                return format!("semaphore {name:?} has {permits} permits, and not {asked}");
-            }
-            Some(_) => {
-                let kinds = "see --shared, --exclusive, --fair and --permits";
-                return format!("{name:?} is held as another kind of lock, or is none: {kinds}");
-            }
-            None => {}
-        }
-        if let (Some(permits), false) = (permits, *state == "unknown") {
-            let of = permits.len();
-            return match permits.iter().filter(|permit| permit.state == "free").count() {
-                0 if *state == "held" => format!("semaphore {name:?}: all of {of} permits are held"),
-                0 => format!("semaphore {name:?}: none of {of} permits is free, and some are held by nobody"),
-                free => format!("semaphore {name:?}: {free} of {of} permits are free"),
-            };
-        }
-        match holder {
-            Some(holder) => {
-                let so_far = holder.held_ms.map(|ms| format!(", for {} so far", in_seconds(ms)));
-                let left = match holder.remaining_ms {
-                    Some(ms) => format!("for at most {} more", in_seconds(ms)),
-                    None => "and never expires".to_owned(),
-                };
-                let (who, masters, so_far) = (holder.who(), holder.masters, so_far.unwrap_or_default());
-                format!("{name:?} is held by {who} on {masters} of {all} masters{so_far}, {left}")
-            }
-            None if *state == "free" => format!("{name:?} is free"),
-            None if *state == "unknown" => {
+        let Self { name, state, quorum, answered, masters, .. } = self;
+        let (all, quoted) = (masters.len(), &name.name);
+        match *state {
+            "unknown" => {
                 format!(
-                    "{name:?}: no quorum, only {answered} of {all} masters answered, and {quorum} are needed"
+                    "{quoted:?}: no quorum, only {answered} of {all} masters answered, and {quorum} are needed"
                 )
             }
-            None => {
-                format!("{name:?} is held by nobody: no owner has a majority of {quorum} of {all} masters")
+            "no_lock" => format!("{quoted:?} is no lock: something else has its key"),
+            "split" if name.permits.is_none() => {
+                format!("{quoted:?} is held by nobody: no owner has a majority of {quorum} of {all} masters")
             }
+            _ => name.summary(self.free),
         }
     }
 }
 
-impl Permit {
-    fn table(permits: &[Self]) -> Table {
+impl Held {
+    fn new(held: &HeldPart) -> Self {
+        let holder = &held.holder;
+        Self {
+            owner: holder.owner.to_string(),
+            label: holder.label.as_deref().map(str::to_owned),
+            reads: held.part == Part::Read,
+            permit: match held.part {
+                Part::Permit(number) => Some(number),
+                _ => None,
+            },
+            fence: held.fence,
+            masters: holder.masters,
+            held_ms: holder.held_for.map(whole_ms),
+            remaining_ms: holder.remaining.map(whole_ms),
+        }
+    }
+
+    fn table(held: &[Self]) -> Table {
         let mut table = Table::new();
-        table.load_style(NOTHING).set_header(["PERMIT", "STATE", "HOLDER", "MASTERS", "REMAINING"]);
-        for Self { permit, state, holder } in permits {
-            let told = |of: fn(&Holder) -> String| holder.as_ref().map_or_else(|| "-".to_owned(), of);
+        table.load_style(NOTHING).set_header(["PART", "HOLDER", "MASTERS", "HELD FOR", "REMAINING"]);
+        for part in held {
             table.add_row([
-                permit.to_string(),
-                (*state).to_owned(),
-                told(Holder::who),
-                told(|holder| holder.masters.to_string()),
-                told(|holder| remaining(holder.remaining_ms)),
+                match part.permit {
+                    Some(number) => format!("permit {number}"),
+                    None => if part.reads { "read" } else { "write" }.to_owned(),
+                },
+                part.who(),
+                part.masters.to_string(),
+                part.held_for(),
+                part.remaining(),
             ]);
         }
         table
     }
-}
 
-impl Holder {
     /// The owner, and its label.
-    fn who(&self) -> String {
+    pub(crate) fn who(&self) -> String {
         match &self.label {
             Some(label) => format!("{} ({label})", self.owner),
             None => self.owner.clone(),
         }
     }
 
-    fn of(seen: &Inspection) -> Option<Self> {
-        seen.holder().map(|holder| Self {
-            owner: holder.owner.to_string(),
-            label: holder.label.as_deref().map(str::to_owned),
-            masters: holder.masters,
-            held_ms: holder.held_for.map(whole_ms),
-            remaining_ms: holder.remaining.map(whole_ms),
-        })
+    pub(crate) fn held_for(&self) -> String {
+        self.held_ms.map_or_else(dash, in_seconds)
+    }
+
+    /// What it has left.
+    pub(crate) fn remaining(&self) -> String {
+        remaining(self.remaining_ms)
     }
 }
 
-/// The state of a lock, or of one permit.
-fn state(seen: &Inspection) -> &'static str {
-    match seen.misuse() {
-        Some(Error::OtherPermits { .. }) => "other_permits",
-        Some(_) => "another_kind",
-        None if seen.holder().is_some() => "held",
-        None if seen.is_free() => "free",
-        None if seen.answered() >= seen.quorum() => "split",
-        None => "unknown",
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verb = if self.reads { "read" } else { "held" };
+        write!(f, "{verb} by {} on {} masters", self.who(), self.masters)?;
+        if let Some(ms) = self.held_ms {
+            write!(f, ", for {} so far", in_seconds(ms))?;
+        }
+        match self.remaining_ms {
+            Some(ms) => write!(f, ", for at most {} more", in_seconds(ms)),
+            None => f.write_str(", and never expires"),
+        }
     }
 }
 
 impl Master {
-    /// Tells of what it said of all permits, where there was what it said of the first one.
-    fn tell_permits<'a>(&mut self, votes: impl Iterator<Item = &'a Vote>) {
-        let (mut taken, mut is_free) = (0, false);
-        for vote in votes {
-            self.latency_ms = self.latency_ms.max(latency_ms(vote));
-            match &vote.outcome {
-                Outcome::Held { .. } => taken += 1,
-                Outcome::Absent => is_free = true,
-                silent => return self.tell(silent),
-            }
-        }
-        self.state = if is_free { "free" } else { "held" };
-        (self.owner, self.label, self.holds, self.remaining_ms) = (None, None, Some(taken), None);
-    }
-
     fn new((vote, status): (&Vote, &MasterStatus)) -> Self {
         let (standing, quarantine) = match &status.standing {
             Standing::Trusted => ("trusted", None),
@@ -299,40 +298,40 @@ impl Master {
             holds: None,
             remaining_ms: None,
             detail: None,
-            latency_ms: latency_ms(vote),
+            latency_ms: (vote.latency.as_secs_f64() * 1e6).round() / 1e3,
         };
-        master.tell(&vote.outcome);
-        master
-    }
-
-    fn tell(&mut self, outcome: &Outcome) {
-        (self.owner, self.label, self.holds, self.remaining_ms) = (None, None, None, None);
-        match outcome {
+        match &vote.outcome {
             Outcome::Held { owner, label, remaining, count, .. } => {
-                self.state = "held";
-                self.owner = Some(owner.to_string());
-                self.label = label.as_deref().map(str::to_owned);
-                self.holds = Some(*count);
-                self.remaining_ms = remaining.map(whole_ms);
+                master.state = "held";
+                master.owner = Some(owner.to_string());
+                master.label = label.as_deref().map(str::to_owned);
+                master.holds = Some(*count);
+                master.remaining_ms = remaining.map(whole_ms);
             }
-            Outcome::Absent => self.state = "free",
+            Outcome::Absent => master.state = "free",
             other => {
-                self.state = match other {
+                master.state = match other {
                     Outcome::Refused { .. } => "refused",
                     Outcome::Unreachable(_) => "unreachable",
                     _ => "unknown",
                 };
-                self.detail = Some(other.to_string());
+                master.detail = Some(other.to_string());
             }
         }
+        master
     }
 }
 
-fn latency_ms(vote: &Vote) -> f64 {
-    (vote.latency.as_secs_f64() * 1e6).round() / 1e3
+/// How many masters have something else at its key.
+fn no_lock(votes: &[Vote]) -> usize {
+    let says_so = |vote: &&Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::WrongType, .. });
+    votes.iter().filter(says_so).count()
 }
 
-/// What a holder has left.
+fn dash() -> String {
+    "-".to_owned()
+}
+
 fn remaining(ms: Option<u64>) -> String {
     ms.map_or_else(|| "never expires".to_owned(), in_seconds)
 }

@@ -52,7 +52,7 @@ mod redlock;
 
 pub use guard::Guard;
 pub use lock::Lock;
-pub use redlock::Redlock;
+pub use redlock::{Listing, Redlock};
 
 use crate::builder::Builder;
 use crate::doctor::Report;

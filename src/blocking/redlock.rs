@@ -7,6 +7,7 @@ use super::{Lock, wait};
 use crate::builder::Builder;
 use crate::clock::Moment;
 use crate::error::Error;
+use crate::lock::Inspection;
 use crate::owner::Owner;
 use crate::trust::MasterStatus;
 
@@ -81,6 +82,20 @@ impl Redlock {
         self.0.redisson_lock(name).into()
     }
 
+    /// [`Redlock::inspect`](crate::Redlock::inspect): what the masters know of a name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Redlock::inspect`](crate::Redlock::inspect).
+    pub fn inspect(&self, name: impl Into<Arc<str>>) -> Result<Inspection, Error> {
+        wait(&self.0, self.0.inspect(name))
+    }
+
+    /// [`Redlock::list`](crate::Redlock::list): the names that are held or waited for, a page at a time.
+    pub fn list(&self) -> Listing {
+        Listing(self.0.list())
+    }
+
     /// [`Redlock::standings`](crate::Redlock::standings): how each master stands with this client.
     pub fn standings(&self) -> Vec<MasterStatus> {
         self.0.standings()
@@ -121,6 +136,19 @@ impl Redlock {
     /// The same client, for async code.
     pub fn into_async(self) -> crate::Redlock {
         self.0
+    }
+}
+
+/// A page of names each: see [`Listing::next`](crate::Listing::next). After an error it asks again.
+#[derive(Debug)]
+pub struct Listing(crate::Listing);
+
+impl Iterator for Listing {
+    type Item = Result<Vec<Inspection>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let redlock = self.0.redlock().clone();
+        wait(&redlock, self.0.next()).transpose()
     }
 }
 

@@ -74,8 +74,6 @@ pub(crate) fn next_look(votes: &[Vote], every: Option<Duration>) -> Option<Durat
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::vote::Permits;
     use proptest::prelude::*;
@@ -85,16 +83,7 @@ mod tests {
     }
 
     fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
-        let remaining = Some(Duration::from_millis(ms));
-        vote(Outcome::Held {
-            owner: owner.into(),
-            label: None,
-            held_for: None,
-            count: 1,
-            remaining,
-            ahead,
-            permits: None,
-        })
+        vote(Outcome::held_by(owner, Some(Duration::from_millis(ms)), ahead, None))
     }
 
     fn granted() -> Vote {
@@ -147,16 +136,7 @@ mod tests {
     fn a_waiter_for_a_permit_looks_when_the_first_may_be_free() {
         let taken = |ms| {
             let permits = Permits::new([].into(), Some(Duration::from_millis(ms)));
-            let (owner, remaining) = ("b".into(), Some(Duration::from_secs(9)));
-            vote(Outcome::Held {
-                owner,
-                label: None,
-                held_for: None,
-                count: 1,
-                remaining,
-                ahead: Some(0),
-                permits: Some(Arc::new(permits)),
-            })
+            vote(Outcome::held_by("b", Some(Duration::from_secs(9)), Some(0), Some(permits)))
         };
         assert_eq!(next_look(&[taken(100), taken(200), taken(300)], None), Some(Duration::from_millis(200)));
     }

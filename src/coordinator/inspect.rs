@@ -1,70 +1,96 @@
-//! Inspect: ask every master who holds a lock.
+//! Inspect: ask every master what it knows of a name.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Coordinator;
 use super::hold::Hold;
+use super::quorum::quorum;
 use super::round::Round;
-use super::verdict::holder;
+use super::{Coordinator, verdict};
 use crate::config::check_permits;
-use crate::error::Error;
+use crate::error::{Error, Holder};
+use crate::held::{HeldPart, LockKind, Part};
 use crate::master::Terms;
 use crate::owner::Owner;
-use crate::protocol::{Entry, Kind, Op, Permit, Seen};
-use crate::vote::{Outcome, Refusal, Vote};
+use crate::protocol::{Entry, Kind, Op, Seen};
+use crate::vote::{Outcome, Refusal, Vote, since};
 
-/// What masters said of a lock, or of one permit of a semaphore.
+/// What masters said of a name, all in all.
 #[derive(Clone, Debug)]
 pub(crate) struct Sighting {
+    /// Of each master, who has had the name for longest there.
     pub(crate) votes: Arc<[Vote]>,
-    /// The token of the owner that most masters name, if any of them told it.
-    pub(crate) fence: Option<u64>,
+    pub(crate) kind: Option<LockKind>,
+    /// The parts whose holder a quorum names, in the order in which they were granted.
+    pub(crate) held: Vec<HeldPart>,
+    /// How many of its parts a quorum knows to be free: one at most, but of a semaphore.
+    pub(crate) free: usize,
+    /// How many wait, of whom a quorum knows.
+    pub(crate) waiting: u64,
 }
 
 impl Coordinator {
-    /// Every master's view of the lock, each within its time-out; of a semaphore, of each of its permits. Where several may hold it,
-    /// whether `asked` does.
-    pub(crate) async fn inspect(
+    /// What every master knows of the name, each asked within its time-out.
+    pub(crate) async fn inspect(self: &Arc<Self>, name: Arc<str>, kind: Kind) -> Result<Sighting, Error> {
+        kind.check_name(&name)?;
+        self.run(|engine| async move { Ok(sighting(&engine.look(&name, kind).await, engine.time())) }).await
+    }
+
+    /// Whether a quorum says that `owner` has this lock, or one permit of it.
+    pub(crate) async fn is_held_by(
         self: &Arc<Self>,
         name: Arc<str>,
         kind: Kind,
         permits: Option<u32>,
-        asked: Option<Owner>,
-    ) -> Result<Vec<Sighting>, Error> {
+        owner: Owner,
+    ) -> Result<bool, Error> {
         kind.check_name(&name)?;
         check_permits(permits)?;
         self.run(|engine| async move {
             let looks = engine.look(&name, kind).await;
-            let asked = asked.map(|owner| owner.to_string());
-            let view =
-                |permit: Option<Permit>| sighting(&looks, kind, permit, asked.as_deref(), engine.time());
-            Ok(match permits {
-                Some(of) => (0..of).map(|number| view(Some(Permit { number, of }))).collect(),
-                None => vec![view(None)],
-            })
+            let owner = owner.to_string();
+            let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
+            let entries = looks.iter().flat_map(|look| look.entries(kind, permits));
+            for entry in entries.filter(|entry| *entry.owner == *owner && entry.holds > 0) {
+                *parts.entry(&entry.field).or_default() += 1;
+            }
+            let on = parts.into_values().max().unwrap_or(0);
+            let unknown = looks.iter().filter(|look| !look.vote.outcome.is_answer()).count();
+            match quorum(looks.len()) {
+                quorum if on >= quorum => Ok(true),
+                quorum if on + unknown < quorum => Ok(false),
+                _ => Err(verdict::no_quorum(&name, sighting(&looks, engine.time()).votes, false)),
+            }
         })
         .await
     }
 
-    /// What each master knows of a lock, each asked within its time-out; of several names, of all of them together.
+    /// What each master knows of a name, each asked within its time-out; of several names, of all of them together.
     pub(super) async fn look(self: &Arc<Self>, name: &str, kind: Kind) -> Vec<Look> {
+        let names = kind.names(name);
+        let mut looks = self.look_at_each(names.iter().map(|name| &**name), kind).await.into_iter();
+        let first = looks.next().unwrap_or_default();
+        looks.fold(first, |all, next| all.into_iter().zip(next).map(|(all, next)| all.and(next)).collect())
+    }
+
+    /// The same of each of these names by itself.
+    pub(super) async fn look_at_each(
+        self: &Arc<Self>,
+        names: impl Iterator<Item = &str>,
+        kind: Kind,
+    ) -> Vec<Vec<Look>> {
         let (nobody, terms) = (Owner::of_nobody(self.client), self.unconditional());
-        let (one, permit) = kind.to_look_at();
-        let ask = |name: String| {
-            let hold = Hold::new(name.into(), nobody, one, permit);
+        let ask = |name: &str| {
+            let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
             self.ask(&hold, 0, &Op::Inspect, terms, None)
         };
-        let rounds: Vec<Round> = kind.names(name).into_iter().map(ask).collect();
-        let mut all: Vec<Look> = Vec::new();
+        let rounds: Vec<Round> = names.map(ask).collect();
+        let mut all = Vec::with_capacity(rounds.len());
         for round in rounds {
             round.finish().await;
-            let votes = round.votes().to_vec().into_iter().zip(round.seen());
-            let looks = votes.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) });
-            all = match all.is_empty() {
-                true => looks.collect(),
-                false => all.into_iter().zip(looks).map(|(all, next)| all.and(next)).collect(),
-            };
+            let looks = round.votes().to_vec().into_iter().zip(round.seen());
+            all.push(looks.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) }).collect());
         }
         all
     }
@@ -77,7 +103,7 @@ impl Coordinator {
 
 /// One master's answer, and what it knows, if it told.
 pub(super) struct Look {
-    vote: Vote,
+    pub(super) vote: Vote,
     pub(super) seen: Option<Seen>,
 }
 
@@ -99,70 +125,100 @@ impl Look {
             seen.entries.extend(other.entries);
             seen.entries.iter_mut().for_each(|entry| entry.holds = 0);
         }
+        seen.waiting = seen.waiting.max(other.waiting);
         Self { seen: Some(seen), ..self }
     }
 }
 
-/// What the masters said of one lock or permit.
-pub(super) fn sighting(
-    looks: &[Look],
-    kind: Kind,
-    permit: Option<Permit>,
-    asked: Option<&str>,
-    now: Duration,
-) -> Sighting {
-    let entries: Vec<Option<&Entry>> =
-        looks.iter().map(|look| entry_of(look.seen.as_ref()?, kind, permit, asked)).collect();
-    let view = |(Look { vote, seen }, entry): (&Look, &Option<&Entry>)| {
-        let Some(seen) = seen else { return vote.clone() };
-        let mut outcome = outcome_of(seen, kind, permit, *entry);
-        outcome.since(entry.map_or(0, |entry| entry.token), now);
-        Vote { outcome, ..vote.clone() }
-    };
-    let votes: Arc<[Vote]> = looks.iter().zip(&entries).map(view).collect();
-    let told = || entries.iter().flatten();
-    let token = |owner: &str| told().filter(|entry| *entry.owner == *owner).map(|entry| entry.token).max();
-    let fence = holder(&votes).and_then(|holder| token(&holder.owner)).filter(|token| *token > 0);
-    Sighting { votes, fence }
-}
-
-/// The entry that tells who has this lock or permit: that of `asked`, where several may have it; otherwise the oldest one, so that
-/// all masters name the same.
-fn entry_of<'a>(
-    seen: &'a Seen,
-    kind: Kind,
-    permit: Option<Permit>,
-    asked: Option<&str>,
-) -> Option<&'a Entry> {
-    if is_another_kind(seen, kind, permit) {
-        return None;
+impl Look {
+    /// What it says of whoever has had the name for longest, so that all masters name the same.
+    fn oldest(&self, now: Duration) -> Vote {
+        let Some(seen) = &self.seen else { return self.vote.clone() };
+        let oldest = seen.entries.iter().min_by_key(|entry| (entry.token, entry.owner.clone()));
+        let mut outcome = oldest.map_or(Outcome::Absent, Entry::outcome);
+        outcome.since(oldest.map_or(0, |entry| entry.token), || now);
+        Vote { outcome, ..self.vote.clone() }
     }
-    let part = match (kind, permit) {
-        (_, Some(Permit { number, .. })) => format!("p:{number}"),
-        (Kind::Read, None) => asked.map(|owner| format!("r:{owner}")).unwrap_or_default(),
-        (Kind::Write, None) if asked.is_some() => "x".to_owned(),
-        _ => String::new(),
-    };
-    let its = seen.entries.iter().filter(|entry| part.is_empty() || *entry.field == *part);
-    let oldest = its.min_by_key(|entry| (entry.token, entry.owner.clone()));
-    // A reader that is asked for and does not read: somebody else may have the lock.
-    let other = |asked: &str| seen.entries.iter().find(|entry| *entry.owner != *asked);
-    oldest.or_else(|| asked.filter(|_| permit.is_none()).and_then(other))
+
+    /// What it says of a lock of this kind: refused where the name is held as another one.
+    pub(super) fn about(&self, kind: Kind, permits: Option<u32>) -> Vote {
+        let others = |seen: &&Seen| is_another_kind(seen, kind, permits) && !seen.entries.is_empty();
+        let Some(seen) = self.seen.as_ref().filter(others) else { return self.vote.clone() };
+        let detail = format!("KIND it is held as {}", seen.kind).into();
+        let outcome = Outcome::Refused { reason: Refusal::AnotherKind, detail };
+        Vote { outcome, ..self.vote.clone() }
+    }
+
+    /// The entries of a lock of this kind; of a read-write lock those of this half.
+    pub(super) fn entries(&self, kind: Kind, permits: Option<u32>) -> impl Iterator<Item = &Entry> {
+        let seen = self.seen.iter().filter(move |seen| !is_another_kind(seen, kind, permits));
+        let is_half =
+            move |entry: &&Entry| kind.sibling().is_none() || (kind == Kind::Write) == (*entry.field == *"x");
+        seen.flat_map(|seen| &seen.entries).filter(is_half)
+    }
 }
 
 /// Whether what a master has of this name is something else.
-fn is_another_kind(seen: &Seen, kind: Kind, permit: Option<Permit>) -> bool {
-    !kind.is_shared() && *seen.kind != *kind.on_masters(permit)
+fn is_another_kind(seen: &Seen, kind: Kind, permits: Option<u32>) -> bool {
+    !kind.is_shared() && *seen.kind != *kind.on_masters(permits)
 }
 
-/// Who has this lock or permit there: somebody, nobody, or somebody that has the name as another kind.
-fn outcome_of(seen: &Seen, kind: Kind, permit: Option<Permit>, entry: Option<&Entry>) -> Outcome {
-    match entry {
-        Some(entry) => entry.outcome(),
-        None if is_another_kind(seen, kind, permit) && !seen.entries.is_empty() => {
-            let detail = format!("KIND it is held as {}", seen.kind).into();
-            Outcome::Refused { reason: Refusal::AnotherKind, detail }
-        }
-        None => Outcome::Absent,
+/// What the masters said, all in all.
+pub(super) fn sighting(looks: &[Look], now: Duration) -> Sighting {
+    let quorum = quorum(looks.len());
+    let seen = || looks.iter().filter_map(|look| look.seen.as_ref());
+    let mut parts: BTreeMap<(&str, &str), Vec<&Entry>> = BTreeMap::new();
+    for entry in seen().flat_map(|seen| &seen.entries) {
+        parts.entry((&entry.field, &entry.owner)).or_default().push(entry);
+    }
+    let mut held: Vec<HeldPart> =
+        parts.values().filter(|told| told.len() >= quorum).map(|told| held_part(told, now)).collect();
+    held.sort_by(|a, b| (a.fence, &a.holder.owner).cmp(&(b.fence, &b.holder.owner)));
+    let mut waiting: Vec<u64> = seen().map(|seen| seen.waiting).collect();
+    waiting.sort_unstable();
+    let kind = kind_of(seen());
+    let is_free = |is_taken: &dyn Fn(&Entry) -> bool| {
+        seen().filter(|seen| !seen.entries.iter().any(is_taken)).count() >= quorum
+    };
+    Sighting {
+        votes: looks.iter().map(|look| look.oldest(now)).collect(),
+        kind,
+        held,
+        free: match kind {
+            Some(LockKind::Semaphore { permits }) => (0..permits)
+                .map(|number| format!("p:{number}"))
+                .filter(|field| is_free(&|entry| *entry.field == **field))
+                .count(),
+            _ => usize::from(is_free(&|_| true)),
+        },
+        waiting: waiting.iter().rev().nth(quorum - 1).copied().unwrap_or(0),
+    }
+}
+
+/// The kind that most masters name, of which most that have entries.
+fn kind_of<'a>(seen: impl Iterator<Item = &'a Seen>) -> Option<LockKind> {
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for seen in seen {
+        let (held, known) = kinds.entry(&seen.kind).or_default();
+        (*held, *known) = (*held + usize::from(!seen.entries.is_empty()), *known + 1);
+    }
+    kinds.into_iter().max_by_key(|(_, masters)| *masters).and_then(|(word, _)| LockKind::of_word(word))
+}
+
+/// What these entries of one owner, each on another master, tell together.
+fn held_part(told: &[&Entry], now: Duration) -> HeldPart {
+    let first = told[0];
+    let fence = told.iter().map(|entry| entry.token).max().filter(|token| *token > 0);
+    let left = || told.iter().map(|entry| entry.left);
+    HeldPart {
+        part: Part::of_field(&first.field),
+        fence,
+        holder: Holder {
+            owner: first.owner.clone(),
+            label: first.label.clone(),
+            held_for: fence.and_then(|fence| since(fence, now)),
+            masters: told.len(),
+            remaining: left().all(|left| left.is_some()).then(|| left().flatten().max()).flatten(),
+        },
     }
 }

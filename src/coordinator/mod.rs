@@ -3,7 +3,7 @@
 //!
 //! A round is `round.rs`; whether it is decided is `quorum.rs`; what its votes mean is `verdict.rs`, and to a waiter
 //! `arbitration.rs`. The operations, a file each, are [`acquire`](Coordinator::acquire), [`extend`](Coordinator::extend),
-//! [`release`](Coordinator::release) and [`inspect`](Coordinator::inspect). Their rounds are counted on the client's own
+//! [`release`](Coordinator::release), [`inspect`](Coordinator::inspect) and [`list`](Coordinator::list). Their rounds are counted on the client's own
 //! thread, and what has to go on by itself is a task there, so that a caller that goes away leaves nothing half done.
 
 use std::fmt;
@@ -42,6 +42,7 @@ mod grant;
 mod hand_over;
 mod hold;
 mod inspect;
+mod list;
 mod outbox;
 mod permits;
 mod places;
@@ -59,10 +60,10 @@ pub(crate) use acquire::{Polling, Request};
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
 pub(crate) use inspect::Sighting;
+pub(crate) use list::Progress;
 use outbox::Outbox;
 pub(crate) use quorum::quorum;
 use relay::Relay;
-pub(crate) use verdict::{holder, is_held_by, misuse, no_quorum};
 
 /// One client's engine.
 pub(crate) struct Coordinator {

@@ -99,16 +99,7 @@ mod tests {
     }
 
     fn told(free: &[u32]) -> Vote {
-        let permits = Some(Arc::new(Permits::new(free.into(), None)));
-        vote(Outcome::Held {
-            owner: "a".into(),
-            label: None,
-            held_for: None,
-            count: 1,
-            remaining: None,
-            ahead: None,
-            permits,
-        })
+        vote(Outcome::held_by("a", None, None, Some(Permits::new(free.into(), None))))
     }
 
     fn dead() -> Vote {

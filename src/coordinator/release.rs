@@ -4,16 +4,16 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 use super::hold::{Count, Hold};
-use super::inspect::sighting;
 use super::places::Places;
 use super::quorum::{Decision, surely_lost};
 use super::round::Round;
 use super::{Coordinator, verdict};
 use crate::clock::Moment;
+use crate::config::check_permits;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
-use crate::protocol::{Entry, Kind, Leaving, Op, Permit};
-use crate::vote::Outcome;
+use crate::protocol::{Kind, Leaving, Op, Permit};
+use crate::vote::{Outcome, Vote};
 
 /// A release that the masters are being told of.
 struct Release {
@@ -134,9 +134,10 @@ impl Coordinator {
         name: Arc<str>,
         owner: Owner,
         kind: Kind,
-        permit: Option<Permit>,
+        permits: Option<u32>,
     ) -> Result<(), Error> {
         kind.check_name(&name)?;
+        check_permits(permits)?;
         self.run(|engine| async move {
             let own = engine.holds.find(kind, &name, owner);
             let (hold, round) = match own {
@@ -144,7 +145,7 @@ impl Coordinator {
                     let round = engine.give_all_back(&hold).await;
                     (hold, round)
                 }
-                None => engine.take_away(name, owner, kind, permit).await?,
+                None => engine.take_away(name, owner, kind, permits).await?,
             };
             round.finish().await;
             broken(&hold, &round)
@@ -168,21 +169,18 @@ impl Coordinator {
         name: Arc<str>,
         owner: Owner,
         kind: Kind,
-        permit: Option<Permit>,
+        permits: Option<u32>,
     ) -> Result<(Arc<Hold>, Round), Error> {
-        let hold = Hold::new(name, owner, kind, permit);
-        let owner = owner.to_string();
-        let looks = self.look(&hold.name, kind).await;
-        let votes = sighting(&looks, kind, permit, Some(&owner), self.time()).votes;
-        if let Some(misuse) = verdict::misuse(&hold.name, hold.permits(), &votes) {
+        let looks = self.look(&name, kind).await;
+        let votes: Vec<Vote> = looks.iter().map(|look| look.about(kind, permits)).collect();
+        if let Some(misuse) = verdict::misuse(&name, permits, &votes) {
             return Err(misuse);
         }
-        // Who writes may read, too.
-        let is_of_kind =
-            |entry: &&Entry| kind.sibling().is_none() || (kind == Kind::Write) == (*entry.field == *"x");
-        let seen = || looks.iter().filter_map(|look| look.seen.as_ref());
-        let all = || seen().flat_map(|seen| &seen.entries).filter(is_of_kind);
-        let its = || all().filter(|entry| *entry.owner == *owner);
+        let words = owner.to_string();
+        let all = || looks.iter().flat_map(|look| look.entries(kind, permits));
+        let its = || all().filter(|entry| *entry.owner == *words);
+        let number = || its().find_map(|entry| entry.field.strip_prefix("p:")?.parse().ok()).unwrap_or(0);
+        let hold = Hold::new(name, owner, kind, permits.map(|of| Permit { number: number(), of }));
         let token = its().map(|entry| entry.token).max().unwrap_or(0);
         let round = its().map(|entry| entry.round).max().unwrap_or(0);
         let op = Op::Release { holds: 0, leaving: Leaving::Broken(token), place: None };

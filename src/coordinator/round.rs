@@ -333,9 +333,7 @@ impl Hears for BallotBox {
         let heard = self.engine.clock.now();
         let forgot = answer.is_ok() && time.is_none();
         let mut said = self.weigh(place, said(answer), time, heard);
-        if matches!(said.outcome, Outcome::Held { .. }) {
-            said.outcome.since(said.token, self.engine.time());
-        }
+        said.outcome.since(said.token, || self.engine.time());
         if forgot {
             self.engine.trust.doubt(place);
         }

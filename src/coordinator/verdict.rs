@@ -81,19 +81,6 @@ pub(crate) fn quorum_holder(votes: &[Vote]) -> Option<Holder> {
     holder(votes).filter(|holder| holder.masters >= quorum(votes.len()))
 }
 
-/// Whether a quorum says that `owner` has the lock; `None` where too few answered to know.
-pub(crate) fn is_held_by(votes: &[Vote], owner: &str) -> Option<bool> {
-    let says_so = |outcome: &Outcome| matches!(outcome, Outcome::Held { owner: its, count: 1.., .. } if **its == *owner);
-    let theirs = votes.iter().filter(|vote| says_so(&vote.outcome)).count();
-    let is_answer = |outcome: &Outcome| outcome.is_definite_no() || is_another_kind(outcome);
-    let unknown = votes.iter().filter(|vote| !is_answer(&vote.outcome)).count();
-    match quorum(votes.len()) {
-        quorum if theirs >= quorum => Some(true),
-        quorum if theirs + unknown >= quorum => None,
-        _ => Some(false),
-    }
-}
-
 /// The owner that most masters name.
 pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
     let mut holders: Vec<Holder> = Vec::new();
@@ -133,15 +120,7 @@ mod tests {
     }
 
     fn held(owner: &str, ms: u64) -> Outcome {
-        Outcome::Held {
-            owner: owner.into(),
-            label: None,
-            held_for: None,
-            count: 1,
-            remaining: Some(Duration::from_millis(ms)),
-            ahead: None,
-            permits: None,
-        }
+        Outcome::held_by(owner, Some(Duration::from_millis(ms)), None, None)
     }
 
     const DEAD: Outcome = Outcome::Unknown(Silence::TimedOut);
@@ -181,29 +160,6 @@ mod tests {
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
         let error = denied(&name, None, votes(&[other(), other(), DEAD]));
         assert!(matches!(error, Error::AnotherKind { .. }), "{error}");
-    }
-
-    #[test]
-    fn who_holds_a_lock_is_known_where_a_quorum_says_so_or_can_not() {
-        let other = || Outcome::Refused { reason: Refusal::WrongType, detail: "x".into() };
-        let a = || held("a", 1);
-        assert_eq!(is_held_by(&votes(&[a(), a(), a(), DEAD, DEAD]), "a"), Some(true));
-        assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), DEAD, DEAD]), "a"), None);
-        assert_eq!(is_held_by(&votes(&[a(), a(), held("b", 1), other(), Outcome::Absent]), "a"), Some(false));
-        let gone = Outcome::Held {
-            owner: "a".into(),
-            label: None,
-            held_for: None,
-            count: 0,
-            remaining: None,
-            ahead: None,
-            permits: None,
-        };
-        assert_eq!(
-            is_held_by(&votes(&[gone.clone(), gone.clone(), gone]), "a"),
-            Some(false),
-            "its key is gone"
-        );
     }
 
     #[test]

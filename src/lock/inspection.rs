@@ -1,44 +1,36 @@
-//! What the masters say of a lock.
+//! What the masters say of a name, and of all names.
 
 use std::sync::Arc;
 
-use crate::coordinator::{self, Sighting};
+use crate::client::Redlock;
+use crate::coordinator::{self, Progress, Sighting};
 use crate::error::{Error, Holder};
-use crate::vote::{Outcome, Refusal, Vote};
+use crate::held::{HeldPart, LockKind};
+use crate::protocol::Kind;
+use crate::vote::Vote;
 
-/// Every master's view of one lock. That of a semaphore is one view for each permit.
+/// What the masters know of a name: of what kind the lock is, who has it, and how many wait.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     pub(super) name: Arc<str>,
-    /// How many permits were asked about, where it is a semaphore.
-    pub(super) of: Option<u32>,
-    /// One, or one for each permit.
-    pub(super) views: Vec<Sighting>,
+    pub(super) seen: Sighting,
 }
 
 impl Inspection {
-    /// What each master said; of a semaphore, about its first permit.
-    pub fn votes(&self) -> &[Vote] {
-        &self.views[0].votes
+    /// The name; of several, all of them, with `+` between.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The permits of a semaphore, each by itself, in the order of their [numbers](crate::Guard::permit). Any other lock is
-    /// its own only one.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # quorate_testkit::doc(|masters| async move {
-    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// let guard = redlock.semaphore("printers", 3).acquire().await?;
-    /// let seen = redlock.semaphore("printers", 3).inspect().await?;
-    /// assert_eq!(seen.permits().filter(|permit| permit.is_free()).count(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
-    /// ```
-    pub fn permits(&self) -> impl Iterator<Item = Self> + '_ {
-        let permit =
-            |seen: &Sighting| Self { name: self.name.clone(), of: self.of, views: vec![seen.clone()] };
-        self.views.iter().map(permit)
+    /// The kind of lock that the masters have under the name, be it held or free; `None` where they know of none, as of a name
+    /// that was not used for a while.
+    pub fn kind(&self) -> Option<LockKind> {
+        self.seen.kind
+    }
+
+    /// What each master said: of several that have a part of it there, whoever has had it for longest.
+    pub fn votes(&self) -> &[Vote] {
+        &self.seen.votes
     }
 
     /// How many masters a holder needs.
@@ -46,108 +38,146 @@ impl Inspection {
         coordinator::quorum(self.votes().len())
     }
 
-    /// How many masters answered, be it that the name is in use by something else; of a semaphore, about its first permit.
+    /// How many masters answered, be it that what is at the name is no lock.
     pub fn answered(&self) -> usize {
-        let is_answer = |vote: &&Vote| match vote.outcome {
-            Outcome::Refused { reason, .. } => matches!(reason, Refusal::WrongType | Refusal::AnotherKind),
-            _ => vote.outcome.is_definite_no(),
-        };
-        self.votes().iter().filter(is_answer).count()
+        self.votes().iter().filter(|vote| vote.outcome.is_answer()).count()
     }
 
-    /// The error of an acquire that the name itself stands in the way of: [`Error::AnotherKind`] where a majority has another
-    /// kind of lock under it, or something that is none, and [`Error::OtherPermits`] where a majority has a semaphore with
-    /// another number of permits. Such a lock is neither free nor held.
+    /// How many parts of it a majority knows to be free: of a semaphore, permits; of any other lock, one where nobody has it.
+    /// Where that is none, and nobody [has](Inspection::held) it either, too few masters answered, or they do not agree.
     ///
     /// # Examples
     ///
     /// ```
     /// # quorate_testkit::doc(|masters| async move {
-    /// # use quorate::Error;
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// let guard = redlock.fair_lock("invoice:42").acquire().await?;
-    /// assert!(redlock.fair_lock("invoice:42").inspect().await?.misuse().is_none());
-    /// let seen = redlock.lock("invoice:42").inspect().await?;
-    /// assert!(matches!(seen.misuse(), Some(Error::AnotherKind { .. })));
+    /// let guard = redlock.semaphore("printers", 3).acquire().await?;
+    /// assert_eq!(redlock.inspect("printers").await?.free(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn misuse(&self) -> Option<Error> {
-        coordinator::misuse(&self.name, self.of, self.votes())
+    pub fn free(&self) -> usize {
+        self.seen.free
     }
 
-    /// Whether nobody holds the lock, or a permit of the semaphore: a majority of the masters has no such lock. Neither
-    /// this nor a [`holder`](Inspection::holder) means that too few masters answered, or that they do not agree.
+    /// Whether a part of it is [free](Inspection::free).
     pub fn is_free(&self) -> bool {
-        let is_absent = |vote: &&Vote| vote.outcome == Outcome::Absent;
-        self.views.iter().any(|seen| seen.votes.iter().filter(is_absent).count() >= self.quorum())
+        self.free() > 0
     }
 
-    /// Who holds the lock: the owner that a majority names. Of a semaphore, whoever holds the first permit that is held.
+    /// The parts whose holder a majority names, in the order in which they were granted: one at most, but of a lock to read and of
+    /// a semaphore.
+    pub fn held(&self) -> &[HeldPart] {
+        &self.seen.held
+    }
+
+    /// Who has the lock, by the majority; of several, whoever has had it for longest.
     pub fn holder(&self) -> Option<Holder> {
-        let holders = self.views.iter().filter_map(|seen| coordinator::holder(&seen.votes));
-        holders.into_iter().find(|holder| holder.masters >= self.quorum())
+        self.held().first().map(|held| held.holder.clone())
     }
 
-    /// The fencing token by which the [`holder`](Inspection::holder) has the lock: what its
-    /// [`Guard::fence`](crate::Guard::fence) is. `None` where nobody holds it, or no master that answered told: masters know it of
-    /// holders with guards, to clients with guards.
+    /// The fencing token of the [`holder`](Inspection::holder).
     pub fn fence(&self) -> Option<u64> {
-        let quorum = self.quorum();
-        let is_held =
-            |votes: &[Vote]| coordinator::holder(votes).is_some_and(|holder| holder.masters >= quorum);
-        self.views.iter().find(|seen| is_held(&seen.votes)).and_then(|seen| seen.fence)
+        self.held().first()?.fence
     }
 
-    /// The number of the permit that some master says is `owner`'s; the first, if there is none.
-    pub(super) fn permit_of(&self, owner: &str) -> u32 {
-        let is_its =
-            |vote: &Vote| matches!(&vote.outcome, Outcome::Held { owner: its, .. } if **its == *owner);
-        let number = self.views.iter().position(|seen| seen.votes.iter().any(is_its));
-        number.unwrap_or(0) as u32
+    /// How many processes wait for it, each of which may have a line of its own: so many at least stand in the queue of each of a
+    /// majority of the masters.
+    pub fn waiting(&self) -> u64 {
+        self.seen.waiting
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+/// Goes through the names that are held or waited for, a page at a time: see [`Redlock::list`].
+#[derive(Debug)]
+pub struct Listing {
+    redlock: Redlock,
+    progress: Progress,
+}
 
-    use super::*;
-    use crate::vote::Silence;
-
-    fn refused(reason: Refusal, detail: &str) -> Outcome {
-        Outcome::Refused { reason, detail: detail.into() }
+impl Redlock {
+    /// What the masters know of a name, of whatever kind the lock is: asks each of them, and waits for each within its
+    /// time-out. The answer was true when each master gave it, and may not be any more. Locks in a layout of another library have names
+    /// of their own, and are inspected by [`Lock::inspect`](crate::Lock::inspect).
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`]. Masters that do not answer are in the votes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// # use quorate::{LockKind, Part};
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let reads = [redlock.read_lock("map").acquire().await?, redlock.read_lock("map").acquire().await?];
+    /// let seen = redlock.inspect("map").await?;
+    /// assert_eq!(seen.kind(), Some(LockKind::ReadWrite));
+    /// assert!(seen.held().iter().all(|held| held.part == Part::Read));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn inspect(&self, name: impl Into<Arc<str>>) -> Result<Inspection, Error> {
+        let name = name.into();
+        let seen = self.engine().inspect(name.clone(), Kind::Lock).await?;
+        Ok(Inspection { name, seen })
     }
 
-    /// Of a semaphore of two permits.
-    fn seen(outcomes: &[Outcome]) -> Inspection {
-        let vote = |outcome: &Outcome| Vote {
-            master: "m".into(),
-            outcome: outcome.clone(),
-            latency: Duration::ZERO,
-        };
-        let votes = outcomes.iter().map(vote).collect();
-        Inspection { name: "n".into(), of: Some(2), views: vec![Sighting { votes, fence: None }; 2] }
+    /// The names that are held or waited for on a majority of the masters, under this client's prefix. Nothing is asked before
+    /// the first [`next`](Listing::next).
+    ///
+    /// # What it sees
+    ///
+    /// A name that is held or waited for from the beginning to the end is told once; one that is only for a part of that, once or
+    /// not at all. Locks in a layout of another library have no prefix, and are not told.
+    ///
+    /// # What it costs
+    ///
+    /// A page asks each master to look at about a thousand of its keys, whosever they are, which keeps it from others for a
+    /// millisecond; and all masters about each name found, 64 together. It keeps in memory the names that it found.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").acquire().await?;
+    /// let mut listing = redlock.list();
+    /// while let Some(page) = listing.next().await? {
+    ///     for seen in page {
+    ///         println!("{} is a {}", seen.name(), seen.kind().unwrap());
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn list(&self) -> Listing {
+        Listing { redlock: self.clone(), progress: self.engine().begin_list() }
+    }
+}
+
+impl Listing {
+    /// The next page, which may be empty; `None` where there is no more.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing: the next call asks for the same page.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoQuorum`] when too few masters answer, with the pattern of the keys as the name. A master that did not answer is not
+    /// asked again by this listing, which needs a majority that tells all.
+    ///
+    /// # Examples
+    ///
+    /// See [`Redlock::list`].
+    pub async fn next(&mut self) -> Result<Option<Vec<Inspection>>, Error> {
+        let page = self.redlock.engine().list(&mut self.progress).await?;
+        Ok(page.map(|names| names.into_iter().map(|(name, seen)| Inspection { name, seen }).collect()))
     }
 
-    #[test]
-    fn who_has_something_else_under_the_name_has_answered() {
-        let (other, dead) = (refused(Refusal::WrongType, "x"), Outcome::Unknown(Silence::TimedOut));
-        let few = seen(&[other.clone(), other.clone(), Outcome::Absent, dead.clone(), dead.clone()]);
-        assert_eq!((few.answered(), few.is_free()), (3, false));
-        assert!(few.misuse().is_none(), "a minority says nothing of the name");
-        let quorum = seen(&[other.clone(), other.clone(), other, dead.clone(), dead]);
-        assert!(matches!(quorum.misuse(), Some(Error::AnotherKind { name, .. }) if &*name == "n"));
-        let loading = refused(Refusal::Loading, "LOADING");
-        assert_eq!(seen(&[loading.clone(), loading, Outcome::Absent]).answered(), 1);
-    }
-
-    #[test]
-    fn another_number_of_permits_is_told_with_both_numbers() {
-        let other = refused(Refusal::AnotherKind, "KIND it is held as semaphore/3");
-        let seen = seen(&[other.clone(), other, Outcome::Absent]);
-        assert_eq!(seen.answered(), 3);
-        assert!(matches!(seen.misuse(), Some(Error::OtherPermits { asked: 2, permits: 3, .. })));
-        let of_lock = Inspection { of: None, ..seen };
-        assert!(matches!(of_lock.misuse(), Some(Error::AnotherKind { .. })), "a lock has no permits");
+    pub(crate) fn redlock(&self) -> &Redlock {
+        &self.redlock
     }
 }

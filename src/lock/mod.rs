@@ -25,10 +25,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Adoption, Polling, Request};
+use crate::config::check_permits;
+use crate::coordinator::{Adoption, Polling, Request};
 use crate::error::{Error, Invalid, excerpt};
 use crate::owner::Owner;
-use crate::protocol::{Kind, Permit};
+use crate::protocol::Kind;
 use crate::token::Token;
 
 mod all;
@@ -46,7 +47,7 @@ mod semaphore;
 
 pub use election::{Election, Leadership};
 pub use guard::Guard;
-pub use inspection::Inspection;
+pub use inspection::{Inspection, Listing};
 pub use observer::{Leader, Observed, Observer};
 use renewal::RenewalOptions;
 
@@ -354,22 +355,11 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn break_from(&self, owner: &Owner) -> Result<(), Error> {
-        let engine = self.redlock.engine();
-        let permit = match self.permits {
-            Some(of) => {
-                let seen = self.inspect().await?;
-                match seen.misuse() {
-                    Some(misuse) => return Err(misuse),
-                    None => Some(Permit { number: seen.permit_of(&owner.to_string()), of }),
-                }
-            }
-            None => None,
-        };
-        engine.break_lock(self.name.clone(), *owner, self.kind, permit).await
+        self.redlock.engine().break_lock(self.name.clone(), *owner, self.kind, self.permits).await
     }
 
-    /// Asks every master who holds the lock, and waits for each within its time-out. The answer was true when each
-    /// master gave it, and may not be any more. Of a semaphore it asks for every permit: see [`Inspection::permits`].
+    /// What the masters know of the lock's name: [`Redlock::inspect`], which finds out the kind by itself; for a lock over several
+    /// names, of all of them together, and for one in a layout of another library, of its key.
     ///
     /// # Cancel safety
     ///
@@ -391,8 +381,9 @@ impl Lock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
-        let views = self.redlock.engine().inspect(self.name.clone(), self.kind, self.permits, None).await?;
-        Ok(Inspection { name: self.name.clone(), of: self.permits, views })
+        check_permits(self.permits)?;
+        let seen = self.redlock.engine().inspect(self.name.clone(), self.kind).await?;
+        Ok(Inspection { name: self.name.clone(), seen })
     }
 
     /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be
@@ -412,20 +403,7 @@ impl Lock {
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
         let (engine, name) = (self.redlock.engine(), self.name.clone());
         let owner = engine.owner_on_masters(self.kind, &name, *owner);
-        let views = engine.inspect(name, self.kind, self.permits, Some(owner)).await?;
-        let owner = owner.to_string();
-        let mut unknown = None;
-        for seen in views {
-            match coordinator::is_held_by(&seen.votes, &owner) {
-                Some(true) => return Ok(true),
-                Some(false) => {}
-                None => unknown = Some(seen.votes),
-            }
-        }
-        match unknown {
-            Some(votes) => Err(coordinator::no_quorum(&self.name, votes, false)),
-            None => Ok(false),
-        }
+        engine.is_held_by(name, self.kind, self.permits, owner).await
     }
 
     pub(crate) fn redlock(&self) -> &Redlock {

@@ -144,8 +144,8 @@ async fn keep_looking(
 
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Coordinator>, name: &Arc<str>) -> Result<Observed, Error> {
-    let views = engine.inspect(name.clone(), Kind::Lock, None, None).await?;
-    let mut observed = Observed::of(&Inspection { name: name.clone(), of: None, views }, &engine.standings());
+    let seen = engine.inspect(name.clone(), Kind::Lock).await?;
+    let mut observed = Observed::of(&Inspection { name: name.clone(), seen }, &engine.standings());
     if let Observed::Leader(leader) = &mut observed {
         leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());
     }
@@ -156,7 +156,7 @@ impl Observed {
     /// What such answers mean, of masters that stand so; without guards nobody knows how they stand.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(holder) = seen.holder() {
-            return Self::Leader(Leader { owner: holder.owner, term: seen.fence(), is_ours: false });
+            return Self::Leader(Leader { owner: holder.owner.clone(), term: seen.fence(), is_ours: false });
         }
         // A master that may have forgotten the leader cannot tell that there is none.
         let knows = |place| {

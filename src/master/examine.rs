@@ -22,7 +22,7 @@ const ROUND_TRIPS_TO_OPEN: u32 = 4;
 
 /// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change anything: it reads, or is
 /// refused for its arguments (which a server looks at after the user's rights), or is about a key that nobody has.
-const PROBES: [(&str, &[&str]); 28] = [
+const PROBES: [(&str, &[&str]); 29] = [
     ("ping", &["PING"]),
     ("info", &["INFO", "server"]),
     ("time", &["TIME"]),
@@ -34,6 +34,7 @@ const PROBES: [(&str, &[&str]); 28] = [
     ("get", &["GET", KEY]),
     ("set", &["SET", KEY, "v", "NX", "XX"]),
     ("exists", &["EXISTS", KEY]),
+    ("scan", &["SCAN", "0", "COUNT", "no number"]),
     ("hget", &["HGET", KEY, "f"]),
     ("hmget", &["HMGET", KEY, "f"]),
     ("hgetall", &["HGETALL", KEY]),

@@ -14,6 +14,21 @@ impl fmt::Display for Hash<'_> {
     }
 }
 
+/// The name of a hash.
+pub(crate) fn name_of<'a>(prefix: &str, key: &'a str) -> Option<&'a str> {
+    key.strip_prefix(prefix)?.strip_prefix('{')?.strip_suffix('}')
+}
+
+/// The pattern of the hashes of all names, as SCAN has it.
+pub(crate) fn key_pattern(prefix: &str) -> String {
+    let mut pattern = String::new();
+    for c in prefix.chars() {
+        pattern.extend("*?[]\\".contains(c).then_some('\\'));
+        pattern.push(c);
+    }
+    pattern + "{*}"
+}
+
 /// The queue of a name. That of a key of another library is another one than that of Quorate's lock of this name.
 pub(super) struct Queue<'a>(pub(super) &'a str, pub(super) bool, pub(super) &'a str);
 
@@ -82,6 +97,15 @@ mod tests {
         assert_eq!(Hash("quorate:", "a").to_string(), "quorate:{a}");
         assert_eq!(Queue("quorate:", false, "a").to_string(), "quorate:waiting:{a}");
         assert_eq!(Queue("quorate:", true, "a").to_string(), "quorate:waiting:shared:{a}");
+    }
+
+    #[test]
+    fn a_name_is_found_in_its_key() {
+        for name in ["a", "}", "{a}", "a*"] {
+            assert_eq!(name_of("q:", &Hash("q:", name).to_string()), Some(name));
+        }
+        assert_eq!(name_of("q:", "q:waiting:{a}"), None);
+        assert_eq!(key_pattern("a*[b]?\\:"), "a\\*\\[b\\]\\?\\\\:{*}");
     }
 
     #[test]

@@ -118,13 +118,9 @@ impl Kind {
         if self == Self::Several { split_names(name) } else { vec![name.to_owned()] }
     }
 
-    /// What to ask masters about each of them, to learn all that they know of it.
-    pub(crate) fn to_look_at(self) -> (Self, Option<Permit>) {
-        match self {
-            Self::Several => (Self::Lock, None),
-            Self::Semaphore => (self, Some(Permit { number: 0, of: 1 })),
-            _ => (self, None),
-        }
+    /// As what to ask masters about each of them, to learn all that they know of it: their own kinds tell of each other.
+    pub(crate) fn to_look_at(self) -> Self {
+        if self.is_shared() { self } else { Self::Lock }
     }
 
     /// Whether an owner may enter again.
@@ -185,9 +181,9 @@ impl Kind {
     }
 
     /// What the field `kind` of a name says where this kind has it.
-    pub(crate) fn on_masters(self, permit: Option<Permit>) -> String {
-        match (self, permit) {
-            (Self::Semaphore, Some(Permit { of, .. })) => format!("semaphore/{of}"),
+    pub(crate) fn on_masters(self, permits: Option<u32>) -> String {
+        match (self, permits) {
+            (Self::Semaphore, Some(permits)) => format!("semaphore/{permits}"),
             (Self::Read | Self::Write, _) => "rw".to_owned(),
             _ => Slot(self, None).to_string(),
         }

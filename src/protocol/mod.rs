@@ -11,11 +11,12 @@ mod op;
 mod reply;
 mod scripts;
 
-pub(crate) use keys::{Wakes, join_names};
+pub(crate) use keys::{Wakes, join_names, key_pattern, name_of};
 pub(crate) use kind::{Kind, Meeting, Permit};
 pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED};
 pub(crate) use op::{Arrival, Leaving, Op, Place, Subject};
-pub(crate) use reply::{Entry, Said, Seen, outcome, said};
+pub(crate) use reply::{Entry, Said, Seen, Step, outcome, said, step};
+pub(crate) use scripts::LIST;
 pub use scripts::SCRIPTS;
 
 /// The protocol's version, which clients of the same locks must have in common.

@@ -24,6 +24,8 @@ pub(crate) struct Said {
 pub(crate) struct Seen {
     /// The kind that it is of, as masters call it; empty where nothing is known.
     pub(crate) kind: Arc<str>,
+    /// How many stand in the queue.
+    pub(crate) waiting: u64,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -117,9 +119,29 @@ fn permits(reply: &[Value]) -> Option<Arc<Permits>> {
 /// `seen` KIND WAITING, and for each entry a list.
 fn seen(reply: &[Value]) -> Option<Said> {
     let entries: Option<Vec<Entry>> = reply.get(3..)?.iter().map(|item| entry(item.list()?)).collect();
-    let seen = Seen { kind: text(reply, 1)?, entries: entries? };
+    let seen = Seen { kind: text(reply, 1)?, waiting: number(reply, 2)?, entries: entries? };
     let outcome = seen.entries.first().map_or(Outcome::Absent, Entry::outcome);
     Some(Said { seen: Some(Arc::new(seen)), ..outcome.into() })
+}
+
+/// A part of the keys of a master.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// Where to go on; `None` where that was all.
+    pub(crate) next: Option<u64>,
+    /// The keys of names that may be in use.
+    pub(crate) keys: Vec<Arc<str>>,
+}
+
+/// What the answer to one step says: NEXT, and keys. Keys that are no text are none of Quorate's.
+pub(crate) fn step(answer: Result<Value, Failure>) -> Result<Step, Outcome> {
+    match answer {
+        Ok(Value::List(items)) if number(&items, 0).is_some() => Ok(Step {
+            next: number(&items, 0).filter(|next| *next > 0),
+            keys: items[1..].iter().filter_map(Value::text).cloned().collect(),
+        }),
+        other => Err(outcome(other)),
+    }
 }
 
 /// FIELD OWNER HOLDS LEFT TOKEN LABEL VERSION KEPT.
@@ -192,22 +214,14 @@ mod tests {
     fn every_word_of_the_scripts_is_read() {
         assert_eq!(outcome(Ok(Value::Int(1))), Outcome::Granted);
         assert_eq!(outcome(Ok(Value::Int(0))), Outcome::Absent);
-        let held = |remaining, ahead| Outcome::Held {
-            owner: "x:1".into(),
-            label: None,
-            held_for: None,
-            count: 2,
-            remaining,
-            ahead,
-            permits: None,
-        };
+        let held = |remaining, ahead| Outcome::held_by("x:1", remaining, ahead, None);
         let left = Some(Duration::from_millis(1500));
-        let said = reply(&["held", "x:1", "2", "1500", "17", "", "-1", "x:1:3", "300"]);
+        let said = reply(&["held", "x:1", "1", "1500", "17", "", "-1", "x:1:3", "300"]);
         assert_eq!((said.outcome, said.token), (held(left, None), 17));
         assert_eq!(said.watch, Some(("x:1:3".into(), Duration::from_millis(300))));
-        let called = reply(&["held", "x:1", "2", "1500", "0", "", "3"]);
+        let called = reply(&["held", "x:1", "1", "1500", "0", "", "3"]);
         assert_eq!((called.outcome, called.watch), (held(left, Some(3)), None));
-        assert_eq!(reply(&["held", "x:1", "2", "-1", "0", "", "-1", "", "0"]).outcome, held(None, None));
+        assert_eq!(reply(&["held", "x:1", "1", "-1", "0", "", "-1", "", "0"]).outcome, held(None, None));
         let refusal = |words: &[&str]| match reply(words).outcome {
             Outcome::Refused { reason, .. } => reason,
             other => panic!("{other:?}"),

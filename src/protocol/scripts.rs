@@ -49,5 +49,8 @@ pub(super) static REDISSON: Script = script!("redisson":
     ["vote", "hooks", "queue", "shared/redisson"]
     ["shared/verbs", "run"]);
 
+/// Which names are in use on a master, of all kinds but those of other libraries.
+pub(crate) static LIST: Script = script!("list": ["call"] ["list"]);
+
 /// The scripts that a connection loads when it is opened: that of the usual lock first.
-pub static SCRIPTS: &[&Script] = &[&EXCLUSIVE, &FAIR, &SEMAPHORE, &RW, &PLAIN, &REDISSON];
+pub static SCRIPTS: &[&Script] = &[&EXCLUSIVE, &FAIR, &SEMAPHORE, &RW, &PLAIN, &REDISSON, &LIST];

@@ -31,6 +31,7 @@ mod house;
 mod inspect;
 mod kinds;
 mod label;
+mod list;
 mod listening;
 mod lock_all;
 mod loss;

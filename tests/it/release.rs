@@ -220,7 +220,8 @@ async fn breaking_an_own_lock_is_done_when_the_masters_are_back() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
     let me = redlock.owner();
-    let guard = redlock.lock("l").owned_by(&me).ttl(ms(3_600_000)).acquire().await.unwrap();
+    let guard =
+        redlock.lock("l").owned_by(&me).ttl(ms(3_600_000)).renew_every(ms(500)).acquire().await.unwrap();
     on_all(&masters).await;
     masters[0].freeze();
     masters[1].freeze();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use quorate::config::MAX_PERMITS;
-use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock, Token};
+use quorate::{Error, Guard, Invalid, Lock, LockKind, Loss, Part, Redlock, Token};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
@@ -216,7 +216,7 @@ async fn a_permit_that_is_taken_away_is_lost_and_the_others_are_not() {
 }
 
 #[tokio::test]
-async fn whoever_looks_sees_each_permit() {
+async fn whoever_looks_sees_each_permit_that_is_held() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let seen = semaphore(&redlock, 3).inspect().await.unwrap();
@@ -226,15 +226,15 @@ async fn whoever_looks_sees_each_permit() {
     eventually(SOON, || masters.empty()).await;
     let guard = semaphore(&redlock, 3).acquire().await.unwrap();
     on_every(&masters, 1).await;
-    let seen = semaphore(&redlock, 3).inspect().await.unwrap();
-    for (number, permit) in (0..).zip(seen.permits()) {
-        let holder = permit.holder().map(|holder| holder.owner.to_string());
-        let its = (guard.permit() == Some(number)).then(|| guard.owner().to_string());
-        assert_eq!((permit.is_free(), holder), (its.is_none(), its));
-    }
-    assert_eq!((seen.permits().count(), seen.answered()), (3, 3));
-    assert!(seen.is_free(), "there are two more");
-    assert_eq!(*seen.holder().unwrap().owner, guard.owner().to_string());
+    let seen = redlock.inspect("l").await.unwrap();
+    assert_eq!((seen.kind(), seen.free(), seen.answered()), (Some(LockKind::Semaphore { permits: 3 }), 2, 3));
+    let [held] = seen.held() else { panic!("{seen:?}") };
+    assert_eq!(held.part, Part::Permit(guard.permit().unwrap()));
+    assert_eq!((&*held.holder.owner, held.fence), (&*guard.owner().to_string(), Some(guard.fence())));
+    let _others =
+        [semaphore(&redlock, 3).acquire().await.unwrap(), semaphore(&redlock, 3).acquire().await.unwrap()];
+    until("three to be seen", async || redlock.inspect("l").await.unwrap().held().len() == 3).await;
+    assert!(!redlock.inspect("l").await.unwrap().is_free());
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod compose;
 mod doctor;
 mod elect;
 mod guards;
+mod neighbours;
 mod permits;
 mod run;
 mod show;

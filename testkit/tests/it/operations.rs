@@ -144,8 +144,14 @@ impl Draw {
         args.extend([verb.to_owned(), count, words.len().to_string()]);
         let of_shared = ["plain", "redisson"].contains(&self.kind);
         for (place, word) in words.into_iter().enumerate() {
-            // A slot says nothing to the layouts of others, and is nothing odd to those that are ours.
-            let is_odd = self.dice.happens(6) && (place > 0 || of_shared);
+            let may_be_odd = match place {
+                // A slot says nothing to the layouts of others, and is nothing odd to those that are ours.
+                0 => of_shared,
+                // Since when, and for how long: `place` has odd ones, which say the same to both servers.
+                9 | 10 => !["acquire", "release"].contains(&verb),
+                _ => true,
+            };
+            let is_odd = self.dice.happens(6) && may_be_odd;
             args.push(if is_odd { self.odd().to_owned() } else { word });
         }
     }

@@ -491,12 +491,13 @@ def main(arguments):
     run_parser.add_argument('--masters', required=True, metavar='URL,URL,URL')
     run_parser.add_argument('--ttl', type=int, default=10_000, metavar='MS')
     run_parser.add_argument('--wait', type=int, default=60_000, metavar='MS')
+    run_parser.add_argument('--max-ttl', type=int, default=30_000, metavar='MS')
     run_parser.add_argument('name', metavar='NAME')
     at = arguments.index('--') if '--' in arguments else len(arguments)
     options, words = parser.parse_args(arguments[:at]), arguments[at + 1:]
     if not words:
         run_parser.error('which command? NAME -- COMMAND...')
-    client = Client(options.masters.split(','))
+    client = Client(options.masters.split(','), max_ttl=options.max_ttl / 1000)
     try:
         return run(client, options.name, options.ttl / 1000, options.wait / 1000, words)
     except Lost as error:  # found by the release, after the command ended

@@ -42,6 +42,7 @@ static COMMANDS: &[Command] = &[
     command("EXISTS", -2, keys::exists),
     command("TYPE", 2, keys::kind),
     command("KEYS", 2, keys::keys),
+    command("SCAN", -2, keys::scan),
     command("DBSIZE", 1, keys::dbsize),
     command("INFO", -1, info::info),
     command("FLUSHALL", -1, keys::flushall).writing(),

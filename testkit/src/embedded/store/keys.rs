@@ -92,6 +92,26 @@ pub(super) fn keys(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::List(context.store.keyspace.keys(horizon).map(|key| Resp::Bulk(key.clone())).collect()))
 }
 
+/// All hashes at once whose keys begin with what stands before the pattern's last `*`, and end with what stands behind it: no
+/// other pattern is known.
+pub(super) fn scan(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
+    let &[_, b"0", b"MATCH", pattern, b"COUNT", _, b"TYPE", b"hash"] = words else {
+        return Err("ERR this server knows SCAN 0 MATCH pattern COUNT number TYPE hash only".to_owned());
+    };
+    let pattern: Vec<u8> = pattern.iter().copied().filter(|byte| *byte != b'\\').collect();
+    let star = pattern.iter().rposition(|byte| *byte == b'*').ok_or(SYNTAX)?;
+    let is_found = |key: &&Vec<u8>| {
+        key.len() >= pattern.len() - 1
+            && key.starts_with(&pattern[..star])
+            && key.ends_with(&pattern[star + 1..])
+    };
+    let horizon = context.horizon();
+    let keyspace = &mut context.store.keyspace;
+    let mut keys: Vec<Vec<u8>> = keyspace.keys(horizon).filter(is_found).cloned().collect();
+    keys.retain(|key| matches!(keyspace.get(key, horizon).map(|entry| &entry.data), Some(Data::Hash(_))));
+    Ok(Resp::List(vec![Resp::Bulk(b"0".to_vec()), Resp::List(keys.into_iter().map(Resp::Bulk).collect())]))
+}
+
 pub(super) fn dbsize(context: &mut Context<'_>, _: &[&[u8]]) -> Answer {
     let horizon = context.horizon();
     Ok(Resp::count(context.store.keyspace.keys(horizon).len()))

@@ -1,0 +1,59 @@
+-- Quorate's protocol 2: list. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
+local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
+local max, min, ceil = math.max, math.min, math.ceil
+local KEYS, ARGV = KEYS, ARGV
+local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local OLDEST, NEWEST = 2000000, 500000
+local GRANTED, ABSENT = 1, 0
+local KEPT_HELD = '2592000000'
+local replies, k, a = {false}, 1, 6
+local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+local numbers = {}
+local function number(text)
+  local known = numbers[text]
+  if not known then
+    known = tonumber(text)
+    numbers[text] = known
+  end
+  return known
+end
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
+local function time_here()
+  if not now then
+    local time = call('TIME')
+    now, forgot = time[1] * 1000000 + time[2], call('GET', MARKER) ~= KNOWN
+  end
+  return now
+end
+local function no_vote(trusted)
+  local ahead = trusted - time_here()
+  if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  if ahead > NEWEST or -ahead > OLDEST then
+    return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
+  end
+  local left = VOTES_FROM - min(now, trusted)
+  return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
+end
+return (function()
+local function list(pattern, cursor, count)
+  time_here() -- so that a client hears of it where this master forgot
+  local step = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', count, 'TYPE', 'hash')
+  local reply = {step[1]}
+  for _, key in ipairs(step[2]) do
+    local said = call('HMGET', key, 'kind', 'x', 'readers', 'entries', 'queued')
+    local has_readers = said[3] and said[3] ~= '0'
+    local has_permits = said[4] and said[4] ~= '0'
+    if said[1] and (said[2] or has_readers or has_permits or said[5]) then reply[#reply + 1] = key end
+  end
+  return reply
+end
+while a <= #ARGV do
+  replies[#replies + 1], a = list(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5]), a + 6
+end
+replies[1] = not forgot and now
+return replies
+end)()

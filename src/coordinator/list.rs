@@ -1,0 +1,134 @@
+//! List: which names are held or waited for. Each master is asked for its names in steps, and all of them about each name that
+//! one of them tells.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::inspect::sighting;
+use super::outbox::Parcel;
+use super::quorum::quorum;
+use super::{Coordinator, Sighting, verdict};
+use crate::error::Error;
+use crate::master::{Failure, Hears, Value, Words};
+use crate::protocol::{Kind, LIST, Step, key_pattern, name_of, step};
+use crate::vote::{Outcome, Refusal, Vote};
+
+/// How many keys a master looks at in one step: a millisecond's work, in which it serves nobody else.
+const KEYS_A_STEP: usize = 1000;
+
+/// How many names the masters are asked about together: as many as one call carries.
+const NAMES_TOGETHER: usize = 64;
+
+/// How far a listing is.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// Of each master.
+    positions: Vec<Position>,
+    /// The names that the masters were asked about, so that each is told once.
+    known: HashSet<Arc<str>>,
+}
+
+/// How far it is with one master.
+#[derive(Clone, Debug, PartialEq)]
+enum Position {
+    /// It goes on from here.
+    At(u64),
+    Done,
+    /// It did not tell, and is not asked again.
+    Lost(Outcome),
+}
+
+impl Coordinator {
+    /// Before the first step.
+    pub(crate) fn begin_list(&self) -> Progress {
+        Progress { positions: vec![Position::At(0); self.masters.len()], known: HashSet::new() }
+    }
+
+    /// The names that the next step on every master finds, of which a quorum says that they are held or waited for; `None` where
+    /// there was none. What was told before is not told again. Dropping the future changes nothing.
+    pub(crate) async fn list(
+        self: &Arc<Self>,
+        progress: &mut Progress,
+    ) -> Result<Option<Vec<(Arc<str>, Sighting)>>, Error> {
+        if !progress.positions.iter().any(|position| matches!(position, Position::At(_))) {
+            return Ok(None);
+        }
+        let (positions, mut new) = self.step(&progress.positions).await?;
+        new.retain(|name| !progress.known.contains(name));
+        let new = Vec::from_iter(new);
+        let mut listed = Vec::new();
+        for names in new.chunks(NAMES_TOGETHER) {
+            let looks = self.look_at_each(names.iter().map(|name| &**name), Kind::Lock).await;
+            let seen =
+                names.iter().zip(looks).map(|(name, looks)| (name.clone(), sighting(&looks, self.time())));
+            listed.extend(seen.filter(|(_, seen)| !seen.held.is_empty() || seen.waiting > 0));
+        }
+        progress.positions = positions;
+        progress.known.extend(new);
+        Ok(Some(listed))
+    }
+
+    /// Asks every master for its next part, and tells how far all are then, and what they found.
+    async fn step(
+        self: &Arc<Self>,
+        positions: &[Position],
+    ) -> Result<(Vec<Position>, HashSet<Arc<str>>), Error> {
+        let prefix = &self.settings.prefix;
+        let (steps, mut told) = mpsc::unbounded_channel();
+        let steps: Arc<dyn Hears> = Arc::new(Steps(steps));
+        for (place, position) in positions.iter().enumerate() {
+            let Position::At(cursor) = position else { continue };
+            let words = Words::new(0).with("list").with(0).with(3);
+            let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
+            let place = [place].into_iter().collect();
+            self.outbox.send(Parcel::new(&LIST, Arc::new(words), self.unconditional(), steps.clone(), place));
+        }
+        drop(steps);
+        let (mut positions, mut names) = (positions.to_vec(), HashSet::new());
+        while let Some((place, step)) = told.recv().await {
+            positions[place] = match step {
+                Ok(Step { next, keys }) => {
+                    names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));
+                    next.map_or(Position::Done, Position::At)
+                }
+                Err(outcome) => Position::Lost(outcome),
+            };
+        }
+        let lost = positions.iter().filter(|position| matches!(position, Position::Lost(_))).count();
+        if positions.len() - lost >= quorum(positions.len()) {
+            return Ok((positions, names));
+        }
+        let vote = |(master, position): (&Arc<str>, Position)| {
+            let outcome = match position {
+                Position::Lost(outcome) => outcome,
+                _ => Outcome::Granted,
+            };
+            Vote { master: master.clone(), outcome, latency: Duration::ZERO }
+        };
+        let votes = self.names.iter().zip(positions).map(vote).collect();
+        Err(verdict::no_quorum(&key_pattern(prefix).into(), votes, false))
+    }
+}
+
+/// Hears what the masters told in one step.
+struct Steps(mpsc::UnboundedSender<(usize, Result<Step, Outcome>)>);
+
+impl Hears for Steps {
+    fn wants(&self) -> bool {
+        !self.0.is_closed()
+    }
+
+    fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+        let step = match time {
+            None if answer.is_ok() => {
+                let detail = "FORGOT this master restarted, or lost keys".into();
+                Err(Outcome::Refused { reason: Refusal::Forgot, detail })
+            }
+            _ => step(answer),
+        };
+        let _ = self.0.send((place, step)); // whoever asked may be gone
+    }
+}

@@ -1,0 +1,93 @@
+//! What is held under a name, for those who look.
+
+use std::fmt;
+
+use crate::error::Holder;
+
+/// The kind of lock that masters have under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LockKind {
+    /// A [`lock`](crate::Redlock::lock), be it for one name or for [several](crate::Redlock::lock_all), or an election.
+    Lock,
+    /// A [`mutex`](crate::Redlock::mutex).
+    Mutex,
+    /// A [`fair_lock`](crate::Redlock::fair_lock).
+    Fair,
+    /// A [`read_lock`](crate::Redlock::read_lock) and [`write_lock`](crate::Redlock::write_lock).
+    ReadWrite,
+    /// A [`semaphore`](crate::Redlock::semaphore).
+    Semaphore {
+        /// How many permits it has.
+        permits: u32,
+    },
+    /// A [`plain_mutex`](crate::Redlock::plain_mutex).
+    PlainMutex,
+    /// A [`redisson_lock`](crate::Redlock::redisson_lock).
+    Redisson,
+}
+
+impl LockKind {
+    /// What masters call so.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "lock" => Self::Lock,
+            "mutex" => Self::Mutex,
+            "fair" => Self::Fair,
+            "rw" => Self::ReadWrite,
+            "plain" => Self::PlainMutex,
+            "redisson" => Self::Redisson,
+            _ => Self::Semaphore { permits: word.strip_prefix("semaphore/")?.parse().ok()? },
+        })
+    }
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock => f.write_str("lock"),
+            Self::Mutex => f.write_str("mutex"),
+            Self::Fair => f.write_str("fair lock"),
+            Self::ReadWrite => f.write_str("read-write lock"),
+            Self::Semaphore { permits } => write!(f, "semaphore of {permits}"),
+            Self::PlainMutex => f.write_str("plain mutex"),
+            Self::Redisson => f.write_str("Redisson lock"),
+        }
+    }
+}
+
+/// Which part of a lock somebody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Part {
+    /// All of it; of a read-write lock, the right to write.
+    Whole,
+    /// The right to read.
+    Read,
+    /// The permit of this number.
+    Permit(u32),
+}
+
+impl Part {
+    /// What masters call so.
+    pub(crate) fn of_field(field: &str) -> Self {
+        match field.strip_prefix("p:").and_then(|number| number.parse().ok()) {
+            Some(number) => Self::Permit(number),
+            None if field.starts_with("r:") => Self::Read,
+            None => Self::Whole,
+        }
+    }
+}
+
+/// A part of a lock that somebody has, as a majority of the masters tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldPart {
+    /// Which part.
+    pub part: Part,
+    /// Who has it.
+    pub holder: Holder,
+    /// The fencing token by which it is held: what the holder's [`Guard::fence`](crate::Guard::fence) is. `None` in a layout of
+    /// another library, which has no tokens.
+    pub fence: Option<u64>,
+}
