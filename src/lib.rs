@@ -71,7 +71,9 @@ pub use client::Redlock;
 pub use clock::Moment;
 pub use error::{Error, Holder, Invalid, Loss};
 pub use held::{HeldPart, LockKind, Part};
-pub use lock::{Election, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer};
+pub use lock::{
+    Election, Fenced, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer, Unfenced,
+};
 pub use owner::Owner;
 pub use token::Token;
 pub use trust::{ColdStart, MasterStatus, Standing};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use quorate::{Builder, ColdStart, Lock, Outcome, Redlock};
+use quorate::{Builder, ColdStart, Lock, Outcome, Redlock, Unfenced};
 
 use super::{Client, TTL, Worker, lock};
 use crate::measure::Cycle;
@@ -19,25 +19,27 @@ pub(crate) struct Quorate {
 }
 
 pub(crate) struct Caller {
-    lock: Lock,
+    lock: Lock<Unfenced>,
 }
 
 /// What makes a lock.
-type Kind = fn(&Redlock, String) -> Lock;
+type Kind = fn(&Redlock, String) -> Lock<Unfenced>;
 
 /// A client's locks of the usual kind.
-const USUAL: Kind = |redlock, name| redlock.lock(name);
+const USUAL: Kind = |redlock, name| redlock.lock(name).into();
 
 /// The other kinds, with the name of a contender that has locks of this kind.
 pub(crate) const KINDS: [(&str, Kind); 8] = [
-    ("quorate, fair", |redlock, name| redlock.fair_lock(format!("{name}-fair"))),
-    ("quorate, mutex", |redlock, name| redlock.mutex(name)),
+    ("quorate, fair", |redlock, name| redlock.fair_lock(format!("{name}-fair")).into()),
+    ("quorate, mutex", |redlock, name| redlock.mutex(name).into()),
     ("quorate, plain mutex", |redlock, name| redlock.plain_mutex(name)),
     ("quorate, redisson", |redlock, name| redlock.redisson_lock(name)),
-    ("quorate, all of two", |redlock, name| redlock.lock_all([format!("{name}-a"), format!("{name}-b")])),
-    ("quorate, semaphore", |redlock, name| redlock.semaphore(format!("{name}-permits"), 10)),
-    ("quorate, read", |redlock, name| redlock.read_lock(format!("{name}-rw"))),
-    ("quorate, write", |redlock, name| redlock.write_lock(format!("{name}-rw"))),
+    ("quorate, all of two", |redlock, name| {
+        redlock.lock_all([format!("{name}-a"), format!("{name}-b")]).into()
+    }),
+    ("quorate, semaphore", |redlock, name| redlock.semaphore(format!("{name}-permits"), 10).into()),
+    ("quorate, read", |redlock, name| redlock.read_lock(format!("{name}-rw")).into()),
+    ("quorate, write", |redlock, name| redlock.write_lock(format!("{name}-rw")).into()),
 ];
 
 /// A client of masters that are new, and vote at once. It waits long for them: on a busy machine a good one may stall.

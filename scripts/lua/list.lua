@@ -15,6 +15,7 @@ local function list(pattern, cursor, count)
   return reply
 end
 
+-- guard: list-all
 while a <= #ARGV do
   replies[#replies + 1], a = list(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5]), a + 6
 end

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::ready;
 use std::time::Duration;
 
-use quorate::{Error, Guard, Lock};
+use quorate::{Error, Guard, Lock, Unfenced};
 
 use crate::history::{AttemptOutcome, Site};
 use crate::locks::Wish;
@@ -58,12 +58,12 @@ impl Acting {
     }
 
     /// The client's handle of the lock.
-    pub(crate) fn lock(&self) -> Lock {
+    pub(crate) fn lock(&self) -> Lock<Unfenced> {
         self.wish.lock(&self.client().redlock, self.stage.permits)
     }
 
     /// The same for the client's named owner, where the kind has owners.
-    fn named_lock(&self) -> Lock {
+    fn named_lock(&self) -> Lock<Unfenced> {
         if self.wish.has_owners() { self.lock().owned_by(&self.client().named) } else { self.lock() }
     }
 
@@ -97,7 +97,7 @@ impl Acting {
     }
 
     /// Asks for the lock, for so long; with no time at all, once.
-    pub(crate) async fn acquire(&self, lock: Lock, wait: Duration) -> Option<Holding> {
+    pub(crate) async fn acquire(&self, lock: Lock<Unfenced>, wait: Duration) -> Option<Holding> {
         let attempt = self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), wait);
         self.note(|| format!("acquire #{attempt}, waits {wait:?}"));
         let asking =
@@ -107,7 +107,7 @@ impl Acting {
     }
 
     /// Asks for the lock, and drops that after a while.
-    pub(crate) async fn acquire_for(&self, lock: Lock, after: Duration) -> Option<Holding> {
+    pub(crate) async fn acquire_for(&self, lock: Lock<Unfenced>, after: Duration) -> Option<Holding> {
         let attempt =
             self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), Duration::ZERO);
         self.note(|| format!("acquire #{attempt}, given up after {after:?}"));
@@ -122,7 +122,7 @@ impl Acting {
         }
     }
 
-    fn outcome(&self, attempt: usize, granted: Result<Guard, Error>) -> Option<Holding> {
+    fn outcome(&self, attempt: usize, granted: Result<Guard<Unfenced>, Error>) -> Option<Holding> {
         let now = self.stage.world.now();
         let guard = match granted {
             Ok(guard) => guard,
@@ -139,10 +139,10 @@ impl Acting {
             format!("#{attempt} GRANTED to {owner} until {:.6}", deadline.as_secs_f64())
         });
         // Nobody writes who came to read.
-        if guard.fence() > 0 && !self.wish.shared {
+        if let Some(fence) = guard.fence_if_any().filter(|_| !self.wish.shared) {
             for name in &self.wish.names {
                 let site = Site { name, permit: guard.permit() }.to_string();
-                self.stage.resource.is_written_to(&site, guard.fence(), self.stage.ttl);
+                self.stage.resource.is_written_to(&site, fence, self.stage.ttl);
             }
         }
         let held = Held::new(self.client, clock, guard);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quorate::{Lock, Redlock};
+use quorate::{Lock, Redlock, Unfenced};
 use quorate_testkit::Dice;
 
 /// A kind of lock.
@@ -142,19 +142,20 @@ pub(crate) struct Wish {
 
 impl Wish {
     /// A client's lock for it.
-    pub(crate) fn lock(&self, redlock: &Redlock, permits: Option<u32>) -> Lock {
+    pub(crate) fn lock(&self, redlock: &Redlock, permits: Option<u32>) -> Lock<Unfenced> {
         let name = &*self.names[0];
-        match self.kind {
+        let lock = match self.kind {
             Locks::Reentrant => redlock.lock(name),
             Locks::Mutex => redlock.mutex(name),
-            Locks::PlainMutex => redlock.plain_mutex(name),
-            Locks::Redisson => redlock.redisson_lock(name),
+            Locks::PlainMutex => return redlock.plain_mutex(name),
+            Locks::Redisson => return redlock.redisson_lock(name),
             Locks::Semaphore => redlock.semaphore(name, permits.unwrap_or(1)),
             Locks::LockAll => redlock.lock_all(&self.names),
             Locks::Fair => redlock.fair_lock(name),
             Locks::ReadWrite if self.shared => redlock.read_lock(name),
             Locks::ReadWrite => redlock.write_lock(name),
-        }
+        };
+        lock.into()
     }
 
     /// What its owner asks for that enters again: the same, or the other side of it.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate::{Guard, Moment};
+use quorate::{Guard, Moment, Unfenced};
 
 use crate::clocks::ClientClock;
 use crate::history::{Attempt, AttemptOutcome, ClientNumber, History, Hold, Pause, Time};
@@ -27,20 +27,20 @@ struct State {
 pub(crate) struct Held {
     client: ClientNumber,
     clock: Arc<ClientClock>,
-    guard: Mutex<Option<Arc<Guard>>>,
+    guard: Mutex<Option<Arc<Guard<Unfenced>>>>,
 }
 
 impl Held {
-    pub(crate) fn new(client: ClientNumber, clock: Arc<ClientClock>, guard: Guard) -> Arc<Self> {
+    pub(crate) fn new(client: ClientNumber, clock: Arc<ClientClock>, guard: Guard<Unfenced>) -> Arc<Self> {
         Arc::new(Self { client, clock, guard: Mutex::new(Some(Arc::new(guard))) })
     }
 
     /// The guard, while nobody took it out.
-    pub(crate) fn guard(&self) -> Option<Arc<Guard>> {
+    pub(crate) fn guard(&self) -> Option<Arc<Guard<Unfenced>>> {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn take(&self) -> Option<Guard> {
+    pub(crate) fn take(&self) -> Option<Guard<Unfenced>> {
         let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
         guard.and_then(Arc::into_inner)
     }
@@ -79,7 +79,7 @@ impl Recorder {
     /// A guard was handed out.
     pub(crate) fn grant(&self, attempt: usize, held: &Arc<Held>, now: Time) -> usize {
         let guard = held.guard();
-        let fence = guard.as_ref().map(|guard| guard.fence()).filter(|fence| *fence > 0);
+        let fence = guard.as_ref().and_then(|guard| guard.fence_if_any());
         let permit = guard.as_ref().and_then(|guard| guard.permit());
         let owner = guard.map(|guard| guard.owner().to_string()).unwrap_or_default();
         let owner = short_name(&owner, held.client);

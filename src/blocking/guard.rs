@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::{caller, check, wait};
 use crate::clock::Moment;
 use crate::error::Error;
+use crate::lock::{Fenced, Unfenced};
 use crate::owner::Owner;
 use crate::token::Token;
 use crate::vote::Vote;
@@ -21,18 +22,27 @@ use crate::vote::Vote;
 /// block](crate::blocking#where-it-may-not-be-called). Nothing was sent then.
 #[derive(Debug)]
 #[must_use = "the lock is released when its guard is dropped, which here is at once"]
-pub struct Guard(crate::Guard);
+pub struct Guard<F = Fenced>(crate::Guard<F>);
 
 impl Guard {
-    /// The lock's name.
-    pub fn name(&self) -> &str {
-        self.0.name()
-    }
-
     /// [`Guard::fence`](crate::Guard::fence): the fencing token of this grant, for what the lock protects to
     /// [check](crate::fence).
     pub fn fence(&self) -> u64 {
         self.0.fence()
+    }
+}
+
+impl Guard<Unfenced> {
+    /// [`Guard::fence_if_any`](crate::Guard::fence_if_any): the fencing token of this grant, if it has one.
+    pub fn fence_if_any(&self) -> Option<u64> {
+        self.0.fence_if_any()
+    }
+}
+
+impl<F> Guard<F> {
+    /// The lock's name.
+    pub fn name(&self) -> &str {
+        self.0.name()
     }
 
     /// [`Guard::permit`](crate::Guard::permit): which permit of a semaphore it is.
@@ -181,14 +191,21 @@ impl Guard {
     }
 
     /// The same hold, for async code.
-    pub fn into_async(self) -> crate::Guard {
+    pub fn into_async(self) -> crate::Guard<F> {
         self.0
     }
 }
 
-impl From<crate::Guard> for Guard {
+impl From<Guard> for Guard<Unfenced> {
+    /// The same hold, beside others that have no fencing token.
+    fn from(guard: Guard) -> Self {
+        Self(guard.0.into())
+    }
+}
+
+impl<F> From<crate::Guard<F>> for Guard<F> {
     /// The same hold, whose calls block.
-    fn from(guard: crate::Guard) -> Self {
+    fn from(guard: crate::Guard<F>) -> Self {
         Self(guard)
     }
 }

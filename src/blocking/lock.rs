@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Guard, wait};
 use crate::error::Error;
-use crate::lock::Inspection;
+use crate::lock::{Fenced, Inspection, Unfenced};
 use crate::owner::Owner;
 use crate::token::Token;
 
@@ -22,9 +22,16 @@ use crate::token::Token;
 /// block](crate::blocking#where-it-may-not-be-called). Nothing was sent then.
 #[derive(Clone, Debug)]
 #[must_use = "a lock is not held before it is acquired"]
-pub struct Lock(crate::Lock);
+pub struct Lock<F = Fenced>(crate::Lock<F>);
 
 impl Lock {
+    /// [`Lock::label`](crate::Lock::label): what others are told of the holder.
+    pub fn label(self, label: impl Into<Arc<str>>) -> Self {
+        Self(self.0.label(label))
+    }
+}
+
+impl<F> Lock<F> {
     /// [`Lock::ttl`](crate::Lock::ttl): how long the lease lasts unless it is renewed.
     pub fn ttl(self, ttl: Duration) -> Self {
         Self(self.0.ttl(ttl))
@@ -38,11 +45,6 @@ impl Lock {
     /// [`Lock::lock_delay`](crate::Lock::lock_delay): how long others wait after a lease that ended without a release.
     pub fn lock_delay(self, delay: Duration) -> Self {
         Self(self.0.lock_delay(delay))
-    }
-
-    /// [`Lock::label`](crate::Lock::label): what others are told of the holder.
-    pub fn label(self, label: impl Into<Arc<str>>) -> Self {
-        Self(self.0.label(label))
     }
 
     /// [`Lock::renew_every`](crate::Lock::renew_every): how often the lease is renewed.
@@ -107,7 +109,7 @@ impl Lock {
     /// assert!(matches!(refused, Err(quorate::Error::Held { .. })));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn try_acquire(&self) -> Result<Guard, Error> {
+    pub fn try_acquire(&self) -> Result<Guard<F>, Error> {
         wait(self.0.redlock(), self.0.try_acquire()).map(Guard::from)
     }
 
@@ -130,7 +132,7 @@ impl Lock {
     /// assert!(matches!(error, quorate::Error::WaitTimedOut { .. }));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn acquire(&self) -> Result<Guard, Error> {
+    pub fn acquire(&self) -> Result<Guard<F>, Error> {
         wait(self.0.redlock(), self.0.acquire()).map(Guard::from)
     }
 
@@ -143,7 +145,7 @@ impl Lock {
     /// # Examples
     ///
     /// See [`Guard::hand_over`].
-    pub fn adopt(&self, token: &Token) -> Result<Guard, Error> {
+    pub fn adopt(&self, token: &Token) -> Result<Guard<F>, Error> {
         wait(self.0.redlock(), self.0.adopt(token)).map(Guard::from)
     }
 
@@ -213,14 +215,21 @@ impl Lock {
     }
 
     /// The same lock, with the same options, for async code.
-    pub fn into_async(self) -> crate::Lock {
+    pub fn into_async(self) -> crate::Lock<F> {
         self.0
     }
 }
 
-impl From<crate::Lock> for Lock {
+impl From<Lock> for Lock<Unfenced> {
+    /// The same lock, beside others that have no fencing tokens.
+    fn from(lock: Lock) -> Self {
+        Self(lock.0.into())
+    }
+}
+
+impl<F> From<crate::Lock<F>> for Lock<F> {
     /// The same lock, with the same options, whose calls block.
-    fn from(lock: crate::Lock) -> Self {
+    fn from(lock: crate::Lock<F>) -> Self {
         Self(lock)
     }
 }

@@ -7,7 +7,7 @@ use super::{Lock, wait};
 use crate::builder::Builder;
 use crate::clock::Moment;
 use crate::error::Error;
-use crate::lock::Inspection;
+use crate::lock::{Inspection, Unfenced};
 use crate::owner::Owner;
 use crate::trust::MasterStatus;
 
@@ -53,7 +53,7 @@ impl Redlock {
     }
 
     /// [`Redlock::plain_mutex`](crate::Redlock::plain_mutex): the same, shared with clients that set a string.
-    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
         self.0.plain_mutex(name).into()
     }
 
@@ -78,7 +78,7 @@ impl Redlock {
     }
 
     /// [`Redlock::redisson_lock`](crate::Redlock::redisson_lock): a lock shared with Redisson's `RLock`.
-    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
         self.0.redisson_lock(name).into()
     }
 

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::{Fenced, Unfenced};
 use crate::client::Redlock;
 use crate::clock::Moment;
 use crate::coordinator::Grant;
@@ -28,13 +30,14 @@ use crate::vote::Vote;
 /// gives the lock to anybody else; after it, that may happen at any moment, so what the lock protects must have
 /// stopped by then. [`run`](Guard::run) sees to it.
 #[must_use = "the lock is released when its guard is dropped, which here is at once"]
-pub struct Guard {
+pub struct Guard<F = Fenced> {
     grant: Grant,
     /// Keeps the background thread while the guard lives, and until its release is out.
     redlock: Redlock,
+    fencing: PhantomData<fn() -> F>,
 }
 
-impl fmt::Debug for Guard {
+impl<F> fmt::Debug for Guard<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
             .field("name", &self.name())
@@ -45,27 +48,13 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
-    pub(crate) fn new(grant: Grant, redlock: Redlock) -> Self {
-        Self { grant, redlock }
-    }
-
-    pub(crate) fn redlock(&self) -> &Redlock {
-        &self.redlock
-    }
-
-    /// The lock's name.
-    pub fn name(&self) -> &str {
-        self.grant.name()
-    }
-
     /// The fencing token of this grant: higher than that of every grant of the lock before. It is for what the lock protects
     /// to look at, and refuse what comes with a lower one than it has seen: see [`fence`](crate::fence). That is the
     /// only protection against a process that stood still, or a message that was under way, until the lock was
     /// somebody else's.
     ///
     /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an owner enters again it is the
-    /// token that it has. Locks that are shared with other libraries, [`plain_mutex`](crate::Redlock::plain_mutex) and
-    /// [`redisson_lock`](crate::Redlock::redisson_lock), have none: it is 0.
+    /// token that it has.
     ///
     /// # Examples
     ///
@@ -80,6 +69,35 @@ impl Guard {
     /// ```
     pub fn fence(&self) -> u64 {
         self.grant.fence()
+    }
+}
+
+impl Guard<Unfenced> {
+    /// The fencing token of this grant, if it has one: only where the lock was [made](Unfenced) one of this type.
+    pub fn fence_if_any(&self) -> Option<u64> {
+        Some(self.grant.fence()).filter(|token| *token > 0)
+    }
+}
+
+impl From<Guard> for Guard<Unfenced> {
+    /// The same hold, beside others that have no fencing token.
+    fn from(guard: Guard) -> Self {
+        Self::new(guard.grant, guard.redlock)
+    }
+}
+
+impl<F> Guard<F> {
+    pub(crate) fn new(grant: Grant, redlock: Redlock) -> Self {
+        Self { grant, redlock, fencing: PhantomData }
+    }
+
+    pub(crate) fn redlock(&self) -> &Redlock {
+        &self.redlock
+    }
+
+    /// The lock's name.
+    pub fn name(&self) -> &str {
+        self.grant.name()
     }
 
     /// Which permit of a semaphore it is, from 0 on: of those that are held at the same time, each is another. `None` for
@@ -186,7 +204,7 @@ impl Guard {
     /// guard.release().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Error> {
+    pub async fn run<W: Future>(&self, work: W) -> Result<W::Output, Error> {
         let output = {
             let (mut lost, mut work) = (pin!(self.lost()), pin!(work));
             // The clock is read before each step of the work.
@@ -303,7 +321,7 @@ impl Guard {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(self) -> Result<(), Error> {
-        let Self { grant, redlock: _kept } = self;
+        let Self { grant, redlock: _kept, .. } = self;
         grant.release().await
     }
 }

@@ -19,6 +19,7 @@
 //! why not.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ use crate::token::Token;
 mod all;
 mod election;
 mod fair;
+mod fencing;
 mod guard;
 mod inspection;
 mod mutex;
@@ -46,6 +48,7 @@ mod renewal;
 mod semaphore;
 
 pub use election::{Election, Leadership};
+pub use fencing::{Fenced, Unfenced};
 pub use guard::Guard;
 pub use inspection::{Inspection, Listing};
 pub use observer::{Leader, Observed, Observer};
@@ -55,9 +58,10 @@ use renewal::RenewalOptions;
 ///
 /// Only one owner at a time has a guard; of a semaphore, as many as it has permits. Every acquire has an owner of its own, so that two tasks exclude each other,
 /// unless one is named: with [`owned_by`](Lock::owned_by), or by [`Owner::scope`].
+/// Its type says whether its guards have a fencing token: see [`Fenced`].
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
-pub struct Lock {
+pub struct Lock<F = Fenced> {
     redlock: Redlock,
     kind: Kind,
     /// How many there are, of a semaphore.
@@ -71,16 +75,64 @@ pub struct Lock {
     renewal: RenewalOptions,
     polling: Option<Polling>,
     cancelled: Option<CancellationToken>,
+    fencing: PhantomData<fn() -> F>,
 }
 
 impl Lock {
+    /// What others are told of the holder, instead of the client's own [`label`](crate::Builder::label): at most
+    /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes without control characters. Whoever re-enters leaves it as it is. The layouts
+    /// of other libraries have no place for it.
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.label = label.into();
+        self
+    }
+}
+
+impl From<Lock> for Lock<Unfenced> {
+    /// The same lock, beside others that have no fencing tokens.
+    fn from(lock: Lock) -> Self {
+        let Lock { redlock, kind, permits, name, ttl, delay, label, wait, owner, renewal, .. } = lock;
+        let (polling, cancelled, fencing) = (lock.polling, lock.cancelled, PhantomData);
+        Self {
+            redlock,
+            kind,
+            permits,
+            name,
+            ttl,
+            delay,
+            label,
+            wait,
+            owner,
+            renewal,
+            polling,
+            cancelled,
+            fencing,
+        }
+    }
+}
+
+impl<F> Lock<F> {
     fn new(redlock: &Redlock, kind: Kind, name: Arc<str>) -> Self {
         let redlock = redlock.clone();
         let settings = redlock.engine().settings();
         let (ttl, wait, label) = (settings.ttl, settings.wait, settings.label.clone());
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
-        let (delay, owner, permits) = (Duration::ZERO, None, None);
-        Self { redlock, kind, permits, name, ttl, delay, label, wait, owner, renewal, polling, cancelled }
+        let (delay, owner, permits, fencing) = (Duration::ZERO, None, None, PhantomData);
+        Self {
+            redlock,
+            kind,
+            permits,
+            name,
+            ttl,
+            delay,
+            label,
+            wait,
+            owner,
+            renewal,
+            polling,
+            cancelled,
+            fencing,
+        }
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
@@ -105,14 +157,6 @@ impl Lock {
     /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
-        self
-    }
-
-    /// What others are told of the holder, instead of the client's own [`label`](crate::Builder::label): at most
-    /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes without control characters. Whoever re-enters leaves it as it is. A
-    /// [`plain_mutex`](Redlock::plain_mutex) and a [`redisson_lock`](Redlock::redisson_lock) have no place for it.
-    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.label = label.into();
         self
     }
 
@@ -203,7 +247,7 @@ impl Lock {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn try_acquire(&self) -> Result<Guard, Error> {
+    pub async fn try_acquire(&self) -> Result<Guard<F>, Error> {
         self.acquire_within(Duration::ZERO).await
     }
 
@@ -238,16 +282,16 @@ impl Lock {
     /// assert!(matches!(error, quorate::Error::WaitTimedOut { .. }));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn acquire(&self) -> Result<Guard, Error> {
+    pub async fn acquire(&self) -> Result<Guard<F>, Error> {
         self.acquire_within(self.wait).await
     }
 
-    async fn acquire_within(&self, wait: Duration) -> Result<Guard, Error> {
+    async fn acquire_within(&self, wait: Duration) -> Result<Guard<F>, Error> {
         self.acquire_as(self.named_owner()?, wait).await
     }
 
     /// Waits for the lock for this owner, or for one that nobody else knows.
-    async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard, Error> {
+    async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
         let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
         let request = Request {
             name: self.name.clone(),
@@ -283,7 +327,7 @@ impl Lock {
     /// # Examples
     ///
     /// See [`Guard::hand_over`].
-    pub async fn adopt(&self, token: &Token) -> Result<Guard, Error> {
+    pub async fn adopt(&self, token: &Token) -> Result<Guard<F>, Error> {
         if *token.name() != self.name {
             return Err(token
                 .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
@@ -420,7 +464,7 @@ impl Lock {
     }
 }
 
-impl fmt::Debug for Lock {
+impl<F> fmt::Debug for Lock<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, name, ttl, wait, owner, .. } = self;
         f.debug_struct("Lock")

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::Lock;
+use super::{Lock, Unfenced};
 use crate::client::Redlock;
 use crate::protocol::Kind;
 
@@ -38,7 +38,7 @@ impl Redlock {
     /// that use the same masters, in the same number, are kept out by it and keep it out, and neither side releases
     /// what the other holds.
     ///
-    /// There is nothing on the masters but that key, so [`Guard::fence`](crate::Guard::fence) is 0, a key that a master lost is
+    /// There is nothing on the masters but that key, so its guards have no [fencing token](Unfenced), a key that a master lost is
     /// not made again, and one that its clock ended, or that somebody deleted, is free. All clients should have one
     /// [prefix](crate::Builder::prefix): docs/SAFETY.md, "What is not protected", says why.
     ///
@@ -56,7 +56,7 @@ impl Redlock {
     /// guard.release().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
         Lock::new(self, Kind::PlainMutex, name.into())
     }
 }

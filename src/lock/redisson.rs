@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::Lock;
+use super::{Lock, Unfenced};
 use crate::client::Redlock;
 use crate::protocol::Kind;
 
@@ -15,7 +15,7 @@ impl Redlock {
     /// of them that Java services lock in the same way, a Java service and a Rust service exclude each other, wait
     /// for each other and wake each other. An owner may enter again.
     ///
-    /// There is nothing on the masters but that key, so [`Guard::fence`](crate::Guard::fence) is 0, a key that a master lost is
+    /// There is nothing on the masters but that key, so its guards have no [fencing token](Unfenced), a key that a master lost is
     /// not made again, and one that its clock ended, or that somebody deleted, is free. All clients should have one
     /// [prefix](crate::Builder::prefix): docs/SAFETY.md, "What is not protected", says why. While one waits here, the client listens
     /// on the lock's own channel, on one more connection to each master.
@@ -29,7 +29,7 @@ impl Redlock {
     /// guard.release().await?; // and whoever waits in Java is told
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
         Lock::new(self, Kind::Redisson, name.into())
     }
 }

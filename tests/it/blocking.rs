@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quorate::blocking::{Guard, Lock, Redlock};
 use quorate::seam::Clock;
-use quorate::{Error, Invalid, Loss, Moment, Token};
+use quorate::{Error, Invalid, Loss, Moment, Token, Unfenced};
 use quorate_testkit::{Masters, RedisServer};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{block_in_place, spawn_blocking};
@@ -72,23 +72,23 @@ fn a_lock_is_taken_refused_and_given_back_without_a_runtime() {
 }
 
 /// What makes a lock of a kind in each of the two APIs.
-type Twins = (fn(&Redlock) -> Lock, fn(&quorate::Redlock) -> quorate::Lock);
+type Twins = (fn(&Redlock) -> Lock<Unfenced>, fn(&quorate::Redlock) -> quorate::Lock<Unfenced>);
 
 /// The methods whose names say which lock they make.
 const KINDS: [Twins; 9] = [
-    (|redlock| redlock.lock("l"), |redlock| redlock.lock("l")),
-    (|redlock| redlock.fair_lock("l"), |redlock| redlock.fair_lock("l")),
-    (|redlock| redlock.mutex("l"), |redlock| redlock.mutex("l")),
+    (|redlock| redlock.lock("l").into(), |redlock| redlock.lock("l").into()),
+    (|redlock| redlock.fair_lock("l").into(), |redlock| redlock.fair_lock("l").into()),
+    (|redlock| redlock.mutex("l").into(), |redlock| redlock.mutex("l").into()),
     (|redlock| redlock.plain_mutex("l"), |redlock| redlock.plain_mutex("l")),
-    (|redlock| redlock.lock_all(["l", "m"]), |redlock| redlock.lock_all(["l", "m"])),
-    (|redlock| redlock.read_lock("l"), |redlock| redlock.read_lock("l")),
-    (|redlock| redlock.write_lock("l"), |redlock| redlock.write_lock("l")),
-    (|redlock| redlock.semaphore("l", 1), |redlock| redlock.semaphore("l", 1)),
+    (|redlock| redlock.lock_all(["l", "m"]).into(), |redlock| redlock.lock_all(["l", "m"]).into()),
+    (|redlock| redlock.read_lock("l").into(), |redlock| redlock.read_lock("l").into()),
+    (|redlock| redlock.write_lock("l").into(), |redlock| redlock.write_lock("l").into()),
+    (|redlock| redlock.semaphore("l", 1).into(), |redlock| redlock.semaphore("l", 1).into()),
     (|redlock| redlock.redisson_lock("l"), |redlock| redlock.redisson_lock("l")),
 ];
 
 /// What a lock looks like on a master: its keys, and what is in them, but for its owner and numbers.
-fn looks(server: &RedisServer, guard: &Guard) -> Vec<String> {
+fn looks(server: &RedisServer, guard: &Guard<Unfenced>) -> Vec<String> {
     let owner = guard.owner().to_string();
     let mut keys = server.keys();
     keys.sort();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use quorate::{Guard, Lock, Owner, Redlock};
+use quorate::{Guard, Lock, Owner, Redlock, Unfenced};
 use quorate_simulator::checkers::{crowd, fences, windows};
 use quorate_simulator::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
 use quorate_testkit::{Masters, eventually};
@@ -22,7 +22,7 @@ const PERMITS: u32 = 3;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// What somebody asks for: a lock, and the names that it is about.
-type Wish = (Lock, Names);
+type Wish = (Lock<Unfenced>, Names);
 
 /// The names that a lock is about, and whether others may have the same at the same time.
 #[derive(Clone)]
@@ -35,34 +35,34 @@ fn only(name: &'static str) -> Names {
 /// A kind of lock: draws what somebody asks for. And whether a lock of it may have an owner that is named.
 type Kind = (fn(&Redlock, &mut fastrand::Rng) -> Wish, bool);
 
-const REENTRANT: Kind = (|redlock, _| (redlock.lock("a"), only("a")), true);
-const MUTEX: Kind = (|redlock, _| (redlock.mutex("a"), only("a")), true);
+const REENTRANT: Kind = (|redlock, _| (redlock.lock("a").into(), only("a")), true);
+const MUTEX: Kind = (|redlock, _| (redlock.mutex("a").into(), only("a")), true);
 const PLAIN_MUTEX: Kind = (|redlock, _| (redlock.plain_mutex("a"), only("a")), true);
 const REDISSON: Kind = (|redlock, _| (redlock.redisson_lock("a"), only("a")), true);
-const FAIR: Kind = (|redlock, _| (redlock.fair_lock("a"), only("a")), true);
+const FAIR: Kind = (|redlock, _| (redlock.fair_lock("a").into(), only("a")), true);
 /// Two of three read.
 const READ_WRITE: Kind = (
     |redlock, dice| match dice.u8(..3) {
-        0 => (redlock.write_lock("a"), only("a")),
-        _ => (redlock.read_lock("a"), Names(vec!["a"], true)),
+        0 => (redlock.write_lock("a").into(), only("a")),
+        _ => (redlock.read_lock("a").into(), Names(vec!["a"], true)),
     },
     true,
 );
-const SEMAPHORE: Kind = (|redlock, _| (redlock.semaphore("a", PERMITS), only("a")), false);
+const SEMAPHORE: Kind = (|redlock, _| (redlock.semaphore("a", PERMITS).into(), only("a")), false);
 /// Locks over some of the names, and locks of one.
 const SEVERAL: Kind = (
     |redlock, dice| {
         let names: Vec<_> = NAMES.into_iter().filter(|_| dice.bool()).collect();
         match names[..] {
-            [] => (redlock.lock("b"), only("b")),
-            [name] if dice.bool() => (redlock.lock(name), only(name)),
-            _ => (redlock.lock_all(&names), Names(names, false)),
+            [] => (redlock.lock("b").into(), only("b")),
+            [name] if dice.bool() => (redlock.lock(name).into(), only(name)),
+            _ => (redlock.lock_all(&names).into(), Names(names, false)),
         }
     },
     true,
 );
 /// A lock of a name that nobody else has, as if it were one that others have, too.
-const NONE: Kind = (|redlock, dice| (redlock.lock(dice.u64(..).to_string()), only("a")), false);
+const NONE: Kind = (|redlock, dice| (redlock.lock(dice.u64(..).to_string()).into(), only("a")), false);
 
 /// Everything that a crowd does, and what became of it.
 struct Crowd {
@@ -84,7 +84,7 @@ struct Actor<'a> {
 
 /// A guard while it is held.
 struct Held {
-    guard: Guard,
+    guard: Guard<Unfenced>,
     names: Names,
     asked: Time,
     granted: Time,
@@ -122,7 +122,7 @@ impl Held {
             deadline: self.seen,
             given_back: Some(self.seen),
             lost: None,
-            fence: Some(self.guard.fence()).filter(|fence| *fence > 0), // other layouts have none
+            fence: self.guard.fence_if_any(),
         }
     }
 }
@@ -141,7 +141,7 @@ impl Actor<'_> {
     }
 
     /// Asks once, for some time, or until it changes its mind.
-    async fn acquire(&mut self, lock: Lock, names: &Names) -> Option<Held> {
+    async fn acquire(&mut self, lock: Lock<Unfenced>, names: &Names) -> Option<Held> {
         let asked = self.crowd.now();
         let patience = ms(self.dice.u64(1..300));
         let outcome = match self.dice.u8(..4) {
@@ -170,7 +170,7 @@ impl Actor<'_> {
     }
 
     /// Does this and that under the lock.
-    async fn work(&mut self, held: &mut Held, lock: &Lock) {
+    async fn work(&mut self, held: &mut Held, lock: &Lock<Unfenced>) {
         for _ in 0..self.dice.u8(..4) {
             match self.dice.u8(..4) {
                 0 => drop(held.guard.extend(ms(self.dice.u64(200..2_000))).await),

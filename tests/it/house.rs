@@ -141,12 +141,15 @@ fn the_tests_that_the_docs_name_are_there() {
 
 /// The names of the public methods of a type, in all files of the library or in those of the blocking API.
 fn methods(of: &str, blocking: bool) -> Vec<String> {
-    let head = format!("\nimpl {of} {{\n");
+    let heads = [of.to_owned(), format!("{of}<Unfenced>"), format!("<F> {of}<F>")];
+    let heads =
+        heads.map(|head| format!("\nimpl{}{head} {{\n", if head.starts_with('<') { "" } else { " " }));
     let sources =
         files("src", ".rs").into_iter().filter(|(name, _)| name.starts_with("src/blocking/") == blocking);
     let mut names = Vec::new();
     for (_, text) in sources {
-        let bodies = text.split(&head).skip(1).map(|rest| rest.split("\n}").next().unwrap());
+        let bodies = heads.iter().flat_map(|head| text.split(head).skip(1));
+        let bodies = bodies.map(|rest| rest.split("\n}").next().unwrap());
         let lines = bodies.flat_map(str::lines).map(|line| line.trim().replace("async ", ""));
         names.extend(
             lines.filter_map(|line| Some(line.strip_prefix("pub fn ")?.split(['(', '<']).next()?.to_owned())),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::{Error, Guard, Lock, Loss, Redlock};
+use quorate::{Error, Guard, Lock, Loss, Redlock, Unfenced};
 use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
@@ -13,29 +13,29 @@ use crate::wake_ups::{LONG, handed};
 use crate::{SOON, TTL, builder, ms, on_all, patient, until};
 
 /// What makes a lock of a kind, and whether its owner may enter again.
-type Kind = (&'static str, fn(&Redlock, &str) -> Lock, bool);
+type Kind = (&'static str, fn(&Redlock, &str) -> Lock<Unfenced>, bool);
 
 const KINDS: [Kind; 6] = [
-    ("reentrant", |redlock, name| redlock.lock(name), true),
-    ("mutex", |redlock, name| redlock.mutex(name), false),
+    ("reentrant", |redlock, name| redlock.lock(name).into(), true),
+    ("mutex", |redlock, name| redlock.mutex(name).into(), false),
     ("plain mutex", |redlock, name| redlock.plain_mutex(name), false),
     ("redisson", |redlock, name| redlock.redisson_lock(name), true),
-    ("fair", |redlock, name| redlock.fair_lock(name), true),
-    ("write", |redlock, name| redlock.write_lock(name), true),
+    ("fair", |redlock, name| redlock.fair_lock(name).into(), true),
+    ("write", |redlock, name| redlock.write_lock(name).into(), true),
 ];
 
 /// Whether a token is above one of before. The layouts of other libraries have none.
-fn is_next(kind: &str, before: u64, token: u64) -> bool {
+fn is_next(kind: &str, before: Option<u64>, token: Option<u64>) -> bool {
     match kind {
-        "plain mutex" | "redisson" => (before, token) == (0, 0),
+        "plain mutex" | "redisson" => (before, token) == (None, None),
         _ => token > before,
     }
 }
 
 /// Those whose guards have owners of their own.
 const OTHERS: [Kind; 2] = [
-    ("semaphore", |redlock, name| redlock.semaphore(name, 1), false),
-    ("several names", |redlock, name| redlock.lock_all([name, "beside"]), true),
+    ("semaphore", |redlock, name| redlock.semaphore(name, 1).into(), false),
+    ("several names", |redlock, name| redlock.lock_all([name, "beside"]).into(), true),
 ];
 
 /// What is left on the masters is nothing of a lock.
@@ -53,10 +53,10 @@ async fn of_every_kind_one_has_it_and_the_next_one_is_woken() {
         assert_eq!(*holder.owner, *held.owner().to_string(), "{kind}");
         let waiting = waiter(lock(&other, "l").ttl(LONG)).await;
         until("a place on every master", async || masters.iter().all(|server| places(server) == 1)).await;
-        let before = held.fence();
+        let before = held.fence_if_any();
         held.release().await.unwrap();
         let next = handed(waiting).await;
-        assert!(is_next(kind, before, next.fence()), "{kind}");
+        assert!(is_next(kind, before, next.fence_if_any()), "{kind}");
         next.release().await.unwrap();
         nothing_is_left(&masters).await;
     }
@@ -98,7 +98,10 @@ async fn of_every_kind_an_owner_enters_again_or_hears_that_it_cannot() {
 }
 
 /// A lock of each kind, under the kind's name, with its guard.
-async fn one_of_every_kind(redlock: &Redlock, ttl: Duration) -> Vec<(&'static str, Lock, Guard)> {
+async fn one_of_every_kind(
+    redlock: &Redlock,
+    ttl: Duration,
+) -> Vec<(&'static str, Lock<Unfenced>, Guard<Unfenced>)> {
     let mut all = Vec::new();
     for (kind, lock, _) in KINDS.into_iter().chain(OTHERS) {
         let lock = lock(redlock, kind).ttl(ttl);
@@ -126,7 +129,7 @@ async fn of_every_kind_a_lease_outlives_its_ttl_and_is_extended_seen_and_broken(
         assert!(holder.remaining.unwrap() > Duration::from_secs(10), "{kind}");
         lock.break_from(&held.owner()).await.unwrap();
         let next = lock.try_acquire().await.unwrap();
-        assert!(is_next(kind, held.fence(), next.fence()), "{kind}");
+        assert!(is_next(kind, held.fence_if_any(), next.fence_if_any()), "{kind}");
         assert!(lock.inspect().await.unwrap().holder().unwrap().owner != holder.owner, "{kind}");
         next.release().await.unwrap();
     }
@@ -139,11 +142,11 @@ async fn of_every_kind_a_lock_is_handed_over() {
         let masters = Masters::start(3);
         let (one, other) = (patient(&masters), patient(&masters));
         let held = lock(&one, "l").acquire().await.unwrap();
-        let fence = held.fence();
+        let fence = held.fence_if_any();
         let token = held.hand_over().await.unwrap();
         assert!(matches!(lock(&other, "l").try_acquire().await, Err(Error::Held { .. })), "{kind}");
         let adopted = lock(&other, "l").adopt(&token).await.unwrap();
-        assert!(is_next(kind, fence, adopted.fence()), "{kind}");
+        assert!(is_next(kind, fence, adopted.fence_if_any()), "{kind}");
         assert!(matches!(lock(&one, "l").adopt(&token).await, Err(Error::Held { .. })), "{kind}");
         adopted.release().await.unwrap();
         nothing_is_left(&masters).await;
@@ -179,7 +182,7 @@ async fn of_every_kind_an_acquire_dropped_after_any_number_of_polls_leaves_nothi
         let masters = Masters::start(3);
         let redlock = same_runtime(&masters);
         lock(&redlock, "l").acquire().await.unwrap().release().await.unwrap();
-        let free = async |polls, guard: Option<Result<Guard, Error>>| {
+        let free = async |polls, guard: Option<Result<Guard<Unfenced>, Error>>| {
             if let Some(guard) = guard {
                 assert!(guard.is_ok(), "{kind}, after {polls} polls: {guard:?}");
             }
@@ -230,7 +233,7 @@ async fn of_every_kind_many_take_turns() {
         held.release().await.unwrap();
         let turns = waiters.into_iter().map(|waiting| async {
             let guard = tokio::time::timeout(SOON, waiting).await.expect(kind).unwrap().unwrap();
-            let fence = guard.fence();
+            let fence = guard.fence_if_any();
             guard.release().await.unwrap();
             fence
         });

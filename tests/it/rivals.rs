@@ -1,7 +1,7 @@
 //! Each kind of lock meets each other one under one name: what has the name as another kind is refused, what is kept alike excludes,
 //! and nothing that a lock has on a master is changed by whoever does not get it.
 
-use quorate::{Error, Guard, Lock, Redlock};
+use quorate::{Error, Guard, Lock, Redlock, Unfenced};
 use quorate_testkit::{Masters, eventually};
 
 use crate::{SOON, TTL, patient, until};
@@ -9,7 +9,7 @@ use crate::{SOON, TTL, patient, until};
 const NAME: &str = "l";
 
 /// A kind of lock: where its key is, how it is kept there, and what makes one.
-type Kind = (&'static str, Space, &'static str, fn(&Redlock, &str) -> Lock);
+type Kind = (&'static str, Space, &'static str, fn(&Redlock, &str) -> Lock<Unfenced>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Space {
@@ -20,13 +20,13 @@ enum Space {
 }
 
 const KINDS: [Kind; 9] = [
-    ("lock", Space::Own, "a hash", |redlock, name| redlock.lock(name)),
-    ("lock_all", Space::Own, "a hash", |redlock, name| redlock.lock_all([name, "beside"])),
-    ("fair_lock", Space::Own, "a fair hash", |redlock, name| redlock.fair_lock(name)),
-    ("mutex", Space::Own, "a string", |redlock, name| redlock.mutex(name)),
-    ("read_lock", Space::Own, "a hash of holders", |redlock, name| redlock.read_lock(name)),
-    ("write_lock", Space::Own, "a hash of holders", |redlock, name| redlock.write_lock(name)),
-    ("semaphore", Space::Own, "a sorted set", |redlock, name| redlock.semaphore(name, 2)),
+    ("lock", Space::Own, "a hash", |redlock, name| redlock.lock(name).into()),
+    ("lock_all", Space::Own, "a hash", |redlock, name| redlock.lock_all([name, "beside"]).into()),
+    ("fair_lock", Space::Own, "a fair hash", |redlock, name| redlock.fair_lock(name).into()),
+    ("mutex", Space::Own, "a string", |redlock, name| redlock.mutex(name).into()),
+    ("read_lock", Space::Own, "a hash of holders", |redlock, name| redlock.read_lock(name).into()),
+    ("write_lock", Space::Own, "a hash of holders", |redlock, name| redlock.write_lock(name).into()),
+    ("semaphore", Space::Own, "a sorted set", |redlock, name| redlock.semaphore(name, 2).into()),
     ("plain_mutex", Space::Shared, "a string", |redlock, name| redlock.plain_mutex(name)),
     ("redisson_lock", Space::Shared, "a hash", |redlock, name| redlock.redisson_lock(name)),
 ];
@@ -98,7 +98,7 @@ async fn settled(redlock: &Redlock) {
 }
 
 /// Comes for a lock that is held.
-async fn come(meeting: &Meeting, lock: &Lock, held: &Guard) {
+async fn come(meeting: &Meeting, lock: &Lock<Unfenced>, held: &Guard<Unfenced>) {
     match meeting {
         Meeting::Refused => {
             let at_once = lock.try_acquire().await;
@@ -126,7 +126,7 @@ async fn come(meeting: &Meeting, lock: &Lock, held: &Guard) {
 }
 
 /// A guard whose lock was taken from it, so that it does not know.
-async fn broken(redlock: &Redlock, operator: &Redlock, kind: &Kind) -> Guard {
+async fn broken(redlock: &Redlock, operator: &Redlock, kind: &Kind) -> Guard<Unfenced> {
     let guard = (kind.3)(redlock, NAME).lease(TTL).wait(SOON).acquire().await.unwrap();
     settled(redlock).await;
     (kind.3)(operator, NAME).break_from(&guard.owner()).await.unwrap();

@@ -1,7 +1,7 @@
 //! Locks that other libraries have, too: clients that set a string if there is none, as many do, and Redisson's scripts, word
 //! for word.
 
-use quorate::{Error, Guard, Redlock};
+use quorate::{Error, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
@@ -63,7 +63,7 @@ async fn a_plain_mutex_is_kept_out_by_what_others_set_and_does_not_release_it() 
 async fn a_key_that_others_have_too_is_not_made_again_where_it_is_gone() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
-    for lock in [redlock.plain_mutex("l"), redlock.redisson_lock("l"), redlock.mutex("own")] {
+    for lock in [redlock.plain_mutex("l"), redlock.redisson_lock("l"), redlock.mutex("own").into()] {
         let name = if lock.name() == "own" { "quorate:{own}" } else { "l" };
         let held = lock.acquire().await.unwrap();
         on_all(&masters).await;
@@ -212,7 +212,7 @@ async fn whoever_waits_here_is_woken_by_a_release_in_java() {
         let waiting = waiter(redlock.redisson_lock("l").ttl(LONG)).await;
         until("somebody to listen", async || listening(&masters[0]) == 1).await;
         assert_eq!(java.release(request).await, Some(1));
-        let held: Guard = handed(waiting).await;
+        let held = handed(waiting).await;
         assert!(java.acquire().await.is_some());
         held.release().await.unwrap();
         until("nobody to listen", async || listening(&masters[0]) == 0).await;

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use quorate::{Lock, Redlock};
+use quorate::{Lock, Redlock, Unfenced};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::waiting::waiter;
 use crate::{SOON, builder, until};
 
 /// What makes a lock.
-type Make = fn(&Redlock, &str) -> Lock;
+type Make = fn(&Redlock, &str) -> Lock<Unfenced>;
 
 /// Kinds whose keys have a prefix, and who has to wait meanwhile.
 const OWN: [[Make; 2]; 7] = [
-    [|redlock, name| redlock.lock(name); 2],
-    [|redlock, name| redlock.lock_all([name]); 2],
-    [|redlock, name| redlock.fair_lock(name); 2],
-    [|redlock, name| redlock.mutex(name); 2],
-    [|redlock, name| redlock.read_lock(name), |redlock, name| redlock.write_lock(name)],
-    [|redlock, name| redlock.write_lock(name), |redlock, name| redlock.read_lock(name)],
-    [|redlock, name| redlock.semaphore(name, 1); 2],
+    [|redlock, name| redlock.lock(name).into(); 2],
+    [|redlock, name| redlock.lock_all([name]).into(); 2],
+    [|redlock, name| redlock.fair_lock(name).into(); 2],
+    [|redlock, name| redlock.mutex(name).into(); 2],
+    [|redlock, name| redlock.read_lock(name).into(), |redlock, name| redlock.write_lock(name).into()],
+    [|redlock, name| redlock.write_lock(name).into(), |redlock, name| redlock.read_lock(name).into()],
+    [|redlock, name| redlock.semaphore(name, 1).into(); 2],
 ];
 
 /// And whose key is the bare name.

@@ -35,7 +35,7 @@ pub(crate) fn listeners(masters: &Masters) -> usize {
 }
 
 /// Begins an acquire: from here on it is in line.
-pub(crate) async fn waiter(lock: Lock) -> JoinHandle<Result<Guard, Error>> {
+pub(crate) async fn waiter<F: Send + 'static>(lock: Lock<F>) -> JoinHandle<Result<Guard<F>, Error>> {
     let mut acquire = Box::pin(async move { lock.acquire().await });
     assert!(poll!(&mut acquire).is_pending());
     tokio::spawn(acquire)

@@ -25,7 +25,7 @@ pub(crate) fn clients(masters: &Masters, count: usize) -> Vec<Redlock> {
 }
 
 /// The waiter gets the lock at once.
-pub(crate) async fn handed(waiter: JoinHandle<Result<Guard, Error>>) -> Guard {
+pub(crate) async fn handed<F>(waiter: JoinHandle<Result<Guard<F>, Error>>) -> Guard<F> {
     tokio::time::timeout(PROMPT, waiter).await.expect("a prompt hand-over").unwrap().unwrap()
 }
 

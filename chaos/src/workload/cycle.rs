@@ -88,7 +88,7 @@ impl Cycle {
             |permit| format!("{} {} {permit}", lock.kind, lock.names[0]),
         );
         // Readers store nothing: their tokens come in any order.
-        let fence = if lock.share == Share::Shared { 0 } else { held.fence() };
+        let fence = held.fence().filter(|_| lock.share != Share::Shared);
         self.write(&resource, fence).await?;
         match self.keep(hold, &held, dice, stop).await? {
             End::Lost => {
@@ -139,10 +139,8 @@ impl Cycle {
         }
     }
 
-    async fn write(&self, resource: &str, fence: u64) -> io::Result<()> {
-        if fence == 0 {
-            return Ok(()); // no token to write with
-        }
+    async fn write(&self, resource: &str, fence: Option<u64>) -> io::Result<()> {
+        let Some(fence) = fence else { return Ok(()) }; // no token to write with
         let number = self.recorder.invoke(Call::Write { resource: resource.to_owned(), fence })?;
         let outcome = self.store.write(resource, fence, "x").await;
         self.recorder.returned(number, outcome)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quorate::{Lock, Redlock};
+use quorate::{Lock, Redlock, Unfenced};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{self, Share};
@@ -97,7 +97,12 @@ impl Kind {
     }
 
     /// One of the locks of this kind, to read if it has readers, and what the history calls it.
-    pub(super) fn lock(self, redlock: &Redlock, number: usize, reads: bool) -> (Lock, history::Lock) {
+    pub(super) fn lock(
+        self,
+        redlock: &Redlock,
+        number: usize,
+        reads: bool,
+    ) -> (Lock<Unfenced>, history::Lock) {
         let numbered = |number| format!("{}-{number}", self.name());
         let names = match self {
             Self::All => (0..LOCKS).map(numbered).collect(),
@@ -109,17 +114,18 @@ impl Kind {
             Self::ReadWrite if reads => Share::Shared,
             _ => Share::Exclusive,
         };
+        let named = history::Lock { kind: self.name().to_owned(), names: names.clone(), share };
         let lock = match self {
+            Self::PlainMutex => return (redlock.plain_mutex(name), named),
+            Self::Redisson => return (redlock.redisson_lock(name), named),
             Self::Reentrant => redlock.lock(name),
             Self::All => redlock.lock_all(&names),
             Self::Mutex => redlock.mutex(name),
-            Self::PlainMutex => redlock.plain_mutex(name),
-            Self::Redisson => redlock.redisson_lock(name),
             Self::Semaphore => redlock.semaphore(name, PERMITS),
             Self::Fair => redlock.fair_lock(name),
             Self::ReadWrite if reads => redlock.read_lock(name),
             Self::ReadWrite => redlock.write_lock(name),
         };
-        (lock, history::Lock { kind: self.name().to_owned(), names, share })
+        (lock.into(), named)
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
-use quorate::{ColdStart, Error, Guard, Moment, Redlock};
+use quorate::{ColdStart, Error, Guard, Moment, Redlock, Unfenced};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub(super) struct Lock<'a> {
 
 #[derive(Debug)]
 enum By<'a> {
-    Quorate(Box<quorate::Lock>),
+    Quorate(Box<quorate::Lock<Unfenced>>),
     Rslock(&'a LockManager),
     Naive(&'a naive::Client),
 }
@@ -90,7 +90,7 @@ pub(super) struct Refused {
 /// A lock that is held. Dropping it gives it back, if the library does so.
 #[derive(Debug)]
 pub(super) enum Held {
-    Quorate(Guard),
+    Quorate(Guard<Unfenced>),
     Rslock(rslock::Lock, Micros),
     Naive(naive::Hold),
 }
@@ -216,8 +216,8 @@ impl Held {
             Self::Rslock(lock, _) => lock.val.iter().map(|byte| format!("{byte:02x}")).collect(),
             Self::Naive(hold) => hold.owner.clone(),
         };
-        let fence = Some(self.fence()).filter(|fence| *fence > 0);
-        Outcome::Granted { owner, deadline: self.deadline().unwrap_or(0), fence, permit: self.permit() }
+        let (deadline, fence) = (self.deadline().unwrap_or(0), self.fence());
+        Outcome::Granted { owner, deadline, fence, permit: self.permit() }
     }
 
     /// The masters that had no vote in the round that granted it.
@@ -237,9 +237,9 @@ impl Held {
         }
     }
 
-    /// Its token; 0 where it has none.
-    pub(super) fn fence(&self) -> u64 {
-        if let Self::Quorate(guard) = self { guard.fence() } else { 0 }
+    /// Its token, if it has one.
+    pub(super) fn fence(&self) -> Option<u64> {
+        if let Self::Quorate(guard) = self { guard.fence_if_any() } else { None }
     }
 
     /// Whether its holder may believe that it has it.
@@ -320,7 +320,7 @@ mod tests {
         let masters = Masters::start(1);
         let redlock = Redlock::builder().masters(masters.urls()).cold_start(ColdStart::None);
         let lock = redlock.build().unwrap().mutex("looked-at").lease(Duration::from_millis(100));
-        let held = Held::Quorate(lock.acquire().await.unwrap());
+        let held = Held::Quorate(lock.acquire().await.unwrap().into());
         let ends = held.deadline().unwrap();
         while now() <= ends {
             sleep(Duration::from_micros(ends.saturating_sub(now()) + 1)).await;

@@ -95,9 +95,10 @@ pub(super) fn keys(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
 /// All hashes at once whose keys begin with what stands before the pattern's last `*`, and end with what stands behind it: no
 /// other pattern is known.
 pub(super) fn scan(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
-    let &[_, b"0", b"MATCH", pattern, b"COUNT", _, b"TYPE", b"hash"] = words else {
+    let &[_, b"0", b"MATCH", pattern, b"COUNT", count, b"TYPE", b"hash"] = words else {
         return Err("ERR this server knows SCAN 0 MATCH pattern COUNT number TYPE hash only".to_owned());
     };
+    number::integer(count).ok_or(NOT_AN_INTEGER)?;
     let pattern: Vec<u8> = pattern.iter().copied().filter(|byte| *byte != b'\\').collect();
     let star = pattern.iter().rposition(|byte| *byte == b'*').ok_or(SYNTAX)?;
     let is_found = |key: &&Vec<u8>| {
