@@ -1,6 +1,7 @@
 -- Quorate's protocol 2: list. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
-local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
-local max, min, ceil = math.max, math.min, math.ceil
+local call, format, match, find = redis.call, string.format, string.match, string.find
+local sub, gsub = string.sub, string.gsub
+local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'

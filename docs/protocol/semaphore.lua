@@ -1,6 +1,7 @@
 -- Quorate's protocol 2: semaphore. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
-local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
-local max, min, ceil = math.max, math.min, math.ceil
+local call, format, match, find = redis.call, string.format, string.match, string.find
+local sub, gsub = string.sub, string.gsub
+local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
@@ -199,7 +200,9 @@ end
 local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
-  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.asked, 'queued', '1') end
+  if is_ours and (not it.queued or it.slot == 'write') then
+    call('HSET', it.key, 'kind', it.asked, 'queued', it.slot == 'write' and format('%d', time_here()) or '1')
+  end
   if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
   call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
@@ -513,7 +516,7 @@ while a <= #ARGV do
   local last = a + 2 + number(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   if type(reply) == 'string' and not is_done then
-    reply = {'refused', (string.gsub(reply, '^.-:%s?%d+:%s*', ''))}
+    reply = {'refused', (gsub(reply, '^.-:%s?%d+:%s*', ''))}
   elseif not is_done and reply.err then
     reply = {'refused', reply.err}
   end

@@ -1,8 +1,9 @@
 -- call: what every call begins with, whatever its operations are about. The files of a kind are one
 -- script, in the order in which docs/PROTOCOL.md lists them. An error of Redis ends an operation and
 -- not the call; Lua does not roll back, so a verb reads and refuses first, and writes last.
-local call, format, match, find, sub = redis.call, string.format, string.match, string.find, string.sub
-local max, min, ceil = math.max, math.min, math.ceil
+local call, format, match, find = redis.call, string.format, string.match, string.find
+local sub, gsub = string.sub, string.gsub
+local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 
 -- The marker's key, its text as this connection knows it, until when (us) this master has no vote,
 -- how long (ms) a name without entries is kept, and whether no clock may end a lease.

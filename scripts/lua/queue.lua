@@ -1,7 +1,8 @@
 -- queue: those who wait for a name, beside it: a ZSET of tickets by the moment (us) since when each
 -- waits. A ticket is `CLIENT:NUMBER`, used for one acquire only, and is called by its number on its
 -- client's own channel. A place is taken by a refused acquire, and given up by the next one of the same
--- waiter, by a grant, by a release, or by being called. The field `queued` is there with it.
+-- waiter, by a grant, by a release, or by being called. The field `queued` is there with it: 1, or the
+-- moment (us) when the last came that would write.
 
 -- How long (ms) a queue is kept that nobody is added to.
 local QUEUE_LIFE = '120000'
@@ -22,7 +23,9 @@ local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
   -- guard: queued-once
-  if is_ours and not it.queued then call('HSET', it.key, 'kind', it.asked, 'queued', '1') end
+  if is_ours and (not it.queued or it.slot == 'write') then
+    call('HSET', it.key, 'kind', it.asked, 'queued', it.slot == 'write' and format('%d', time_here()) or '1')
+  end
   -- guard: queue-ttl
   if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
   call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)

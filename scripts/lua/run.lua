@@ -21,7 +21,7 @@ while a <= #ARGV do
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   -- guard: reply-text
   if type(reply) == 'string' and not is_done then
-    reply = {'refused', (string.gsub(reply, '^.-:%s?%d+:%s*', ''))}
+    reply = {'refused', (gsub(reply, '^.-:%s?%d+:%s*', ''))}
   -- guard: error-table
   elseif not is_done and reply.err then
     -- guard: error-of-table

@@ -183,7 +183,7 @@ impl Attempt {
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
         let (sent, token) = (self.round().sent, self.token());
-        if !self.engine.trust.all_agree(self.round().granted().iter()) {
+        if !self.engine.is_granted_in_time(self.round()) {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), false));
         }
         if self.engine.clock.now() >= lease::deadline(sent, self.ask.ttl) {

@@ -136,7 +136,7 @@ impl Coordinator {
         if self.clock.now() >= lease::deadline(sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
-        if !self.trust.all_agree(transfer.round().granted().iter()) {
+        if !self.is_granted_in_time(transfer.round()) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
         }
         let first = transfer.number;

@@ -13,7 +13,7 @@ use super::first::Slot;
 use super::hold::Hold;
 use super::outbox::Parcel;
 use super::places::Places;
-use super::quorum::{Decision, decide, surely_lost};
+use super::quorum::{Decision, decide, quorum, surely_lost};
 use super::tokens::{Tokens, agree};
 use crate::clock::Moment;
 use crate::master::{Failure, Hears, Terms, Value};
@@ -63,6 +63,11 @@ impl Coordinator {
             round.ballots.need_not_ask(place, "its clock is off");
         }
         round
+    }
+
+    /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its master's vote.
+    pub(super) fn is_granted_in_time(&self, round: &Round) -> bool {
+        self.trust.how_many_agree(round.granted().iter()) >= quorum(self.masters.len())
     }
 
     /// A round in which nobody was asked yet.

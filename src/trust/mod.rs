@@ -167,10 +167,10 @@ impl Trust {
         self.clocks().agrees(place)
     }
 
-    /// Whether none of these masters is far from what most masters show, as far as is known now.
-    pub(crate) fn all_agree(&self, mut places: impl Iterator<Item = usize>) -> bool {
+    /// How many of these masters are not far from what most masters show, as far as is known now.
+    pub(crate) fn how_many_agree(&self, places: impl Iterator<Item = usize>) -> usize {
         let clocks = self.clocks();
-        places.all(|place| clocks.agrees(place))
+        places.filter(|place| clocks.agrees(*place)).count()
     }
 
     /// The time (us) that most masters show, as far as is known; otherwise by this host's own clock.

@@ -16,7 +16,7 @@ use crate::wake_ups::{LONG, clients, handed};
 use crate::{PATIENT, SOON, begin, builder, ms, on_all, patient, until};
 
 /// How long whoever was called may take to ask, as the script has it.
-const TIME_TO_ASK: Duration = Duration::from_secs(1);
+pub(crate) const TIME_TO_ASK: Duration = Duration::from_secs(1);
 
 /// Takes the lock, on every master.
 async fn hold(masters: &Masters, redlock: &Redlock) -> Guard {
@@ -197,13 +197,18 @@ const FROZEN: &str = "00000000-0000-4000-8000-00000000000";
 
 /// So many stand first, hear that they are called, and do not ask: their processes stand still.
 fn frozen(masters: &Masters, count: usize) -> Vec<redis::Connection> {
+    frozen_as("fair", "", masters, count)
+}
+
+/// The same in the queue of a lock of this kind, whose tickets begin so.
+pub(crate) fn frozen_as(kind: &str, begins: &str, masters: &Masters, count: usize) -> Vec<redis::Connection> {
     let mut ears = Vec::new();
     for server in masters.iter() {
         for i in 0..count {
             let mut ear = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
             redis::cmd("SUBSCRIBE").arg(format!("quorate:wake:{FROZEN}{i}")).exec(&mut ear).unwrap();
             ears.push(ear);
-            crate::queue_up(server, "fair", &format!("{FROZEN}{i}:1"), i as u64);
+            crate::queue_up(server, kind, &format!("{begins}{FROZEN}{i}:1"), i as u64);
         }
     }
     ears

@@ -1,9 +1,12 @@
 //! What a master is asked when a connection is opened, and who has no vote after that.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use quorate::seam::{BootClock, Clock};
+use futures::future::BoxFuture;
+use quorate::seam::{
+    BootClock, Call, Clock, Ear, Failure, Handshake, Hears, Master, Reply, SCRIPTS, Value, connect,
+};
 use quorate::{Builder, ColdStart, Error, Moment, Outcome, Redlock, Refusal, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
@@ -149,4 +152,74 @@ async fn a_master_whose_clock_is_wrong_has_no_vote() {
         redlock.standings()[0].standing == Standing::Trusted
     })
     .await;
+}
+
+/// A master that is an hour ahead from the first extend on.
+#[derive(Debug)]
+struct Ahead(Arc<dyn Master>);
+
+/// Hears the answer to an extend.
+struct AnHourAhead(Mutex<Option<Reply>>);
+
+impl Hears for AnHourAhead {
+    fn wants(&self) -> bool {
+        true
+    }
+
+    fn hear(&self, _place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+        if let Some(reply) = self.0.lock().unwrap().take() {
+            reply.tell_at(answer, time.map(|time| time + 3_600_000_000));
+        }
+    }
+}
+
+impl Master for Ahead {
+    fn name(&self) -> &Arc<str> {
+        self.0.name()
+    }
+
+    fn introduce(&self, handshake: Handshake) {
+        self.0.introduce(handshake);
+    }
+
+    fn call(&self, call: Call, reply: Reply) {
+        let reply = match call.words.args().next() {
+            Some("extend") => Reply::new(Arc::new(AnHourAhead(Mutex::new(Some(reply)))), 0),
+            _ => reply,
+        };
+        self.0.call(call, reply);
+    }
+
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        self.0.ready()
+    }
+
+    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+        self.0.listen(channel, ear)
+    }
+}
+
+/// One clock jumps between two answers of an acquire whose masters gave different tokens: the others are enough.
+#[tokio::test]
+async fn an_acquire_does_not_fail_for_one_clock_that_jumps_while_it_runs() {
+    let masters = Masters::start(5);
+    let runtime = tokio::runtime::Handle::current();
+    let reach = |(place, url): (usize, String)| -> Arc<dyn Master> {
+        let master = connect(&url, SCRIPTS, SOON, &runtime).unwrap();
+        if place == 0 { Arc::new(Ahead(master)) } else { master }
+    };
+    let reached = masters.urls().into_iter().enumerate().map(reach);
+    let redlock = begin_new().masters(reached.collect::<Vec<_>>()).timeout(ms(3000)).build().unwrap();
+    crate::answering(&redlock, 5).await;
+    for name in 0..10 {
+        // No three give the same token.
+        for (place, server) in masters.iter().enumerate().take(3) {
+            let (seconds, micros): (u64, u64) = server.command(&["TIME"]);
+            let fence = (seconds * 1_000_000 + micros + 60_000_000 + place as u64).to_string();
+            let key = format!("quorate:{{{name}}}");
+            let _: i64 = server.command(&["HSET", &key, "kind", "lock", "fence", &fence]);
+        }
+        let guard = redlock.lock(name.to_string()).try_acquire().await.unwrap();
+        guard.release().await.unwrap();
+    }
 }

@@ -1,7 +1,7 @@
 //! The read-write lock: many readers or one writer, each with a lease of its own.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cancel::same_runtime;
 use crate::clock::{Jumping, NOTICE};
+use crate::fair::TIME_TO_ASK;
 use crate::waiting::{standing, waiter};
 use crate::wake_ups::{LONG, clients, handed};
 use crate::{SOON, TTL, answering, builder, ms, patient, until};
@@ -96,7 +97,7 @@ async fn a_writer_that_waits_is_not_starved_by_new_readers() {
         let Err(Error::Held { holder, .. }) = read(&clients[2]).try_acquire().await else {
             panic!("it barged in")
         };
-        assert_eq!(*holder.owner, *first.owner().to_string());
+        assert_ne!(*holder.owner, *first.owner().to_string(), "it is behind the writer");
     }
     let reading = waiter(read(&clients[2]).ttl(LONG)).await;
     standing(masters.iter(), 2).await;
@@ -185,6 +186,29 @@ async fn a_waiting_writer_that_died_is_in_nobodys_way() {
     }
     let second = read(&clients[1]).try_acquire().await.unwrap();
     assert!(first.is_valid() && second.is_valid());
+}
+
+/// Its process hears that it is called, and does not ask.
+#[tokio::test]
+async fn a_waiting_writer_that_stands_still_keeps_readers_out_for_a_second_and_not_for_ever() {
+    let masters = Masters::start(3);
+    let clients = clients(&masters, 3);
+    let first = read(&clients[0]).acquire().await.unwrap();
+    holders_on_all(&masters, 1).await;
+    let _ears = crate::fair::frozen_as("rw", "w:", &masters, 2);
+    assert!(matches!(read(&clients[1]).try_acquire().await, Err(Error::Held { .. })), "they may come yet");
+    let second = read(&clients[1]).wait(SOON).acquire().await.unwrap();
+    assert!(first.is_valid() && second.is_valid());
+    // One that lives and waits as well is not passed over, however often it is called.
+    let writing = waiter(write(&clients[2]).ttl(LONG)).await;
+    standing(masters.iter(), 1).await;
+    let begun = Instant::now();
+    while begun.elapsed() < 3 * TIME_TO_ASK {
+        assert!(matches!(read(&clients[1]).try_acquire().await, Err(Error::Held { .. })), "it barged in");
+        sleep(ms(20)).await;
+    }
+    drop((first, second));
+    handed(writing).await.release().await.unwrap();
 }
 
 #[tokio::test]

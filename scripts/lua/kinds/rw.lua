@@ -163,26 +163,25 @@ function has_room(it)
 end
 
 -- Readers are let in behind a writer that came before them and waits, so that they do not starve it,
--- whether others read or nobody. A writer whose client does not hear the number 0, which is nobody's, is
--- gone, and is taken off.
+-- whether others read or nobody. Where others read, one that asked just now has to hear the number 0,
+-- which is nobody's; later it is called: one that lives asks, and takes a place again, and one that stands
+-- still is passed over.
 function turn(it, since, waited, wakes)
   if not it.reads or it.writer or (it.entry and lives(it.entry)) then return nil end
   local waiting = call('ZRANGE', it.queue, 0, -1, 'WITHSCORES')
   -- guard: turn-readers
-  local reader = it.readers > 0 and longest_reader(it)
+  local is_read = it.readers > 0 and longest_reader(it)
+  local believed_for = TIME_TO_ASK - abs(time_here() - tonumber(it.queued))
   since = since and believed(since, waited)
   for i = 1, #waiting, 2 do
     local ticket = waiting[i]
     -- guard: rw-equal
     if since and tonumber(waiting[i + 1]) >= since then return nil end
-    local client = match(ticket, '^w:(.*):%d+$')
-    if client and reader then
-      if call('PUBLISH', wakes .. client, '0') > 0 then return held(it, reader) end
-      step_out(it.queue, ticket)
-    elseif client then
-      local reply = its_turn(it, ticket, sub(ticket, 3), wakes)
-      if reply then return reply end
-    end
+    local name = match(ticket, '^w:(.*)$')
+    local is_believed = name and is_read and believed_for > 0
+    if is_believed and hears((gsub(name, '%d+$', '0')), wakes) then return behind(name, believed_for) end
+    local reply = name and its_turn(it, ticket, name, wakes)
+    if reply then return reply end
   end
 end
 
