@@ -1,11 +1,11 @@
-//! How cost grows: with the leases that a process holds, with the names that a master knows, and with those that wait for
-//! one lock.
+//! How cost grows: with the leases that a process holds, with the names that a master knows, with those that have one lock
+//! together, and with those that wait for one.
 
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use futures::{StreamExt, stream};
-use quorate::{Guard, Redlock};
+use quorate::{Guard, Lock, Redlock};
 use quorate_testkit::{Masters, RedisServer};
 use tokio::task::JoinSet;
 
@@ -172,6 +172,63 @@ async fn time_acquires(redlock: &Redlock, names: usize) -> f64 {
         guard.release().await.unwrap();
     }
     middle(times.into_iter())
+}
+
+/// How often each call of these is made.
+const EACH: usize = 300;
+
+/// How long a master's script takes while so many read, or have a permit.
+pub(crate) fn holders(scale: Scale) -> Vec<Row> {
+    let counts = scale.of([1, 1_000], [1, 20]);
+    let masters = Masters::start(1);
+    contender::runtime().block_on(async {
+        let redlock = contender::new(&masters.urls()).build().unwrap();
+        let mut rows = Vec::new();
+        for count in counts {
+            let name = format!("map-{count}");
+            let (read, write) = (redlock.read_lock(&*name), redlock.write_lock(&*name));
+            rows.push(hold(&masters[0], format!("{count} reading"), count, &read, &write).await);
+            let permit = redlock.semaphore(format!("permits-{count}"), count.try_into().unwrap());
+            rows.push(hold(&masters[0], format!("{count} with a permit"), count, &permit, &permit).await);
+        }
+        rows
+    })
+}
+
+/// The script's time of what is `refused` while so many have `lock`, and of cycles of one of these.
+async fn hold(master: &RedisServer, case: String, count: usize, lock: &Lock, refused: &Lock) -> Row {
+    let ttl = Duration::from_secs(30);
+    let lock = lock.clone().lease(ttl);
+    let used = || meter::used([master], meter::sent_by(Quorate::NAME));
+    let us_a_call = |sum: meter::Used| sum.call_us / sum.calls;
+    let mut holding = Vec::new();
+    for _ in 0..count {
+        holding.push(lock.acquire().await.unwrap());
+    }
+    let before = used();
+    for _ in 0..EACH {
+        assert!(refused.try_acquire().await.is_err());
+    }
+    let refusal = used() - before;
+    holding.pop().unwrap().release().await.unwrap();
+    let [mut acquire, mut extend, mut release] = [meter::Used::default(); 3];
+    for _ in 0..EACH {
+        let before = used();
+        let guard = lock.acquire().await.unwrap();
+        let acquired = used();
+        guard.extend(ttl).await.unwrap();
+        let extended = used();
+        guard.release().await.unwrap();
+        acquire += acquired - before;
+        extend += extended - acquired;
+        release += used() - extended;
+    }
+    let granted = (count + EACH) as u64;
+    Row::new(case, Quorate::NAME, granted, granted)
+        .with("refusal_us", us_a_call(refusal))
+        .with("acquire_us", us_a_call(acquire))
+        .with("extend_us", us_a_call(extend))
+        .with("release_us", us_a_call(release))
 }
 
 /// How many clients those that wait are spread over.

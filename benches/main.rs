@@ -48,7 +48,7 @@ struct Topic {
     may_refuse: bool,
 }
 
-const TOPICS: [Topic; 11] = [
+const TOPICS: [Topic; 12] = [
     Topic { name: "uncontended", run: cost::uncontended, may_refuse: false },
     Topic { name: "cost", run: cost::cost, may_refuse: false },
     Topic { name: "kinds", run: cost::kinds, may_refuse: false },
@@ -57,6 +57,7 @@ const TOPICS: [Topic; 11] = [
     Topic { name: "wide", run: wide::run, may_refuse: false },
     Topic { name: "leases", run: growth::leases, may_refuse: false },
     Topic { name: "names", run: growth::names, may_refuse: false },
+    Topic { name: "holders", run: growth::holders, may_refuse: false },
     Topic { name: "waiters", run: growth::waiters, may_refuse: true },
     Topic { name: "handoff", run: handoff::run, may_refuse: true },
     Topic { name: "degraded", run: degraded::run, may_refuse: true },

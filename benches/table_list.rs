@@ -78,6 +78,17 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        name: "holders",
+        heading: "beside",
+        lines: Lines::Cases("holders", ""),
+        columns: &[
+            ("to refuse a writer, or one more permit, us", Range(QUORATE, "refusal_us")),
+            ("a reader's acquire, or a permit's", Range(QUORATE, "acquire_us")),
+            ("its renewal", Range(QUORATE, "extend_us")),
+            ("its release", Range(QUORATE, "release_us")),
+        ],
+    },
+    Table {
         name: "waiters",
         heading: "waiters",
         lines: Lines::Cases("waiters", ""),
