@@ -23,7 +23,10 @@ pub(crate) async fn list(args: ListArgs) -> Result<Code, Failure> {
     if !args.json {
         names.sort_by(|a, b| a.name.cmp(&b.name));
         out!("{}", table(&names));
-        out!("{} names are held or waited for", names.len());
+        match names.len() {
+            1 => out!("1 name is held or waited for"),
+            count => out!("{count} names are held or waited for"),
+        }
     }
     Ok(exit::OK)
 }

@@ -93,7 +93,11 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
         if let Some("read-write" | "semaphore") = status.name.kind {
             out!("{}", Held::table(&status.name.held));
         }
-        out!("{}\n{}", status.table(), status.summary());
+        let waiting = match status.name.waiting {
+            0 => String::new(),
+            waiting => format!("; {waiting} waiting"),
+        };
+        out!("{}\n{}{waiting}", status.table(), status.summary());
         if let Some(quarantine) = quarantine {
             out!("Nobody can get it for {}: {quarantine}", seconds(quarantine.left));
         }

@@ -10,15 +10,6 @@ local GRANTED, ABSENT = 1, 0
 local KEPT_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
-local numbers = {}
-local function number(text)
-  local known = numbers[text]
-  if not known then
-    known = tonumber(text)
-    numbers[text] = known
-  end
-  return known
-end
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -30,13 +21,23 @@ local function time_here()
   end
   return now
 end
-local function no_vote(trusted)
-  local ahead = trusted - time_here()
+local trusts, earliest, latest
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
+local function no_vote(trusted, round, kept, holds, token)
+  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
+  if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end
+  if #kept > 10 or #round > 15 then
+    return 'ERR kept has 10 digits at most, and a round 15: ' .. kept .. ', ' .. round
+  end
+  local time = time_here()
+  trusts = tonumber(trusted)
+  earliest, latest = min(time, trusts), max(time, trusts)
   if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  local ahead = trusts - time
   if ahead > NEWEST or -ahead > OLDEST then
     return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
-  local left = VOTES_FROM - min(now, trusted)
+  local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
 return (function()

@@ -10,15 +10,6 @@ local GRANTED, ABSENT = 1, 0
 local KEPT_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
-local numbers = {}
-local function number(text)
-  local known = numbers[text]
-  if not known then
-    known = tonumber(text)
-    numbers[text] = known
-  end
-  return known
-end
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -30,32 +21,40 @@ local function time_here()
   end
   return now
 end
-local function no_vote(trusted)
-  local ahead = trusted - time_here()
+local trusts, earliest, latest
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
+local function no_vote(trusted, round, kept, holds, token)
+  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
+  if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end
+  if #kept > 10 or #round > 15 then
+    return 'ERR kept has 10 digits at most, and a round 15: ' .. kept .. ', ' .. round
+  end
+  local time = time_here()
+  trusts = tonumber(trusted)
+  earliest, latest = min(time, trusts), max(time, trusts)
   if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  local ahead = trusts - time
   if ahead > NEWEST or -ahead > OLDEST then
     return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
-  local left = VOTES_FROM - min(now, trusted)
+  local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
 return (function()
-local earliest, latest, watched
-local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
+local watched
 local function refuse(...)
   error({'refused', format(...)})
 end
-local function vote(trusted, versions, round, kept, holds, token)
-  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. (holds or '1') .. ' ' .. (token or '1')
-  if not find(all, WHOLE) then refuse('ERR an argument is no whole number: %s', all) end
-  trusted = number(trusted)
-  local why = no_vote(trusted)
-  if why then error({'refused', why}) end
-  earliest, latest, watched = min(now, trusted), max(now, trusted), versions
+local function check_token(token)
+  if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
-local kind_of -- (slot): what the field `kind` says; the slot
-local fields_of -- (slot, owner): its entry's field, its owner's field, and more to read; x, o:x
-local note_more -- (it, said): notes what else was read
+local function vote(trusted, versions, round, kept, holds, token)
+  local why = no_vote(trusted, round, kept, holds or '1', token or '1')
+  if why then error({'refused', why}) end
+  if token then check_token(token) end
+  watched = versions
+end
+local note_more -- (it): reads and notes more
 local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
 local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
 local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
@@ -183,14 +182,14 @@ end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 local MOST_NAMES = 16
 while a <= #ARGV do
-  local verb, names, count = VERBS[ARGV[a]], number(ARGV[a + 1]), ARGV[a + 2]
+  local verb, names, count = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
   if not find(count or '', '^%d+$') then return redis.error_reply('ERR no number of arguments') end
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
   earliest, latest, watched = nil, nil, ''
-  local last = a + 2 + number(count)
+  local last = a + 2 + tonumber(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   if type(reply) == 'string' and not is_done then
     reply = {'refused', (gsub(reply, '^.-:%s?%d+:%s*', ''))}

@@ -10,15 +10,6 @@ local GRANTED, ABSENT = 1, 0
 local KEPT_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
-local numbers = {}
-local function number(text)
-  local known = numbers[text]
-  if not known then
-    known = tonumber(text)
-    numbers[text] = known
-  end
-  return known
-end
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -30,32 +21,125 @@ local function time_here()
   end
   return now
 end
-local function no_vote(trusted)
-  local ahead = trusted - time_here()
+local trusts, earliest, latest
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
+local function no_vote(trusted, round, kept, holds, token)
+  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
+  if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end
+  if #kept > 10 or #round > 15 then
+    return 'ERR kept has 10 digits at most, and a round 15: ' .. kept .. ', ' .. round
+  end
+  local time = time_here()
+  trusts = tonumber(trusted)
+  earliest, latest = min(time, trusts), max(time, trusts)
   if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  local ahead = trusts - time
   if ahead > NEWEST or -ahead > OLDEST then
     return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
-  local left = VOTES_FROM - min(now, trusted)
+  local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
+local function fields_of(slot)
+  local number, of = match(slot, '^(%d+)/([1-9]%d*)$')
+  if not number or find(number, '^0%d') then return nil end
+  return 'semaphore/' .. of, 'p:' .. number, 'o:p:' .. number, 'last:' .. number, '', 'entries', 'over'
+end
+local try, tonumber = redis.pcall, tonumber
+local WORD, SWEEP_EVERY = 3000000, 7
+while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
+  local verb, count, key, slot, owner = ARGV[a], ARGV[a + 2], KEYS[k], ARGV[a + 3], ARGV[a + 4]
+  if not owner then break end
+  local kind, field, owner_field, raises, bar, counter, bound = fields_of(slot, owner)
+  local said, is_barred, many
+  if bar then
+    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field, raises, bar, counter, bound)
+    is_barred, many = said[7] and said[7] ~= '0', tonumber(said[8]) or 0
+  elseif verb == 'acquire' then
+    said = try('HMGET', key, 'kind', 'fence', 'queued', field)
+  else
+    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field)
+  end
+  if not kind or said[1] ~= kind then break end
+  local fence, queued, entry, reads, limit = said[2], said[3], said[4], bound == 'longest', said[9] or ''
+  local till, its_token, its_round
+  if entry then till, its_token, its_round = match(entry, '^(%d+) (%d+) (%d+) [1-9]') end
+  local is_its_own = reads or said[5] == owner
+  local reply
+  local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
+  if is_new or (verb == 'extend' and count == '9') then
+    local first = is_new and a + 5 or a + 6
+    local round, trusted, kept, label = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
+    local holds, token, is_usual = '1', trusted, nil
+    if is_new then
+      local is_free = not (entry or queued or is_barred) and find(fence or '', '^%d+$')
+      is_usual = is_free and less(fence, token) and not (reads and fence % SWEEP_EVERY == 1)
+      fence = token
+    else
+      holds, token = ARGV[a + 5], ARGV[a + 10]
+      is_usual = is_its_own and its_token == token and not less(round, its_round)
+    end
+    if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then
+      local ends = format('%d', latest + kept * 1000)
+      local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+      local may = is_new or (earliest <= tonumber(till) and not less(ends, till))
+      if not is_new then may = may and try('PEXPIRE', key, KEPT_HELD) == 1 end
+      local beside, value = owner_field, owner
+      if reads then
+        local is_longest = many == 0 or less(match(limit, '^%d*'), ends)
+        beside, value = bound, is_longest and ends .. ' ' .. field or limit
+      else
+        may = may and not less(ends, limit)
+      end
+      local done
+      if may and counter == '' then
+        done = try('HSET', key, 'fence', fence, field, text, beside, value)
+      elseif may then
+        done = try('HSET', key, 'fence', fence, field, text, beside, value, counter, is_new and many + 1 or many)
+      end
+      if is_new and label ~= '' and tonumber(done) then done = try('HSET', key, 'l:' .. field, label) end
+      if is_new then done = tonumber(done) and try('PEXPIRE', key, KEPT_HELD) end
+      reply = tonumber(done) and (is_new and trusts or GRANTED)
+    end
+  elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 10] .. ARGV[a + 11] == '0' then
+    local round, token, last = ARGV[a + 6], ARGV[a + 7], said[6] or '0'
+    local is_usual = is_its_own and its_token == token and not queued and find(round, '^%d+$')
+    local is_known = fence == token
+    if bar then is_known = not less(fence or '', token) and find(last, '^%d+$') end
+    if is_usual and is_known and not less(round, its_round) and (not reads or now or pcall(time_here)) then
+      local done = try('HDEL', key, field, owner_field, 'l:' .. field)
+      if tonumber(done) then done = try('HSET', key, raises, less(last, token) and token or last) end
+      if reads then
+        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD, token, round))
+      elseif counter ~= '' then
+        try('HSET', key, counter, many - 1)
+      end
+      local is_left = is_barred or (many and many > 1)
+      reply = tonumber(done) and (is_left or try('PEXPIRE', key, KEPT_FREE) == 1) and GRANTED
+    end
+  end
+  if not reply then break end
+  replies[#replies + 1], k, a = reply, k + 2, a + 3 + count
+end
+if a > #ARGV then
+  replies[1] = not forgot and (now or 0)
+  return replies
+end
 return (function()
-local earliest, latest, watched
-local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
+local watched
 local function refuse(...)
   error({'refused', format(...)})
 end
-local function vote(trusted, versions, round, kept, holds, token)
-  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. (holds or '1') .. ' ' .. (token or '1')
-  if not find(all, WHOLE) then refuse('ERR an argument is no whole number: %s', all) end
-  trusted = number(trusted)
-  local why = no_vote(trusted)
-  if why then error({'refused', why}) end
-  earliest, latest, watched = min(now, trusted), max(now, trusted), versions
+local function check_token(token)
+  if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
-local kind_of -- (slot): what the field `kind` says; the slot
-local fields_of -- (slot, owner): its entry's field, its owner's field, and more to read; x, o:x
-local note_more -- (it, said): notes what else was read
+local function vote(trusted, versions, round, kept, holds, token)
+  local why = no_vote(trusted, round, kept, holds or '1', token or '1')
+  if why then error({'refused', why}) end
+  if token then check_token(token) end
+  watched = versions
+end
+local note_more -- (it): reads and notes more
 local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
 local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
 local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
@@ -76,21 +160,19 @@ local function entry_of(field, text, owner)
   return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
 end
 local function read(k, slot, owner)
-  local asked, field, said = slot, 'x', nil
-  if fields_of then
-    asked, field = kind_of(slot), fields_of(slot, owner)
-    said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', fields_of(slot, owner))
-  else
-    said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', 'x', 'o:x')
-  end
+  local asked, field, owner_field, raises = fields_of(slot, owner)
+  if not asked then refuse('ERR no such slot: %s', slot) end
+  local said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', field, owner_field, raises)
   local kind, fence, last = said[1], said[2] or '0', said[3] or '0'
   local is_odd = not find(fence, '^%d+$') or not find(last, '^%d')
   if is_odd or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
   local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field, asked = asked,
-    kind = kind, is_same = kind == asked, fence = fence, last = last, queued = said[4], judged = 'last',
-    raises = 'last', floor = '0'}
+    kind = kind, is_same = kind == asked, fence = fence, queued = said[4], judged = raises, raises = raises,
+    floor = '0', gone = {}, noted = {}}
+  it[raises] = said[7]
+  it.last = last
   if it.is_same then it.entry = entry_of(field, said[5], said[6]) end
-  if note_more then note_more(it, said) end
+  if note_more then note_more(it) end
   return it
 end
 local function own_entry(it, round)
@@ -129,24 +211,21 @@ local function is_open(it)
   if has_room then return has_room(it) end
   return not (it.entry and lives(it.entry))
 end
+local function note(it, field, value)
+  local noted, at = it.noted, #it.noted
+  noted[at + 1], noted[at + 2] = field, value
+end
 local function raise(it, field, token, owner)
   local last, whose = match(it[field] or '0', '^(%d+) ?(.*)$')
   if less(token, last) or (token == last and (owner or whose == '')) then return end
   it[field] = owner and token .. ' ' .. owner or token
-  local noted = it.noted or {}
-  noted[#noted + 1] = field
-  noted[#noted + 1] = it[field]
-  it.noted = noted
+  note(it, field, it[field])
 end
 local function drop(it, field)
-  it.gone = it.gone or {}
   local gone, at = it.gone, #it.gone
   gone[at + 1], gone[at + 2], gone[at + 3] = field, 'o:' .. field, 'l:' .. field
 end
 local function change_kind(it, token)
-  local known = match(call('HGET', it.key, 'longest') or '', ' (.*)$') -- of many readers
-  local first = known and entry_of(known, call('HGET', it.key, known))
-  if first and stands(first, token) then return first end
   local entries, fields = read_all(it.key)
   local top = '0'
   for i = 1, #entries do
@@ -162,31 +241,35 @@ local function change_kind(it, token)
   it.floor = top
   raise(it, 'last', top)
 end
-local function write_noted(it)
-  local gone = it.gone
-  for i = 1, gone and #gone or 0, MOST_AT_ONCE do
-    call('HDEL', it.key, unpack(gone, i, min(i + MOST_AT_ONCE - 1, #gone)))
+local function delete_noted(it)
+  for i = 1, #it.gone, MOST_AT_ONCE do
+    call('HDEL', it.key, unpack(it.gone, i, min(i + MOST_AT_ONCE - 1, #it.gone)))
   end
-  if it.noted then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
-local function write_entry(it, ends, token, round, holds, kept, label)
-  local field, fence, old = it.field, less(it.fence, token) and token or it.fence, it.entry
+local function write_noted(it)
+  delete_noted(it)
+  if it.noted[1] then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
+end
+local function put(it, ends, token, round, holds, kept, label)
+  local field, old, fence = it.field, it.entry, less(it.fence, token) and token or it.fence
   if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
-  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
-  if it.reads then
-    call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text)
-  else
-    call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, 'o:' .. field, it.owner)
-  end
-  if label ~= '' then call('HSET', it.key, 'l:' .. field, label) end
+  if not it.reads then note(it, 'o:' .. field, it.owner) end
+  if label ~= '' then note(it, 'l:' .. field, label) end
   if note_end then note_end(it, ends, round, kept) end
+  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+  delete_noted(it)
+  call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
+  call('PEXPIRE', it.key, KEPT_HELD)
+end
+local function told(entry, label)
+  local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
+  return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', version_of(entry),
+    tonumber(entry.kept)
 end
 local function held(it, entry)
   earliest = earliest or time_here()
-  local left = max(0, ceil((entry.ends - earliest) / 1000))
-  local label = call('HGET', it.key, 'l:' .. entry.field) or ''
-  local reply = {'held', entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label, -1,
-    version_of(entry), tonumber(entry.kept)}
+  local reply = {'held', told(entry, call('HGET', it.key, 'l:' .. entry.field))}
+  table.insert(reply, 7, -1)
   if tell then tell(it, reply) end
   return reply
 end
@@ -228,32 +311,24 @@ function wake(it, wakes)
   end
 end
 local MOST_TOLD, AT_ONCE = 32, 100
-function kind_of(slot)
-  return 'semaphore' .. match(slot, '/%d+$')
-end
-function fields_of(slot)
-  local number = match(slot, '^%d+')
-  return 'p:' .. number, 'o:p:' .. number, 'last:' .. number, 'entries', 'over'
-end
-function note_more(it, said)
+function note_more(it)
   local number, of = match(it.slot, '^(%d+)/(%d+)$')
-  local last, is_same = 'last:' .. number, it.is_same
-  it.number, it.of, it.judged, it.raises = tonumber(number), tonumber(of), last, last
-  it[last] = is_same and said[7]
-  it.floor = match(it.last, '^%d+')
-  it.entries, it.over = is_same and tonumber(said[8]) or 0, is_same and tonumber(said[9])
+  it.number, it.of, it.floor = tonumber(number), tonumber(of), match(it.last, '^%d+')
+  if not it.is_same then it[it.raises] = nil end
+  local said = call('HMGET', it.key, 'entries', 'over')
+  it.entries, it.over = it.is_same and tonumber(said[1]) or 0, it.is_same and tonumber(said[2])
 end
 function note_end(it, ends)
   if not it.entry then
     it.entries = it.entries + 1
-    call('HSET', it.key, 'entries', it.entries)
+    note(it, 'entries', it.entries)
   end
-  if it.over and tonumber(ends) < it.over then call('HDEL', it.key, 'over') end
+  if it.over and tonumber(ends) < it.over then drop(it, 'over') end
 end
 function note_gone(it, _, _, was_here)
   if not was_here then return end
   it.entries = it.entries - 1
-  call('HSET', it.key, 'entries', it.entries)
+  note(it, 'entries', it.entries)
 end
 function is_left(it)
   return it.entries > 0
@@ -293,16 +368,14 @@ local function refusal(it, round, since, waited, wakes)
   return it.queued and turn and turn(it, since, waited, wakes)
 end
 local function grant(it, token, round, kept, label)
-  local entry, ends = it.entry, format('%d', latest + number(kept) * 1000)
+  local entry, ends = it.entry, format('%d', latest + tonumber(kept) * 1000)
   local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
   if is_its_own and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
-  write_noted(it)
-  write_entry(it, ends, token, round, '1', kept, label)
-  call('PEXPIRE', it.key, KEPT_HELD)
+  put(it, ends, token, round, '1', kept, label)
 end
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
                        since, waited, wakes)
@@ -330,7 +403,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
     grant(it, token, round, kept, label)
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
-  return number(token)
+  return tonumber(token)
 end
 local function lost(it, round, token, heals, first)
   local entry, stale = own_entry(it, round)
@@ -359,17 +432,15 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
   end
   for i = 1, names do
     local it, watch = its[i], kept
-    local ends = format('%d', latest + number(kept) * 1000)
+    local ends = format('%d', latest + tonumber(kept) * 1000)
     if it.extends and less(ends, it.entry.ends) then
       ends = it.entry.ends
       watch = ceil((ends - latest) / 1000)
     end
-    local is_there = call('PEXPIRE', it.key, KEPT_HELD) == 1
+    call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
-    write_noted(it)
-    write_entry(it, ends, token, round, holds, watch, it.extends and '' or label)
-    if not is_there then call('PEXPIRE', it.key, KEPT_HELD) end
+    put(it, ends, token, round, holds, watch, it.extends and '' or label)
   end
   return GRANTED
 end
@@ -387,22 +458,21 @@ local function leave(it, holds, round, token, first, breaks)
   if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
   local over = token
   if over and entry and less(over, entry.token) then over = entry.token end
+  drop(it, entry and it.field or '') -- also nothing: HDEL is let in where memory is full
   if entry then
     it.entry = nil
-    call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
     over = over or less(entry.round, first) and entry.token
   end
-  if not entry then it.gone = {''} end -- nothing, but HDEL is let in where memory is full
   if over then
     raise(it, it.kind and not it.is_same and 'last' or it.raises, over)
     if breaks and it.reads then raise(it, 'last', over) end
     raise(it, 'fence', over)
-    write_noted(it)
   end
   if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
+  write_noted(it)
   local is_empty = not (is_left and is_left(it))
   local kept = it.queued and less(KEPT_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEPT_FREE
-  local is_short = not entry and it.noted and call('PTTL', it.key) < tonumber(kept)
+  local is_short = not entry and it.noted[1] and call('PTTL', it.key) < tonumber(kept)
   if (entry and is_empty) or is_short then call('PEXPIRE', it.key, kept) end
   return stale or entry and GRANTED or it.entry and held(it, it.entry) or ABSENT
 end
@@ -414,6 +484,7 @@ local function release_one(k, slot, owner, holds, round, token, first, wakes, pl
   if not find(round .. ' ' .. holds .. ' ' .. token, '^%d+ %d+ %d*$') then
     refuse('ERR round, holds or token are no whole numbers: %s, %s, %s', round, holds, token)
   end
+  check_token(token)
   local it = read(k, slot, owner)
   local said = leave(it, holds, round, token ~= '' and token, first, token ~= '' and breaks == '1')
   local is_stale = type(said) == 'table' and said[1] == 'stale'
@@ -469,20 +540,20 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   if not is_new then token = old end
   for i = 1, names do
     local it, entry = its[i], its[i].entry
-    local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
+    local ends = format('%d', max(entry.ends, latest + tonumber(kept) * 1000))
     local watch = ceil((ends - latest) / 1000)
     if STRICT then watch = max(watch, entry.kept) end
     call('PEXPIRE', it.key, KEPT_HELD)
     if it.owner ~= to then
       drop(it, it.field)
       raise(it, it.raises, is_new and entry.token or format('%d', entry.token - 1))
-      write_noted(it)
       if note_gone then note_gone(it, entry.token, '0', entry) end
+      write_noted(it)
       it = read(k + 2 * i - 2, slot, to)
     end
-    write_entry(it, ends, token, round, '1', watch, label)
+    put(it, ends, token, round, '1', watch, label)
   end
-  return renews == '1' and number(token) or GRANTED
+  return renews == '1' and tonumber(token) or GRANTED
 end
 local function inspect(k, _, slot)
   time_here() -- so that a client hears of it where this master forgot
@@ -496,9 +567,7 @@ local function inspect(k, _, slot)
   for i = 1, #entries do
     local entry = entries[i]
     if lives(entry) then
-      local left = max(0, ceil((entry.ends - time_here()) / 1000))
-      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, tonumber(entry.token),
-        fields['l:' .. entry.field] or '', version_of(entry), tonumber(entry.kept)}
+      reply[#reply + 1] = {entry.field, told(entry, fields['l:' .. entry.field])}
     end
   end
   return reply
@@ -506,14 +575,14 @@ end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 local MOST_NAMES = 16
 while a <= #ARGV do
-  local verb, names, count = VERBS[ARGV[a]], number(ARGV[a + 1]), ARGV[a + 2]
+  local verb, names, count = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
   if not find(count or '', '^%d+$') then return redis.error_reply('ERR no number of arguments') end
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
   earliest, latest, watched = nil, nil, ''
-  local last = a + 2 + number(count)
+  local last = a + 2 + tonumber(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   if type(reply) == 'string' and not is_done then
     reply = {'refused', (gsub(reply, '^.-:%s?%d+:%s*', ''))}

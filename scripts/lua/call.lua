@@ -25,20 +25,6 @@ local replies, k, a = {false}, 1, 6
 
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
 
--- A number of an argument: a call's operations have many in common.
-local numbers = {}
-local function number(text)
-  -- guard: number-known
-  local known = numbers[text]
-  -- guard: number-new
-  if not known then
-    known = tonumber(text)
-    -- guard: number-noted
-    numbers[text] = known
-  end
-  return known
-end
-
 -- Tokens, rounds and moments stay the text that they are, without a zero in front: to make a number of
 -- one, or text of a number, costs a master six times as much as to compare two.
 local function less(a, b)
@@ -57,14 +43,30 @@ local function time_here()
   return now
 end
 
--- Why this master may not vote, or nil: also where its clock and `trusted`, that of most masters, are apart.
-local function no_vote(trusted)
-  local ahead = trusted - time_here()
+-- Of the operation that runs: the time that its client trusts, the earlier of that and the time here, and
+-- the later.
+local trusts, earliest, latest
+
+-- Five whole numbers, as a master compares them.
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
+
+-- Why this master may not vote, or nil: an argument is no number, or its clock and `trusted`, that of most
+-- masters, are apart, too.
+local function no_vote(trusted, round, kept, holds, token)
+  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
+  if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end
+  if #kept > 10 or #round > 15 then
+    return 'ERR kept has 10 digits at most, and a round 15: ' .. kept .. ', ' .. round
+  end
+  local time = time_here()
+  trusts = tonumber(trusted)
+  earliest, latest = min(time, trusts), max(time, trusts)
   if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  local ahead = trusts - time
   if ahead > NEWEST or -ahead > OLDEST then
     -- guard: clock-text
     return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
-  local left = VOTES_FROM - min(now, trusted)
+  local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end

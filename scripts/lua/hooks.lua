@@ -1,9 +1,7 @@
 -- hooks: what a kind of lock may define; what it leaves out is as with one holder at a time. `it` is
 -- what name.lua read. A slot is what an operation is about: the kind's name, `read` or `write`, or a
 -- permit and how many there are, `3/16`.
-local kind_of -- (slot): what the field `kind` says; the slot
-local fields_of -- (slot, owner): its entry's field, its owner's field, and more to read; x, o:x
-local note_more -- (it, said): notes what else was read
+local note_more -- (it): reads and notes more
 local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
 local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
 local note_end -- (it, ends, round, kept): writes what follows from an entry's new end

@@ -16,26 +16,23 @@ local function entry_of(field, text, owner)
   return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
 end
 
--- What a name says to an operation of this owner. `last`, or what a kind puts in its place, is what a
--- heal has to be above: `judged` is its field, `raises` the one that its own lease raises, and `floor`
--- another bound.
+-- What a name says to an operation of this owner. `raises` is the field that its own lease raises; a heal has
+-- to be above `judged`, which is a field, too, and above `floor`.
 local function read(k, slot, owner)
-  local asked, field, said = slot, 'x', nil
-  if fields_of then
-    asked, field = kind_of(slot), fields_of(slot, owner)
-    said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', fields_of(slot, owner))
-  else
-    said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', 'x', 'o:x')
-  end
+  local asked, field, owner_field, raises = fields_of(slot, owner)
+  if not asked then refuse('ERR no such slot: %s', slot) end
+  local said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', field, owner_field, raises)
   -- guard: last-none
   local kind, fence, last = said[1], said[2] or '0', said[3] or '0'
   local is_odd = not find(fence, '^%d+$') or not find(last, '^%d')
   if is_odd or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
   local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field, asked = asked,
-    kind = kind, is_same = kind == asked, fence = fence, last = last, queued = said[4], judged = 'last',
-    raises = 'last', floor = '0'}
+    kind = kind, is_same = kind == asked, fence = fence, queued = said[4], judged = raises, raises = raises,
+    floor = '0', gone = {}, noted = {}}
+  it[raises] = said[7]
+  it.last = last
   if it.is_same then it.entry = entry_of(field, said[5], said[6]) end
-  if note_more then note_more(it, said) end
+  if note_more then note_more(it) end
   return it
 end
 
@@ -87,34 +84,29 @@ local function is_open(it)
   return not (it.entry and lives(it.entry))
 end
 
+-- Notes what is to be written.
+local function note(it, field, value)
+  local noted, at = it.noted, #it.noted
+  noted[at + 1], noted[at + 2] = field, value
+end
+
 -- Notes that nobody at or below `token` heals any more, by this field, but `owner` at it, if given; so
 -- `fence` rises, too.
 local function raise(it, field, token, owner)
-  -- guard: raise-none
   local last, whose = match(it[field] or '0', '^(%d+) ?(.*)$')
   if less(token, last) or (token == last and (owner or whose == '')) then return end
   it[field] = owner and token .. ' ' .. owner or token
-  local noted = it.noted or {}
-  noted[#noted + 1] = field
-  noted[#noted + 1] = it[field]
-  it.noted = noted
+  note(it, field, it[field])
 end
 
 -- Notes that an entry goes away, with all that is beside it.
 local function drop(it, field)
-  it.gone = it.gone or {}
   local gone, at = it.gone, #it.gone
   gone[at + 1], gone[at + 2], gone[at + 3] = field, 'o:' .. field, 'l:' .. field
 end
 
 -- Where the name is of another kind: the entry that keeps it so; or all that was of that kind goes.
 local function change_kind(it, token)
-  -- guard: longest-of-kind
-  local known = match(call('HGET', it.key, 'longest') or '', ' (.*)$') -- of many readers
-  -- guard: longest-of-kind-entry
-  local first = known and entry_of(known, call('HGET', it.key, known))
-  -- guard: longest-of-kind-stands
-  if first and stands(first, token) then return first end
   local entries, fields = read_all(it.key)
   local top = '0'
   for i = 1, #entries do
@@ -131,38 +123,48 @@ local function change_kind(it, token)
   raise(it, 'last', top)
 end
 
--- Writes what was noted. HDEL comes first: it is let in where memory is full, and what follows it too.
-local function write_noted(it)
-  local gone = it.gone
-  for i = 1, gone and #gone or 0, MOST_AT_ONCE do
+-- Removes the fields that were noted. This comes first: HDEL is let in where memory is full, and what
+-- follows it too.
+local function delete_noted(it)
+  for i = 1, #it.gone, MOST_AT_ONCE do
     -- guard: gone-in-parts
-    call('HDEL', it.key, unpack(gone, i, min(i + MOST_AT_ONCE - 1, #gone)))
+    call('HDEL', it.key, unpack(it.gone, i, min(i + MOST_AT_ONCE - 1, #it.gone)))
   end
-  if it.noted then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
+end
+
+local function write_noted(it)
+  delete_noted(it)
+  -- guard: noted-any
+  if it.noted[1] then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
 
 -- Writes its entry, with a new end, and the label where that is not there yet. For those who are strict it
 -- is to be watched for no shorter than before, as no lease is shortened.
-local function write_entry(it, ends, token, round, holds, kept, label)
-  local field, fence, old = it.field, less(it.fence, token) and token or it.fence, it.entry
+local function put(it, ends, token, round, holds, kept, label)
+  local field, old, fence = it.field, it.entry, less(it.fence, token) and token or it.fence
   if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
-  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
-  if it.reads then
-    call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text)
-  else
-    call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, 'o:' .. field, it.owner)
-  end
-  if label ~= '' then call('HSET', it.key, 'l:' .. field, label) end
+  if not it.reads then note(it, 'o:' .. field, it.owner) end
+  if label ~= '' then note(it, 'l:' .. field, label) end
   if note_end then note_end(it, ends, round, kept) end
+  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+  delete_noted(it)
+  call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
+  call('PEXPIRE', it.key, KEPT_HELD)
+end
+
+-- How an entry is told of: its owner, holds, how long (ms) it lives, token, label, and what to watch for how
+-- long (ms).
+local function told(entry, label)
+  local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
+  return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', version_of(entry),
+    tonumber(entry.kept)
 end
 
 -- Who has the lock, as whoever is refused is told.
 local function held(it, entry)
   earliest = earliest or time_here()
-  local left = max(0, ceil((entry.ends - earliest) / 1000))
-  local label = call('HGET', it.key, 'l:' .. entry.field) or ''
-  local reply = {'held', entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label, -1,
-    version_of(entry), tonumber(entry.kept)}
+  local reply = {'held', told(entry, call('HGET', it.key, 'l:' .. entry.field))}
+  table.insert(reply, 7, -1)
   if tell then tell(it, reply) end
   return reply
 end

@@ -22,7 +22,6 @@ end
 local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
   local is_ours = it.asked -- and no key of another library
-  -- guard: queued-once
   if is_ours and (not it.queued or it.slot == 'write') then
     call('HSET', it.key, 'kind', it.asked, 'queued', it.slot == 'write' and format('%d', time_here()) or '1')
   end

@@ -1,68 +1,101 @@
--- quick: the usual case of each verb of a lock with one holder, in line, before the functions of all cases
--- are even defined: a free lock is taken, its holder extends it or leaves, and nobody waits. Whatever is not
--- so is left to the verbs, and the rest of the call with it. Nothing is half done by that: a verb that is
--- carried out again says the same.
-local WHOLE_THREE, HELD = '^[1-9]%d* [1-9]%d* [1-9]%d*$', '^(%d+) (%d+) (%d+) [1-9]'
-local try = redis.pcall
+-- quick: the usual case of each verb, in line, before the functions of all cases are even defined: what is
+-- free is taken, its holder extends it or leaves, and nobody waits. Whatever is not so is left to the verbs,
+-- and the rest of the call with it. Nothing is half done by that: a verb that is carried out again says the
+-- same.
+local try, tonumber = redis.pcall, tonumber
 
-local function may_vote(trusted)
-  -- guard: quick-now
-  return (now or pcall(time_here)) and not no_vote(number(trusted))
-end
+-- How long (us) a reader that left is remembered: longer than a message of it is under way. And one of so
+-- many grants to readers, by the token before, is not as usual: it removes what is over. No clock counts in
+-- steps of seven.
+local WORD, SWEEP_EVERY = 3000000, 7
 
 -- guard: quick-all
 while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   local verb, count, key, slot, owner = ARGV[a], ARGV[a + 2], KEYS[k], ARGV[a + 3], ARGV[a + 4]
+  if not owner then break end
+  local kind, field, owner_field, raises, bar, counter, bound = fields_of(slot, owner)
+  local said, is_barred, many
+  if bar then
+    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field, raises, bar, counter, bound)
+    is_barred, many = said[7] and said[7] ~= '0', tonumber(said[8]) or 0
+  -- guard: quick-free-fields
+  elseif verb == 'acquire' then
+    said = try('HMGET', key, 'kind', 'fence', 'queued', field)
+  else
+    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field)
+  end
+  -- guard: quick-kind
+  if not kind or said[1] ~= kind then break end
+  -- guard: quick-limit
+  local fence, queued, entry, reads, limit = said[2], said[3], said[4], bound == 'longest', said[9] or ''
+  local till, its_token, its_round
+  if entry then till, its_token, its_round = match(entry, '^(%d+) (%d+) (%d+) [1-9]') end
+  local is_its_own = reads or said[5] == owner
   local reply
   -- guard: quick-acquire
-  if verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == '')) then
-    local round, trusted, kept, label = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8]
-    local is_whole = find(round .. ' ' .. trusted .. ' ' .. kept, WHOLE_THREE)
-    local may = is_whole and may_vote(trusted)
-    local said = may and try('HMGET', key, 'kind', 'fence', 'queued', 'x') or {}
-    -- guard: quick-free
-    local is_free = said[1] == slot and not said[3] and not said[4] and find(said[2] or '', '^%d+$')
-    if is_free and less(said[2], trusted) then
-      local ends = format('%d', max(now, number(trusted)) + number(kept) * 1000)
-      local entry = ends .. ' ' .. trusted .. ' ' .. round .. ' 1 ' .. kept
-      local done = try('HSET', key, 'fence', trusted, 'x', entry, 'o:x', owner)
-      -- guard: quick-label
-      if label ~= '' and tonumber(done) then done = try('HSET', key, 'l:x', label) end
-      reply = tonumber(done) and try('PEXPIRE', key, KEPT_HELD) == 1 and number(trusted)
+  local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
+  if is_new or (verb == 'extend' and count == '9') then
+    local first = is_new and a + 5 or a + 6
+    local round, trusted, kept, label = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
+    local holds, token, is_usual = '1', trusted, nil
+    if is_new then
+      -- guard: quick-free
+      local is_free = not (entry or queued or is_barred) and find(fence or '', '^%d+$')
+      is_usual = is_free and less(fence, token) and not (reads and fence % SWEEP_EVERY == 1)
+      fence = token
+    else
+      holds, token = ARGV[a + 5], ARGV[a + 10]
+      is_usual = is_its_own and its_token == token and not less(round, its_round)
     end
-  elseif verb == 'extend' and count == '9' then
-    local holds, round, trusted, kept = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8]
-    local token = ARGV[a + 10]
-    local is_whole = find(round .. ' ' .. trusted .. ' ' .. kept, WHOLE_THREE)
-    local may = is_whole and find(holds, '^[1-9]%d*$') and may_vote(trusted)
-    local said = may and try('HMGET', key, 'kind', 'x', 'o:x') or {}
-    -- guard: quick-held
-    local till, its_token, its_round = match(said[2] or '', HELD)
-    local is_its_own = said[1] == slot and said[3] == owner and its_token == token
-    -- guard: quick-lives
-    if is_its_own and not less(round, its_round) and min(now, number(trusted)) <= tonumber(till) then
-      local ends = format('%d', max(now, number(trusted)) + number(kept) * 1000)
-      local entry = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
-      local is_longer = not less(ends, till) and try('PEXPIRE', key, KEPT_HELD) == 1
-      reply = is_longer and tonumber(try('HSET', key, 'x', entry)) and GRANTED
+    -- guard: quick-now
+    if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then
+      local ends = format('%d', latest + kept * 1000)
+      local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+      local may = is_new or (earliest <= tonumber(till) and not less(ends, till))
+      -- guard: quick-kept
+      if not is_new then may = may and try('PEXPIRE', key, KEPT_HELD) == 1 end
+      local beside, value = owner_field, owner
+      if reads then
+        local is_longest = many == 0 or less(match(limit, '^%d*'), ends)
+        beside, value = bound, is_longest and ends .. ' ' .. field or limit
+      else
+        may = may and not less(ends, limit)
+      end
+      local done
+      if may and counter == '' then
+        done = try('HSET', key, 'fence', fence, field, text, beside, value)
+      elseif may then
+        done = try('HSET', key, 'fence', fence, field, text, beside, value, counter, is_new and many + 1 or many)
+      end
+      -- guard: quick-label
+      if is_new and label ~= '' and tonumber(done) then done = try('HSET', key, 'l:' .. field, label) end
+      -- guard: quick-kept-new
+      if is_new then done = tonumber(done) and try('PEXPIRE', key, KEPT_HELD) end
+      reply = tonumber(done) and (is_new and trusts or GRANTED)
     end
   -- guard: quick-release
-  elseif verb == 'release' and count == '9' and ARGV[a + 10] .. ARGV[a + 11] == '' then
-    local holds, round, token = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7]
-    local said = holds == '0' and try('HMGET', key, 'kind', 'fence', 'queued', 'x', 'o:x') or {}
-    -- guard: quick-leaves
-    local _, its_token, its_round = match(said[4] or '', HELD)
-    -- guard: quick-its-own
-    local is_its_own = said[1] == slot and not said[3] and said[5] == owner and its_token == token
-    if is_its_own and said[2] == token and find(round, '^%d+$') and not less(round, its_round) then
-      local is_gone = tonumber(try('HDEL', key, 'x', 'o:x', 'l:x'))
-      local is_noted = is_gone and tonumber(try('HSET', key, 'last', token))
+  elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 10] .. ARGV[a + 11] == '0' then
+    local round, token, last = ARGV[a + 6], ARGV[a + 7], said[6] or '0'
+    local is_usual = is_its_own and its_token == token and not queued and find(round, '^%d+$')
+    local is_known = fence == token
+    -- guard: quick-fence
+    if bar then is_known = not less(fence or '', token) and find(last, '^%d+$') end
+    -- guard: quick-word-now
+    if is_usual and is_known and not less(round, its_round) and (not reads or now or pcall(time_here)) then
+      local done = try('HDEL', key, field, owner_field, 'l:' .. field)
+      if tonumber(done) then done = try('HSET', key, raises, less(last, token) and token or last) end
+      if reads then
+        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD, token, round))
+      elseif counter ~= '' then
+        try('HSET', key, counter, many - 1)
+      end
+      local is_left = is_barred or (many and many > 1)
       -- guard: quick-done
-      reply = is_noted and try('PEXPIRE', key, KEPT_FREE) == 1 and GRANTED
+      reply = tonumber(done) and (is_left or try('PEXPIRE', key, KEPT_FREE) == 1) and GRANTED
     end
   end
   if not reply then break end
-  replies[#replies + 1], k, a = reply, k + 2, a + 3 + number(count)
+  replies[#replies + 1], k, a = reply, k + 2, a + 3 + count
 end
 -- guard: quick-none-left
 if a > #ARGV then

@@ -7,7 +7,7 @@ local MOST_NAMES = 16
 
 -- guard: run-all
 while a <= #ARGV do
-  local verb, names, count = VERBS[ARGV[a]], number(ARGV[a + 1]), ARGV[a + 2]
+  local verb, names, count = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
   -- guard: no-number-of-arguments
   if not find(count or '', '^%d+$') then return redis.error_reply('ERR no number of arguments') end
@@ -17,7 +17,7 @@ while a <= #ARGV do
   end
   -- guard: watched-none
   earliest, latest, watched = nil, nil, ''
-  local last = a + 2 + number(count)
+  local last = a + 2 + tonumber(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   -- guard: reply-text
   if type(reply) == 'string' and not is_done then

@@ -20,22 +20,22 @@ macro_rules! script {
 }
 
 pub(super) static EXCLUSIVE: Script = script!("exclusive":
-    ["call", "quick"]
+    ["call", "slots/one", "quick"]
     ["vote", "hooks", "name", "queue"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static FAIR: Script = script!("fair":
-    ["call", "quick"]
+    ["call", "slots/one", "quick"]
     ["vote", "hooks", "name", "queue", "turn", "kinds/fair"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static SEMAPHORE: Script = script!("semaphore":
-    ["call"]
+    ["call", "slots/semaphore", "quick"]
     ["vote", "hooks", "name", "queue", "kinds/semaphore"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static RW: Script = script!("rw":
-    ["call"]
+    ["call", "slots/rw", "quick"]
     ["vote", "hooks", "name", "queue", "turn", "kinds/rw"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 

@@ -9,7 +9,7 @@ use quorate::seam::Script;
 /// What the scripts have, and what they get in its place.
 const CHANGES: [(&str, &str); 3] = [
     ("if forgot then return 'FORGOT", "if true then return nil end if forgot then return 'FORGOT"),
-    ("min(now, trusted), max(now, trusted)", "now, now"),
+    ("min(time, trusts), max(time, trusts)", "time, time"),
     ("replies[1] = not forgot and (now or 0)", "replies[1] = 0"),
 ];
 

@@ -3,39 +3,24 @@
 -- a reader and its field, and `read_by`, for those who are strict, the version that all readers have, that
 -- of the last one that wrote, and for how long (ms) to watch it.
 
--- How long (us) a reader that left is remembered: longer than a message of it is under way.
-local WORD = 3000000
-
--- One of so many grants to readers, by the token before, removes entries and words that are over, of so many
--- fields: more than readers leave behind meanwhile. No clock counts in steps of seven.
+-- One of SWEEP_EVERY grants to readers removes entries and words that are over, of so many fields: more than
+-- readers leave behind meanwhile.
 -- guard: sweep-size
-local SWEEP_EVERY, SWEEP = 7, 16
+local SWEEP = 16
 
-function kind_of()
-  return 'rw'
-end
-
-function fields_of(slot, owner)
-  if slot == 'write' then return 'x', 'o:x', 'last_read', 'readers', 'longest', 'read_by' end
-  -- guard: no-owner-field
-  return 'r:' .. owner, 'o:r', 'last_read', 'readers', 'longest', 'read_by', 'x', 'o:x'
-end
-
-function note_more(it, said)
-  it.reads, it.last_read = it.slot == 'read', said[7]
+function note_more(it)
+  local said = call('HMGET', it.key, 'last_read', 'readers', 'longest', 'read_by', 'x', 'o:x')
+  it.reads, it.last_read, it.read_by = it.slot == 'read', said[1], said[4] or ''
   -- guard: readers-of-rw
-  it.readers, it.read_by = it.is_same and tonumber(said[8]) or 0, said[10] or ''
+  it.readers = it.is_same and tonumber(said[2]) or 0
   -- guard: longest-known
-  it.longest = it.readers > 0 and said[9] or ''
+  it.longest = it.readers > 0 and said[3] or ''
   -- guard: rw-floor
   it.floor = it.reads and match(it.last, '^%d+') or it.last_read or '0'
-  it.writer = it.entry
-  if it.reads then
-    -- guard: writer-of-rw
-    it.writer = it.is_same and entry_of('x', said[11], said[12])
-    -- guard: judged-by-none
-    it.judged, it.raises = 'none', 'last_read'
-  end
+  -- guard: judged-by-none
+  if it.reads then it.judged = 'none' end
+  -- guard: writer-of-rw
+  it.writer = it.is_same and entry_of('x', said[5], said[6])
 end
 
 local function reader_counts(it, reader, token)
@@ -44,8 +29,13 @@ local function reader_counts(it, reader, token)
   return stands(reader, token)
 end
 
-local function some_fields(it)
-  return redis.pcall('HRANDFIELD', it.key, SWEEP, 'WITHVALUES')
+-- Some entries of readers, or words.
+local function some_readers(it)
+  local some, readers = redis.pcall('HRANDFIELD', it.key, SWEEP, 'WITHVALUES'), {}
+  for i = 1, #some, 2 do
+    if find(some[i], '^r:') then readers[#readers + 1] = entry_of(some[i], some[i + 1]) end
+  end
+  return readers
 end
 
 local function note_longest(it, reader)
@@ -66,13 +56,11 @@ local function longest_reader(it, token)
   -- guard: longest-counts
   if longest and reader_counts(it, longest) then return longest end
   -- guard: some-readers
-  local some = not token and it.readers > SWEEP and some_fields(it) or {}
+  local some = not token and it.readers > SWEEP and some_readers(it) or {}
   -- guard: each-of-some
-  for i = 1, #some, 2 do
-    -- guard: one-of-some
-    local one = find(some[i], '^r:') and entry_of(some[i], some[i + 1])
+  for i = 1, #some do
     -- guard: some-count
-    if one and reader_counts(it, one) then return note_longest(it, one) end
+    if reader_counts(it, some[i]) then return note_longest(it, some[i]) end
   end
   local all = read_all(it.key)
   longest = nil
@@ -112,28 +100,27 @@ end
 
 -- Some of what is over goes; of the strict, words only.
 local function sweep(it)
-  local some = some_fields(it)
-  it.gone, it.noted = nil, nil -- they are written, and so is its own entry, which is not over
-  for i = 1, #some, 2 do
-    local one = find(some[i], '^r:') and entry_of(some[i], some[i + 1])
+  local some = some_readers(it)
+  for i = 1, #some do
+    local one = some[i]
     -- guard: sweep-over
-    if one and tonumber(one.ends) < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
+    if tonumber(one.ends) < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
   end
-  write_noted(it)
 end
 
 function note_end(it, ends, round, kept)
-  if it.is_cleared then call('HSET', it.key, 'readers', it.readers) end
+  if it.is_cleared then note(it, 'readers', it.readers) end
   if not it.reads then return end
   local is_new = not it.entry or it.entry.holds == '0'
   local longest = less(match(it.longest, '^%d*'), ends) and ends .. ' ' .. it.field or it.longest
   if is_new then it.readers = it.readers + 1 end
   if is_new and it.fence % SWEEP_EVERY == 1 then sweep(it) end
-  call('HSET', it.key, 'readers', it.readers, 'longest', longest)
+  note(it, 'readers', it.readers)
+  note(it, 'longest', longest)
   if STRICT then
     -- guard: no-others
     local others = it.readers > 1 and match(it.read_by, ' (%d+)$') or 0
-    call('HSET', it.key, 'read_by', format('%s:%s %d', it.owner, round, max(kept, others)))
+    note(it, 'read_by', format('%s:%s %d', it.owner, round, max(kept, others)))
   end
 end
 
@@ -142,9 +129,9 @@ end
 function note_gone(it, token, round, was_here)
   if not it.reads or (it.kind and not it.is_same) then return end
   it.readers = it.readers - (was_here and 1 or 0)
+  note(it, 'readers', it.readers)
   -- guard: word-token
-  local word = format('%d %s %s 0 0', time_here() + WORD, token or it.last_read or '0', round)
-  call('HSET', it.key, 'readers', it.readers, it.field, word)
+  note(it, it.field, format('%d %s %s 0 0', time_here() + WORD, token or it.last_read or '0', round))
 end
 
 -- Who writes and reads gives neither away: the other half would be in the way of the new owner.

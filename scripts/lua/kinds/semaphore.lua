@@ -5,39 +5,29 @@
 -- guard: at-once
 local MOST_TOLD, AT_ONCE = 32, 100
 
-function kind_of(slot)
-  return 'semaphore' .. match(slot, '/%d+$')
-end
-
-function fields_of(slot)
-  local number = match(slot, '^%d+')
-  return 'p:' .. number, 'o:p:' .. number, 'last:' .. number, 'entries', 'over'
-end
-
-function note_more(it, said)
+function note_more(it)
   local number, of = match(it.slot, '^(%d+)/(%d+)$')
-  local last, is_same = 'last:' .. number, it.is_same
-  it.number, it.of, it.judged, it.raises = tonumber(number), tonumber(of), last, last
+  it.number, it.of, it.floor = tonumber(number), tonumber(of), match(it.last, '^%d+')
   -- guard: last-of-size
-  it[last] = is_same and said[7]
-  it.floor = match(it.last, '^%d+')
+  if not it.is_same then it[it.raises] = nil end
+  local said = call('HMGET', it.key, 'entries', 'over')
   -- guard: over-of-size
-  it.entries, it.over = is_same and tonumber(said[8]) or 0, is_same and tonumber(said[9])
+  it.entries, it.over = it.is_same and tonumber(said[1]) or 0, it.is_same and tonumber(said[2])
 end
 
 function note_end(it, ends)
   if not it.entry then
     it.entries = it.entries + 1
-    call('HSET', it.key, 'entries', it.entries)
+    note(it, 'entries', it.entries)
   end
   -- guard: over-equal
-  if it.over and tonumber(ends) < it.over then call('HDEL', it.key, 'over') end
+  if it.over and tonumber(ends) < it.over then drop(it, 'over') end
 end
 
 function note_gone(it, _, _, was_here)
   if not was_here then return end
   it.entries = it.entries - 1
-  call('HSET', it.key, 'entries', it.entries)
+  note(it, 'entries', it.entries)
 end
 
 function is_left(it)

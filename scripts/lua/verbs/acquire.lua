@@ -12,12 +12,11 @@ local function refusal(it, round, since, waited, wakes)
   if is_other_kind then return {'refused', 'KIND it is held as ' .. it.kind} end
   local other = obstacle(it)
   if other then return held(it, other) end
-  -- guard: turn-queued
   return it.queued and turn and turn(it, since, waited, wakes)
 end
 
 local function grant(it, token, round, kept, label)
-  local entry, ends = it.entry, format('%d', latest + number(kept) * 1000)
+  local entry, ends = it.entry, format('%d', latest + tonumber(kept) * 1000)
   -- The end of a reader's word is none of a lease.
   local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
   if is_its_own and less(ends, entry.ends) then ends = entry.ends end
@@ -25,9 +24,7 @@ local function grant(it, token, round, kept, label)
     drop(it, it.field)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
-  write_noted(it)
-  write_entry(it, ends, token, round, '1', kept, label)
-  call('PEXPIRE', it.key, KEPT_HELD)
+  put(it, ends, token, round, '1', kept, label)
 end
 
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
@@ -61,5 +58,5 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
     -- guard: permit-queued
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
-  return number(token)
+  return tonumber(token)
 end

@@ -36,21 +36,16 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
   end
   for i = 1, names do
     local it, watch = its[i], kept
-    local ends = format('%d', latest + number(kept) * 1000)
+    local ends = format('%d', latest + tonumber(kept) * 1000)
     if it.extends and less(ends, it.entry.ends) then
       ends = it.entry.ends
       watch = ceil((ends - latest) / 1000)
     end
-    -- It is let in where memory is full, and so is what follows it.
-    -- guard: extend-is-there
-    local is_there = call('PEXPIRE', it.key, KEPT_HELD) == 1
+    call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
     -- guard: extend-drops
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
-    write_noted(it)
-    write_entry(it, ends, token, round, holds, watch, it.extends and '' or label)
-    -- guard: extend-was-not-there
-    if not is_there then call('PEXPIRE', it.key, KEPT_HELD) end
+    put(it, ends, token, round, holds, watch, it.extends and '' or label)
   end
   return GRANTED
 end

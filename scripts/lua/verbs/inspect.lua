@@ -13,9 +13,7 @@ local function inspect(k, _, slot)
   for i = 1, #entries do
     local entry = entries[i]
     if lives(entry) then
-      local left = max(0, ceil((entry.ends - time_here()) / 1000))
-      reply[#reply + 1] = {entry.field, entry.owner, tonumber(entry.holds), left, tonumber(entry.token),
-        fields['l:' .. entry.field] or '', version_of(entry), tonumber(entry.kept)}
+      reply[#reply + 1] = {entry.field, told(entry, fields['l:' .. entry.field])}
     end
   end
   return reply

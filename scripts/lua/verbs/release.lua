@@ -18,24 +18,23 @@ local function leave(it, holds, round, token, first, breaks)
   if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
   local over = token
   if over and entry and less(over, entry.token) then over = entry.token end
+  -- guard: gone-nothing
+  drop(it, entry and it.field or '') -- also nothing: HDEL is let in where memory is full
   if entry then
     it.entry = nil
-    call('HDEL', it.key, it.field, 'o:' .. it.field, 'l:' .. it.field)
     over = over or less(entry.round, first) and entry.token
   end
-  -- guard: gone-nothing
-  if not entry then it.gone = {''} end -- nothing, but HDEL is let in where memory is full
   if over then
     raise(it, it.kind and not it.is_same and 'last' or it.raises, over)
     if breaks and it.reads then raise(it, 'last', over) end
     raise(it, 'fence', over)
-    write_noted(it)
   end
   if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
+  write_noted(it)
   local is_empty = not (is_left and is_left(it))
   local kept = it.queued and less(KEPT_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEPT_FREE
   -- guard: short-ttl
-  local is_short = not entry and it.noted and call('PTTL', it.key) < tonumber(kept)
+  local is_short = not entry and it.noted[1] and call('PTTL', it.key) < tonumber(kept)
   if (entry and is_empty) or is_short then call('PEXPIRE', it.key, kept) end
   return stale or entry and GRANTED or it.entry and held(it, it.entry) or ABSENT
 end
@@ -51,11 +50,13 @@ local function release_one(k, slot, owner, holds, round, token, first, wakes, pl
   if not find(round .. ' ' .. holds .. ' ' .. token, '^%d+ %d+ %d*$') then
     refuse('ERR round, holds or token are no whole numbers: %s, %s, %s', round, holds, token)
   end
+  check_token(token)
   local it = read(k, slot, owner)
   local said = leave(it, holds, round, token ~= '' and token, first, token ~= '' and breaks == '1')
   local is_stale = type(said) == 'table' and said[1] == 'stale'
   if holds == '0' and since and said == GRANTED then
     stand(it, place, tonumber(since), tonumber(waited))
+  -- guard: release-queued
   elseif holds == '0' and it.queued and not (since or is_stale) then
     pcall(call_next, it, place, wakes) -- it has left, though nobody can be called
   end

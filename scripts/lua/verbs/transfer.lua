@@ -36,7 +36,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   if not is_new then token = old end
   for i = 1, names do
     local it, entry = its[i], its[i].entry
-    local ends = format('%d', max(entry.ends, latest + number(kept) * 1000))
+    local ends = format('%d', max(entry.ends, latest + tonumber(kept) * 1000))
     local watch = ceil((ends - latest) / 1000)
     if STRICT then watch = max(watch, entry.kept) end
     call('PEXPIRE', it.key, KEPT_HELD)
@@ -44,11 +44,11 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
       -- Who was here before heals no more; who gives it, and takes it, may.
       drop(it, it.field)
       raise(it, it.raises, is_new and entry.token or format('%d', entry.token - 1))
-      write_noted(it)
       if note_gone then note_gone(it, entry.token, '0', entry) end
+      write_noted(it)
       it = read(k + 2 * i - 2, slot, to)
     end
-    write_entry(it, ends, token, round, '1', watch, label)
+    put(it, ends, token, round, '1', watch, label)
   end
-  return renews == '1' and number(token) or GRANTED
+  return renews == '1' and tonumber(token) or GRANTED
 end

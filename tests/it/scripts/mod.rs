@@ -7,6 +7,8 @@ mod hello;
 mod lab;
 mod mutation;
 mod quick;
+mod quick_rw;
+mod quick_semaphore;
 mod source;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

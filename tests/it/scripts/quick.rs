@@ -1,4 +1,5 @@
 //! The usual cases of a lock with one holder, which `quick.lua` has to carry out by itself: here nothing stands behind it.
+//! `quick_rw` and `quick_semaphore` have those of the other kinds.
 
 use std::sync::LazyLock;
 
@@ -19,20 +20,24 @@ super::scenarios! {
 }
 
 /// The layer of quick.lua, and an error where it leaves a call to the verbs.
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new("quick", alone(SCRIPTS[0], |(_, text)| text).leak()) // scripts are made for ever
-});
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| script("exclusive"));
+
+/// The script of this name, with an error where it leaves a call to the verbs.
+pub(super) fn script(name: &str) -> Script {
+    let of_kind = SCRIPTS.iter().find(|script| script.name() == name).unwrap();
+    Script::new("quick", alone(of_kind, |(_, text)| text).leak()) // scripts are made for ever
+}
 
 /// A script with these texts, and nothing behind its quick cases.
 pub(super) fn alone<'a>(script: &Script, text: impl Fn((&'static str, &'static str)) -> &'a str) -> String {
     let ends =
         |name| if name == "vote" { "do return redis.error_reply('ERR it is not quick') end" } else { "" };
-    let is_kept = |name| ["call", "quick"].contains(&name);
+    let is_kept = |name: &str| ["call", "quick"].contains(&name) || name.starts_with("slots/");
     script.source_of(|part| if is_kept(part.0) { text(part) } else { ends(part.0) })
 }
 
-/// Calls the script for these operations on the lock, each with its words behind its number of names.
-fn call(lab: &Lab<'_>, operations: &[&str]) -> Vec<Resp> {
+/// Calls the script for these operations, each on a name of its own, with its words behind its number of names.
+pub(super) fn call(lab: &Lab<'_>, operations: &[&str]) -> Vec<Resp> {
     lab.command(&["SET", MARKER, "m"]);
     let now = lab.now().to_string();
     let mut args: Vec<String> = [MARKER, "m", "0", "94300", ""].map(str::to_owned).into();
@@ -55,14 +60,14 @@ fn call(lab: &Lab<'_>, operations: &[&str]) -> Vec<Resp> {
     }
 }
 
-fn number(reply: &Resp) -> i64 {
+pub(super) fn number(reply: &Resp) -> i64 {
     match reply {
         Resp::Int(number) => *number,
         other => panic!("{other:?}"),
     }
 }
 
-fn field(lab: &Lab<'_>, key: &str, field: &str) -> Option<String> {
+pub(super) fn field(lab: &Lab<'_>, key: &str, field: &str) -> Option<String> {
     match lab.command(&["HGET", key, field]) {
         Resp::Nil => None,
         reply => Some(super::lab::text(&reply)),
@@ -71,11 +76,12 @@ fn field(lab: &Lab<'_>, key: &str, field: &str) -> Option<String> {
 
 /// A name that was held before.
 fn plant(lab: &Lab<'_>, key: &str) {
-    lab.command(&["HSET", key, "kind", "lock", "fence", "100"]);
+    lab.command(&["HSET", key, "kind", "lock", "fence", "99"]);
 }
 
-fn assert_entry(lab: &Lab<'_>, key: &str, rest: &str, ahead: u64) {
-    let entry = field(lab, key, "x").unwrap();
+/// Checks what an entry says after its end, and that this is so far ahead (us), or up to 2 s less.
+pub(super) fn assert_entry(lab: &Lab<'_>, name: &str, rest: &str, ahead: u64) {
+    let entry = field(lab, "l0", name).unwrap();
     let (until, its) = entry.split_once(' ').unwrap();
     assert_eq!(its, rest);
     let until: u64 = until.parse().unwrap();
@@ -89,11 +95,11 @@ fn a_free_lock_is_taken_extended_and_released(lab: &Lab<'_>) {
     let replies = call(lab, &["acquire lock a:1 7 T 10000 - -"]);
     let token = number(&replies[1]);
     assert!(number(&replies[0]) >= before && token >= before && replies.len() == 2, "{replies:?}");
-    assert_entry(lab, "l0", &format!("{token} 7 1 10000"), 10_000_000);
+    assert_entry(lab, "x", &format!("{token} 7 1 10000"), 10_000_000);
     lab.assert_lives("l0", 2_592_000_000);
     let replies = call(lab, &[&format!("extend lock a:1 2 8 T 20000 - {token} 1")]);
     assert_eq!(replies[1..], [Resp::Int(1)]);
-    assert_entry(lab, "l0", &format!("{token} 8 2 20000"), 20_000_000);
+    assert_entry(lab, "x", &format!("{token} 8 2 20000"), 20_000_000);
     let replies = call(lab, &[&format!("release lock a:1 0 9 {token} - w: - -")]);
     assert_eq!(replies, [Resp::Int(0), Resp::Int(1)], "nobody asked for the time");
     let fields = ["kind", "fence", "last", "x", "o:x"].map(|name| field(lab, "l0", name));
@@ -121,12 +127,12 @@ fn a_call_of_several_operations_is_quick_in_all(lab: &Lab<'_>) {
     for key in ["l0", "l1", "l2"] {
         plant(lab, key);
     }
-    lab.command(&["HSET", "l1", "x", "9000000000000000 100 1 1 10000", "o:x", "b:1"]);
+    lab.command(&["HSET", "l1", "x", "9000000000000000 99 1 1 10000", "o:x", "b:1"]);
     let replies = call(
         lab,
         &[
             "acquire lock a:1 7 T 10000 - -",
-            "release lock b:1 0 9 100 - w: - -",
+            "release lock b:1 0 9 99 - w: - -",
             "acquire lock c:1 7 T 10000 - -",
         ],
     );
@@ -138,8 +144,8 @@ fn a_call_of_several_operations_is_quick_in_all(lab: &Lab<'_>) {
 fn a_holder_extends_to_the_end(lab: &Lab<'_>) {
     plant(lab, "l0");
     let now = lab.now();
-    lab.command(&["HSET", "l0", "x", &format!("{now} 100 1 1 10"), "o:x", "a:1"]);
-    let replies = call(lab, &["extend lock a:1 1 1 T 10000 - 100 -"]);
+    lab.command(&["HSET", "l0", "x", &format!("{now} 99 1 1 10"), "o:x", "a:1"]);
+    let replies = call(lab, &["extend lock a:1 1 1 T 10000 - 99 -"]);
     assert_eq!(replies[1..], [Resp::Int(1)]);
-    assert_eq!(field(lab, "l0", "x"), Some(format!("{} 100 1 1 10000", now + 10_000_000)));
+    assert_eq!(field(lab, "l0", "x"), Some(format!("{} 99 1 1 10000", now + 10_000_000)));
 }

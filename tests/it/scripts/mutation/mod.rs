@@ -19,7 +19,7 @@ use quorate::seam::{SCRIPTS, Script};
 use quorate_testkit::{EmbeddedServer, Resp};
 
 use super::source::{self, File};
-use super::{Scenario, fenced, hello, quick};
+use super::{Scenario, fenced, hello, quick, quick_rw, quick_semaphore};
 use crate::golden::{self, Vector};
 use make::Edit;
 
@@ -29,8 +29,13 @@ const ROUNDS: u32 = 20_000;
 /// How many mutants a thread tries: it keeps what it compiled.
 const A_THREADS: usize = 100;
 
-/// The file of the usual cases, which are tried without the rest, too: the rest would do the same.
-const QUICK: &str = "quick";
+/// The scripts whose usual cases are tried without the rest, too, for the rest would do the same; with what these checks are
+/// called, and what they are.
+const QUICK: [(&str, &str, &[Scenario]); 3] = [
+    ("exclusive", "quick exclusive", quick::SCENARIOS),
+    ("rw", "quick rw", quick_rw::SCENARIOS),
+    ("semaphore", "quick semaphore", quick_semaphore::SCENARIOS),
+];
 
 /// What may notice that a script is broken.
 #[derive(Clone, Copy)]
@@ -97,7 +102,9 @@ fn checks(vectors: &[Vector]) -> Checks<'_> {
         }
     };
     let mut checks: Checks<'_> = source::scripts().map(|script| (script.name(), of(script))).collect();
-    checks.insert(QUICK, quick::SCENARIOS.iter().map(Check::Scenario).collect());
+    for (_, name, scenarios) in QUICK {
+        checks.insert(name, scenarios.iter().map(Check::Scenario).collect());
+    }
     checks
 }
 
@@ -160,8 +167,12 @@ impl Mutant {
         let broken = |source: String| Script::new("broken", bounded(&source).leak());
         let all = source::scripts().filter(has_it);
         let all = all.map(|script| (script.name(), broken(script.source_of(|(name, _)| text(name)))));
-        let is_quick = name == QUICK;
-        let quick = is_quick.then(|| (QUICK, broken(quick::alone(SCRIPTS[0], |(name, _)| text(name)))));
+        let is_quick = name == "quick" || name.starts_with("slots/");
+        let of_script = |name: &str| SCRIPTS.iter().copied().find(|script| script.name() == name).unwrap();
+        let quick = QUICK.iter().filter(|(script, ..)| is_quick && has_it(&of_script(script)));
+        let quick = quick.map(|(script, name, _)| {
+            (*name, broken(quick::alone(of_script(script), |(name, _)| text(name))))
+        });
         let mut fates = all.chain(quick).map(|(name, script)| fate(&script, checks.get_mut(name).unwrap()));
         fates.find(|fate| *fate != Fate::Survived).unwrap_or(Fate::Survived)
     }

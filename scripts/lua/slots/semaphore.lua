@@ -1,0 +1,7 @@
+-- semaphore: what a slot is about, as in one.lua. No field keeps a free permit from being granted.
+local function fields_of(slot)
+  local number, of = match(slot, '^(%d+)/([1-9]%d*)$')
+  if not number or find(number, '^0%d') then return nil end
+  -- guard: no-bar
+  return 'semaphore/' .. of, 'p:' .. number, 'o:p:' .. number, 'last:' .. number, '', 'entries', 'over'
+end
