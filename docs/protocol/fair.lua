@@ -257,7 +257,6 @@ local function put(it, ends, token, round, holds, kept, label)
   local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
   delete_noted(it)
   call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
-  call('PEXPIRE', it.key, KEPT_HELD)
 end
 local function told(entry, label)
   local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
@@ -358,6 +357,7 @@ local function grant(it, token, round, kept, label)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
   put(it, ends, token, round, '1', kept, label)
+  call('PEXPIRE', it.key, KEPT_HELD)
 end
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
                        since, waited, wakes)
@@ -419,10 +419,11 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
       ends = it.entry.ends
       watch = ceil((ends - latest) / 1000)
     end
-    call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
+    local is_there = call('PEXPIRE', it.key, KEPT_HELD)
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
     put(it, ends, token, round, holds, watch, it.extends and '' or label)
+    if is_there == 0 then call('PEXPIRE', it.key, KEPT_HELD) end
   end
   return GRANTED
 end

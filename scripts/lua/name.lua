@@ -149,7 +149,6 @@ local function put(it, ends, token, round, holds, kept, label)
   local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
   delete_noted(it)
   call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
-  call('PEXPIRE', it.key, KEPT_HELD)
 end
 
 -- How an entry is told of: its owner, holds, how long (ms) it lives, token, label, and what to watch for how

@@ -25,6 +25,7 @@ local function grant(it, token, round, kept, label)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
   put(it, ends, token, round, '1', kept, label)
+  call('PEXPIRE', it.key, KEPT_HELD)
 end
 
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,

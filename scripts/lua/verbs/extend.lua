@@ -41,11 +41,14 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
       ends = it.entry.ends
       watch = ceil((ends - latest) / 1000)
     end
-    call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
+    -- It is let in where memory is full, and so is what follows it.
+    local is_there = call('PEXPIRE', it.key, KEPT_HELD)
     -- guard: extend-drops
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
     put(it, ends, token, round, holds, watch, it.extends and '' or label)
+    -- guard: extend-was-not-there
+    if is_there == 0 then call('PEXPIRE', it.key, KEPT_HELD) end
   end
   return GRANTED
 end

@@ -91,6 +91,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "for speed: of one name it is held, or somebody else is called",
         &["called-several: > -> >=", "called-several: without and names > 1"],
     ),
+    ("for speed: the key is given the TTL that it has", &["extend-was-not-there: is_there == 0 -> true"]),
     ("for speed: one more is looked at", &["over-known: 0 -> 1", "over-known: > -> >="]),
     ("for speed: what is not there does not go", &["extend-drops: without it.entry and"]),
     (
