@@ -16,7 +16,7 @@ use crate::master::{Failure, Hears, Value, Words};
 use crate::protocol::{Kind, LIST, Step, key_pattern, name_of, step};
 use crate::vote::{Outcome, Refusal, Vote};
 
-/// How many keys a master looks at in one step: a millisecond's work, in which it serves nobody else.
+/// How many keys a master looks at in one step: a few milliseconds' work, in which it serves nobody else.
 const KEYS_A_STEP: usize = 1000;
 
 /// How many names the masters are asked about together: as many as one call carries.

@@ -135,8 +135,8 @@ impl Redlock {
     ///
     /// # What it costs
     ///
-    /// A page asks each master to look at about a thousand of its keys, whosever they are, which keeps it from others for a
-    /// millisecond; and all masters about each name found, 64 together. It keeps in memory the names that it found.
+    /// A page asks each master to look at about a thousand of its keys, whosever they are, which keeps it from others for a few
+    /// milliseconds; and all masters about each name found, 64 together. It keeps in memory the names that it found.
     ///
     /// # Examples
     ///
