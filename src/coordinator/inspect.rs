@@ -56,7 +56,7 @@ impl Coordinator {
                 *parts.entry(&entry.field).or_default() += 1;
             }
             let on = parts.into_values().max().unwrap_or(0);
-            let unknown = looks.iter().filter(|look| !look.vote.outcome.is_answer()).count();
+            let unknown = looks.iter().filter(|look| !look.is_answer()).count();
             match quorum(looks.len()) {
                 quorum if on >= quorum => Ok(true),
                 quorum if on + unknown < quorum => Ok(false),
@@ -122,15 +122,23 @@ impl Look {
             if seen.entries.is_empty() {
                 seen.kind = other.kind;
             }
-            seen.entries.extend(other.entries);
+            for entry in other.entries {
+                let is_there = |one: &Entry| one.field == entry.field && one.owner == entry.owner;
+                if !seen.entries.iter().any(is_there) {
+                    seen.entries.push(entry);
+                }
+            }
             seen.entries.iter_mut().for_each(|entry| entry.holds = 0);
         }
         seen.waiting = seen.waiting.max(other.waiting);
         Self { seen: Some(seen), ..self }
     }
-}
 
-impl Look {
+    /// Whether it told what it knows.
+    pub(super) fn is_answer(&self) -> bool {
+        self.seen.is_some() || self.vote.outcome.is_answer()
+    }
+
     /// What it says of whoever has had the name for longest, so that all masters name the same.
     fn oldest(&self, now: Duration) -> Vote {
         let Some(seen) = &self.seen else { return self.vote.clone() };

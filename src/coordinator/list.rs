@@ -62,9 +62,15 @@ impl Coordinator {
         let mut listed = Vec::new();
         for names in new.chunks(NAMES_TOGETHER) {
             let looks = self.look_at_each(names.iter().map(|name| &**name), Kind::Lock).await;
-            let seen =
-                names.iter().zip(looks).map(|(name, looks)| (name.clone(), sighting(&looks, self.time())));
-            listed.extend(seen.filter(|(_, seen)| !seen.held.is_empty() || seen.waiting > 0));
+            for (name, looks) in names.iter().zip(looks) {
+                let seen = sighting(&looks, self.time());
+                if looks.iter().filter(|look| look.is_answer()).count() < quorum(looks.len()) {
+                    return Err(verdict::no_quorum(name, seen.votes, false));
+                }
+                if !seen.held.is_empty() || seen.waiting > 0 {
+                    listed.push((name.clone(), seen));
+                }
+            }
         }
         progress.positions = positions;
         progress.known.extend(new);

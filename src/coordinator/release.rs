@@ -179,9 +179,11 @@ impl Coordinator {
         let words = owner.to_string();
         let all = || looks.iter().flat_map(|look| look.entries(kind, permits));
         let its = || all().filter(|entry| *entry.owner == *words);
-        let number = || its().find_map(|entry| entry.field.strip_prefix("p:")?.parse().ok()).unwrap_or(0);
-        let hold = Hold::new(name, owner, kind, permits.map(|of| Permit { number: number(), of }));
-        let token = its().map(|entry| entry.token).max().unwrap_or(0);
+        // An earlier grant of the same owner, on a few masters, may be of another permit.
+        let latest = its().max_by_key(|entry| entry.token);
+        let number = latest.and_then(|entry| entry.field.strip_prefix("p:")?.parse().ok()).unwrap_or(0);
+        let hold = Hold::new(name, owner, kind, permits.map(|of| Permit { number, of }));
+        let token = latest.map_or(0, |entry| entry.token);
         let round = its().map(|entry| entry.round).max().unwrap_or(0);
         let op = Op::Release { holds: 0, leaving: Leaving::Broken(token), place: None };
         let round = self.ask(&hold, round, &op, self.unconditional(), None);

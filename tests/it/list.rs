@@ -95,3 +95,28 @@ async fn names_of_another_prefix_are_not_told() {
     .await;
     assert_eq!((listed(&one).await.len(), listed(&other).await.len()), (1, 1));
 }
+
+/// Two masters tell of their keys, and one of them not of the name: nobody knows whether a majority has it.
+#[tokio::test]
+async fn a_name_that_too_few_masters_tell_of_is_not_passed_over() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(500)).build().unwrap();
+    let _guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    masters[2].kill();
+    let _: () = masters[1].command(&["ACL", "SETUSER", "default", "-hgetall"]);
+    let mut listing = redlock.list();
+    let error = listing.next().await.unwrap_err();
+    assert!(matches!(&error, Error::NoQuorum { name, .. } if **name == *"l"), "{error}");
+    let _: () = masters[1].command(&["ACL", "SETUSER", "default", "+hgetall"]);
+    assert_eq!(listing.next().await.unwrap().unwrap()[0].name(), "l", "it is asked for again");
+}
+
+#[tokio::test]
+async fn a_master_that_has_some_of_several_names_counts_once() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let _guard = redlock.lock_all(["a", "c"]).acquire().await.unwrap();
+    let seen = redlock.lock_all(["a", "b", "c"]).inspect().await.unwrap();
+    assert!(seen.held().iter().all(|held| held.holder.masters <= 3), "{seen:?}");
+}
