@@ -6,7 +6,7 @@ use comfy_table::presets::NOTHING;
 use crate::args::ListArgs;
 use crate::exit::{self, Code, Failure};
 use crate::say::{self, out};
-use crate::status::Name;
+use crate::status::{Name, dash};
 
 pub(crate) async fn list(args: ListArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
@@ -35,7 +35,6 @@ fn table(names: &[Name]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(["NAME", "KIND", "HELD BY", "WAITING", "HELD FOR", "REMAINING"]);
     for Name { name, kind, held, waiting, .. } in names {
-        let dash = || "-".to_owned();
         let first = held.first();
         table.add_row([
             name.clone(),

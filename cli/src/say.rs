@@ -54,14 +54,15 @@ pub(crate) fn line(text: std::fmt::Arguments<'_>) {
 
 /// Writes a value to standard output, as JSON on a line.
 pub(crate) fn json_line(value: &impl Serialize) -> Result<(), Failure> {
-    let json = serde_json::to_string(value);
-    out!("{}", json.map_err(|error| Failure::new(exit::FAILED, error.to_string()))?);
-    Ok(())
+    written(serde_json::to_string(value))
 }
 
 /// Writes a value to standard output, as JSON for people to read as well.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(value);
+    written(serde_json::to_string_pretty(value))
+}
+
+fn written(json: serde_json::Result<String>) -> Result<(), Failure> {
     out!("{}", json.map_err(|error| Failure::new(exit::FAILED, error.to_string()))?);
     Ok(())
 }

@@ -332,7 +332,7 @@ fn no_lock(votes: &[Vote]) -> usize {
     votes.iter().filter(says_so).count()
 }
 
-fn dash() -> String {
+pub(crate) fn dash() -> String {
     "-".to_owned()
 }
 

@@ -216,15 +216,15 @@ fn kind_of<'a>(seen: impl Iterator<Item = &'a Seen>) -> Option<LockKind> {
 /// What these entries of one owner, each on another master, tell together.
 fn held_part(told: &[&Entry], now: Duration) -> HeldPart {
     let first = told[0];
-    let fence = told.iter().map(|entry| entry.token).max().filter(|token| *token > 0);
+    let token = told.iter().map(|entry| entry.token).max().unwrap_or(0);
     let left = || told.iter().map(|entry| entry.left);
     HeldPart {
         part: Part::of_field(&first.field),
-        fence,
+        fence: (token > 0).then_some(token),
         holder: Holder {
             owner: first.owner.clone(),
             label: first.label.clone(),
-            held_for: fence.and_then(|fence| since(fence, now)),
+            held_for: since(token, now),
             masters: told.len(),
             remaining: left().all(|left| left.is_some()).then(|| left().flatten().max()).flatten(),
         },

@@ -172,7 +172,7 @@ impl Election {
     }
 
     async fn cancelled(&self) {
-        match &self.lock.cancelled {
+        match &self.lock.options.cancelled {
             Some(token) => token.cancelled().await,
             None => std::future::pending().await,
         }

@@ -67,6 +67,13 @@ pub struct Lock<F = Fenced> {
     /// How many there are, of a semaphore.
     permits: Option<u32>,
     name: Arc<str>,
+    options: Options,
+    fencing: PhantomData<fn() -> F>,
+}
+
+/// What was said of the acquires to come.
+#[derive(Clone)]
+struct Options {
     ttl: Duration,
     delay: Duration,
     label: Arc<str>,
@@ -75,7 +82,6 @@ pub struct Lock<F = Fenced> {
     renewal: RenewalOptions,
     polling: Option<Polling>,
     cancelled: Option<CancellationToken>,
-    fencing: PhantomData<fn() -> F>,
 }
 
 impl Lock {
@@ -83,7 +89,7 @@ impl Lock {
     /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes without control characters. Whoever re-enters leaves it as it is. The layouts
     /// of other libraries have no place for it.
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.label = label.into();
+        self.options.label = label.into();
         self
     }
 }
@@ -91,63 +97,34 @@ impl Lock {
 impl From<Lock> for Lock<Unfenced> {
     /// The same lock, beside others that have no fencing tokens.
     fn from(lock: Lock) -> Self {
-        let Lock { redlock, kind, permits, name, ttl, delay, label, wait, owner, renewal, .. } = lock;
-        let (polling, cancelled, fencing) = (lock.polling, lock.cancelled, PhantomData);
-        Self {
-            redlock,
-            kind,
-            permits,
-            name,
-            ttl,
-            delay,
-            label,
-            wait,
-            owner,
-            renewal,
-            polling,
-            cancelled,
-            fencing,
-        }
+        let Lock { redlock, kind, permits, name, options, .. } = lock;
+        Self { redlock, kind, permits, name, options, fencing: PhantomData }
     }
 }
 
 impl<F> Lock<F> {
     fn new(redlock: &Redlock, kind: Kind, name: Arc<str>) -> Self {
-        let redlock = redlock.clone();
         let settings = redlock.engine().settings();
         let (ttl, wait, label) = (settings.ttl, settings.wait, settings.label.clone());
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
-        let (delay, owner, permits, fencing) = (Duration::ZERO, None, None, PhantomData);
-        Self {
-            redlock,
-            kind,
-            permits,
-            name,
-            ttl,
-            delay,
-            label,
-            wait,
-            owner,
-            renewal,
-            polling,
-            cancelled,
-            fencing,
-        }
+        let (delay, owner) = (Duration::ZERO, None);
+        let options = Options { ttl, delay, label, wait, owner, renewal, polling, cancelled };
+        Self { redlock: redlock.clone(), kind, permits: None, name, options, fencing: PhantomData }
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
     /// [`max_ttl`](crate::Builder::max_ttl). It is also how long a holder that dies blocks everybody else. While the
     /// guard lives it is renewed in the background, unless [`lease`](Lock::lease) fixed it.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = ttl;
-        self.renewal.fixed = false;
+        self.options.ttl = ttl;
+        self.options.renewal.fixed = false;
         self
     }
 
     /// A lease of this TTL that is not renewed: it ends by itself, whether or not the guard still lives.
     pub fn lease(mut self, ttl: Duration) -> Self {
-        self.ttl = ttl;
-        self.renewal.fixed = true;
+        self.options.ttl = ttl;
+        self.options.renewal.fixed = true;
         self
     }
 
@@ -156,41 +133,41 @@ impl<F> Lock<F> {
     /// [strict](crate::Builder::strict) mode by those who wait, and is together with the TTL no longer than the
     /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
-        self.delay = delay;
+        self.options.delay = delay;
         self
     }
 
     /// How often the lease is renewed: every millisecond to every two thirds of the TTL, so that a renewal that fails can
     /// be tried again. The default is a third, as Redisson's watchdog has it.
     pub fn renew_every(mut self, interval: Duration) -> Self {
-        self.renewal.interval = Some(interval);
+        self.options.renewal.interval = Some(interval);
         self
     }
 
     /// Renews the lease `times` times at most; then it runs out.
     pub fn renew_at_most(mut self, times: u32) -> Self {
-        self.renewal.times = Some(times);
+        self.options.renewal.times = Some(times);
         self
     }
 
     /// Renews the lease for as long as it ends within `time` of the acquire: nobody holds the lock for longer. It must
     /// not be below the TTL.
     pub fn hold_at_most(mut self, time: Duration) -> Self {
-        self.renewal.at_most = Some(time);
+        self.options.renewal.at_most = Some(time);
         self
     }
 
     /// Renews the lease for as long as the work gives a sign of life, [`Guard::touch`], at least this often, from 10 ms
     /// on: when the work hangs, the lease runs out. The acquire is the first sign.
     pub fn heartbeat(mut self, interval: Duration) -> Self {
-        self.renewal.heartbeat = Some(interval);
+        self.options.renewal.heartbeat = Some(interval);
         self
     }
 
     /// How long [`acquire`](Lock::acquire) waits for the lock, up to [`MAX_WAIT`](crate::config::MAX_WAIT). Zero is
     /// one try.
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
+        self.options.wait = wait;
         self
     }
 
@@ -198,20 +175,20 @@ impl<F> Lock<F> {
     /// [`wait`](Lock::wait), instead of standing in the queue until it is woken. It puts load on the masters for as long
     /// as it waits, and whoever polls may go without while those in the queue are served.
     pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
-        self.polling = Some(Polling { interval, tries });
+        self.options.polling = Some(Polling { interval, tries });
         self
     }
 
     /// Ends an acquire that waits when `token` is cancelled, with [`Error::Cancelled`]. It leaves nothing behind.
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
-        self.cancelled = Some(token);
+        self.options.cancelled = Some(token);
         self
     }
 
     /// Who is to hold it: an owner that holds it already re-enters. See [`Redlock::owner`]. Permits of a
     /// [`semaphore`](Redlock::semaphore) have owners of their own, so that no other can be named.
     pub fn owned_by(mut self, owner: &Owner) -> Self {
-        self.owner = Some(*owner);
+        self.options.owner = Some(*owner);
         self
     }
 
@@ -283,7 +260,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_within(self.wait).await
+        self.acquire_within(self.options.wait).await
     }
 
     async fn acquire_within(&self, wait: Duration) -> Result<Guard<F>, Error> {
@@ -292,19 +269,20 @@ impl<F> Lock<F> {
 
     /// Waits for the lock for this owner, or for one that nobody else knows.
     async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
-        let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
+        let Options { ttl, delay, label, renewal, polling, cancelled, .. } = self.options.clone();
+        let renewal = renewal.for_ttl(ttl, self.redlock.engine().usual_renewal())?;
         let request = Request {
             name: self.name.clone(),
             kind: self.kind,
             permits: self.permits,
-            ttl: self.ttl,
-            delay: self.delay,
-            label: self.label.clone(),
+            ttl,
+            delay,
+            label,
             wait,
             owner,
             renewal,
-            polling: self.polling,
-            cancelled: self.cancelled.clone(),
+            polling,
+            cancelled,
         };
         let grant = self.redlock.engine().acquire(request).await?;
         Ok(Guard::new(grant, self.redlock.clone()))
@@ -336,9 +314,9 @@ impl<F> Lock<F> {
         if token.kind() != self.kind || token.permit().map(|permit| permit.of) != self.permits {
             return Err(token.invalid("it is for another kind of lock, or another number of permits").into());
         }
-        let renewal = self.renewal.for_ttl(self.ttl, self.redlock.engine().usual_renewal())?;
-        let (token, label) = (token.clone(), self.label.clone());
-        let adoption = Adoption { token, kind: self.kind, ttl: self.ttl, label, renewal };
+        let Options { ttl, label, renewal, .. } = self.options.clone();
+        let renewal = renewal.for_ttl(ttl, self.redlock.engine().usual_renewal())?;
+        let adoption = Adoption { token: token.clone(), kind: self.kind, ttl, label, renewal };
         let grant = self.redlock.engine().adopt(adoption).await?;
         Ok(Guard::new(grant, self.redlock.clone()))
     }
@@ -456,7 +434,7 @@ impl<F> Lock<F> {
 
     /// The owner that was named. A permit has one of its own.
     fn named_owner(&self) -> Result<Option<Owner>, Invalid> {
-        match (self.permits, self.owner) {
+        match (self.permits, self.options.owner) {
             (Some(_), Some(owner)) => Err(Invalid::OwnedPermit { name: excerpt(&self.name), owner }),
             (Some(_), None) => Ok(None),
             (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.redlock.engine().client()))),
@@ -466,7 +444,7 @@ impl<F> Lock<F> {
 
 impl<F> fmt::Debug for Lock<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, ttl, wait, owner, .. } = self;
+        let Self { kind, name, options: Options { ttl, wait, owner, .. }, .. } = self;
         f.debug_struct("Lock")
             .field("kind", &kind.word())
             .field("name", name)

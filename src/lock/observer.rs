@@ -156,7 +156,7 @@ impl Observed {
     /// What such answers mean, of masters that stand so; without guards nobody knows how they stand.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(holder) = seen.holder() {
-            return Self::Leader(Leader { owner: holder.owner.clone(), term: seen.fence(), is_ours: false });
+            return Self::Leader(Leader { owner: holder.owner, term: seen.fence(), is_ours: false });
         }
         // A master that may have forgotten the leader cannot tell that there is none.
         let knows = |place| {

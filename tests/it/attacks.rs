@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use quorate::seam::{BootClock, Call, Clock, Ear, Handshake, Master, Reply, SCRIPTS, connect};
+use quorate::seam::{BootClock, Call, Clock, Master, Reply, SCRIPTS, connect};
 use quorate::{Builder, Guard, Lock, Moment, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer, trusting};
 
+use crate::altered::Altered;
 use crate::{answering, ms};
 
 /// The master that is attacked: the one that both quorums have.
@@ -37,30 +37,9 @@ enum Guards {
     Out,
 }
 
-/// A master whose scripts have no guards.
-#[derive(Debug)]
-struct Trusting(Arc<dyn Master>);
-
-impl Master for Trusting {
-    fn name(&self) -> &Arc<str> {
-        self.0.name()
-    }
-
-    fn introduce(&self, handshake: Handshake) {
-        self.0.introduce(handshake);
-    }
-
-    fn call(&self, call: Call, reply: Reply) {
-        self.0.call(Call { script: trusting(call.script), ..call }, reply);
-    }
-
-    fn ready(&self) -> BoxFuture<'static, ()> {
-        self.0.ready()
-    }
-
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
-        self.0.listen(channel, ear)
-    }
+/// A call of a script without guards.
+fn to_trusting(call: Call, reply: Reply) -> (Call, Reply) {
+    (Call { script: trusting(call.script), ..call }, reply)
 }
 
 impl Guards {
@@ -73,7 +52,7 @@ impl Guards {
         let build = |builder: Builder| builder.build().unwrap();
         let runtime = tokio::runtime::Handle::current();
         let trusting = |url: String| -> Arc<dyn Master> {
-            Arc::new(Trusting(connect(&url, SCRIPTS, ms(500), &runtime).unwrap()))
+            Arc::new(Altered(connect(&url, SCRIPTS, ms(500), &runtime).unwrap(), to_trusting))
         };
         match self {
             Self::On => build(builder.masters(urls)),

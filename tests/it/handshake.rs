@@ -3,13 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use futures::future::BoxFuture;
-use quorate::seam::{
-    BootClock, Call, Clock, Ear, Failure, Handshake, Hears, Master, Reply, SCRIPTS, Value, connect,
-};
+use quorate::seam::{BootClock, Call, Clock, Failure, Hears, Master, Reply, SCRIPTS, Value, connect};
 use quorate::{Builder, ColdStart, Error, Moment, Outcome, Redlock, Refusal, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
+use crate::altered::Altered;
 use crate::{SOON, begin_new, ms, until};
 
 const MAX_TTL: Duration = Duration::from_secs(1);
@@ -154,10 +152,6 @@ async fn a_master_whose_clock_is_wrong_has_no_vote() {
     .await;
 }
 
-/// A master that is an hour ahead from the first extend on.
-#[derive(Debug)]
-struct Ahead(Arc<dyn Master>);
-
 /// Hears the answer to an extend.
 struct AnHourAhead(Mutex<Option<Reply>>);
 
@@ -173,30 +167,13 @@ impl Hears for AnHourAhead {
     }
 }
 
-impl Master for Ahead {
-    fn name(&self) -> &Arc<str> {
-        self.0.name()
-    }
-
-    fn introduce(&self, handshake: Handshake) {
-        self.0.introduce(handshake);
-    }
-
-    fn call(&self, call: Call, reply: Reply) {
-        let reply = match call.words.args().next() {
-            Some("extend") => Reply::new(Arc::new(AnHourAhead(Mutex::new(Some(reply)))), 0),
-            _ => reply,
-        };
-        self.0.call(call, reply);
-    }
-
-    fn ready(&self) -> BoxFuture<'static, ()> {
-        self.0.ready()
-    }
-
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
-        self.0.listen(channel, ear)
-    }
+/// A call to a master that is an hour ahead in what it answers to an extend.
+fn ahead_from_extend_on(call: Call, reply: Reply) -> (Call, Reply) {
+    let reply = match call.words.args().next() {
+        Some("extend") => Reply::new(Arc::new(AnHourAhead(Mutex::new(Some(reply)))), 0),
+        _ => reply,
+    };
+    (call, reply)
 }
 
 /// One clock jumps between two answers of an acquire whose masters gave different tokens: the others are enough.
@@ -206,7 +183,7 @@ async fn an_acquire_does_not_fail_for_one_clock_that_jumps_while_it_runs() {
     let runtime = tokio::runtime::Handle::current();
     let reach = |(place, url): (usize, String)| -> Arc<dyn Master> {
         let master = connect(&url, SCRIPTS, SOON, &runtime).unwrap();
-        if place == 0 { Arc::new(Ahead(master)) } else { master }
+        if place == 0 { Arc::new(Altered(master, ahead_from_extend_on)) } else { master }
     };
     let reached = masters.urls().into_iter().enumerate().map(reach);
     let redlock = begin_new().masters(reached.collect::<Vec<_>>()).timeout(ms(3000)).build().unwrap();

@@ -141,9 +141,8 @@ fn the_tests_that_the_docs_name_are_there() {
 
 /// The names of the public methods of a type, in all files of the library or in those of the blocking API.
 fn methods(of: &str, blocking: bool) -> Vec<String> {
-    let heads = [of.to_owned(), format!("{of}<Unfenced>"), format!("<F> {of}<F>")];
-    let heads =
-        heads.map(|head| format!("\nimpl{}{head} {{\n", if head.starts_with('<') { "" } else { " " }));
+    let heads = [format!(" {of}"), format!(" {of}<Unfenced>"), format!("<F> {of}<F>")];
+    let heads = heads.map(|head| format!("\nimpl{head} {{\n"));
     let sources =
         files("src", ".rs").into_iter().filter(|(name, _)| name.starts_with("src/blocking/") == blocking);
     let mut names = Vec::new();

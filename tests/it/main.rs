@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "these tests bound their waits by the wall clock")]
 
+mod altered;
 mod attacks;
 mod bad_input;
 mod blocking;

@@ -114,18 +114,17 @@ impl Kind {
             Self::ReadWrite if reads => Share::Shared,
             _ => Share::Exclusive,
         };
-        let named = history::Lock { kind: self.name().to_owned(), names: names.clone(), share };
         let lock = match self {
-            Self::PlainMutex => return (redlock.plain_mutex(name), named),
-            Self::Redisson => return (redlock.redisson_lock(name), named),
-            Self::Reentrant => redlock.lock(name),
-            Self::All => redlock.lock_all(&names),
-            Self::Mutex => redlock.mutex(name),
-            Self::Semaphore => redlock.semaphore(name, PERMITS),
-            Self::Fair => redlock.fair_lock(name),
-            Self::ReadWrite if reads => redlock.read_lock(name),
-            Self::ReadWrite => redlock.write_lock(name),
+            Self::Reentrant => redlock.lock(name).into(),
+            Self::All => redlock.lock_all(&names).into(),
+            Self::Mutex => redlock.mutex(name).into(),
+            Self::PlainMutex => redlock.plain_mutex(name),
+            Self::Redisson => redlock.redisson_lock(name),
+            Self::Semaphore => redlock.semaphore(name, PERMITS).into(),
+            Self::Fair => redlock.fair_lock(name).into(),
+            Self::ReadWrite if reads => redlock.read_lock(name).into(),
+            Self::ReadWrite => redlock.write_lock(name).into(),
         };
-        (lock.into(), named)
+        (lock, history::Lock { kind: self.name().to_owned(), names, share })
     }
 }

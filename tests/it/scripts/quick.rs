@@ -19,6 +19,10 @@ super::scenarios! {
         a_holder_extends_to_the_end;
 }
 
+/// How long (ms) a name is kept that is held, and one that is free.
+pub(super) const HELD_FOR: u64 = 2_592_000_000;
+pub(super) const FREE_FOR: u64 = 94_300;
+
 /// The layer of quick.lua, and an error where it leaves a call to the verbs.
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| script("exclusive"));
 
@@ -74,6 +78,25 @@ pub(super) fn field(lab: &Lab<'_>, key: &str, field: &str) -> Option<String> {
     }
 }
 
+pub(super) fn fields<const N: usize>(lab: &Lab<'_>, names: [&str; N]) -> [Option<String>; N] {
+    names.map(|name| field(lab, "l0", name))
+}
+
+pub(super) fn some(text: impl ToString) -> Option<String> {
+    Some(text.to_string())
+}
+
+/// Calls for one operation that is done.
+pub(super) fn done(lab: &Lab<'_>, operation: &str) {
+    assert_eq!(call(lab, &[operation])[1..], [Resp::Int(1)], "{operation}");
+}
+
+/// What was held before, as this kind, with these fields.
+pub(super) fn plant_as(lab: &Lab<'_>, kind: &str, fence: &str, more: &[&str]) {
+    lab.command(&[&["HSET", "l0", "kind", kind, "fence", fence], more].concat());
+    lab.command(&["PEXPIRE", "l0", &HELD_FOR.to_string()]);
+}
+
 /// A name that was held before.
 fn plant(lab: &Lab<'_>, key: &str) {
     lab.command(&["HSET", key, "kind", "lock", "fence", "99"]);
@@ -96,7 +119,7 @@ fn a_free_lock_is_taken_extended_and_released(lab: &Lab<'_>) {
     let token = number(&replies[1]);
     assert!(number(&replies[0]) >= before && token >= before && replies.len() == 2, "{replies:?}");
     assert_entry(lab, "x", &format!("{token} 7 1 10000"), 10_000_000);
-    lab.assert_lives("l0", 2_592_000_000);
+    lab.assert_lives("l0", HELD_FOR);
     let replies = call(lab, &[&format!("extend lock a:1 2 8 T 20000 - {token} 1")]);
     assert_eq!(replies[1..], [Resp::Int(1)]);
     assert_entry(lab, "x", &format!("{token} 8 2 20000"), 20_000_000);
@@ -105,7 +128,7 @@ fn a_free_lock_is_taken_extended_and_released(lab: &Lab<'_>) {
     let fields = ["kind", "fence", "last", "x", "o:x"].map(|name| field(lab, "l0", name));
     let token = Some(token.to_string());
     assert_eq!(fields, [Some("lock".to_owned()), token.clone(), token, None, None]);
-    lab.assert_lives("l0", 94_300);
+    lab.assert_lives("l0", FREE_FOR);
 }
 
 fn a_label_is_written(lab: &Lab<'_>) {

@@ -6,7 +6,9 @@ use quorate::seam::Script;
 use quorate_testkit::Resp;
 
 use super::lab::Lab;
-use super::quick::{assert_entry, call, field, number, script};
+use super::quick::{
+    FREE_FOR, HELD_FOR, assert_entry, call, done, field, fields, number, plant_as, script, some,
+};
 
 super::scenarios! {
     &crate::scripts::quick_semaphore::SCRIPT;
@@ -20,25 +22,8 @@ super::scenarios! {
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| script("semaphore"));
 
-const HELD_FOR: u64 = 2_592_000_000;
-const FREE_FOR: u64 = 94_300;
-
 fn plant(lab: &Lab<'_>, more: &[&str]) {
-    lab.command(&[&["HSET", "l0", "kind", "semaphore/16", "fence", "100"], more].concat());
-    lab.command(&["PEXPIRE", "l0", &HELD_FOR.to_string()]);
-}
-
-fn fields<const N: usize>(lab: &Lab<'_>, names: [&str; N]) -> [Option<String>; N] {
-    names.map(|name| field(lab, "l0", name))
-}
-
-fn some(text: impl ToString) -> Option<String> {
-    Some(text.to_string())
-}
-
-/// Calls for one operation that is done.
-fn done(lab: &Lab<'_>, operation: &str) {
-    assert_eq!(call(lab, &[operation])[1..], [Resp::Int(1)], "{operation}");
+    plant_as(lab, "semaphore/16", "100", more);
 }
 
 fn a_permit_is_taken_extended_and_given_back(lab: &Lab<'_>) {

@@ -1,0 +1,33 @@
+//! A master to which calls go otherwise than they were sent.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use quorate::seam::{Call, Ear, Handshake, Master, Reply};
+
+/// A master, and what becomes of each call on its way there.
+#[derive(Debug)]
+pub(crate) struct Altered(pub(crate) Arc<dyn Master>, pub(crate) fn(Call, Reply) -> (Call, Reply));
+
+impl Master for Altered {
+    fn name(&self) -> &Arc<str> {
+        self.0.name()
+    }
+
+    fn introduce(&self, handshake: Handshake) {
+        self.0.introduce(handshake);
+    }
+
+    fn call(&self, call: Call, reply: Reply) {
+        let (call, reply) = self.1(call, reply);
+        self.0.call(call, reply);
+    }
+
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        self.0.ready()
+    }
+
+    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+        self.0.listen(channel, ear)
+    }
+}
