@@ -210,7 +210,6 @@ impl Builder {
                 scripts: SCRIPTS,
                 handshake: OnceLock::new(),
                 roster: roster.clone(),
-                clock: self.clock.clone(),
                 random: self.random.clone(),
                 patience: self.settings.timeout(),
             };

@@ -84,8 +84,8 @@ pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, Ear, Failure, Heard, Hears, Layer, Master, Overdue, Part, Reply, Script, Terms, Value, Words,
-        connect,
+        Answer, Call, Ear, Failure, Heard, Hears, Layer, LinkState, Master, Message, Overdue, Part, Pending,
+        Reach, Reply, Script, Terms, Value, Words, connect,
     };
     pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};

@@ -20,6 +20,8 @@ pub struct History {
     pub pauses: Vec<Pause>,
     /// Clients that were not done with what they did, long after they should have been.
     pub stuck: Vec<Stuck>,
+    /// When a client told its callers that a master is out of reach, over an open connection.
+    pub out_of_reach: Vec<OutOfReach>,
     /// What lay on the masters whenever somebody looked.
     pub keys: Vec<Key>,
     /// Entries that were over by their master's clock, and kept somebody out.
@@ -107,6 +109,19 @@ impl fmt::Display for Hold {
         let how = if self.shared { ", to read" } else { "" };
         write!(f, "client {} ({} on lock {}{how})", self.client, self.owner, sites.join("+"))
     }
+}
+
+/// A master that does not answer, as its clients' callers are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfReach {
+    /// Whose callers.
+    pub client: ClientNumber,
+    /// The master's number.
+    pub master: usize,
+    /// When the oldest vote or ping was asked for that it owes an answer to.
+    pub asked: Option<Time>,
+    /// When they were told.
+    pub at: Time,
 }
 
 /// One acquire.

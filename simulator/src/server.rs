@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate::seam::{Call, Failure, Passport, Value};
+use quorate::seam::{Call, Passport, Script, Value, Words};
 use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
 use crate::clocks::WallClock;
@@ -88,26 +88,30 @@ impl Server {
         true
     }
 
-    /// Runs one operation of a connection with this passport, and tells the time, where it knows it. `late` tells that the
-    /// sender may not know of it any more.
+    /// Runs operations of a connection with this passport in one call. `late` tells that the sender may not know of it any
+    /// more.
     pub(crate) fn run(
         &self,
-        call: &Call,
+        script: &'static Script,
+        calls: &[Call],
         passport: &Passport,
         late: bool,
-    ) -> (Option<u64>, Result<Value, Failure>) {
-        let script = if self.is_trusting { trusting(call.script) } else { call.script };
-        let (time, mut answers) = self.redis.run(script, passport, &[&call.words]);
-        let answer = answers.pop().unwrap_or(Ok(Value::Nil));
+    ) -> Result<Value, String> {
+        let script = if self.is_trusting { trusting(script) } else { script };
+        let words: Vec<&Words> = calls.iter().map(|call| &*call.words).collect();
+        let reply = self.redis.call(script, passport, &words);
         if late {
-            let words = call.words.args().filter(|word| word.contains(':')).map(str::to_owned);
-            self.state().late_tickets.extend(words);
+            let words = words.iter().flat_map(|words| words.args()).filter(|word| word.contains(':'));
+            self.state().late_tickets.extend(words.map(str::to_owned));
         }
-        self.note(call, matches!(answer, Ok(Value::Int(1..))), late);
-        if let (Some("acquire"), Ok(Value::List(refusal))) = (call.words.args().next(), &answer) {
-            self.note_refusal(call, passport, refusal);
+        let items = reply.as_ref().ok().and_then(Value::list).unwrap_or_default();
+        for (call, item) in calls.iter().zip(items.iter().skip(1)) {
+            self.note(call, matches!(item, Value::Int(1..)), late);
+            if let (Some("acquire"), Value::List(refusal)) = (call.words.args().next(), item) {
+                self.note_refusal(call, passport, refusal);
+            }
         }
-        (time, answer)
+        reply
     }
 
     /// It has run an operation.
@@ -232,10 +236,6 @@ impl Server {
         for key in self.redis.keys().into_iter().filter(|key| site(key).is_some() && dice.happens(700)) {
             self.redis.evict(&key);
         }
-    }
-
-    pub(crate) fn is_up(&self) -> bool {
-        self.state().life != Life::Down
     }
 
     /// The entries that count now, and the keys of locks of other libraries.

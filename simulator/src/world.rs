@@ -89,6 +89,16 @@ impl World {
         Duration::from_nanos(self.now.load(Relaxed))
     }
 
+    /// The same as an instant of tokio's time.
+    pub(crate) fn instant(&self) -> Instant {
+        self.began + self.now()
+    }
+
+    /// The true time of an instant.
+    pub(crate) fn time_of(&self, instant: Instant) -> Time {
+        instant.saturating_duration_since(self.began)
+    }
+
     /// Looks what time it is, whenever some may have passed: when anybody is run.
     pub(crate) fn look_at_the_time(&self) -> Time {
         let now = present() - self.began;

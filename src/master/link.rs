@@ -1,39 +1,34 @@
-//! The supervisor of one master's connection: opens it when it is first wanted, notices when it breaks or falls
-//! silent, and opens it again behind the callers' backs.
+//! The connection to one master as a state machine without I/O: calls, replies and time go in; messages, answers and the
+//! time of the next look come out. A driver opens connections for it and moves its messages: the library's is
+//! `driver.rs`, and the simulator has its own.
 //!
 //! ```text
-//! Idle        --first call-->                 Connecting
-//! Connecting  --opened-->                     Up
-//! Connecting  --failed, or took too long-->   Down
-//! Up          --a call was not answered-->    Silent
-//! Up          --broke-->                      Connecting, or Down if it had been of no use
-//! Silent      --answered-->                   Up
-//! Silent      --for too long-->               Down
-//! Down        --opened, in the background-->  Up
+//! Idle        --first call-->                          Connecting
+//! Connecting  --opened-->                              Up
+//! Connecting  --failed, or took too long-->            Down
+//! Up          --a call was not answered in time-->     Silent
+//! Up          --broke-->                               Connecting, or Down if it had been of no use
+//! Silent      --answered-->                            Up
+//! Silent      --for too long-->                        Down
+//! Down        --opened, in the background-->           Up
 //! ```
-//! What is posted waits in Idle and Connecting only, each call within its own time-out. In Silent and Down callers hear at
-//! once.
+//! In Idle and Connecting calls wait until they can be sent, each within its own time-out. In Silent and Down their
+//! callers are told at once.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::task::AtomicWaker;
-use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use super::call::{Call, Overdue, Reply, Terms};
-use super::carry::Carrier;
-use super::muffle::Muffle;
-use super::post::{Expired, Letter, Post, now};
-use super::session::{self, Driver, Identity, Roster, Session};
-use super::{Address, Dialler, Failure, Script};
+use super::pending::{Batch, Expired, Pending, PendingQueue, Sent};
+use super::{Failure, Script, Value};
 use crate::backoff::Backoff;
-use crate::clock::Clock;
 use crate::random::Random;
-use crate::trust::Handshake;
 use crate::vote::Silence;
+
+#[cfg(test)]
+mod tests;
 
 /// How long one attempt to connect and log in may take: three times the second after which a lost SYN is sent again.
 pub(super) const OPEN_LIMIT: Duration = Duration::from_secs(3);
@@ -42,327 +37,453 @@ pub(super) const OPEN_LIMIT: Duration = Duration::from_secs(3);
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection that lived this long was sound, as was one that answered a call: the next one is opened at once, and
-/// callers wait for it.
+/// calls wait for it.
 const SOUND: Duration = Duration::from_secs(1);
 
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-const BROKE: &str = "the connection broke";
+/// How many messages may be under way, at most. A master that is slow gets no more until it has answered some.
+pub(super) const UNDER_WAY: usize = 896;
 
 const DOES_NOT_ANSWER: &str = "it does not answer";
 
-/// What is known of the connection.
-#[derive(Debug)]
-enum State {
+/// Whether a master can be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
     /// Nobody has called yet.
     Idle,
-    /// It is being opened, and nothing is known against it.
+    /// A connection is being opened, and nothing is known against the master.
     Connecting,
-    /// It is open, and answers.
+    /// A connection is open, and the master answers.
     Up,
-    /// It is open, and a call on it was not answered in time.
+    /// A connection is open, and a call on it was not answered in time.
     Silent,
-    /// It cannot be opened, and why.
+    /// There is no connection, and why.
     Down(Arc<str>),
 }
 
-/// What to think of a master without a connection.
-enum Next {
-    /// It closed a connection, as it may: the next one will tell.
-    MayBeWell,
-    /// It could not be reached, or did not answer: nobody waits for the next attempt.
-    KnownDead,
-}
-
-/// The connection to one master, shared by its callers and its supervisor.
-pub(crate) struct Link {
-    desk: Mutex<Desk>,
-    /// Whether it is up.
-    up: watch::Sender<bool>,
-    /// Wakes whoever carries what is posted.
-    carrier: AtomicWaker,
-    /// Told when the connection is first wanted.
-    wanted: Notify,
-    /// Told when a call was not answered in time.
-    overdue: Notify,
-    /// Told when the alarm is to ring sooner.
-    sooner: Notify,
-    /// How long a master may be silent before it counts as out of reach, for every caller. A caller with less time only
-    /// speaks for itself.
+/// The connection to one master, as a state machine.
+#[derive(Debug)]
+pub struct LinkState {
+    /// What the log calls the master.
+    master: Arc<str>,
+    /// How long the master may be silent before it counts as out of reach, for every caller. A call with a shorter
+    /// time-out only speaks for itself.
     patience: Duration,
+    random: Arc<dyn Random>,
+    reach: Reach,
+    connection: Connection,
+    backoff: Backoff,
+    queue: PendingQueue,
+    answers: Vec<Answer>,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Connection {
+    /// There is none, and none is wanted.
+    None,
+    /// The driver is to open one at this time.
+    Due(Instant),
+    /// The driver has been opening one since then.
+    Opening(Instant),
+    Open(Open),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    since: Instant,
+    /// Whether the master tells its time with every answer, as long as it knows the connection.
+    is_known: bool,
+    /// Whether a call was ever answered on it.
+    has_served: bool,
+    ping: Option<Ping>,
+}
+
+/// Asks whether the master answers at all. Its answer comes after those to all earlier calls.
+#[derive(Clone, Copy, Debug)]
+struct Ping {
+    since: Instant,
+    is_sent: bool,
+}
+
+/// What the driver is to send.
 #[derive(Debug)]
-struct Desk {
-    state: State,
-    post: Post,
+pub enum Message<'a> {
+    /// `PING`.
+    Ping,
+    /// One call of a script, with these operations.
+    Evaluate {
+        /// The script of all of them.
+        script: &'static Script,
+        /// Whether to send its source (`EVAL`), because the master does not know it by its digest (`EVALSHA`).
+        with_source: bool,
+        /// The operations: one at least.
+        calls: &'a [Pending],
+    },
 }
 
-/// What the supervisor needs to open a session.
+/// What a caller is to be told, with no lock held: the caller may call again.
 #[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) address: Address,
-    pub(crate) dialler: Dialler,
-    pub(crate) scripts: &'static [&'static Script],
-    /// How its connections make themselves known, once that was told.
-    pub(crate) handshake: OnceLock<Handshake>,
-    pub(crate) roster: Arc<Roster>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) random: Arc<dyn Random>,
-    /// How long a master may be silent before it counts as out of reach.
-    pub(crate) patience: Duration,
+#[must_use = "somebody waits for it"]
+pub enum Answer {
+    /// How a call went, and what time it was on the master: see [`Reply::tell_at`].
+    To(Reply, Result<Value, Failure>, Option<u64>),
+    /// A clean-up was not answered in time.
+    Overdue(Overdue),
 }
 
-impl Link {
-    pub(crate) fn new(patience: Duration) -> Self {
+impl Answer {
+    /// Tells it.
+    pub fn tell(self) {
+        match self {
+            Self::To(reply, answer, time) => reply.tell_at(answer, time),
+            Self::Overdue(overdue) => overdue.tell(),
+        }
+    }
+}
+
+/// For callers.
+impl LinkState {
+    /// A master that nobody has called yet. `random` spreads the attempts to connect.
+    pub fn new(master: Arc<str>, patience: Duration, random: Arc<dyn Random>) -> Self {
         Self {
-            desk: Mutex::new(Desk { state: State::Idle, post: Post::default() }),
-            up: watch::Sender::new(false),
-            carrier: AtomicWaker::new(),
-            wanted: Notify::new(),
-            overdue: Notify::new(),
-            sooner: Notify::new(),
+            master,
             patience,
+            random,
+            reach: Reach::Idle,
+            connection: Connection::None,
+            backoff: Backoff::new(RECONNECT.0, RECONNECT.1),
+            queue: PendingQueue::default(),
+            answers: Vec::new(),
         }
     }
 
-    /// Takes a call, to be sent in the order of these calls; or answers at once where the master is out of reach. A silent
-    /// one still takes clean-ups, for what they undo was sent to it.
-    pub(crate) fn call(&self, call: Call, reply: Reply) {
-        let mut desk = self.desk();
-        let out_of_reach = match (&desk.state, call.terms) {
-            (State::Down(why), _) => Some(why.clone()),
-            (State::Silent, Terms::Vote { .. }) => Some(DOES_NOT_ANSWER.into()),
+    /// Takes a call, to be sent in the order of these; or answers it at once where the master is out of reach. A silent
+    /// master still takes clean-ups, for what they undo was sent to it.
+    pub fn call(&mut self, call: Call, reply: Reply, now: Instant) {
+        let out_of_reach = match (&self.reach, call.terms) {
+            (Reach::Down(why), _) => Some(why.clone()),
+            (Reach::Silent, Terms::Vote { .. }) => Some(DOES_NOT_ANSWER.into()),
             _ => None,
         };
-        if let Some(why) = out_of_reach {
-            drop(desk);
-            return reply.tell(Err(Failure::Unreachable(why)));
-        }
-        if desk.post.push(Letter::new(call, reply)) {
-            self.sooner.notify_one();
-        }
-        match desk.state {
-            State::Idle => self.want(&mut desk),
-            _ => self.carrier.wake(),
-        }
-    }
-
-    /// Resolves when the master is connected and answers.
-    pub(crate) async fn ready(&self) {
-        {
-            let mut desk = self.desk();
-            if matches!(desk.state, State::Idle) {
-                self.want(&mut desk);
+        match out_of_reach {
+            Some(why) => self.answers.push(Answer::To(reply, Err(Failure::Unreachable(why)), None)),
+            None => {
+                self.queue.push(Pending::new(call, reply, now));
+                self.want(now);
             }
         }
-        // The sender lives in `self`, so this cannot fail while `self` is borrowed.
-        let _ = self.up.subscribe().wait_for(|up| *up).await;
     }
 
-    fn want(&self, desk: &mut Desk) {
-        desk.state = State::Connecting;
-        self.wanted.notify_one();
-    }
-
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What is posted, for its carrier.
-    pub(super) fn with_post<T>(&self, look: impl FnOnce(&mut Post) -> T) -> T {
-        look(&mut self.desk().post)
-    }
-
-    /// Goes over to another state, if `from` allows. What can be sent no more is answered.
-    fn go(&self, to: State, from: impl FnOnce(&State) -> bool) {
-        let unsent = {
-            let mut desk = self.desk();
-            if !from(&desk.state) {
-                return;
-            }
-            self.up.send_replace(matches!(to, State::Up));
-            let unsent = match &to {
-                State::Down(why) => Some((desk.post.take_waiting(|_| true), why.clone())),
-                State::Silent => Some((desk.post.take_waiting(Letter::is_vote), DOES_NOT_ANSWER.into())),
-                _ => None,
-            };
-            desk.state = to;
-            unsent
-        };
-        if let Some((letters, why)) = unsent {
-            letters.into_iter().for_each(|letter| letter.tell(Err(Failure::Unreachable(why.clone()))));
+    /// Wants a connection, if there never was one.
+    pub fn want(&mut self, now: Instant) {
+        if self.reach == Reach::Idle {
+            self.reach = Reach::Connecting;
+            self.connection = Connection::Due(now);
         }
     }
 
-    fn fall_silent(&self) {
-        self.go(State::Silent, |state| matches!(state, State::Up));
+    /// Whether the master can be reached.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+}
+
+/// For the driver.
+impl LinkState {
+    /// When to open a connection, if one is to be opened.
+    pub fn opens_at(&self) -> Option<Instant> {
+        match self.connection {
+            Connection::Due(at) => Some(at),
+            _ => None,
+        }
     }
 
-    /// It took so long to open the connection: those that come next do not wait for it.
-    fn not_opened_in(&self, time: Duration) {
-        let why = format!("no connection within {time:?}").into();
-        self.go(State::Down(why), |state| matches!(state, State::Connecting));
+    /// The driver begins to open a connection. It goes on while [`is_opening`](Self::is_opening), and then says how that went:
+    /// [`opened`](Self::opened) or [`not_opened`](Self::not_opened).
+    pub fn opening(&mut self, now: Instant) {
+        if let Connection::Due(_) = self.connection {
+            self.connection = Connection::Opening(now);
+        }
     }
 
-    /// The connection is gone, and with it the answers to what was sent.
-    fn lose_sent(&self, why: &str) {
-        let lost = Failure::Unknown(Silence::ConnectionLost(why.into()));
-        let sent = self.with_post(Post::take_sent);
-        sent.into_iter().for_each(|letter| letter.tell(Err(lost.clone())));
+    /// Whether the connection that is being opened is still wanted.
+    pub fn is_opening(&self) -> bool {
+        matches!(self.connection, Connection::Opening(_))
     }
 
-    /// Tells those whose time is up, for ever.
-    async fn watch_the_clock(&self) {
-        loop {
-            match self.with_post(|post| post.alarm()) {
-                Some(alarm) => {
-                    tokio::select! {
-                        () = tokio::time::sleep_until(alarm) => {
-                            tokio::task::yield_now().await; // whatever is there is read before
-                            self.ring();
-                        }
-                        () = self.sooner.notified() => {}
-                    }
+    /// The connection is open. `is_known` says whether the master tells its time with every answer, as it does while it
+    /// knows the connection.
+    pub fn opened(&mut self, is_known: bool, now: Instant) {
+        if self.is_opening() {
+            tracing::debug!(master = &*self.master, "connected");
+            self.reach = Reach::Up;
+            let open = Open { since: now, is_known, has_served: false, ping: None };
+            self.connection = Connection::Open(open);
+        }
+    }
+
+    /// The connection could not be opened.
+    pub fn not_opened(&mut self, why: &str, now: Instant) {
+        if self.is_opening() {
+            self.retry_later(why, now);
+        }
+    }
+
+    /// Whether the connection that was opened is still wanted.
+    pub fn is_open(&self) -> bool {
+        matches!(self.connection, Connection::Open(_))
+    }
+
+    /// Gives `send` what is to be sent next, if there is anything. Its reply goes to [`answered`](Self::answered), in the
+    /// order of messages.
+    pub fn send_next<T>(&mut self, send: impl FnOnce(Message<'_>) -> T) -> Option<T> {
+        let Connection::Open(open) = &mut self.connection else { return None };
+        if let Some(ping) = open.ping.as_mut().filter(|ping| !ping.is_sent) {
+            ping.is_sent = true;
+            self.queue.note_sent(Sent::Ping);
+            return Some(send(Message::Ping));
+        }
+        if self.queue.under_way() >= UNDER_WAY {
+            return None;
+        }
+        let mut unwanted = Vec::new();
+        let batch = self.queue.next_batch(&mut unwanted);
+        for pending in unwanted {
+            let why = "it was given up before it could be sent";
+            self.tell(pending, Err(Failure::Unreachable(why.into())), None);
+        }
+        let batch = batch?;
+        let (script, with_source) = (batch.calls[0].call.script, batch.with_source);
+        let sent = send(Message::Evaluate { script, with_source, calls: &batch.calls });
+        self.queue.note_sent(Sent::Batch(batch));
+        Some(sent)
+    }
+
+    /// The reply to the oldest message that was not answered yet: a value, or the text of an error reply.
+    pub fn answered(&mut self, reply: Result<Value, String>, now: Instant) {
+        match self.queue.answered() {
+            None => {}
+            Some(Sent::Ping) => self.ping_answered(now),
+            Some(Sent::Batch(batch)) => self.batch_answered(batch, reply, now),
+        }
+    }
+
+    fn ping_answered(&mut self, now: Instant) {
+        if self.reach == Reach::Silent {
+            self.reach = Reach::Up;
+        }
+        // What was sent behind this ping may be overdue by now, too.
+        let ping = self.queue.has_overdue().then_some(Ping { since: now, is_sent: false });
+        if let Connection::Open(open) = &mut self.connection {
+            open.ping = ping;
+        }
+    }
+
+    fn batch_answered(
+        &mut self,
+        Batch { calls, with_source }: Batch,
+        reply: Result<Value, String>,
+        now: Instant,
+    ) {
+        match reply {
+            // The master ran nothing, so the calls can be sent again, in the order of what is sent now.
+            Err(error) if is_code(&error, &["NOSCRIPT"]) && !with_source => {
+                return self.queue.send_with_source(calls);
+            }
+            // The error may be about the keys of one operation, with which the others are refused: a user that may not
+            // have these keys, or a cluster, where keys of two locks are in two places.
+            Err(error) if is_code(&error, &["NOPERM", "CROSSSLOT"]) && calls.len() > 1 => {
+                return self.queue.send_alone(calls);
+            }
+            Err(error) => {
+                let refused = Failure::from_error_reply(&error);
+                self.tell_all(calls, &Err(refused));
+            }
+            Ok(Value::List(items)) if items.len() == calls.len() + 1 => {
+                let mut items = items.into_iter();
+                let time = items.next().and_then(time_of);
+                for (pending, item) in calls.into_iter().zip(items) {
+                    self.tell(pending, Ok(item), time);
                 }
-                None => self.sooner.notified().await,
+                if let (None, Connection::Open(Open { is_known: true, .. })) = (time, self.connection) {
+                    self.note_service();
+                    return self.lose("it lost keys, or restarted, under this connection", true, now);
+                }
             }
+            Ok(strange) => return self.tell_all(calls, &Ok(strange)),
+        }
+        self.note_service();
+    }
+
+    /// The connection broke.
+    pub fn broke(&mut self, why: &str, now: Instant) {
+        self.lose(why, true, now);
+    }
+
+    /// The client is shut down: there will be no connection any more.
+    pub fn close(&mut self) {
+        let why = "the client was shut down";
+        self.lose_sent(why);
+        self.go_down(why);
+        self.connection = Connection::None;
+    }
+
+    /// When to call [`tick`](Self::tick).
+    pub fn alarm(&self) -> Option<Instant> {
+        let connection = match self.connection {
+            Connection::Opening(since) if self.reach == Reach::Connecting => {
+                Some(since + self.patience.min(OPEN_LIMIT))
+            }
+            Connection::Opening(since) => Some(since + OPEN_LIMIT),
+            Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) if self.reach == Reach::Up => {
+                Some(since + self.patience.min(SILENCE_LIMIT))
+            }
+            Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) => Some(since + SILENCE_LIMIT),
+            _ => None,
+        };
+        [connection, self.queue.alarm()].into_iter().flatten().min()
+    }
+
+    /// Looks whose time is up. What was received before is to be handed in before: an answer that is there counts, even
+    /// if this process stood still until its time was up.
+    pub fn tick(&mut self, now: Instant) {
+        if self.queue.alarm().is_some_and(|alarm| alarm <= now) {
+            self.expire(now);
+        }
+        match self.connection {
+            Connection::Opening(since) if since + OPEN_LIMIT <= now => {
+                self.retry_later(&format!("no connection within {OPEN_LIMIT:?}"), now);
+            }
+            Connection::Opening(since) if since + self.patience <= now => self.not_opened_in(self.patience),
+            Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) => {
+                if since + SILENCE_LIMIT <= now {
+                    self.lose(&format!("it has not answered for {SILENCE_LIMIT:?}"), false, now);
+                } else if since + self.patience <= now {
+                    self.fall_silent();
+                }
+            }
+            _ => {}
         }
     }
 
-    /// Where a call had as much time as the master is given by everybody, the next callers do not wait until it has caught
-    /// up; otherwise the supervisor finds out.
-    fn ring(&self) {
-        let Expired { unsent, unanswered, overdue } = self.with_post(|post| post.expire(now()));
-        let longest = unsent.iter().map(Letter::timeout).max();
-        for letter in unsent {
-            let why = format!("it could be sent nothing within {:?}", letter.timeout()).into();
-            letter.tell(Err(Failure::Unreachable(why)));
+    /// Where a call had as much time as the master is given by everybody, the next callers do not wait until the master has
+    /// caught up; otherwise a ping finds out.
+    fn expire(&mut self, now: Instant) {
+        let Expired { unsent, unanswered, overdue } = self.queue.expire(now);
+        let longest = unsent.iter().map(Pending::timeout).max();
+        for pending in unsent {
+            let why = format!("not sent within {:?}", pending.timeout());
+            self.tell(pending, Err(Failure::Unreachable(why.into())), None);
         }
         if let Some(time) = longest.filter(|time| *time >= self.patience) {
             self.not_opened_in(time);
         }
-        if !unanswered.is_empty() || !overdue.is_empty() {
-            self.overdue.notify_one();
+        if let Connection::Open(open) = &mut self.connection
+            && !(unanswered.is_empty() && overdue.is_empty())
+        {
+            open.ping.get_or_insert(Ping { since: now, is_sent: false });
         }
-        if unanswered.iter().any(|(_, time)| *time >= self.patience) {
+        let is_silent = unanswered.iter().any(|(_, time)| *time >= self.patience);
+        for (reply, _) in unanswered {
+            self.answers.push(Answer::To(reply, Err(Failure::Unknown(Silence::TimedOut)), None));
+        }
+        self.answers.extend(overdue.into_iter().map(Answer::Overdue));
+        if is_silent {
             self.fall_silent();
         }
-        overdue.into_iter().for_each(Overdue::tell);
-        unanswered.into_iter().for_each(|(reply, _)| reply.tell(Err(Failure::Unknown(Silence::TimedOut))));
     }
 
-    /// Keeps the connection, until `self` is dropped.
-    pub(crate) async fn supervise(&self, parts: &Parts) {
-        // In this order: an answer that is there counts, even if this process stood still until its time was up.
-        tokio::join!(biased; self.keep(parts), self.watch_the_clock());
+    /// Moves the answers that callers are to be told to `answers`. To be called after everything else, and told with no lock
+    /// held.
+    pub fn take_answers(&mut self, answers: &mut Vec<Answer>) {
+        answers.append(&mut self.answers);
+    }
+}
+
+/// From one state to another.
+impl LinkState {
+    fn fall_silent(&mut self) {
+        if self.reach == Reach::Up {
+            self.reach = Reach::Silent;
+            self.give_up_waiting(DOES_NOT_ANSWER, Pending::is_vote);
+        }
     }
 
-    /// Nobody supervises it any more.
-    pub(crate) fn close(&self) {
-        let why = "the client was shut down";
-        self.go(State::Down(why.into()), |_| true);
+    /// It takes so long to open the connection: those that call next do not wait for it.
+    fn not_opened_in(&mut self, time: Duration) {
+        if self.reach == Reach::Connecting {
+            self.go_down(&format!("no connection within {time:?}"));
+        }
+    }
+
+    fn go_down(&mut self, why: &str) {
+        self.reach = Reach::Down(why.into());
+        self.give_up_waiting(why, |_| true);
+    }
+
+    fn retry_later(&mut self, why: &str, now: Instant) {
+        tracing::debug!(master = &*self.master, why, "unreachable");
+        self.go_down(why);
+        self.connection = Connection::Due(now + self.backoff.delay(self.random.next_u64()));
+    }
+
+    /// The connection is gone. `may_be_well`: masters may close connections, and the next one will tell.
+    fn lose(&mut self, why: &str, may_be_well: bool, now: Instant) {
+        let Connection::Open(open) = self.connection else { return };
         self.lose_sent(why);
-    }
-
-    async fn keep(&self, parts: &Parts) {
-        self.wanted.notified().await;
-        let master = &**parts.address.name();
-        let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
-        let mut predecessor: Option<Identity> = None;
-        loop {
-            let (next, why) = match self.open(parts, predecessor.as_ref()).await {
-                Ok((session, driver)) => {
-                    tracing::debug!(master, "connected");
-                    predecessor = session.identity().cloned().or(predecessor);
-                    self.go(State::Up, |_| true);
-                    let began = parts.clock.now();
-                    let (next, why) = self.serve(&session, driver).await;
-                    self.lose_sent(&why);
-                    let sound = session.has_served() || parts.clock.now().since(began) > SOUND;
-                    if sound {
-                        backoff.reset();
-                    }
-                    (if sound { next } else { Next::KnownDead }, why)
-                }
-                Err(why) => (Next::KnownDead, why),
-            };
-            tracing::debug!(master, why, "unreachable");
-            match next {
-                Next::MayBeWell => self.go(State::Connecting, |_| true),
-                Next::KnownDead => {
-                    self.go(State::Down(why.into()), |_| true);
-                    tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
-                }
-            }
+        let was_sound = open.has_served || now.duration_since(open.since) > SOUND;
+        if was_sound {
+            self.backoff.reset();
+        }
+        if was_sound && may_be_well {
+            tracing::debug!(master = &*self.master, why, "connection lost");
+            self.reach = Reach::Connecting;
+            self.connection = Connection::Due(now);
+        } else {
+            self.retry_later(why, now);
         }
     }
 
-    /// Opens a connection. While that takes long, callers do not wait for it.
-    async fn open(&self, parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
-        let session = session::open(parts, predecessor);
-        let mut opening = pin!(tokio::time::timeout(OPEN_LIMIT, session));
-        let opened = match tokio::time::timeout(self.patience, &mut opening).await {
-            Ok(opened) => opened,
-            Err(_) => {
-                self.not_opened_in(self.patience);
-                opening.await
-            }
-        };
-        opened.unwrap_or_else(|_| Err(format!("no connection within {OPEN_LIMIT:?}")))
-    }
-
-    /// Carries calls on an open connection until it is lost, and says how. Dropping its driver fails every call in flight.
-    async fn serve(&self, session: &Session, driver: Driver) -> (Next, String) {
-        let broke = |why: &str| (Next::MayBeWell, why.to_owned());
-        let mut carried = pin!(self.carry(session, driver));
-        loop {
-            tokio::select! {
-                why = &mut carried => return broke(why),
-                () = self.overdue.notified() => {}
-            }
-            let probe = async {
-                let mut ping = pin!(session.ping());
-                if let Ok(answered) = tokio::time::timeout(self.patience, &mut ping).await {
-                    return answered;
-                }
-                self.fall_silent();
-                ping.await
-            };
-            tokio::select! {
-                why = &mut carried => return broke(why),
-                answered = probe => if !answered { return broke(BROKE) },
-                () = tokio::time::sleep(SILENCE_LIMIT) => {
-                    return (Next::KnownDead, format!("it has not answered for {SILENCE_LIMIT:?}"));
-                }
-            }
-            self.go(State::Up, |_| true);
+    fn note_service(&mut self) {
+        if let Connection::Open(open) = &mut self.connection {
+            open.has_served = true;
         }
     }
 
-    /// Moves bytes, calls and answers until the connection is lost, or of no use any more, and says why.
-    async fn carry(&self, session: &Session, mut driver: Driver) -> &'static str {
-        let mut carrier = Carrier::new(self, session);
-        let muffle = Arc::new(Muffle::default());
-        let waker = Waker::from(muffle.clone());
-        poll_fn(|context| {
-            self.carrier.register(context.waker());
-            muffle.register(context.waker());
-            loop {
-                if driver.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
-                    return Poll::Ready(BROKE);
-                }
-                // What was sent wakes the driver, which writes it.
-                let goes_on = muffle.while_muffled(|| carrier.step());
-                if carrier.is_unknown() {
-                    return Poll::Ready("it lost keys, or restarted, under this connection");
-                }
-                if !goes_on {
-                    return Poll::Pending;
-                }
-            }
-        })
-        .await
+    /// With the connection, the answers to what was sent are gone.
+    fn lose_sent(&mut self, why: &str) {
+        let lost = Failure::Unknown(Silence::ConnectionLost(why.into()));
+        let sent = self.queue.take_sent().collect();
+        self.tell_all(sent, &Err(lost));
+    }
+
+    /// These calls can be sent no more.
+    fn give_up_waiting(&mut self, why: &str, which: impl Fn(&Pending) -> bool) {
+        let waiting = self.queue.take_waiting(which).collect();
+        self.tell_all(waiting, &Err(Failure::Unreachable(why.into())));
+    }
+
+    fn tell_all(&mut self, calls: Vec<Pending>, answer: &Result<Value, Failure>) {
+        calls.into_iter().for_each(|pending| self.tell(pending, answer.clone(), None));
+    }
+
+    /// Answers a call, unless its time was up before.
+    fn tell(&mut self, pending: Pending, answer: Result<Value, Failure>, time: Option<u64>) {
+        self.answers.extend(pending.reply.map(|reply| Answer::To(reply, answer, time)));
+    }
+}
+
+/// Whether an error reply begins with one of these words.
+fn is_code(error: &str, codes: &[&str]) -> bool {
+    error.split(' ').next().is_some_and(|first| codes.contains(&first))
+}
+
+/// The time at the head of the replies, if it is there.
+fn time_of(head: Value) -> Option<u64> {
+    match head {
+        Value::Int(time) => time.try_into().ok(),
+        _ => None,
     }
 }

@@ -9,9 +9,8 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::link::{Link, Parts};
+use super::driver::{Link, Parts};
 use super::{Address, Call, Dialler, Ear, Master, Reply, Script, listen};
-use crate::clock::BootClock;
 use crate::error::Invalid;
 use crate::executor::Executor;
 use crate::random::SystemRandom;
@@ -19,7 +18,7 @@ use crate::trust::Handshake;
 
 pub(crate) use super::session::Roster;
 
-/// A Redis server, reached over one multiplexed connection that a supervisor keeps open.
+/// A Redis server, reached over one multiplexed connection that is kept open.
 pub(crate) struct RedisMaster {
     name: Arc<str>,
     parts: Arc<Parts>,
@@ -30,11 +29,11 @@ impl RedisMaster {
     /// A master whose connection is opened by the first call, and kept by `executor` until `closing` is cancelled.
     pub(crate) fn new(parts: Parts, executor: &Executor, closing: CancellationToken) -> Self {
         let name = parts.address.name().clone();
-        let link = Arc::new(Link::new(parts.patience));
+        let link = Arc::new(Link::new(&parts));
         let parts = Arc::new(parts);
         let (keeper, its) = (Keeper(link.clone()), parts.clone());
         executor.spawn(async move {
-            closing.run_until_cancelled(keeper.0.supervise(&its)).await;
+            closing.run_until_cancelled(keeper.0.drive(&its)).await;
         });
         Self { name, parts, link }
     }
@@ -61,7 +60,6 @@ pub fn connect(
         scripts,
         handshake: OnceLock::new(),
         roster: Arc::default(),
-        clock: Arc::new(BootClock),
         random: Arc::new(SystemRandom),
         patience,
     };

@@ -10,21 +10,21 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
 use tokio::task::coop::unconstrained;
 
-use super::link::Parts;
+use super::driver::Parts;
+use super::link::UNDER_WAY;
 use super::{Failure, Value};
 use crate::trust::{Handshake, Passport, Sight, Welcome};
 
-/// How many calls may wait for a socket that takes no more.
-pub(super) const WAITING_CALLS: usize = 1024;
+/// How many commands may wait for a socket that takes no more: what the link has under way, and a PING. A command beyond that
+/// would not be sent in order.
+const WAITING_COMMANDS: usize = UNDER_WAY + 1;
 
-/// Moves the bytes of a session. When it ends, or is dropped, the connection is gone and every call in flight fails.
-pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Moves the bytes of a session. When it ends, or is dropped, the connection is gone and every command in flight fails.
+pub(crate) type Transport = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A server's reply, or its error reply, or how the connection failed.
-pub(super) type Answered = Result<Result<redis::Value, ServerError>, String>;
-
-/// The same, to come.
-pub(super) type Answer = Pin<Box<dyn Future<Output = Answered> + Send>>;
+/// A server's reply or its error reply, once it is there; or how the connection failed.
+pub(super) type ReplyFuture =
+    Pin<Box<dyn Future<Output = Result<Result<redis::Value, ServerError>, String>> + Send>>;
 
 /// One connection, set up and ready for calls.
 pub(crate) struct Session {
@@ -32,8 +32,6 @@ pub(crate) struct Session {
     identity: Option<Identity>,
     /// What its master knows it by, where it has guards.
     passport: Option<Passport>,
-    /// Whether a call was ever answered on it.
-    served: AtomicBool,
 }
 
 /// What the server knows a connection by.
@@ -74,16 +72,19 @@ impl Roster {
 
 /// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any more, and makes the
 /// connection known.
-pub(crate) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<(Session, Driver), String> {
+pub(crate) async fn open(
+    parts: &Parts,
+    predecessor: Option<&Identity>,
+) -> Result<(Session, Transport), String> {
     let Parts { address, dialler, scripts, roster, .. } = parts;
     let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
     let config =
-        AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(WAITING_CALLS);
-    let (connection, driver) = MultiplexedConnection::new_with_config(address.login(), stream, config)
+        AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(WAITING_COMMANDS);
+    let (connection, transport) = MultiplexedConnection::new_with_config(address.login(), stream, config)
         .await
         .map_err(|error| without_secrets(describe(&error), address.login()))?;
-    let mut driver: Driver = Box::pin(driver);
-    let mut session = Session { connection, identity: None, passport: None, served: AtomicBool::new(false) };
+    let mut transport: Transport = Box::pin(transport);
+    let mut session = Session { connection, identity: None, passport: None };
     let set_up = async {
         session.identity = session.identify().await?;
         if let Some(Identity { run_id, .. }) = &session.identity {
@@ -100,19 +101,14 @@ pub(crate) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Resul
     };
     tokio::select! {
         done = set_up => done?,
-        () = &mut driver => return Err("the connection broke during its set-up".to_owned()),
+        () = &mut transport => return Err("the connection broke during its set-up".to_owned()),
     }
-    Ok((session, driver))
+    Ok((session, transport))
 }
 
 impl Session {
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
-    }
-
-    /// Whether a call was ever answered on it.
-    pub(crate) fn has_served(&self) -> bool {
-        self.served.load(Ordering::Relaxed)
     }
 
     /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
@@ -189,14 +185,9 @@ impl Session {
         Ok(if is_so { Sight::FsyncAlways } else { Sight::Nothing })
     }
 
-    /// Whether the server answers, sooner or later. The answer comes after those to all earlier calls.
-    pub(crate) async fn ping(&self) -> bool {
-        self.ask(command(&["PING"])).await.is_ok()
-    }
-
     /// One command and its reply: the server's answer or error reply, or how the connection failed. It is sent with the
-    /// first poll, and is there once the driver has read it, whatever else the task has done meanwhile.
-    pub(super) fn ask(&self, command: Cmd) -> Answer {
+    /// first poll, and is there once the transport has read it, whatever else the task has done meanwhile.
+    pub(super) fn ask(&self, command: Cmd) -> ReplyFuture {
         let mut connection = self.connection.clone();
         Box::pin(unconstrained(async move {
             match connection.send_packed_command(&command).await {
@@ -205,11 +196,6 @@ impl Session {
                 Err(error) => Err(describe(&error)),
             }
         }))
-    }
-
-    /// Notes that a call was answered.
-    pub(super) fn note_service(&self) {
-        self.served.store(true, Ordering::Relaxed);
     }
 }
 

@@ -49,6 +49,25 @@ fn nothing_outside_master_names_the_redis_crate() {
     assert!(inside, "the check above would not notice");
 }
 
+/// The simulator drives the library's link, and has none of its own.
+#[test]
+fn the_simulator_names_nothing_that_the_link_decides() {
+    let anywhere = ["silen", "reconnect", "probe"];
+    let in_its_driver = ["sleep", "timeout(", "backoff"];
+    for (name, text) in files("simulator/src", ".rs") {
+        let is_driver = name.starts_with("simulator/src/link/");
+        let code = code(&text).to_lowercase();
+        for word in anywhere.into_iter().chain(in_its_driver.into_iter().filter(|_| is_driver)) {
+            assert!(!code.contains(word), "{name} names {word}: src/master/link.rs decides that");
+        }
+    }
+    let link = code(&fs::read_to_string(root().join("src/master/link.rs")).unwrap()).to_lowercase();
+    assert!(
+        ["silen", "reconnect", "backoff"].iter().all(|word| link.contains(word)),
+        "nothing would be noticed"
+    );
+}
+
 /// cli -> library -> lock -> coordinator -> master: a lower layer never names a higher one.
 #[test]
 fn imports_point_one_way() {

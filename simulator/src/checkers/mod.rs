@@ -11,6 +11,7 @@
 //! | [`liveness`] | in the calm, whoever waits gets the lock |
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
 //! | [`order`] | in the calm, a fair lock is granted in the order of arrival |
+//! | [`reach`] | callers are not told that a master does not answer before it had its time |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //!
 //! The first five must hold whatever happens, as long as clocks run at nearly the same rate; the last even where they
@@ -30,6 +31,7 @@ pub mod loss_told;
 #[cfg(test)]
 mod made_up;
 pub mod order;
+pub mod reach;
 mod stillness;
 pub mod ttl;
 pub mod windows;
@@ -44,7 +46,7 @@ pub struct Checker {
 }
 
 /// All of them.
-pub const ALL: [Checker; 10] = [
+pub const ALL: [Checker; 11] = [
     Checker { name: windows::NAME, check: windows::check },
     Checker { name: crowd::NAME, check: crowd::check },
     Checker { name: born_valid::NAME, check: born_valid::check },
@@ -54,6 +56,7 @@ pub const ALL: [Checker; 10] = [
     Checker { name: liveness::NAME, check: liveness::check },
     Checker { name: hand_off::NAME, check: hand_off::check },
     Checker { name: order::NAME, check: order::check },
+    Checker { name: reach::NAME, check: reach::check },
     Checker { name: fences::NAME, check: fences::check },
 ];
 

@@ -1,42 +1,30 @@
-//! A client's way to one master: the master as the client's engine sees it, with a network between that delays, holds up,
-//! loses, repeats and breaks.
-//!
-//! It keeps what `Master` promises as the library's own connection does: one connection, calls in order, and nothing of an
-//! earlier connection after a later one is open. [`Weather`] can be worse than that.
+//! A client's way to one master: the library's own link, driven by the agenda of the world, and a network between it and the
+//! master that delays, holds up, loses, repeats and breaks.
 
-mod alarm;
-mod calls;
-mod connection;
+mod driver;
+mod network;
 mod words;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Ear, Failure, Handshake, Master, Passport, Reply, Value};
+use quorate::config::DEFAULT_TIMEOUT;
+use quorate::seam::{Call, Ear, Handshake, LinkState, Master, Passport, Reach, Reply};
 use quorate_testkit::Dice;
 use tokio::sync::Notify;
 
+use crate::clocks::Chance;
 use crate::hearing::Hearing;
 use crate::history::Time;
-use crate::pipe::Pipe;
 use crate::process::Process;
 use crate::server::Server;
 use crate::world::World;
 
-/// How the network behaves on one link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Weather {
-    /// How long a message takes, at least and at most.
-    pub(crate) delay: (Duration, Duration),
-    /// How many of a thousand calls are executed twice, the second time later, as behind a proxy that repeats.
-    pub(crate) repeated: u64,
-    /// How many of a thousand calls are overtaken by later ones.
-    pub(crate) overtaken: u64,
-}
+use network::Network;
+pub(crate) use network::Weather;
 
 /// A client's way to one master.
 pub(crate) struct Link {
@@ -47,51 +35,20 @@ pub(crate) struct Link {
     dice: Dice,
     state: Mutex<State>,
     handshake: OnceLock<Handshake>,
-    /// Told when it is up.
+    /// Told when the master answers.
     up: Notify,
     pub(crate) hearing: Hearing,
 }
 
 struct State {
-    phase: Phase,
-    /// The number of the connection that is open, or being opened.
-    connection: u64,
-    /// The last connection that the server knows: nothing of an earlier one is executed any more.
-    known: u64,
-    /// A call was not answered in time.
-    silent: bool,
-    failures: u32,
-    weather: Weather,
-    /// What the master knows the connection by that is open.
+    /// The library's own.
+    link: LinkState,
+    /// When it is looked at next: to open a connection, and for calls whose time is up.
+    opens: Option<Time>,
+    rings: Option<Time>,
+    /// What the master knows the connection by.
     passport: Passport,
-    calls: BTreeMap<u64, Flying>,
-    /// When it looks at the time next.
-    alarm: Option<Time>,
-    count: u64,
-    /// What is on its way to the master, and back.
-    there: Pipe<u64>,
-    back: Pipe<(u64, Answer)>,
-}
-
-/// A master's time, where it knows the connection, and its answer.
-type Answer = (Option<u64>, Result<Value, Failure>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    Opening,
-    Up,
-    Down,
-}
-
-/// A call that was not answered yet.
-struct Flying {
-    call: Call,
-    /// `None` when its time was up.
-    reply: Option<Reply>,
-    /// When its time is up; `None` when that was told.
-    until: Option<Time>,
-    sent: bool,
+    network: Network,
 }
 
 impl Link {
@@ -102,22 +59,17 @@ impl Link {
         weather: Weather,
     ) -> Arc<Self> {
         let number = (process.number * 100 + server.number) as u64;
+        let name: Arc<str> = format!("sim://m{}", server.number).into();
+        let chance = Arc::new(Chance(world.dice("attempts to connect", number)));
         let state = State {
-            phase: Phase::Idle,
-            connection: 0,
-            known: 0,
-            silent: false,
-            failures: 0,
-            weather,
+            link: LinkState::new(name.clone(), DEFAULT_TIMEOUT, chance),
+            opens: None,
+            rings: None,
             passport: Passport::default(),
-            calls: BTreeMap::new(),
-            alarm: None,
-            count: 0,
-            there: Pipe::new(),
-            back: Pipe::new(),
+            network: Network::new(weather),
         };
         Arc::new(Self {
-            name: format!("sim://m{}", server.number).into(),
+            name,
             world: world.clone(),
             process: process.clone(),
             server: server.clone(),
@@ -135,49 +87,16 @@ impl Link {
 
     /// How long the next message takes.
     pub(crate) fn delay(&self) -> Duration {
-        let (from, to) = self.state().weather.delay;
+        let (from, to) = self.state().network.weather.delay;
         self.dice.time(from, to)
     }
 
     pub(crate) fn change_weather(&self, change: impl FnOnce(&mut Weather)) {
-        change(&mut self.state().weather);
+        change(&mut self.state().network.weather);
     }
 
     pub(crate) fn note(&self, what: impl FnOnce() -> String) {
         self.world.note(|| format!("c{} m{}  {}", self.process.number, self.server.number, what()));
-    }
-
-    /// Hands on what has arrived, in both directions.
-    pub(crate) fn pump(self: &Arc<Self>) {
-        let now = self.world.now();
-        while let Some(id) = {
-            let mut state = self.state();
-            state.there.pop(now)
-        } {
-            self.arrive(id, false);
-        }
-        while let Some((id, answer)) = {
-            let mut state = self.state();
-            state.back.pop(now)
-        } {
-            let link = self.clone();
-            self.process.deliver(move || link.answer(id, answer));
-        }
-        self.hearing.pump(self);
-    }
-
-    /// Nothing gets through in these directions, or everything does again.
-    pub(crate) fn block(self: &Arc<Self>, there: bool, back: bool) {
-        {
-            let mut state = self.state();
-            (state.there.blocked, state.back.blocked) = (there, back);
-        }
-        self.pump();
-    }
-
-    pub(crate) fn is_blocked(&self) -> bool {
-        let state = self.state();
-        state.there.blocked || state.back.blocked
     }
 }
 
@@ -195,23 +114,20 @@ impl Master for Way {
     }
 
     fn call(&self, call: Call, reply: Reply) {
-        self.0.take(call, reply);
+        if self.0.process.is_dead() {
+            return std::mem::forget(reply); // nobody is there to hear of it
+        }
+        self.0.with(|link, now| link.call(call, reply, now));
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {
         let link = self.0.clone();
         async move {
+            link.with(|link, now| link.want(now));
             loop {
                 let told = link.up.notified();
-                let (is_idle, is_up) = {
-                    let state = link.state();
-                    (state.phase == Phase::Idle, state.phase == Phase::Up && !state.silent)
-                };
-                if is_up {
+                if *link.state().link.reach() == Reach::Up {
                     return;
-                }
-                if is_idle {
-                    link.open();
                 }
                 told.await;
             }

@@ -37,6 +37,17 @@ fn name_of(key: &str) -> &str {
     key.rsplit_once('{').map_or(key, |(_, name)| name).trim_end_matches('}')
 }
 
+/// What the master said to a message.
+pub(super) fn tell_reply(reply: &Result<Value, String>) -> String {
+    match reply {
+        Ok(Value::List(items)) => {
+            let told = items.iter().skip(1).map(|item| tell(&Ok(item.clone())));
+            told.collect::<Vec<_>>().join("; ")
+        }
+        other => format!("{other:?}"),
+    }
+}
+
 /// What the master said.
 pub(super) fn tell(answer: &Result<Value, Failure>) -> String {
     match answer {

@@ -102,11 +102,11 @@ impl Master for Way {
         match passport {
             Err(why) => reply.tell(Err(Failure::Unreachable(why))),
             Ok(passport) => {
-                let (time, mut answers) = self.to.server.run(call.script, &passport, &[&call.words]);
+                let (time, answer) = self.to.server.run(call.script, &passport, &call.words);
                 if time.is_none() {
                     *self.known() = None;
                 }
-                reply.tell_at(answers.pop().expect("one operation has one answer"), time);
+                reply.tell_at(answer, time);
             }
         }
     }

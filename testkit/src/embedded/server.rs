@@ -69,17 +69,36 @@ impl EmbeddedServer {
     }
 
     /// Carries out operations of one script in one call, as a connection does: the script gets the keys of all, and its
-    /// passport and the arguments of all, and replies with the time and one item for each. An error of the call is that
-    /// of each. The time is told where the server gives it: it knows the passport.
+    /// passport and the arguments of all, and replies with the time and one item for each.
+    ///
+    /// # Errors
+    ///
+    /// The text of an error reply.
+    pub fn call(&self, script: &Script, passport: &Passport, calls: &[&Words]) -> Result<Value, String> {
+        let keys = calls.iter().flat_map(|words| words.keys());
+        let args = passport.args().chain(calls.iter().flat_map(|words| words.args()));
+        match self.evaluate(script, keys, args) {
+            Resp::Error(text) => Err(text),
+            reply => Ok(value(reply)),
+        }
+    }
+
+    /// The same for one operation: the time, where the server gives it because it knows the passport, and the answer.
     pub fn run(
         &self,
         script: &Script,
         passport: &Passport,
-        calls: &[&Words],
-    ) -> (Option<u64>, Vec<Result<Value, Failure>>) {
-        let keys = calls.iter().flat_map(|words| words.keys());
-        let args = passport.args().chain(calls.iter().flat_map(|words| words.args()));
-        hand_out(self.evaluate(script, keys, args), calls.len())
+        words: &Words,
+    ) -> (Option<u64>, Result<Value, Failure>) {
+        match self.call(script, passport, &[words]) {
+            Err(text) => (None, Err(Failure::from_error_reply(&text))),
+            Ok(Value::List(mut items)) if items.len() == 2 => {
+                let answer = items.pop().expect("there are two");
+                let time = items.pop().and_then(|time| time.int()).and_then(|time| time.try_into().ok());
+                (time, Ok(answer))
+            }
+            Ok(strange) => (None, Ok(strange)),
+        }
     }
 
     /// Asks the question of a handshake.
@@ -200,22 +219,6 @@ fn shown(reply: Resp) -> String {
     match reply {
         Resp::Bulk(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         other => format!("{other:?}"),
-    }
-}
-
-/// The time, and one answer for each operation of a call.
-fn hand_out(reply: Resp, operations: usize) -> (Option<u64>, Vec<Result<Value, Failure>>) {
-    match reply {
-        Resp::Error(text) => (None, vec![Err(Failure::from_error_reply(&text)); operations]),
-        Resp::List(items) if items.len() == operations + 1 => {
-            let mut items = items.into_iter();
-            let time = match items.next() {
-                Some(Resp::Int(time)) => time.try_into().ok(),
-                _ => None,
-            };
-            (time, items.map(|item| Ok(value(item))).collect())
-        }
-        strange => (None, vec![Ok(value(strange)); operations]),
     }
 }
 

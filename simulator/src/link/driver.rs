@@ -1,0 +1,197 @@
+//! Drives the library's link: does what it asks for, and hands in what arrives and what time it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate::seam::{Answer, LinkState, Message, Passport, Question, Reach, Sight, Value, Welcome};
+use tokio::time::Instant;
+
+use super::Link;
+use super::network::{Greeting, Request, Task};
+use crate::history::{OutOfReach, Time};
+
+impl Link {
+    /// Changes the link, tells callers, and does what the link wants then. To be called when the process runs.
+    pub(super) fn with(self: &Arc<Self>, change: impl FnOnce(&mut LinkState, Instant)) {
+        let mut answers = Vec::new();
+        {
+            let mut state = self.state();
+            let before = state.link.reach().clone();
+            change(&mut state.link, self.world.instant());
+            state.link.take_answers(&mut answers);
+            self.note_reach(&before, &state);
+        }
+        answers.into_iter().for_each(Answer::tell);
+        self.send();
+        self.leave();
+        self.set_timers();
+    }
+
+    /// Notes where another state was reached, and when callers are told that the master does not answer.
+    fn note_reach(&self, before: &Reach, state: &super::State) {
+        let reach = state.link.reach();
+        if reach == before {
+            return;
+        }
+        self.note(|| format!("is {reach:?}"));
+        match reach {
+            Reach::Up => self.up.notify_waiters(),
+            _ if state.link.is_open() => {
+                let asked = state.network.oldest_question();
+                let (client, master, at) = (self.process.number, self.server.number, self.world.now());
+                let found = OutOfReach { client, master, asked, at };
+                self.world.recorder.with(|history| history.out_of_reach.push(found));
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts everything on its way that is to be sent.
+    fn send(self: &Arc<Self>) {
+        loop {
+            let request = {
+                let mut state = self.state();
+                let (now, passport) = (self.world.now(), state.passport.clone());
+                let next = |message: Message<'_>| self.request(message, now, passport);
+                let Some(request) = state.link.send_next(next) else { return };
+                request
+            };
+            self.transmit(request);
+        }
+    }
+
+    fn request(&self, message: Message<'_>, now: Time, passport: Passport) -> Request {
+        match message {
+            Message::Ping => Request { asked: Some(now), passport, task: Task::Ping },
+            Message::Evaluate { script, calls, .. } => {
+                let asked = calls.iter().filter(|pending| pending.is_vote());
+                let asked = asked.map(|pending| self.world.time_of(pending.asked())).min();
+                let calls = calls.iter().map(|pending| pending.call.clone()).collect();
+                Request { asked, passport, task: Task::Calls(script, calls) }
+            }
+        }
+    }
+
+    /// Leaves a connection that the link does not want any more.
+    fn leave(self: &Arc<Self>) {
+        let is_left = {
+            let state = self.state();
+            !state.link.is_open() && !state.link.is_opening() && state.network.is_connected
+        };
+        if is_left {
+            self.disconnect();
+        }
+    }
+
+    /// Looks at the link when it wants to be looked at. After the process stood still it reads what there is to read before.
+    fn set_timers(self: &Arc<Self>) {
+        let (opens, rings) = {
+            let mut state = self.state();
+            let time_of = |at: Option<Instant>| at.map(|at| self.world.time_of(at));
+            let (opens, rings) = (time_of(state.link.opens_at()), time_of(state.link.alarm()));
+            let is_new =
+                (opens != state.opens, rings.is_some_and(|at| state.rings.is_none_or(|set| at < set)));
+            state.opens = opens;
+            if is_new.1 {
+                state.rings = rings;
+            }
+            (opens.filter(|_| is_new.0), rings.filter(|_| is_new.1))
+        };
+        if let Some(at) = opens {
+            let link = self.clone();
+            self.world.at(at, move || {
+                let its = link.clone();
+                link.process.does(move || its.open(at));
+            });
+        }
+        if let Some(at) = rings {
+            let link = self.clone();
+            self.world.at(at, move || {
+                let its = link.clone();
+                link.process.alarm(move || its.ring(at));
+            });
+        }
+    }
+
+    fn ring(self: &Arc<Self>, set: Time) {
+        {
+            let mut state = self.state();
+            if state.rings != Some(set) {
+                return; // it was set to an earlier time
+            }
+            state.rings = None;
+        }
+        self.with(LinkState::tick);
+    }
+
+    /// Opens a connection: its first message makes the master forget the one before, and is the question of a handshake.
+    fn open(self: &Arc<Self>, set: Time) {
+        {
+            let mut state = self.state();
+            if state.opens != Some(set) {
+                return;
+            }
+            state.opens = None;
+            state.link.opening(self.world.instant());
+            if !state.link.is_opening() {
+                return;
+            }
+            state.network.connect();
+        }
+        self.ask_to_be_known();
+        self.set_timers();
+    }
+
+    fn ask_to_be_known(self: &Arc<Self>) {
+        let is_new = self.server.redis.is_whole();
+        let question = self
+            .handshake
+            .get()
+            .map(|handshake| handshake.question(if is_new { Sight::New } else { Sight::Nothing }));
+        self.transmit(Request {
+            asked: None,
+            passport: Passport::default(),
+            task: Task::Hello(question, is_new),
+        });
+    }
+
+    /// The answer to the first message of a connection.
+    pub(super) fn greeted(self: &Arc<Self>, greeted: Option<(&Question, Greeting)>) {
+        let welcome = match (self.handshake.get(), greeted) {
+            (Some(handshake), Some((question, answer))) => handshake.answer(question, answer),
+            _ => Welcome::Known(Passport::default()),
+        };
+        match welcome {
+            Welcome::Known(passport) => {
+                let is_known = self.handshake.get().is_some();
+                self.state().passport = passport;
+                self.with(|link, now| link.opened(is_known, now));
+            }
+            Welcome::Again => self.ask_again(),
+            Welcome::Refused(why) => self.with(|link, now| link.not_opened(&why, now)),
+        }
+    }
+
+    /// Asks once more when it is known what time it is.
+    fn ask_again(self: &Arc<Self>) {
+        let Some(handshake) = self.handshake.get().cloned() else { return };
+        let connection = self.state().network.connection();
+        let link = self.clone();
+        self.process.run(async move {
+            handshake.sighted().await;
+            if link.state().network.connection() == connection {
+                link.ask_to_be_known();
+            }
+        });
+    }
+
+    /// The reply to the oldest message.
+    pub(super) fn answered(self: &Arc<Self>, task: &Task, reply: Result<Value, String>) {
+        self.with(|link, now| link.answered(reply, now));
+        if task.is_extension() {
+            // The lease may be longer as soon as the engine has run.
+            let (world, client) = (self.world.clone(), self.process.number);
+            self.world.after(Duration::from_millis(1), move || world.recorder.note_deadlines(client));
+        }
+    }
+}

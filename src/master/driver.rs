@@ -1,0 +1,236 @@
+//! Drives the link to one Redis server: opens its connections, moves its messages and tells callers, with tokio.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::task::AtomicWaker;
+use redis::Cmd;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::call::{Call, Reply};
+use super::link::{Answer, LinkState, Message, Reach};
+use super::pending::Pending;
+use super::self_wake::SelfWake;
+use super::session::{self, Identity, ReplyFuture, Roster, Session, Transport, command, reply_text, value};
+use super::{Address, Dialler, Script};
+use crate::random::Random;
+use crate::trust::{Handshake, Passport};
+
+/// The link to one master, shared by its callers and its driver.
+pub(crate) struct Link {
+    state: Mutex<LinkState>,
+    /// Whether the master answers.
+    up: watch::Sender<bool>,
+    /// Wakes the driver, which looks what there is to do.
+    driver: AtomicWaker,
+    /// Told when the alarm is to ring sooner.
+    sooner: Notify,
+}
+
+/// What the driver needs to open a connection.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) address: Address,
+    pub(crate) dialler: Dialler,
+    pub(crate) scripts: &'static [&'static Script],
+    /// How its connections make themselves known, once that was told.
+    pub(crate) handshake: OnceLock<Handshake>,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) random: Arc<dyn Random>,
+    /// How long a master may be silent before it counts as out of reach.
+    pub(crate) patience: Duration,
+}
+
+impl Link {
+    pub(crate) fn new(parts: &Parts) -> Self {
+        let state = LinkState::new(parts.address.name().clone(), parts.patience, parts.random.clone());
+        Self {
+            state: Mutex::new(state),
+            up: watch::Sender::new(false),
+            driver: AtomicWaker::new(),
+            sooner: Notify::new(),
+        }
+    }
+
+    /// Takes a call: see [`LinkState::call`].
+    pub(crate) fn call(&self, call: Call, reply: Reply) {
+        self.with(|state| state.call(call, reply, now()));
+        self.driver.wake();
+    }
+
+    /// Resolves when the master is connected and answers.
+    pub(crate) async fn ready(&self) {
+        self.with(|state| state.want(now()));
+        self.driver.wake();
+        // The sender lives in `self`, so this cannot fail while `self` is borrowed.
+        let _ = self.up.subscribe().wait_for(|up| *up).await;
+    }
+
+    /// Nobody drives it any more.
+    pub(crate) fn close(&self) {
+        self.with(LinkState::close);
+    }
+
+    fn state(&self) -> MutexGuard<'_, LinkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and tells whoever has to know.
+    fn with<T>(&self, change: impl FnOnce(&mut LinkState) -> T) -> T {
+        let mut answers = Vec::new();
+        let mut state = self.state();
+        let alarm_before = state.alarm();
+        let was_up = *state.reach() == Reach::Up;
+        let result = change(&mut state);
+        state.take_answers(&mut answers);
+        let is_up = *state.reach() == Reach::Up;
+        if was_up != is_up {
+            self.up.send_replace(is_up);
+        }
+        if state.alarm().is_some_and(|alarm| alarm_before.is_none_or(|before| alarm < before)) {
+            self.sooner.notify_one();
+        }
+        drop(state);
+        answers.into_iter().for_each(Answer::tell);
+        result
+    }
+
+    /// Resolves with what `find` finds in the state, once there is something.
+    async fn until<T>(&self, find: impl Fn(&LinkState) -> Option<T>) -> T {
+        poll_fn(|context| {
+            self.driver.register(context.waker());
+            find(&self.state()).map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    /// Drives it until `self` is dropped.
+    pub(crate) async fn drive(&self, parts: &Parts) {
+        // In this order: an answer that is there counts, even if this process stood still until its time was up.
+        tokio::join!(biased; self.keep_connected(parts), self.watch_the_clock());
+    }
+
+    async fn watch_the_clock(&self) {
+        loop {
+            let alarm = self.state().alarm();
+            match alarm {
+                Some(alarm) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(alarm) => {
+                            tokio::task::yield_now().await; // what was received is read before
+                            self.with(|state| state.tick(now()));
+                            self.driver.wake();
+                        }
+                        () = self.sooner.notified() => {}
+                    }
+                }
+                None => self.sooner.notified().await,
+            }
+        }
+    }
+
+    async fn keep_connected(&self, parts: &Parts) {
+        let mut predecessor: Option<Identity> = None;
+        loop {
+            let due = self.until(LinkState::opens_at).await;
+            if due > now() {
+                tokio::time::sleep_until(due).await;
+            }
+            self.with(|state| state.opening(now()));
+            let opened = tokio::select! {
+                biased;
+                opened = session::open(parts, predecessor.as_ref()) => opened,
+                () = self.until(|state| (!state.is_opening()).then_some(())) => continue,
+            };
+            match opened {
+                Ok((session, transport)) => {
+                    predecessor = session.identity().cloned().or(predecessor);
+                    self.with(|state| state.opened(session.is_known(), now()));
+                    self.serve(&session, transport).await;
+                }
+                Err(why) => self.with(|state| state.not_opened(&why, now())),
+            }
+        }
+    }
+
+    /// Moves messages and bytes until the connection is lost, or not wanted any more.
+    async fn serve(&self, session: &Session, mut transport: Transport) {
+        let mut replies = VecDeque::new();
+        let wake = Arc::new(SelfWake::default());
+        let waker = Waker::from(wake.clone());
+        poll_fn(|context| {
+            self.driver.register(context.waker());
+            wake.register(context.waker());
+            loop {
+                if transport.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                    self.with(|state| state.broke("the connection broke", now()));
+                }
+                // What is sent wakes the transport, which writes it.
+                let goes_on = wake.while_muted(|| self.step(session, &mut replies));
+                if !self.state().is_open() {
+                    return Poll::Ready(());
+                }
+                if !goes_on {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Hands in the replies that are there, and sends what may be sent. Nobody is woken for a reply: it
+    /// comes from the transport, which is polled before each step.
+    fn step(&self, session: &Session, replies: &mut VecDeque<ReplyFuture>) {
+        while let Some(reply) = replies.front_mut() {
+            let Some(reply) = reply.now_or_never() else { break };
+            replies.pop_front();
+            match reply {
+                Ok(reply) => {
+                    let reply = reply.map(value).map_err(|error| reply_text(&error));
+                    self.with(|state| state.answered(reply, now()));
+                }
+                Err(why) => self.with(|state| state.broke(&why, now())),
+            }
+        }
+        let next = |state: &mut LinkState| state.send_next(|message| packed(message, session.passport()));
+        while let Some(message) = self.with(next) {
+            let mut reply = session.ask(message);
+            // The first poll hands it to the connection. If there is a reply already, the connection is gone.
+            if let Some(now) = reply.as_mut().now_or_never() {
+                reply = Box::pin(std::future::ready(now));
+            }
+            replies.push_back(reply);
+        }
+    }
+}
+
+/// The present moment for time-outs, which are tokio's timers.
+#[allow(clippy::disallowed_methods, reason = "no lease is measured with it")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// A message as a command.
+fn packed(message: Message<'_>, passport: &Passport) -> Cmd {
+    let Message::Evaluate { script, with_source, calls } = message else { return command(&["PING"]) };
+    let (verb, script) = if with_source { ("EVAL", script.source()) } else { ("EVALSHA", script.sha1()) };
+    let words = || calls.iter().map(|pending: &Pending| &pending.call.words);
+    let (keys, args) =
+        words().fold((0, 0), |(keys, args), words| (keys + words.keys().len(), args + words.args().len()));
+    let bytes: usize = words().map(|words| words.bytes()).sum();
+    let head: usize = passport.args().map(str::len).sum();
+    let mut command = Cmd::with_capacity(6 + keys + args, verb.len() + script.len() + 8 + head + bytes);
+    command.arg(verb).arg(script).arg(keys);
+    words().flat_map(|words| words.keys()).for_each(|key| {
+        command.arg(key);
+    });
+    passport.args().chain(words().flat_map(|words| words.args())).for_each(|arg| {
+        command.arg(arg);
+    });
+    command
+}

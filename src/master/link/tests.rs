@@ -1,0 +1,506 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::master::call::{Hears, Words};
+use crate::random::SystemRandom;
+
+static ONE: Script = Script::new("one", "return {0, 1}");
+static OTHER: Script = Script::new("other", "return {0, 2}");
+
+const PATIENCE: Duration = Duration::from_millis(250);
+const VOTE: Terms = Terms::Vote { timeout: PATIENCE };
+const CLEAN_UP: Terms = Terms::CleanUp { timeout: PATIENCE };
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// One who called.
+struct Caller {
+    wants: AtomicBool,
+    heard: Mutex<Vec<Result<Value, Failure>>>,
+}
+
+impl Hears for Caller {
+    fn wants(&self) -> bool {
+        self.wants.load(Ordering::Relaxed)
+    }
+
+    fn hear(&self, _place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+        self.heard.lock().unwrap().push(answer);
+    }
+}
+
+impl Caller {
+    fn heard(&self) -> Vec<Result<Value, Failure>> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// What it heard, except that its clean-up takes long.
+    fn last_words(&self, terms: Terms) -> Vec<Result<Value, Failure>> {
+        let timed_out = Err(Failure::Unknown(Silence::TimedOut));
+        let is_clean_up = matches!(terms, Terms::CleanUp { .. });
+        self.heard().into_iter().filter(|answer| !is_clean_up || *answer != timed_out).collect()
+    }
+}
+
+/// One call, and what became of it.
+struct Asked {
+    caller: Arc<Caller>,
+    terms: Terms,
+    until: Instant,
+    /// Whether it was sent, and the master may have run it.
+    may_have_run: bool,
+    was_sent: bool,
+}
+
+/// A link, and a driver that knows what it sent.
+struct Driven {
+    link: LinkState,
+    now: Instant,
+    calls: Vec<Asked>,
+    /// The calls in each message that is not answered, which are none in a ping.
+    sent: VecDeque<Vec<usize>>,
+}
+
+#[allow(clippy::disallowed_methods, reason = "an origin of times that the test makes up")]
+fn origin() -> Instant {
+    Instant::now()
+}
+
+impl Driven {
+    fn new() -> Self {
+        let link = LinkState::new("one".into(), PATIENCE, Arc::new(SystemRandom));
+        Self { link, now: origin(), calls: Vec::new(), sent: VecDeque::new() }
+    }
+
+    /// A link that is up.
+    fn up() -> Self {
+        let mut driven = Self::new();
+        driven.link.want(driven.now);
+        driven.open(true);
+        driven
+    }
+
+    fn reach(&self) -> Reach {
+        self.link.reach().clone()
+    }
+
+    fn deliver(&mut self) {
+        let mut answers = Vec::new();
+        self.link.take_answers(&mut answers);
+        answers.into_iter().for_each(Answer::tell);
+    }
+
+    fn call(&mut self, terms: Terms) -> usize {
+        self.call_of(&ONE, terms)
+    }
+
+    fn call_of(&mut self, script: &'static Script, terms: Terms) -> usize {
+        let caller = Arc::new(Caller { wants: AtomicBool::new(true), heard: Mutex::default() });
+        let number = self.calls.len();
+        let words = Arc::new(Words::new(0).with(number));
+        self.link.call(Call { script, words, terms }, Reply::new(caller.clone(), 0), self.now);
+        let until = self.now + terms.timeout();
+        self.calls.push(Asked { caller, terms, until, may_have_run: false, was_sent: false });
+        self.deliver();
+        number
+    }
+
+    fn open(&mut self, succeeds: bool) {
+        let Some(at) = self.link.opens_at() else { return };
+        self.wait_until(at);
+        self.link.opening(self.now);
+        if succeeds {
+            self.link.opened(true, self.now);
+        } else {
+            self.link.not_opened("it refused", self.now);
+        }
+        self.sent.clear();
+        self.deliver();
+    }
+
+    /// Sends everything that there is to send, and says how many messages that was.
+    fn send(&mut self) -> usize {
+        let numbers = |message: Message<'_>| match message {
+            Message::Ping => (None, Vec::new()),
+            Message::Evaluate { script, calls, .. } => {
+                assert!(!calls.is_empty() && calls.len() <= 64);
+                assert!(calls.iter().all(|pending| std::ptr::eq(pending.call.script, script)));
+                let number = |pending: &Pending| pending.call.words.args().next().unwrap().parse().unwrap();
+                (Some(script), calls.iter().map(number).collect::<Vec<usize>>())
+            }
+        };
+        let mut count = 0;
+        while let Some((_, numbers)) = self.link.send_next(numbers) {
+            for number in &numbers {
+                assert!(self.calls[*number].caller.wants.load(Ordering::Relaxed), "{number} is not wanted");
+                let never_sent = !self.calls[*number].was_sent;
+                let later = &self.calls[number + 1..];
+                assert!(!never_sent || later.iter().all(|call| !call.was_sent), "{number} was overtaken");
+                self.calls[*number].may_have_run = true;
+            }
+            numbers.iter().for_each(|number| self.calls[*number].was_sent = true);
+            self.sent.push_back(numbers);
+            count += 1;
+        }
+        self.deliver();
+        count
+    }
+
+    /// The oldest message is answered: granted to all of its calls.
+    fn answer(&mut self) {
+        let count = self.sent.front().map_or(0, Vec::len);
+        self.answer_with(Ok(Value::List(vec![Value::Int(7); count + 1])));
+    }
+
+    fn answer_with(&mut self, reply: Result<Value, String>) {
+        let Some(numbers) = self.sent.pop_front() else { return };
+        if reply.is_err() {
+            numbers.iter().for_each(|number| self.calls[*number].may_have_run = false);
+        }
+        self.link.answered(reply, self.now);
+        if !self.link.is_open() {
+            self.sent.clear();
+        }
+        self.deliver();
+    }
+
+    fn broke(&mut self) {
+        self.link.broke("it broke", self.now);
+        self.sent.clear();
+        self.deliver();
+    }
+
+    /// Time goes on, and the link is looked at whenever it wants to be.
+    fn wait_until(&mut self, then: Instant) {
+        while let Some(alarm) = self.link.alarm().filter(|alarm| *alarm <= then) {
+            self.now = self.now.max(alarm);
+            self.link.tick(self.now);
+            assert!(self.link.alarm().is_none_or(|alarm| alarm > self.now), "it would ring for ever");
+            self.deliver();
+        }
+        self.now = self.now.max(then);
+        if !self.link.is_open() {
+            self.sent.clear();
+        }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.wait_until(self.now + time);
+    }
+
+    fn heard(&self, number: usize) -> Vec<Result<Value, Failure>> {
+        self.calls[number].caller.heard()
+    }
+
+    /// What must hold at any time.
+    fn check(&self) {
+        for (number, call) in self.calls.iter().enumerate() {
+            let last_words = call.caller.last_words(call.terms);
+            assert!(last_words.len() <= 1, "{number} heard {last_words:?}");
+            match last_words.first() {
+                Some(Err(Failure::Unreachable(why))) => {
+                    assert!(!call.may_have_run, "{number} may have run, and heard: {why}");
+                }
+                Some(_) => assert!(call.was_sent, "{number} heard {last_words:?} and was never sent"),
+                None => {}
+            }
+            assert!(call.caller.heard().len() <= 2, "{number} heard {:?}", call.caller.heard());
+            let is_due = call.until <= self.now;
+            assert!(!is_due || !call.caller.heard().is_empty(), "{number} heard nothing in time");
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Call { vote: bool, other: bool, millis: u64 },
+    GiveUp(usize),
+    Open(bool),
+    Send,
+    Answer,
+    Refuse(&'static str),
+    Strange,
+    Forget,
+    Break,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (any::<bool>(), prop::bool::weighted(0.1), 1..400u64)
+            .prop_map(|(vote, other, millis)| Step::Call { vote, other, millis }),
+        1 => (0..50usize).prop_map(Step::GiveUp),
+        2 => prop::bool::weighted(0.7).prop_map(Step::Open),
+        4 => Just(Step::Send),
+        4 => Just(Step::Answer),
+        2 => prop::sample::select(vec!["NOSCRIPT none", "NOPERM no", "OOM full"]).prop_map(Step::Refuse),
+        1 => Just(Step::Strange),
+        1 => Just(Step::Forget),
+        1 => Just(Step::Break),
+        3 => (0..2_000u64).prop_map(Step::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Each call is answered once, in time and truthfully; calls are sent in their order; and nothing is left in the end.
+    #[test]
+    fn whatever_happens_each_call_is_answered_once(steps in prop::collection::vec(step(), 1..80)) {
+        let mut driven = Driven::new();
+        for step in steps {
+            match step {
+                Step::Call { vote, other, millis } => {
+                    let timeout = ms(millis);
+                    let terms = if vote { Terms::Vote { timeout } } else { Terms::CleanUp { timeout } };
+                    let number = driven.call_of(if other { &OTHER } else { &ONE }, terms);
+                    let is_refused = match driven.link.reach() {
+                        Reach::Down(_) => true,
+                        Reach::Silent => vote,
+                        _ => false,
+                    };
+                    prop_assert_eq!(!driven.heard(number).is_empty(), is_refused);
+                }
+                Step::GiveUp(number) => {
+                    if let Some(call) = driven.calls.get(number) {
+                        call.caller.wants.store(false, Ordering::Relaxed);
+                    }
+                }
+                Step::Open(succeeds) => driven.open(succeeds),
+                Step::Send => {
+                    driven.send();
+                }
+                Step::Answer => driven.answer(),
+                Step::Refuse(why) => driven.answer_with(Err(why.to_owned())),
+                Step::Strange => driven.answer_with(Ok(Value::Int(5))),
+                Step::Forget => {
+                    let count = driven.sent.front().map_or(0, Vec::len);
+                    let mut items = vec![Value::Int(1); count + 1];
+                    items[0] = Value::Nil;
+                    driven.answer_with(Ok(Value::List(items)));
+                }
+                Step::Break => driven.broke(),
+                Step::Wait(millis) => driven.wait(ms(millis)),
+            }
+            driven.check();
+        }
+        driven.link.close();
+        driven.deliver();
+        driven.check();
+        for call in &driven.calls {
+            prop_assert_eq!(call.caller.last_words(call.terms).len(), 1);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_opened_before_the_first_call_which_waits_for_it() {
+    let mut driven = Driven::new();
+    assert_eq!((driven.link.opens_at(), driven.link.reach()), (None, &Reach::Idle));
+    let number = driven.call(VOTE);
+    assert_eq!((driven.send(), driven.reach()), (0, Reach::Connecting));
+    driven.open(true);
+    assert_eq!((driven.send(), driven.reach()), (1, Reach::Up));
+    driven.answer();
+    assert_eq!(driven.heard(number), [Ok(Value::Int(7))]);
+}
+
+#[test]
+fn what_waits_leaves_together_with_its_script_and_not_too_many_at_once() {
+    let mut driven = Driven::up();
+    for _ in 0..70 {
+        driven.call(VOTE);
+    }
+    driven.call_of(&OTHER, VOTE);
+    driven.call(VOTE);
+    assert_eq!(driven.send(), 4);
+    assert_eq!(driven.sent.iter().map(Vec::len).collect::<Vec<_>>(), [64, 6, 1, 1]);
+}
+
+#[test]
+fn a_master_that_answers_nothing_gets_so_many_messages_and_no_more() {
+    let mut driven = Driven::up();
+    for i in 0..UNDER_WAY + 5 {
+        driven.call_of(if i % 2 == 0 { &ONE } else { &OTHER }, VOTE);
+    }
+    assert_eq!(driven.send(), UNDER_WAY);
+    driven.answer();
+    assert_eq!(driven.send(), 1);
+}
+
+#[test]
+fn a_vote_that_had_as_much_time_as_everybody_gives_makes_a_master_silent_until_it_has_caught_up() {
+    let mut driven = Driven::up();
+    let number = driven.call(VOTE);
+    driven.send();
+    driven.wait(PATIENCE);
+    assert_eq!(driven.heard(number), [Err(Failure::Unknown(Silence::TimedOut))]);
+    assert_eq!(driven.link.reach(), &Reach::Silent);
+    let (vote, undo) = (driven.call(VOTE), driven.call(CLEAN_UP));
+    assert_eq!(driven.heard(vote), [Err(Failure::Unreachable(DOES_NOT_ANSWER.into()))]);
+    assert_eq!(driven.send(), 2, "a ping and the clean-up");
+    driven.answer();
+    assert_eq!(driven.link.reach(), &Reach::Silent, "that was the vote");
+    driven.answer();
+    assert_eq!(driven.link.reach(), &Reach::Up);
+    driven.answer();
+    assert_eq!(driven.heard(undo), [Ok(Value::Int(7))]);
+}
+
+/// The simulator once had a link of its own, which fell silent here.
+#[test]
+fn a_vote_with_a_shorter_time_out_only_speaks_for_itself() {
+    let mut driven = Driven::up();
+    driven.call(Terms::Vote { timeout: ms(20) });
+    driven.send();
+    driven.wait(ms(20));
+    assert_eq!((driven.reach(), driven.send()), (Reach::Up, 1), "a ping");
+    driven.wait(PATIENCE - ms(1));
+    assert_eq!(driven.link.reach(), &Reach::Up);
+    driven.wait(ms(1));
+    assert_eq!(driven.link.reach(), &Reach::Silent);
+}
+
+/// And here.
+#[test]
+fn an_overdue_clean_up_is_looked_into_with_a_ping() {
+    let mut driven = Driven::up();
+    let number = driven.call(CLEAN_UP);
+    driven.send();
+    driven.wait(PATIENCE);
+    assert_eq!(driven.heard(number), [Err(Failure::Unknown(Silence::TimedOut))]);
+    assert_eq!((driven.reach(), driven.send()), (Reach::Up, 1), "a ping");
+    driven.answer();
+    driven.answer();
+    assert_eq!(driven.heard(number).len(), 2);
+    driven.wait(PATIENCE * 2);
+    assert_eq!((driven.reach(), driven.send()), (Reach::Up, 0));
+}
+
+#[test]
+fn what_was_sent_behind_a_ping_and_is_overdue_has_a_ping_of_its_own() {
+    let mut driven = Driven::up();
+    driven.call(Terms::Vote { timeout: ms(20) });
+    driven.send();
+    driven.wait(ms(20));
+    driven.send();
+    driven.call(Terms::CleanUp { timeout: ms(20) });
+    driven.send();
+    driven.wait(ms(20));
+    driven.answer();
+    driven.answer();
+    assert_eq!(driven.send(), 1, "another ping");
+    driven.wait(PATIENCE);
+    assert_eq!(driven.link.reach(), &Reach::Silent);
+}
+
+#[test]
+fn a_silent_connection_is_given_up_in_the_end() {
+    let mut driven = Driven::up();
+    let number = driven.call(CLEAN_UP);
+    driven.send();
+    driven.wait(PATIENCE + SILENCE_LIMIT);
+    assert!(
+        matches!(driven.link.reach(), Reach::Down(why) if why.contains("5s")),
+        "{:?}",
+        driven.link.reach()
+    );
+    let lost = Failure::Unknown(Silence::ConnectionLost("it has not answered for 5s".into()));
+    assert_eq!(driven.heard(number)[1], Err(lost));
+    assert!(driven.link.opens_at().is_some_and(|at| at > driven.now));
+}
+
+#[test]
+fn a_connection_that_was_of_use_is_opened_again_at_once_and_others_later() {
+    let mut driven = Driven::up();
+    driven.broke();
+    assert!(matches!(driven.link.reach(), Reach::Down(_)), "it was of no use");
+    let delay = driven.link.opens_at().unwrap() - driven.now;
+    assert!(delay >= RECONNECT.0 / 2 && delay <= RECONNECT.0, "{delay:?}");
+    driven.open(true);
+    driven.call(VOTE);
+    driven.send();
+    driven.answer();
+    driven.broke();
+    assert_eq!((driven.link.reach(), driven.link.opens_at()), (&Reach::Connecting, Some(driven.now)));
+    let number = driven.call(VOTE);
+    assert_eq!(driven.heard(number), [], "it waits for the connection");
+}
+
+#[test]
+fn callers_do_not_wait_for_a_connection_that_takes_long_and_an_attempt_has_a_limit() {
+    let mut driven = Driven::new();
+    let number = driven.call(Terms::CleanUp { timeout: ms(9_000) });
+    driven.link.opening(driven.now);
+    driven.wait(PATIENCE);
+    assert_eq!(driven.heard(number), [Err(Failure::Unreachable("no connection within 250ms".into()))]);
+    assert!(driven.link.is_opening());
+    driven.wait(OPEN_LIMIT - PATIENCE);
+    assert!(!driven.link.is_opening() && driven.link.opens_at().is_some());
+}
+
+#[test]
+fn a_master_that_does_not_know_the_connection_any_more_gets_another_one() {
+    let mut driven = Driven::up();
+    let number = driven.call(VOTE);
+    driven.send();
+    driven.answer_with(Ok(Value::List(vec![Value::Nil, Value::Int(3)])));
+    assert_eq!(driven.heard(number), [Ok(Value::Int(3))]);
+    assert_eq!((driven.link.is_open(), driven.link.opens_at()), (false, Some(driven.now)));
+}
+
+#[test]
+fn a_script_that_is_not_known_is_sent_again_with_its_source_before_everything_else() {
+    let mut driven = Driven::up();
+    let first = driven.call(VOTE);
+    driven.send();
+    let second = driven.call(VOTE);
+    driven.answer_with(Err("NOSCRIPT No matching script.".to_owned()));
+    let with_source = |message: Message<'_>| matches!(message, Message::Evaluate { with_source: true, .. });
+    assert_eq!(driven.link.send_next(with_source), Some(true));
+    assert_eq!(driven.link.send_next(with_source), Some(false));
+    driven.sent.extend([vec![first], vec![second]]);
+    driven.answer_with(Err("NOSCRIPT not even so".to_owned()));
+    driven.answer();
+    assert!(matches!(&driven.heard(first)[..], [Err(Failure::Refused { .. })]));
+    assert_eq!(driven.heard(second), [Ok(Value::Int(7))]);
+}
+
+#[test]
+fn calls_that_were_refused_for_one_of_them_are_sent_alone() {
+    let mut driven = Driven::up();
+    let calls: Vec<_> = (0..3).map(|_| driven.call(VOTE)).collect();
+    driven.send();
+    let later = driven.call(VOTE);
+    driven.answer_with(Err("NOPERM not these keys".to_owned()));
+    assert_eq!(driven.send(), 4);
+    assert_eq!(driven.sent, [[calls[0]], [calls[1]], [calls[2]], [later]]);
+    driven.answer();
+    driven.answer_with(Err("NOPERM not this key".to_owned()));
+    assert_eq!(driven.heard(calls[0]), [Ok(Value::Int(7))]);
+    assert!(matches!(&driven.heard(calls[1])[..], [Err(Failure::Refused { .. })]));
+}
+
+#[test]
+fn whoever_shuts_down_is_told_and_nothing_is_opened_any_more() {
+    let mut driven = Driven::up();
+    let sent = driven.call(CLEAN_UP);
+    driven.send();
+    let waits = driven.call(CLEAN_UP);
+    driven.link.close();
+    driven.deliver();
+    let late = driven.call(VOTE);
+    assert!(matches!(&driven.heard(sent)[..], [Err(Failure::Unknown(Silence::ConnectionLost(_)))]));
+    assert!(
+        [waits, late]
+            .iter()
+            .all(|number| matches!(driven.heard(*number)[..], [Err(Failure::Unreachable(_))]))
+    );
+    assert!(driven.link.opens_at().is_none() && !driven.link.is_open());
+}

@@ -1,0 +1,208 @@
+//! The calls of one master that were not answered yet: those that wait to be sent, and those that were.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::call::{Call, Overdue, Reply, Terms};
+
+/// How many operations one call to the master carries, at most. Each costs it some ten microseconds, in which it
+/// serves nobody else.
+const TOGETHER: usize = 64;
+
+/// One call that was not answered yet, and where its answer goes.
+#[derive(Debug)]
+pub struct Pending {
+    /// What the master is asked.
+    pub call: Call,
+    /// `None` when its time was up, and its caller was told so.
+    pub(super) reply: Option<Reply>,
+    /// When it was asked for.
+    asked: Instant,
+    /// When its time is up; `None` when its caller was told so.
+    until: Option<Instant>,
+    /// Whether it is to be sent alone: the master refused the call that it was in, and ran nothing.
+    alone: bool,
+}
+
+impl Pending {
+    pub(super) fn new(call: Call, reply: Reply, now: Instant) -> Self {
+        let until = Some(now + call.terms.timeout());
+        Self { call, reply: Some(reply), asked: now, until, alone: false }
+    }
+
+    /// When it was asked for.
+    pub fn asked(&self) -> Instant {
+        self.asked
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.call.terms.timeout()
+    }
+
+    /// Whether it is a vote, rather than a clean-up.
+    pub fn is_vote(&self) -> bool {
+        matches!(self.call.terms, Terms::Vote { .. })
+    }
+
+    /// Whether it still has to be sent. Where its time was up, nobody waits for the answer.
+    fn is_wanted(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::is_wanted)
+    }
+}
+
+/// Calls of one script that are sent together.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) calls: Vec<Pending>,
+    /// Whether the master does not know the script by its digest.
+    pub(super) with_source: bool,
+}
+
+/// A message that is to be answered.
+#[derive(Debug)]
+pub(super) enum Sent {
+    Ping,
+    Batch(Batch),
+}
+
+/// All calls of one master, in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct PendingQueue {
+    waiting: VecDeque<Pending>,
+    /// What the master ran nothing of, because it did not know the script.
+    repeated: VecDeque<Batch>,
+    sent: VecDeque<Sent>,
+    /// When to look for calls whose time is up.
+    alarm: Option<Instant>,
+}
+
+/// The calls whose time is up.
+#[derive(Debug, Default)]
+pub(super) struct Expired {
+    /// Votes that were not sent.
+    pub(super) unsent: Vec<Pending>,
+    /// Votes that were not answered, each with its time-out.
+    pub(super) unanswered: Vec<(Reply, Duration)>,
+    /// Clean-ups that were not answered: their answers are still to come.
+    pub(super) overdue: Vec<Overdue>,
+}
+
+impl PendingQueue {
+    pub(super) fn push(&mut self, pending: Pending) {
+        self.alarm = [self.alarm, pending.until].into_iter().flatten().min();
+        self.waiting.push_back(pending);
+    }
+
+    /// Takes what is to be sent next, and puts the calls that nobody wants any more into `unwanted`.
+    pub(super) fn next_batch(&mut self, unwanted: &mut Vec<Pending>) -> Option<Batch> {
+        while let Some(mut batch) = self.repeated.pop_front().or_else(|| self.first_waiting()) {
+            unwanted.extend(batch.calls.extract_if(.., |pending| !pending.is_wanted()));
+            if !batch.calls.is_empty() {
+                return Some(batch);
+            }
+        }
+        None
+    }
+
+    /// The first calls that have the same script.
+    fn first_waiting(&mut self) -> Option<Batch> {
+        let first = self.waiting.front()?;
+        let script = first.call.script;
+        let same = |pending: &&Pending| std::ptr::eq(pending.call.script, script);
+        let most = if first.alone { 1 } else { TOGETHER };
+        let count = self.waiting.iter().take(most).take_while(same).count();
+        Some(Batch { calls: self.waiting.drain(..count).collect(), with_source: false })
+    }
+
+    pub(super) fn note_sent(&mut self, sent: Sent) {
+        self.sent.push_back(sent);
+    }
+
+    /// How many messages are not answered yet.
+    pub(super) fn under_way(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// The oldest message, which was answered.
+    pub(super) fn answered(&mut self) -> Option<Sent> {
+        self.sent.pop_front()
+    }
+
+    /// Has these sent again, with the source of their script.
+    pub(super) fn send_with_source(&mut self, calls: Vec<Pending>) {
+        self.repeated.push_back(Batch { calls, with_source: true });
+    }
+
+    /// Has these sent one by one, before everything that was never sent.
+    pub(super) fn send_alone(&mut self, calls: Vec<Pending>) {
+        let before = self.waiting.iter().take_while(|pending| pending.alone).count();
+        let never_sent = self.waiting.split_off(before);
+        self.waiting.extend(calls.into_iter().map(|pending| Pending { alone: true, ..pending }));
+        self.waiting.extend(never_sent);
+    }
+
+    /// Everything that was sent on the connection that is gone.
+    pub(super) fn take_sent(&mut self) -> impl Iterator<Item = Pending> {
+        let sent = self.sent.drain(..).filter_map(|sent| match sent {
+            Sent::Ping => None,
+            Sent::Batch(batch) => Some(batch),
+        });
+        sent.chain(self.repeated.drain(..)).flat_map(|batch| batch.calls)
+    }
+
+    /// Everything that was not sent, of which such calls only.
+    pub(super) fn take_waiting(
+        &mut self,
+        wanted: impl Fn(&Pending) -> bool,
+    ) -> impl Iterator<Item = Pending> {
+        let (taken, kept): (VecDeque<_>, _) = self.waiting.drain(..).partition(wanted);
+        self.waiting = kept;
+        taken.into_iter()
+    }
+
+    /// Whether a call that was sent is not answered, though its time is up.
+    pub(super) fn has_overdue(&self) -> bool {
+        self.calls_sent().any(|pending| pending.until.is_none())
+    }
+
+    fn calls_sent(&self) -> impl Iterator<Item = &Pending> {
+        let sent = self.sent.iter().filter_map(|sent| match sent {
+            Sent::Ping => None,
+            Sent::Batch(batch) => Some(batch),
+        });
+        sent.chain(&self.repeated).flat_map(|batch| &batch.calls)
+    }
+
+    /// When to call [`expire`](PendingQueue::expire).
+    pub(super) fn alarm(&self) -> Option<Instant> {
+        self.alarm
+    }
+
+    /// Takes out the votes whose time is up, finds the clean-ups whose time is, and sets the alarm for the others.
+    pub(super) fn expire(&mut self, now: Instant) -> Expired {
+        let due = |pending: &Pending| pending.until.is_some_and(|until| until <= now);
+        let mut expired = Expired::default();
+        if self.waiting.iter().any(due) {
+            expired.unsent = self.take_waiting(|pending| due(pending) && pending.is_vote()).collect();
+        }
+        let sent = self.sent.iter_mut().filter_map(|sent| match sent {
+            Sent::Ping => None,
+            Sent::Batch(batch) => Some(batch),
+        });
+        let sent = sent.chain(&mut self.repeated).flat_map(|batch| &mut batch.calls);
+        for pending in self.waiting.iter_mut().chain(sent).filter(|pending| due(pending)) {
+            pending.until = None;
+            if !pending.is_vote() {
+                expired.overdue.extend(pending.reply.iter().map(Reply::overdue));
+            } else if let Some(reply) = pending.reply.take() {
+                expired.unanswered.push((reply, pending.call.terms.timeout()));
+            }
+        }
+        let left = self.waiting.iter().chain(self.calls_sent());
+        // One that was answered leaves with its batch, and does no harm until then.
+        self.alarm = left.filter_map(|pending| pending.until).min();
+        expired
+    }
+}
