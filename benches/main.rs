@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a bench that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
+mod codec;
 mod contender;
 mod cost;
 mod counted;
@@ -48,7 +49,8 @@ struct Topic {
     may_refuse: bool,
 }
 
-const TOPICS: [Topic; 12] = [
+const TOPICS: [Topic; 13] = [
+    Topic { name: "codec", run: codec::run, may_refuse: false },
     Topic { name: "uncontended", run: cost::uncontended, may_refuse: false },
     Topic { name: "cost", run: cost::cost, may_refuse: false },
     Topic { name: "kinds", run: cost::kinds, may_refuse: false },

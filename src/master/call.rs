@@ -78,11 +78,6 @@ impl Words {
         (self.keys..self.ends.len()).map(|i| self.word(i))
     }
 
-    /// How many bytes all words have.
-    pub(crate) fn bytes(&self) -> usize {
-        self.text.len()
-    }
-
     fn word(&self, i: usize) -> &str {
         let start = i.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.text[start..self.ends[i] as usize]

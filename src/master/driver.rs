@@ -1,25 +1,22 @@
 //! Drives the link to one Redis server: opens its connections, moves its messages and tells callers, with tokio.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::task::AtomicWaker;
-use redis::Cmd;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::call::{Call, Reply};
-use super::link::{Answer, LinkState, Message, Reach};
-use super::pending::Pending;
-use super::self_wake::SelfWake;
-use super::session::{self, Identity, ReplyFuture, Roster, Session, Transport, command, reply_text, value};
+use super::link::{Answer, LinkState, Reach};
+use super::resp::Frame;
+use super::session::{self, Identity, Roster, Session};
+use super::transport::Transport;
 use super::{Address, Dialler, Script};
 use crate::random::Random;
-use crate::trust::{Handshake, Passport};
+use crate::trust::Handshake;
 
 /// The link to one master, shared by its callers and its driver.
 pub(crate) struct Link {
@@ -148,64 +145,41 @@ impl Link {
                 () = self.until(|state| (!state.is_opening()).then_some(())) => continue,
             };
             match opened {
-                Ok((session, transport)) => {
-                    predecessor = session.identity().cloned().or(predecessor);
-                    self.with(|state| state.opened(session.is_known(), now()));
-                    self.serve(&session, transport).await;
+                Ok(Session { stream, identity, passport }) => {
+                    predecessor = identity.or(predecessor);
+                    self.with(|state| state.opened(passport.is_some(), now()));
+                    self.serve(Transport::new(stream, passport.unwrap_or_default())).await;
                 }
                 Err(why) => self.with(|state| state.not_opened(&why, now())),
             }
         }
     }
 
-    /// Moves messages and bytes until the connection is lost, or not wanted any more.
-    async fn serve(&self, session: &Session, mut transport: Transport) {
-        let mut replies = VecDeque::new();
-        let wake = Arc::new(SelfWake::default());
-        let waker = Waker::from(wake.clone());
+    /// Moves messages until the connection is lost, or not wanted any more.
+    async fn serve(&self, mut transport: Transport) {
+        let mut frames = Vec::new();
         poll_fn(|context| {
             self.driver.register(context.waker());
-            wake.register(context.waker());
-            loop {
-                if transport.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
-                    self.with(|state| state.broke("the connection broke", now()));
-                }
-                // What is sent wakes the transport, which writes it.
-                let goes_on = wake.while_muted(|| self.step(session, &mut replies));
-                if !self.state().is_open() {
-                    return Poll::Ready(());
-                }
-                if !goes_on {
-                    return Poll::Pending;
-                }
+            let read = transport.read(context, &mut frames);
+            if !frames.is_empty() {
+                self.with(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
             }
+            self.with(|state| {
+                while transport.has_room() && state.send_next(|message| transport.pack(message)).is_some() {}
+            });
+            if let Err(why) = read.and_then(|()| transport.write(context)) {
+                self.with(|state| state.broke(&why, now()));
+            }
+            if self.state().is_open() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
     }
+}
 
-    /// Hands in the replies that are there, and sends what may be sent. Nobody is woken for a reply: it
-    /// comes from the transport, which is polled before each step.
-    fn step(&self, session: &Session, replies: &mut VecDeque<ReplyFuture>) {
-        while let Some(reply) = replies.front_mut() {
-            let Some(reply) = reply.now_or_never() else { break };
-            replies.pop_front();
-            match reply {
-                Ok(reply) => {
-                    let reply = reply.map(value).map_err(|error| reply_text(&error));
-                    self.with(|state| state.answered(reply, now()));
-                }
-                Err(why) => self.with(|state| state.broke(&why, now())),
-            }
-        }
-        let next = |state: &mut LinkState| state.send_next(|message| packed(message, session.passport()));
-        while let Some(message) = self.with(next) {
-            let mut reply = session.ask(message);
-            // The first poll hands it to the connection. If there is a reply already, the connection is gone.
-            if let Some(now) = reply.as_mut().now_or_never() {
-                reply = Box::pin(std::future::ready(now));
-            }
-            replies.push_back(reply);
-        }
+fn hand_in(state: &mut LinkState, frame: Frame) {
+    match frame {
+        Frame::Reply(reply) => state.answered(reply, now()),
+        Frame::Push(_) => {} // nothing was subscribed to on this connection
     }
 }
 
@@ -213,24 +187,4 @@ impl Link {
 #[allow(clippy::disallowed_methods, reason = "no lease is measured with it")]
 fn now() -> Instant {
     Instant::now()
-}
-
-/// A message as a command.
-fn packed(message: Message<'_>, passport: &Passport) -> Cmd {
-    let Message::Evaluate { script, with_source, calls } = message else { return command(&["PING"]) };
-    let (verb, script) = if with_source { ("EVAL", script.source()) } else { ("EVALSHA", script.sha1()) };
-    let words = || calls.iter().map(|pending: &Pending| &pending.call.words);
-    let (keys, args) =
-        words().fold((0, 0), |(keys, args), words| (keys + words.keys().len(), args + words.args().len()));
-    let bytes: usize = words().map(|words| words.bytes()).sum();
-    let head: usize = passport.args().map(str::len).sum();
-    let mut command = Cmd::with_capacity(6 + keys + args, verb.len() + script.len() + 8 + head + bytes);
-    command.arg(verb).arg(script).arg(keys);
-    words().flat_map(|words| words.keys()).for_each(|key| {
-        command.arg(key);
-    });
-    passport.args().chain(words().flat_map(|words| words.args())).for_each(|arg| {
-        command.arg(arg);
-    });
-    command
 }

@@ -17,9 +17,10 @@ mod link;
 mod listen;
 mod pending;
 mod redis;
+mod resp;
 mod script;
-mod self_wake;
 mod session;
+mod transport;
 mod value;
 
 pub(crate) use address::Address;

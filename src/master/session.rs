@@ -1,37 +1,31 @@
-//! One physical connection to a master: its set-up, and calls on it.
+//! One physical connection to a master, and how it is set up.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
-use tokio::task::coop::unconstrained;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::dial::Stream;
 use super::driver::Parts;
-use super::link::UNDER_WAY;
 use super::{Failure, Value};
 use crate::trust::{Handshake, Passport, Sight, Welcome};
 
-/// How many commands may wait for a socket that takes no more: what the link has under way, and a PING. A command beyond that
-/// would not be sent in order.
-const WAITING_COMMANDS: usize = UNDER_WAY + 1;
-
-/// Moves the bytes of a session. When it ends, or is dropped, the connection is gone and every command in flight fails.
-pub(crate) type Transport = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// A server's reply or its error reply, once it is there; or how the connection failed.
-pub(super) type ReplyFuture =
-    Pin<Box<dyn Future<Output = Result<Result<redis::Value, ServerError>, String>> + Send>>;
+/// A server's reply, or its error reply.
+type Replied = Result<redis::Value, ServerError>;
 
 /// One connection, set up and ready for calls.
-pub(crate) struct Session {
-    connection: MultiplexedConnection,
-    identity: Option<Identity>,
+pub(super) struct Session {
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) identity: Option<Identity>,
     /// What its master knows it by, where it has guards.
-    passport: Option<Passport>,
+    pub(super) passport: Option<Passport>,
 }
 
 /// What the server knows a connection by.
@@ -71,44 +65,86 @@ impl Roster {
 }
 
 /// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any more, and makes the
-/// connection known.
-pub(crate) async fn open(
-    parts: &Parts,
-    predecessor: Option<&Identity>,
-) -> Result<(Session, Transport), String> {
-    let Parts { address, dialler, scripts, roster, .. } = parts;
+/// connection known. The redis crate does that, and gives the stream back.
+pub(super) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<Session, String> {
+    let Parts { address, dialler, .. } = parts;
     let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
-    let config =
-        AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(WAITING_COMMANDS);
-    let (connection, transport) = MultiplexedConnection::new_with_config(address.login(), stream, config)
-        .await
-        .map_err(|error| without_secrets(describe(&error), address.login()))?;
-    let mut transport: Transport = Box::pin(transport);
-    let mut session = Session { connection, identity: None, passport: None };
-    let set_up = async {
-        session.identity = session.identify().await?;
-        if let Some(Identity { run_id, .. }) = &session.identity {
-            roster.claim(address.name(), run_id)?;
+    let stream = Arc::new(Mutex::new(stream));
+    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let (connection, moves_bytes) =
+        MultiplexedConnection::new_with_config(address.login(), Lent(stream.clone()), config)
+            .await
+            .map_err(|error| without_secrets(describe(&error), address.login()))?;
+    let (identity, passport) = {
+        let mut moves_bytes = Box::pin(moves_bytes);
+        let set_up = SetUp { connection };
+        tokio::select! {
+            done = set_up.run(parts, predecessor) => done?,
+            () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned()),
         }
-        session.silence(address.name(), predecessor).await?;
-        // All at once: a server that is loading its data answers several times a second only.
-        let loads = scripts.iter().map(|script| session.ask(command(&["SCRIPT", "LOAD", script.source()])));
-        try_join_all(loads).await?;
-        if let Some(handshake) = parts.handshake.get() {
-            session.passport = Some(session.shake_hands(handshake).await?);
-        }
-        Ok::<(), String>(())
     };
-    tokio::select! {
-        done = set_up => done?,
-        () = &mut transport => return Err("the connection broke during its set-up".to_owned()),
-    }
-    Ok((session, transport))
+    let stream = Arc::into_inner(stream).ok_or("the connection is still in use")?;
+    let stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Session { stream, identity, passport })
 }
 
-impl Session {
-    pub(crate) fn identity(&self) -> Option<&Identity> {
-        self.identity.as_ref()
+/// A stream that is wanted back.
+struct Lent(Arc<Mutex<Box<dyn Stream>>>);
+
+impl Lent {
+    fn stream(&self) -> MutexGuard<'_, Box<dyn Stream>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AsyncRead for Lent {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Lent {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream()).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_shutdown(context)
+    }
+}
+
+/// The set-up of a connection, which is logged in.
+struct SetUp {
+    connection: MultiplexedConnection,
+}
+
+impl SetUp {
+    async fn run(
+        &self,
+        Parts { address, scripts, roster, handshake, .. }: &Parts,
+        predecessor: Option<&Identity>,
+    ) -> Result<(Option<Identity>, Option<Passport>), String> {
+        let identity = self.identify().await?;
+        if let Some(Identity { run_id, .. }) = &identity {
+            roster.claim(address.name(), run_id)?;
+        }
+        self.silence(address.name(), predecessor, identity.as_ref()).await?;
+        // All at once: a server that is loading its data answers several times a second only.
+        let loads = scripts.iter().map(|script| self.ask(command(&["SCRIPT", "LOAD", script.source()])));
+        try_join_all(loads).await?;
+        let passport = match handshake.get() {
+            Some(handshake) => Some(self.shake_hands(handshake).await?),
+            None => None,
+        };
+        Ok((identity, passport))
     }
 
     /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
@@ -124,8 +160,13 @@ impl Session {
     /// Closes the predecessor on the server's side, where it may still stand with calls that were not read yet. After
     /// this, they have run or never will. A server that restarted has no such connection, and may have given its
     /// number to somebody else.
-    async fn silence(&self, master: &str, predecessor: Option<&Identity>) -> Result<(), String> {
-        let (Some(old), Some(new)) = (predecessor, &self.identity) else { return Ok(()) };
+    async fn silence(
+        &self,
+        master: &str,
+        predecessor: Option<&Identity>,
+        identity: Option<&Identity>,
+    ) -> Result<(), String> {
+        let (Some(old), Some(new)) = (predecessor, identity) else { return Ok(()) };
         if old.run_id != new.run_id {
             return Ok(());
         }
@@ -138,17 +179,6 @@ impl Session {
             );
         }
         Ok(())
-    }
-
-    /// Whether its master knew it when it was opened.
-    pub(super) fn is_known(&self) -> bool {
-        self.passport.is_some()
-    }
-
-    /// What stands at the head of every call.
-    pub(super) fn passport(&self) -> &Passport {
-        static NONE: LazyLock<Passport> = LazyLock::new(Passport::default);
-        self.passport.as_ref().unwrap_or(&NONE)
     }
 
     /// Makes the connection known.
@@ -185,17 +215,13 @@ impl Session {
         Ok(if is_so { Sight::FsyncAlways } else { Sight::Nothing })
     }
 
-    /// One command and its reply: the server's answer or error reply, or how the connection failed. It is sent with the
-    /// first poll, and is there once the transport has read it, whatever else the task has done meanwhile.
-    pub(super) fn ask(&self, command: Cmd) -> ReplyFuture {
-        let mut connection = self.connection.clone();
-        Box::pin(unconstrained(async move {
-            match connection.send_packed_command(&command).await {
-                Ok(redis::Value::ServerError(error)) => Ok(Err(error)),
-                Ok(value) => Ok(Ok(value)),
-                Err(error) => Err(describe(&error)),
-            }
-        }))
+    /// One command and its reply: the server's answer or error reply, or how the connection failed.
+    async fn ask(&self, command: Cmd) -> Result<Replied, String> {
+        match self.connection.clone().send_packed_command(&command).await {
+            Ok(redis::Value::ServerError(error)) => Ok(Err(error)),
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => Err(describe(&error)),
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! The link, driven step by step.
+
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,92 @@
+//! The bytes of one connection.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::BytesMut;
+use tokio_util::io::{poll_read_buf, poll_write_buf};
+
+use super::dial::Stream;
+use super::link::Message;
+use super::pending::Pending;
+use super::resp::{self, Frame};
+use crate::trust::Passport;
+
+/// How much room there is for each read. A reply to 64 operations has some two thousand bytes.
+const READ: usize = 8 * 1024;
+
+/// How much may wait for a socket that takes no more. Calls that are not packed yet can still be given up.
+const WAITING: usize = 64 * 1024;
+
+/// A connection that is set up.
+pub(super) struct Transport {
+    stream: Box<dyn Stream>,
+    /// What stands at the head of every call.
+    passport: Passport,
+    input: BytesMut,
+    output: BytesMut,
+}
+
+impl Transport {
+    pub(super) fn new(stream: Box<dyn Stream>, passport: Passport) -> Self {
+        Self { stream, passport, input: BytesMut::new(), output: BytesMut::new() }
+    }
+
+    /// Reads what there is into `frames`. An error is how the connection broke.
+    pub(super) fn read(&mut self, context: &mut Context<'_>, frames: &mut Vec<Frame>) -> Result<(), String> {
+        loop {
+            self.input.reserve(READ);
+            match poll_read_buf(Pin::new(&mut self.stream), context, &mut self.input) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Ok(0)) => return Err("the connection broke".to_owned()),
+                Poll::Ready(Ok(_)) => self.parse(frames)?,
+                Poll::Ready(Err(error)) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    fn parse(&mut self, frames: &mut Vec<Frame>) -> Result<(), String> {
+        let malformed = |why: resp::Malformed| format!("it does not speak RESP: {why:?}");
+        while let Some((frame, length)) = resp::parse(&self.input).map_err(malformed)? {
+            frames.push(frame);
+            let _ = self.input.split_to(length);
+        }
+        Ok(())
+    }
+
+    /// Whether another message can be packed.
+    pub(super) fn has_room(&self) -> bool {
+        self.output.len() < WAITING
+    }
+
+    /// Packs a message, to be written with the next [`write`](Self::write).
+    pub(super) fn pack(&mut self, message: Message<'_>) {
+        let out = &mut self.output;
+        let Message::Evaluate { script, with_source, calls } = message else {
+            resp::begin(out, 1);
+            return resp::word(out, "PING");
+        };
+        let words = || calls.iter().map(|pending: &Pending| &pending.call.words);
+        let keys: usize = words().map(|words| words.keys().len()).sum();
+        let args: usize = words().map(|words| words.args().len()).sum();
+        resp::begin(out, 3 + keys + self.passport.args().len() + args);
+        resp::word(out, if with_source { "EVAL" } else { "EVALSHA" });
+        resp::word(out, if with_source { script.source() } else { script.sha1() });
+        resp::word(out, itoa::Buffer::new().format(keys));
+        words().flat_map(|words| words.keys()).for_each(|key| resp::word(out, key));
+        self.passport.args().for_each(|arg| resp::word(out, arg));
+        words().flat_map(|words| words.args()).for_each(|arg| resp::word(out, arg));
+    }
+
+    /// Writes what was packed, as far as the socket takes it. An error is how the connection broke.
+    pub(super) fn write(&mut self, context: &mut Context<'_>) -> Result<(), String> {
+        while !self.output.is_empty() {
+            match poll_write_buf(Pin::new(&mut self.stream), context, &mut self.output) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+}
