@@ -85,7 +85,7 @@ pub mod seam {
     pub use crate::executor::Spawn;
     pub use crate::master::{
         Answer, Call, Ear, Failure, Heard, Hears, Layer, LinkState, Master, Message, Overdue, Part, Pending,
-        Reach, Reply, Script, Terms, Value, Words, connect,
+        Reach, Reply, Script, Terms, Value, WordIter, Words, connect,
     };
     pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};

@@ -42,47 +42,86 @@ impl Terms {
     }
 }
 
-/// The words of one operation: its keys first, then its arguments.
+/// The words of one operation: its keys first, then its arguments. They are kept as they are sent, since they are sent to
+/// several masters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    text: String,
-    /// Where each word ends.
-    ends: Vec<u32>,
+    /// Each word as a text of RESP.
+    packed: String,
+    /// How many there are, and how many of them are keys.
+    count: usize,
     keys: usize,
+    /// Where the arguments begin.
+    args_at: usize,
 }
 
 impl Words {
     /// No words yet; the first `keys` of them are keys.
     pub fn new(keys: usize) -> Self {
-        Self { text: String::with_capacity(256), ends: Vec::with_capacity(12), keys }
+        Self { packed: String::with_capacity(384), count: 0, keys, args_at: 0 }
     }
 
     /// These words, and one more.
-    ///
-    /// # Panics
-    ///
-    /// When all words together have more than 4 GiB.
     pub fn with(mut self, word: impl Display) -> Self {
-        write!(self.text, "{word}").expect("a string takes any text");
-        self.ends.push(self.text.len().try_into().expect("names and prefixes have limits"));
+        let start = self.packed.len();
+        write!(self.packed, "{word}").expect("a string takes any text");
+        let length = self.packed.len() - start;
+        self.packed.push_str("\r\n");
+        self.packed.insert_str(start, "\r\n");
+        self.packed.insert_str(start, itoa::Buffer::new().format(length));
+        self.packed.insert(start, '$');
+        self.count += 1;
+        if self.count == self.keys {
+            self.args_at = self.packed.len();
+        }
         self
     }
 
     /// The keys.
-    pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
-        (0..self.keys).map(|i| self.word(i))
+    pub fn keys(&self) -> WordIter<'_> {
+        WordIter { packed: &self.packed, left: self.keys }
     }
 
     /// The arguments.
-    pub fn args(&self) -> impl ExactSizeIterator<Item = &str> {
-        (self.keys..self.ends.len()).map(|i| self.word(i))
+    pub fn args(&self) -> WordIter<'_> {
+        WordIter { packed: self.packed_args(), left: self.count - self.keys }
     }
 
-    fn word(&self, i: usize) -> &str {
-        let start = i.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.text[start..self.ends[i] as usize]
+    /// The keys as they are sent.
+    pub(super) fn packed_keys(&self) -> &str {
+        &self.packed[..self.args_at]
+    }
+
+    /// The arguments as they are sent.
+    pub(crate) fn packed_args(&self) -> &str {
+        &self.packed[self.args_at..]
     }
 }
+
+/// Some of the words of an operation.
+#[derive(Clone, Debug)]
+pub struct WordIter<'a> {
+    packed: &'a str,
+    left: usize,
+}
+
+impl<'a> Iterator for WordIter<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.left = self.left.checked_sub(1)?;
+        let (length, rest) = self.packed[1..].split_once("\r\n")?;
+        let (word, rest) = rest.split_at(length.parse().ok()?);
+        self.packed = &rest[2..];
+        Some(word)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for WordIter<'_> {}
 
 /// Who hears the answers of masters. It is called where they arrive, and must not block.
 pub trait Hears: Send + Sync {
@@ -170,10 +209,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_keep_their_ends() {
-        let words = Words::new(2).with("{a}").with("").with("release").with(17).with("");
+    fn words_are_packed_and_told() {
+        let words = Words::new(2).with("{a}").with("").with("ключ\r\n").with(17).with("");
         assert_eq!(words.keys().collect::<Vec<_>>(), ["{a}", ""]);
-        assert_eq!(words.args().collect::<Vec<_>>(), ["release", "17", ""]);
+        assert_eq!(words.args().collect::<Vec<_>>(), ["ключ\r\n", "17", ""]);
+        assert_eq!(
+            (words.packed_keys(), words.packed_args().lines().next()),
+            ("$3\r\n{a}\r\n$0\r\n\r\n", Some("$10"))
+        );
         assert_eq!(Words::new(0).args().len(), 0);
     }
 }

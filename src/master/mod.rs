@@ -24,7 +24,7 @@ mod transport;
 mod value;
 
 pub(crate) use address::Address;
-pub use call::{Call, Hears, Overdue, Reply, Terms, Words};
+pub use call::{Call, Hears, Overdue, Reply, Terms, WordIter, Words};
 pub(crate) use dial::Dialler;
 pub(crate) use driver::Parts;
 pub(crate) use examine::{Visit, examine};

@@ -73,9 +73,9 @@ impl Transport {
         resp::word(out, if with_source { "EVAL" } else { "EVALSHA" });
         resp::word(out, if with_source { script.source() } else { script.sha1() });
         resp::word(out, itoa::Buffer::new().format(keys));
-        words().flat_map(|words| words.keys()).for_each(|key| resp::word(out, key));
-        self.passport.args().for_each(|arg| resp::word(out, arg));
-        words().flat_map(|words| words.args()).for_each(|arg| resp::word(out, arg));
+        words().for_each(|words| out.extend_from_slice(words.packed_keys().as_bytes()));
+        out.extend_from_slice(self.passport.packed_args().as_bytes());
+        words().for_each(|words| out.extend_from_slice(words.packed_args().as_bytes()));
     }
 
     /// Writes what was packed, as far as the socket takes it. An error is how the connection broke.

@@ -71,6 +71,11 @@ impl Passport {
     pub fn args(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.args()
     }
+
+    /// The same as they are sent.
+    pub(crate) fn packed_args(&self) -> &str {
+        self.0.packed_args()
+    }
 }
 
 impl Handshake {
