@@ -12,6 +12,9 @@ use super::pending::Pending;
 use super::resp::{self, Frame};
 use crate::trust::Passport;
 
+#[cfg(test)]
+mod tests;
+
 /// How much room there is for each read. A reply to 64 operations has some two thousand bytes.
 const READ: usize = 8 * 1024;
 

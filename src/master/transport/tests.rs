@@ -1,0 +1,148 @@
+//! RESP, as it is parsed: benches include `resp.rs` by itself.
+
+use proptest::prelude::*;
+
+use bytes::BytesMut;
+
+use super::super::Value;
+use super::super::resp::{Frame, MAX_DEPTH, Malformed, begin, parse, word};
+use super::super::session::value as of_redis;
+
+fn parsed(bytes: &[u8]) -> Option<(Frame, usize)> {
+    parse(bytes).unwrap()
+}
+
+fn reply(bytes: &str) -> Value {
+    match parsed(bytes.as_bytes()) {
+        Some((Frame::Reply(Ok(value)), length)) if length == bytes.len() => value,
+        other => panic!("{bytes:?}: {other:?}"),
+    }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+#[test]
+fn a_command_is_an_array_of_texts() {
+    let mut out = BytesMut::new();
+    begin(&mut out, 2);
+    word(&mut out, "GET");
+    word(&mut out, "ключ");
+    assert_eq!(&out[..], "*2\r\n$3\r\nGET\r\n$8\r\nключ\r\n".as_bytes());
+}
+
+#[test]
+fn every_type_of_redis_has_a_value() {
+    let list = Value::List;
+    for (bytes, value) in [
+        ("+PONG\r\n", text("PONG")),
+        (":-9223372036854775808\r\n", Value::Int(i64::MIN)),
+        (":+5\r\n", Value::Int(5)),
+        ("$0\r\n\r\n", text("")),
+        ("$4\r\na\r\nb\r\n", text("a\r\nb")),
+        ("$-1\r\n", Value::Nil),
+        ("*-1\r\n", Value::Nil),
+        ("_\r\n", Value::Nil),
+        ("#t\r\n", Value::Int(1)),
+        (",1.5\r\n", text("1.5")),
+        ("*2\r\n:1\r\n*1\r\n-ERR x\r\n", list(vec![Value::Int(1), list(vec![text("ERR x")])])),
+        ("%1\r\n+a\r\n:1\r\n", list(vec![text("a"), Value::Int(1)])),
+        ("~1\r\n+a\r\n", list(vec![text("a")])),
+    ] {
+        assert_eq!(reply(bytes), value, "{bytes:?}");
+    }
+}
+
+#[test]
+fn errors_and_pushes_are_told_apart_from_values() {
+    let error = |text: &str| Frame::Reply(Err(text.to_owned()));
+    assert_eq!(parsed(b"-NOSCRIPT none\r\n"), Some((error("NOSCRIPT none"), 16)));
+    assert_eq!(parsed(b"!5\r\nERR x\r\n"), Some((error("ERR x"), 11)));
+    let push = Frame::Push(vec![text("invalidate"), Value::Nil]);
+    assert_eq!(parsed(b">2\r\n$10\r\ninvalidate\r\n_\r\n"), Some((push, 24)));
+}
+
+#[test]
+fn what_is_not_resp_is_refused_and_what_is_too_large_before_it_is_there() {
+    let deep = "*1\r\n".repeat(MAX_DEPTH + 1);
+    for (bytes, why) in [
+        ("?\r\n", Malformed::Type(b'?')),
+        (":\r\n", Malformed::Number),
+        (":1x\r\n", Malformed::Number),
+        (":9223372036854775808\r\n", Malformed::Number),
+        ("+a\rb\r\n", Malformed::End),
+        ("$1\r\nabc\r\n", Malformed::End),
+        ("$-2\r\n", Malformed::TooLarge),
+        ("$536870913\r\n", Malformed::TooLarge),
+        ("*536870913\r\n", Malformed::TooLarge),
+        (&deep, Malformed::TooLarge),
+    ] {
+        assert_eq!(parse(bytes.as_bytes()), Err(why), "{bytes:?}");
+    }
+}
+
+/// What a server may send, as bytes.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let line = "[ -~]{0,12}";
+    let leaf = prop_oneof![
+        line.prop_map(|text| format!("+{text}\r\n").into_bytes()),
+        line.prop_map(|text| format!("-ERR {text}\r\n").into_bytes()),
+        any::<i64>().prop_map(|number| format!(":{number}\r\n").into_bytes()),
+        "[a-z\r\n]{0,20}".prop_map(|text| format!("${}\r\n{text}\r\n", text.len()).into_bytes()),
+        Just(b"$-1\r\n".to_vec()),
+        Just(b"_\r\n".to_vec()),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop::collection::vec(inner, 0..6).prop_map(|items| {
+            let head = format!("*{}\r\n", items.len()).into_bytes();
+            [head, items.concat()].concat()
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_redis_crate_parses_the_same(bytes in frames()) {
+        let (frame, length) = parsed(&bytes).unwrap();
+        prop_assert_eq!(length, bytes.len());
+        match redis::parse_redis_value(&bytes).unwrap() {
+            redis::Value::ServerError(error) => {
+                prop_assert!(matches!(&frame, Frame::Reply(Err(text)) if text.starts_with(error.code())));
+            }
+            // Errors within an array are told as the redis crate shows them there.
+            value if !bytes.windows(5).any(|five| five == b"-ERR ") => {
+                let value = match value {
+                    redis::Value::Okay => Value::Text("OK".into()),
+                    value => of_redis(value),
+                };
+                prop_assert_eq!(frame, Frame::Reply(Ok(value)));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_part_is_waited_for_and_what_follows_is_left(bytes in frames(), more in frames()) {
+        for end in 0..bytes.len() {
+            prop_assert_eq!(parse(&bytes[..end]), Ok(None));
+        }
+        let alone = parsed(&bytes);
+        prop_assert_eq!(parsed(&[bytes, more].concat()), alone);
+    }
+
+    #[test]
+    fn whatever_comes_it_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(Some((_, length))) = parse(&bytes) {
+            prop_assert!(length > 0 && length <= bytes.len());
+        }
+    }
+
+    /// Bytes that are nearly RESP get further.
+    #[test]
+    fn nor_for_what_looks_like_resp(bytes in "([-+:$*%~>_#,(!|=][-0-9]{0,3}[a-z]{0,3}\r?\n?){0,40}") {
+        if let Ok(Some((_, length))) = parse(bytes.as_bytes()) {
+            prop_assert!(length > 0 && length <= bytes.len());
+        }
+    }
+}
