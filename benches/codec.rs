@@ -19,43 +19,46 @@ use crate::measure::middle;
 #[allow(dead_code, unreachable_pub, reason = "it is a part of the library")]
 mod resp;
 
-const REDIS: &str = "redis crate";
-const PROTOCOL: &str = "redis-protocol";
-const BY_HAND: &str = "by hand";
+struct Codec {
+    name: &'static str,
+    pack: fn(&[String]) -> Vec<u8>,
+    parse: fn(&[u8]),
+}
+
+const CODECS: [Codec; 3] = [
+    Codec { name: "redis crate", pack: pack_by_redis, parse: parse_by_redis },
+    Codec { name: "redis-protocol", pack: pack_by_protocol, parse: parse_by_protocol },
+    Codec { name: "by hand", pack: pack_by_hand, parse: parse_by_hand },
+];
 
 /// How often each codec has its turn.
 const BLOCKS: usize = 15;
 
 /// With one operation in a message, as an uncontended lock has, and with as many as fit in one.
 pub(crate) fn run(scale: Scale) -> Vec<Row> {
-    let case = |operations: usize| {
-        let messages = scale.of(100_000, 100) / operations;
-        let (words, reply) = (words(operations), reply(operations));
-        let codecs: [(&str, fn(&[String]) -> Vec<u8>, fn(&[u8])); 3] = [
-            (REDIS, pack_by_redis, parse_by_redis),
-            (PROTOCOL, pack_by_protocol, parse_by_protocol),
-            (BY_HAND, pack_by_hand, parse_by_hand),
-        ];
-        let mut times = codecs.map(|_| (Vec::new(), Vec::new()));
-        for _ in 0..scale.of(BLOCKS, 1) {
-            for ((_, pack, parse), (packing, parsing)) in codecs.iter().zip(&mut times) {
-                let each =
-                    |began: Instant| began.elapsed().as_nanos() as f64 / (messages * operations) as f64;
-                let began = Instant::now();
-                (0..messages).for_each(|_| drop(black_box(pack(black_box(&words)))));
-                packing.push(each(began));
-                let began = Instant::now();
-                (0..messages).for_each(|_| parse(black_box(&reply)));
-                parsing.push(each(began));
-            }
-        }
-        let row = |((name, ..), (packing, parsing)): (&(&str, _, _), (Vec<f64>, Vec<f64>))| {
-            let row = Row::new(operations, name, 1, 1).with("pack_ns", middle(packing.into_iter()));
-            row.with("parse_ns", middle(parsing.into_iter()))
-        };
-        codecs.iter().zip(times).map(row).collect::<Vec<_>>()
+    [1, 64].into_iter().flat_map(|operations| messages_of(operations, scale)).collect()
+}
+
+fn messages_of(operations: usize, scale: Scale) -> Vec<Row> {
+    let messages = scale.of(100_000, 100) / operations;
+    let (words, reply) = (words(operations), reply(operations));
+    let nanoseconds = |work: &dyn Fn()| {
+        let began = Instant::now();
+        (0..messages).for_each(|_| work());
+        began.elapsed().as_nanos() as f64 / (messages * operations) as f64
     };
-    [1, 64].into_iter().flat_map(case).collect()
+    let mut times = CODECS.map(|_| (Vec::new(), Vec::new()));
+    for _ in 0..scale.of(BLOCKS, 1) {
+        for (codec, (packing, parsing)) in CODECS.iter().zip(&mut times) {
+            packing.push(nanoseconds(&|| drop(black_box((codec.pack)(black_box(&words))))));
+            parsing.push(nanoseconds(&|| (codec.parse)(black_box(&reply))));
+        }
+    }
+    let row = |(codec, (packing, parsing)): (&Codec, (Vec<f64>, Vec<f64>))| {
+        let row = Row::new(operations, codec.name, 1, 1).with("pack_ns", middle(packing.into_iter()));
+        row.with("parse_ns", middle(parsing.into_iter()))
+    };
+    CODECS.iter().zip(times).map(row).collect()
 }
 
 /// A message of acquires, as the link packs it.
@@ -92,12 +95,9 @@ fn pack_by_redis(words: &[String]) -> Vec<u8> {
     command.get_packed_command()
 }
 
-fn blob(word: &String) -> BorrowedFrame<'_> {
-    BorrowedFrame::BlobString { data: word.as_bytes(), attributes: None }
-}
-
 fn pack_by_protocol(words: &[String]) -> Vec<u8> {
-    let frames: Vec<_> = words.iter().map(blob).collect();
+    let words = words.iter().map(String::as_bytes);
+    let frames: Vec<_> = words.map(|data| BorrowedFrame::BlobString { data, attributes: None }).collect();
     let mut out = BytesMut::new();
     extend_encode_borrowed(&mut out, &BorrowedFrame::Array { data: &frames, attributes: None }, false)
         .unwrap();

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::seam::{Failure, Heard, Passport, SCRIPTS, Script, Value, Words};
-use quorate::{Error, Redlock, Refusal, Standing};
+use quorate::seam::{Heard, Passport, SCRIPTS, Script, Value, Words};
+use quorate::{Error, Redlock, Standing};
 use quorate_testkit::{EmbeddedMasters, EmbeddedServer, Resp, Restart, eventually};
 
 const SOON: Duration = Duration::from_secs(10);
