@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
@@ -164,15 +164,26 @@ impl Link {
             if !frames.is_empty() {
                 self.with(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
             }
-            self.with(|state| {
-                while transport.has_room() && state.send_next(|message| transport.pack(message)).is_some() {}
-            });
-            if let Err(why) = read.and_then(|()| transport.write(context)) {
+            if let Err(why) = read.and_then(|()| self.send(&mut transport, context)) {
                 self.with(|state| state.broke(&why, now()));
             }
             if self.state().is_open() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
+    }
+
+    /// Sends what is to be sent, as far as the socket takes it.
+    fn send(&self, transport: &mut Transport, context: &mut Context<'_>) -> Result<(), String> {
+        loop {
+            self.with(|state| {
+                while transport.has_room() && state.send_next(|message| transport.pack(message)).is_some() {}
+            });
+            let was_full = !transport.has_room();
+            transport.write(context)?;
+            if !was_full || !transport.has_room() {
+                return Ok(());
+            }
+        }
     }
 }
 

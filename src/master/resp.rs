@@ -1,14 +1,20 @@
 //! RESP, as far as the calls of a link need it: commands are packed, and replies and pushes of RESP3 are parsed.
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 
 use super::Value;
 
 /// How deep arrays may be nested. The replies of scripts have three levels.
 pub(super) const MAX_DEPTH: usize = 16;
 
-/// How long a text may be, and how many items an array may have: as much as Redis allows for a text (512 MiB).
+/// How long a text may be in bytes, and how many items an array may have: what Redis allows for a text.
 const MAX_LENGTH: usize = 512 * 1024 * 1024;
+
+/// How long a line may be, in bytes: a server's errors are lines.
+pub(super) const MAX_LINE: usize = 64 * 1024;
+
+/// For how many items of an array there is room before they come.
+const ITEMS: usize = 128;
 
 /// What a master sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +34,8 @@ pub(super) enum Malformed {
     Number,
     /// A line or a text does not end as it has to.
     End,
-    /// A text or an array has more than [`MAX_LENGTH`], or arrays are nested deeper than [`MAX_DEPTH`].
+    /// A text or an array has more than [`MAX_LENGTH`], a line more than [`MAX_LINE`], or arrays are nested deeper than
+    /// [`MAX_DEPTH`].
     TooLarge,
 }
 
@@ -50,125 +57,144 @@ fn header(out: &mut BytesMut, kind: u8, length: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The first frame in `bytes`, and how long it is; `None` where it is not all there.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
-    let mut input = Input { bytes, at: 0 };
-    let frame = match bytes.first() {
-        Some(b'-' | b'!') => input.value(0).map(|error| Frame::Reply(Err(text_of(error)))),
-        Some(b'>') => input.value(0).map(|items| match items {
-            Value::List(items) => Frame::Push(items),
-            other => Frame::Push(vec![other]),
-        }),
-        _ => input.value(0).map(|value| Frame::Reply(Ok(value))),
-    };
-    match frame {
-        Ok(frame) => Ok(Some((frame, input.at))),
-        Err(Stop::Incomplete) => Ok(None),
-        Err(Stop::Malformed(why)) => Err(why),
-    }
+/// Parses what comes, piece by piece.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    /// The arrays that are not complete yet, each within the one before.
+    open: Vec<Array>,
 }
 
-fn text_of(value: Value) -> String {
-    value.text().map(|text| text.to_string()).unwrap_or_default()
+#[derive(Debug)]
+struct Array {
+    is_push: bool,
+    items: Vec<Value>,
+    /// How many items are still to come.
+    left: usize,
 }
 
-/// Why parsing stops.
-enum Stop {
-    Incomplete,
-    Malformed(Malformed),
-}
-
-struct Input<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Input<'a> {
-    fn value(&mut self, depth: usize) -> Result<Value, Stop> {
-        let kind = *self.take(1)?.first().ok_or(Stop::Incomplete)?;
-        match kind {
-            b'+' | b'-' | b',' | b'(' => Ok(text(self.line()?)),
-            b'#' => Ok(Value::Int((self.line()? == b"t").into())),
-            b':' => number(self.line()?).map(Value::Int),
-            b'_' => self.line().map(|_| Value::Nil),
-            b'$' | b'!' => match self.length()? {
-                None => Ok(Value::Nil),
-                Some(length) => {
-                    let bytes = self.take(length)?;
-                    if self.take(2)? != b"\r\n" {
-                        return Err(Stop::Malformed(Malformed::End));
+impl Parser {
+    /// Takes as much from `input` as is complete; the next frame, if it is there.
+    pub(super) fn parse(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
+        while let Some((token, length)) = token(input)? {
+            input.advance(length);
+            let mut value = match token {
+                Token::Value(value) => value,
+                Token::Error(text) if self.open.is_empty() => return Ok(Some(Frame::Reply(Err(text)))),
+                Token::Error(text) => Value::Text(text.into()),
+                Token::Array { is_push, length: left } => {
+                    if self.open.len() == MAX_DEPTH {
+                        return Err(Malformed::TooLarge);
                     }
-                    Ok(text(bytes))
+                    self.open.push(Array { is_push, items: Vec::with_capacity(left.min(ITEMS)), left });
+                    if left > 0 {
+                        continue;
+                    }
+                    Value::List(self.open.pop().map(|array| array.items).unwrap_or_default())
                 }
-            },
-            b'*' | b'~' | b'>' => self.items(depth, 1),
-            b'%' => self.items(depth, 2),
-            other => Err(Stop::Malformed(Malformed::Type(other))),
-        }
-    }
-
-    /// So many values for each that is counted.
-    fn items(&mut self, depth: usize, each: usize) -> Result<Value, Stop> {
-        let Some(count) = self.length()? else { return Ok(Value::Nil) };
-        if depth == MAX_DEPTH {
-            return Err(Stop::Malformed(Malformed::TooLarge));
-        }
-        let left = self.bytes.len() - self.at;
-        let mut items = Vec::with_capacity((count * each).min(left / 3)); // no item is shorter than three bytes
-        for _ in 0..count * each {
-            items.push(self.value(depth + 1)?);
-        }
-        Ok(Value::List(items))
-    }
-
-    fn length(&mut self) -> Result<Option<usize>, Stop> {
-        match number(self.line()?)? {
-            -1 => Ok(None),
-            length => match usize::try_from(length) {
-                Ok(length) if length <= MAX_LENGTH => Ok(Some(length)),
-                _ => Err(Stop::Malformed(Malformed::TooLarge)),
-            },
-        }
-    }
-
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Stop> {
-        let taken = self.bytes.get(self.at..self.at + count).ok_or(Stop::Incomplete)?;
-        self.at += count;
-        Ok(taken)
-    }
-
-    /// Up to the end of the line.
-    fn line(&mut self) -> Result<&'a [u8], Stop> {
-        let rest = &self.bytes[self.at..];
-        let end = rest.iter().position(|byte| *byte == b'\r').ok_or(Stop::Incomplete)?;
-        match rest.get(end + 1) {
-            None => Err(Stop::Incomplete),
-            Some(b'\n') => {
-                self.at += end + 2;
-                Ok(&rest[..end])
+            };
+            // An array that is complete now is an item of the one around it.
+            loop {
+                let Some(array) = self.open.last_mut() else { return Ok(Some(Frame::Reply(Ok(value)))) };
+                array.items.push(value);
+                array.left -= 1;
+                if array.left > 0 {
+                    break;
+                }
+                let Some(Array { is_push, items, .. }) = self.open.pop() else { break };
+                if is_push && self.open.is_empty() {
+                    return Ok(Some(Frame::Push(items)));
+                }
+                value = Value::List(items);
             }
-            Some(_) => Err(Stop::Malformed(Malformed::End)),
         }
+        Ok(None)
     }
 }
 
-fn text(bytes: &[u8]) -> Value {
-    Value::Text(String::from_utf8_lossy(bytes).into())
+/// What bytes begin with.
+enum Token {
+    Value(Value),
+    Error(String),
+    /// The items follow.
+    Array {
+        is_push: bool,
+        length: usize,
+    },
 }
 
-fn number(line: &[u8]) -> Result<i64, Stop> {
+/// The first token, and how long it is; `None` where it is not all there.
+fn token(bytes: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+    let Some((kind, rest)) = bytes.split_first() else { return Ok(None) };
+    let Some(line) = line(rest)? else { return Ok(None) };
+    let length = 1 + line.len() + 2;
+    let token = match kind {
+        b'+' | b',' | b'(' => Token::Value(Value::Text(text(line).into())),
+        b'-' => Token::Error(text(line)),
+        b'#' => Token::Value(Value::Int((line == b"t").into())),
+        b':' => Token::Value(Value::Int(number(line)?)),
+        b'_' => Token::Value(Value::Nil),
+        b'$' | b'!' | b'*' | b'~' | b'>' | b'%' => match count(line)? {
+            None => Token::Value(Value::Nil),
+            Some(count) if matches!(kind, b'$' | b'!') => {
+                let Some(bytes) = bytes.get(length..length + count + 2) else { return Ok(None) };
+                let Some(bytes) = bytes.strip_suffix(b"\r\n") else { return Err(Malformed::End) };
+                let token = match kind {
+                    b'$' => Token::Value(Value::Text(text(bytes).into())),
+                    _ => Token::Error(text(bytes)),
+                };
+                return Ok(Some((token, length + count + 2)));
+            }
+            Some(count) => {
+                let length = if *kind == b'%' { 2 * count } else { count };
+                Token::Array { is_push: *kind == b'>', length }
+            }
+        },
+        other => return Err(Malformed::Type(*other)),
+    };
+    Ok(Some((token, length)))
+}
+
+/// Up to the end of the line, if that is there.
+fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+    match bytes.iter().position(|byte| *byte == b'\r') {
+        None if bytes.len() > MAX_LINE => Err(Malformed::TooLarge),
+        None => Ok(None),
+        Some(end) => match bytes.get(end + 1) {
+            None => Ok(None),
+            Some(b'\n') => Ok(Some(&bytes[..end])),
+            Some(_) => Err(Malformed::End),
+        },
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// How many items or bytes there are; `None` for -1, which is nothing.
+fn count(line: &[u8]) -> Result<Option<usize>, Malformed> {
+    match number(line)? {
+        -1 => Ok(None),
+        count => match usize::try_from(count) {
+            Ok(count) if count <= MAX_LENGTH => Ok(Some(count)),
+            _ => Err(Malformed::TooLarge),
+        },
+    }
+}
+
+fn number(line: &[u8]) -> Result<i64, Malformed> {
     let (sign, digits) = match line {
         [b'-', digits @ ..] => (-1, digits),
         [b'+', digits @ ..] => (1, digits),
         digits => (1, digits),
     };
     if digits.is_empty() {
-        return Err(Stop::Malformed(Malformed::Number));
+        return Err(Malformed::Number);
     }
     digits.iter().try_fold(0_i64, |number, digit| {
         let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'));
         // The lowest number has no positive of its own.
         let more = |digit| number.checked_mul(10)?.checked_add(sign * digit);
-        digit.and_then(more).ok_or(Stop::Malformed(Malformed::Number))
+        digit.and_then(more).ok_or(Malformed::Number)
     })
 }

@@ -9,7 +9,7 @@ use tokio_util::io::{poll_read_buf, poll_write_buf};
 use super::dial::Stream;
 use super::link::Message;
 use super::pending::Pending;
-use super::resp::{self, Frame};
+use super::resp::{self, Frame, Parser};
 use crate::trust::Passport;
 
 #[cfg(test)]
@@ -26,13 +26,14 @@ pub(super) struct Transport {
     stream: Box<dyn Stream>,
     /// What stands at the head of every call.
     passport: Passport,
+    parser: Parser,
     input: BytesMut,
     output: BytesMut,
 }
 
 impl Transport {
     pub(super) fn new(stream: Box<dyn Stream>, passport: Passport) -> Self {
-        Self { stream, passport, input: BytesMut::new(), output: BytesMut::new() }
+        Self { stream, passport, parser: Parser::default(), input: BytesMut::new(), output: BytesMut::new() }
     }
 
     /// Reads what there is into `frames`. An error is how the connection broke.
@@ -49,10 +50,9 @@ impl Transport {
     }
 
     fn parse(&mut self, frames: &mut Vec<Frame>) -> Result<(), String> {
-        let malformed = |why: resp::Malformed| format!("it does not speak RESP: {why:?}");
-        while let Some((frame, length)) = resp::parse(&self.input).map_err(malformed)? {
+        let malformed = |why| format!("it does not speak RESP: {why:?}");
+        while let Some(frame) = self.parser.parse(&mut self.input).map_err(malformed)? {
             frames.push(frame);
-            let _ = self.input.split_to(length);
         }
         Ok(())
     }

@@ -5,8 +5,15 @@ use proptest::prelude::*;
 use bytes::BytesMut;
 
 use super::super::Value;
-use super::super::resp::{Frame, MAX_DEPTH, Malformed, begin, parse, word};
+use super::super::resp::{Frame, MAX_DEPTH, MAX_LINE, Malformed, Parser, begin, word};
 use super::super::session::value as of_redis;
+
+/// The first frame, and how long it is.
+fn parse(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
+    let mut input = BytesMut::from(bytes);
+    let frame = Parser::default().parse(&mut input)?;
+    Ok(frame.map(|frame| (frame, bytes.len() - input.len())))
+}
 
 fn parsed(bytes: &[u8]) -> Option<(Frame, usize)> {
     parse(bytes).unwrap()
@@ -66,6 +73,7 @@ fn errors_and_pushes_are_told_apart_from_values() {
 #[test]
 fn what_is_not_resp_is_refused_and_what_is_too_large_before_it_is_there() {
     let deep = "*1\r\n".repeat(MAX_DEPTH + 1);
+    let endless = format!("+{}", "a".repeat(MAX_LINE + 1));
     for (bytes, why) in [
         ("?\r\n", Malformed::Type(b'?')),
         (":\r\n", Malformed::Number),
@@ -77,6 +85,7 @@ fn what_is_not_resp_is_refused_and_what_is_too_large_before_it_is_there() {
         ("$536870913\r\n", Malformed::TooLarge),
         ("*536870913\r\n", Malformed::TooLarge),
         (&deep, Malformed::TooLarge),
+        (&endless, Malformed::TooLarge),
     ] {
         assert_eq!(parse(bytes.as_bytes()), Err(why), "{bytes:?}");
     }
@@ -123,12 +132,17 @@ proptest! {
     }
 
     #[test]
-    fn a_part_is_waited_for_and_what_follows_is_left(bytes in frames(), more in frames()) {
-        for end in 0..bytes.len() {
-            prop_assert_eq!(parse(&bytes[..end]), Ok(None));
+    fn pieces_are_waited_for_and_what_follows_is_left(bytes in frames(), more in frames()) {
+        let (mut parser, mut input) = (Parser::default(), BytesMut::new());
+        for byte in &bytes[..bytes.len() - 1] {
+            input.extend_from_slice(&[*byte]);
+            prop_assert_eq!(parser.parse(&mut input), Ok(None));
         }
-        let alone = parsed(&bytes);
-        prop_assert_eq!(parsed(&[bytes, more].concat()), alone);
+        input.extend_from_slice(&bytes[bytes.len() - 1..]);
+        input.extend_from_slice(&more);
+        let frame = parser.parse(&mut input).unwrap();
+        prop_assert_eq!(&input[..], &more[..]);
+        prop_assert_eq!(frame, parsed(&bytes).map(|(frame, _)| frame));
     }
 
     #[test]
