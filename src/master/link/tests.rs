@@ -386,6 +386,21 @@ fn an_overdue_clean_up_is_looked_into_with_a_ping() {
 }
 
 #[test]
+fn a_clean_up_is_sent_though_its_time_was_up_before_there_was_a_connection_and_a_vote_is_not() {
+    let mut driven = Driven::new();
+    let clean_up = driven.call(Terms::CleanUp { timeout: ms(20) });
+    let vote = driven.call(Terms::Vote { timeout: ms(20) });
+    driven.wait(ms(20));
+    assert_eq!(driven.heard(clean_up), [Err(Failure::Unknown(Silence::TimedOut))]);
+    assert_eq!(driven.heard(vote), [Err(Failure::Unreachable("not sent within 20ms".into()))]);
+    driven.open(true);
+    driven.send();
+    assert_eq!(driven.sent, [[clean_up]]);
+    driven.answer();
+    assert_eq!(driven.heard(clean_up)[1], Ok(Value::Int(7)));
+}
+
+#[test]
 fn what_was_sent_behind_a_ping_and_is_overdue_has_a_ping_of_its_own() {
     let mut driven = Driven::up();
     driven.call(Terms::Vote { timeout: ms(20) });
