@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::join_all;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use crate::client::Redlock;
@@ -144,16 +144,16 @@ impl Builder {
     /// What every key begins with; the default is [`DEFAULT_PREFIX`](crate::config::DEFAULT_PREFIX). It has no braces
     /// and at most [`MAX_PREFIX`](crate::config::MAX_PREFIX) bytes. Clients with different prefixes have different
     /// locks.
-    pub fn prefix(mut self, prefix: impl Into<Arc<str>>) -> Self {
-        self.settings.prefix = prefix.into();
+    pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
+        self.settings.prefix = prefix.as_ref().into();
         self
     }
 
     /// What others are told of whoever holds a lock of this client, beside the owner: a host, a process, a job. Errors, inspections and
     /// `quorate status` show it. It has at most [`MAX_LABEL`](crate::config::MAX_LABEL) bytes and no control characters; the
     /// default is none. [`Lock::label`](crate::Lock::label) sets it for one lock.
-    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.settings.label = label.into();
+    pub fn label(mut self, label: impl AsRef<str>) -> Self {
+        self.settings.label = label.as_ref().into();
         self
     }
 
@@ -176,9 +176,9 @@ impl Builder {
         self
     }
 
-    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. It must be a current-thread
-    /// runtime: on several threads a clean-up could overtake what it undoes. A runtime that stands still, or ends, takes
-    /// the client's clean-up with it.
+    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. It must be a current-thread runtime:
+    /// on several threads a clean-up could overtake what it undoes, so [`build`](Builder::build) refuses others. A runtime
+    /// that stands still, or ends, takes the client's clean-up with it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.executor = Some(Executor::Runtime(runtime));
         self
@@ -194,8 +194,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for a setting outside of its limits, no masters or too many, a master listed twice, or a URL
-    /// that cannot be used; [`Error::Start`] when the system gives no thread.
+    /// [`Error::Invalid`] for a setting outside of its limits, no masters or too many, a master listed twice, a URL that
+    /// cannot be used, or a [`runtime`](Builder::runtime) with several threads; [`Error::Start`] when the system gives no thread.
     pub fn build(mut self) -> Result<Redlock, Error> {
         let (origins, dialler, host) = self.start()?;
         let roster = Arc::new(Roster::default());
@@ -288,6 +288,11 @@ impl Builder {
     /// Checks everything, and starts the thread.
     fn start(&mut self) -> Result<(Vec<Checked>, Dialler, Host), Error> {
         self.settings.check()?;
+        if let Some(Executor::Runtime(runtime)) = &self.executor
+            && runtime.runtime_flavor() != RuntimeFlavor::CurrentThread
+        {
+            return Err(Invalid::Runtime.into());
+        }
         let origins = origins(std::mem::take(&mut self.sources))?;
         #[cfg(feature = "tls")]
         let dialler = Dialler::new(&self.roots)?;

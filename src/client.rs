@@ -48,7 +48,7 @@ impl Redlock {
     ///
     /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. An election and a [`lock`](Redlock::lock) of one name are
     /// the same to the masters: who leads holds the lock.
-    pub fn election(&self, name: impl Into<Arc<str>>) -> Election {
+    pub fn election(&self, name: impl AsRef<str>) -> Election {
         Election::new(self.lock(name))
     }
 

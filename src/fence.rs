@@ -32,10 +32,10 @@
 //!
 //! [Kleppmann 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Invalid, excerpt};
+use crate::sync::{Mutex, MutexGuard};
 
 /// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose numbers are doubles, have
 /// each one exactly. The microseconds since 1970 get there in the year 2255.
@@ -275,7 +275,7 @@ impl Gate {
 
     /// A write that panicked has left a fence that is right.
     fn lock(&self) -> MutexGuard<'_, u64> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 }
 
@@ -381,14 +381,14 @@ mod tests {
                         for fence in fences {
                             let write = || {
                                 std::thread::yield_now();
-                                written.lock().unwrap().push(*fence);
+                                written.lock().push(*fence);
                             };
                             let _ = gate.write(*fence, write);
                         }
                     });
                 }
             });
-            let written = written.lock().unwrap();
+            let written = written.lock();
             prop_assert!(written.is_sorted(), "{written:?}");
             prop_assert_eq!(written.last(), of_threads.iter().flatten().max());
         }

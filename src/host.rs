@@ -1,8 +1,8 @@
 //! The background I/O thread: where a client's engine and connections run.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::coordinator::Coordinator;
 use crate::executor::Executor;
+use crate::sync::Mutex;
 
 /// How long the engine goes on after the last handle was dropped, to tell the masters what they have to hear.
 const LINGER: Duration = Duration::from_secs(5);
@@ -71,7 +72,7 @@ impl Host {
             stop.cancel();
         });
         if let (true, Some(ended)) = (wait, &self.ended) {
-            let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = ended.lock();
             let _ = ended.recv_timeout(LAST_WORD); // it never sends: the end is a hang-up, or the time is up
         }
     }

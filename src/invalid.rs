@@ -87,6 +87,11 @@ pub enum Invalid {
         /// The most that both may be together.
         max: Duration,
     },
+    /// A runtime with several threads for the engine.
+    #[error(
+        "the engine's runtime must be a current-thread one: on several threads a clean-up could overtake what it undoes"
+    )]
+    Runtime,
     /// Text that is not a policy for cold starts.
     #[error("{0:?} is not a cold start policy: use quarantine, uptime, fsync or none")]
     ColdStart(String),

@@ -61,6 +61,7 @@ mod protocol;
 mod random;
 mod renewal;
 mod source;
+mod sync;
 mod token;
 mod trust;
 mod vote;

@@ -1,12 +1,14 @@
 //! The thread that calls: whether it may wait, and how it does.
 
 use std::pin::pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::coop;
+
+use crate::sync::Mutex;
 
 /// More steps than tokio grants a task before it has to yield, which are 128.
 const MANY: usize = 1 << 10;
@@ -67,7 +69,7 @@ struct Alarm {
 impl Alarm {
     /// Sleeps until it has rung since the last sleep, for `most` at most.
     fn sleep(&self, most: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let rung = self.rung.lock();
         let slept = self.ringing.wait_timeout_while(rung, most, |rung| !*rung);
         let (mut rung, _) = slept.unwrap_or_else(PoisonError::into_inner);
         *rung = false;
@@ -76,7 +78,7 @@ impl Alarm {
 
 impl Wake for Alarm {
     fn wake(self: Arc<Self>) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.rung.lock() = true;
         self.ringing.notify_one();
     }
 }

@@ -1,6 +1,5 @@
 //! A lock by its name.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -26,7 +25,7 @@ pub struct Lock<F = Fenced>(crate::Lock<F>);
 
 impl Lock {
     /// [`Lock::label`](crate::Lock::label): what others are told of the holder.
-    pub fn label(self, label: impl Into<Arc<str>>) -> Self {
+    pub fn label(self, label: impl AsRef<str>) -> Self {
         Self(self.0.label(label))
     }
 }

@@ -1,6 +1,5 @@
 //! The handle to a set of masters.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Lock, wait};
@@ -38,22 +37,22 @@ impl Redlock {
     }
 
     /// [`Redlock::lock`](crate::Redlock::lock): the lock of this name.
-    pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn lock(&self, name: impl AsRef<str>) -> Lock {
         self.0.lock(name).into()
     }
 
     /// [`Redlock::fair_lock`](crate::Redlock::fair_lock): a lock in the order of arrival.
-    pub fn fair_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn fair_lock(&self, name: impl AsRef<str>) -> Lock {
         self.0.fair_lock(name).into()
     }
 
     /// [`Redlock::mutex`](crate::Redlock::mutex): a lock that its owner cannot enter again.
-    pub fn mutex(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn mutex(&self, name: impl AsRef<str>) -> Lock {
         self.0.mutex(name).into()
     }
 
     /// [`Redlock::plain_mutex`](crate::Redlock::plain_mutex): the same, shared with clients that set a string.
-    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
+    pub fn plain_mutex(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
         self.0.plain_mutex(name).into()
     }
 
@@ -63,22 +62,22 @@ impl Redlock {
     }
 
     /// [`Redlock::read_lock`](crate::Redlock::read_lock): the right to read, for many at a time.
-    pub fn read_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn read_lock(&self, name: impl AsRef<str>) -> Lock {
         self.0.read_lock(name).into()
     }
 
     /// [`Redlock::write_lock`](crate::Redlock::write_lock): the right to change what those who read have a lock for.
-    pub fn write_lock(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn write_lock(&self, name: impl AsRef<str>) -> Lock {
         self.0.write_lock(name).into()
     }
 
     /// [`Redlock::semaphore`](crate::Redlock::semaphore): so many holders at a time.
-    pub fn semaphore(&self, name: impl Into<Arc<str>>, permits: u32) -> Lock {
+    pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Lock {
         self.0.semaphore(name, permits).into()
     }
 
     /// [`Redlock::redisson_lock`](crate::Redlock::redisson_lock): a lock shared with Redisson's `RLock`.
-    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
+    pub fn redisson_lock(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
         self.0.redisson_lock(name).into()
     }
 
@@ -87,7 +86,7 @@ impl Redlock {
     /// # Errors
     ///
     /// Those of [`Redlock::inspect`](crate::Redlock::inspect).
-    pub fn inspect(&self, name: impl Into<Arc<str>>) -> Result<Inspection, Error> {
+    pub fn inspect(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
         wait(&self.0, self.0.inspect(name))
     }
 

@@ -1,6 +1,6 @@
 //! Clean-up: telling the masters what an owner holds now, until they have heard it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -16,6 +16,7 @@ use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::master::{Failure, Hears, Terms, Value, Words};
 use crate::protocol::{Leaving, Op, Place, outcome};
+use crate::sync::Mutex;
 use crate::vote::{Outcome, Refusal, Silence};
 
 /// Delays between tries on one master.
@@ -246,7 +247,7 @@ impl Hears for LastWord {
         if is_overdue(&answer) {
             return;
         }
-        if let Some(to) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(to) = self.0.lock().take() {
             let _ = to.send(outcome(answer)); // the client may be gone
         }
     }

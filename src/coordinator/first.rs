@@ -2,7 +2,7 @@
 //! granted. Where it is not, it is undone as soon as that is decided, whether or not the caller is run.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -11,6 +11,7 @@ use super::attempt::Attempt;
 use super::quorum::Decision;
 use super::relay::Relay;
 use crate::error::Error;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The caller's end. Dropping it undoes the attempt.
 pub(super) struct First {
@@ -95,6 +96,6 @@ impl Slot {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

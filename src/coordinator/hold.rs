@@ -1,7 +1,7 @@
 //! What one owner holds of one lock, in the process that counts it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -18,6 +18,7 @@ use crate::lease;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Permit};
 use crate::renewal::{Course, Entry};
+use crate::sync::{Mutex, MutexGuard};
 use crate::vote::{Outcome, Vote};
 
 /// One owner's hold of one lock. Rounds about it run one at a time, in `turn`; guards read its lease at any moment.
@@ -112,7 +113,7 @@ impl Hold {
     }
 
     pub(crate) fn lease(&self) -> MutexGuard<'_, Lease> {
-        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lease.lock()
     }
 
     /// When the lease of `generation` ends; the origin of time if it is over.
@@ -286,6 +287,6 @@ impl Registry {
     }
 
     fn lock(&self) -> MutexGuard<'_, Holds> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -1,10 +1,11 @@
 //! The permits of semaphores: which one to ask for. Each is a lock of its own, so that no rule here can let too many in.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::quorum::quorum;
 use crate::protocol::Permit;
+use crate::sync::{Mutex, MutexGuard};
 use crate::vote::{Outcome, Permits, Vote};
 
 /// What a lock, or one permit of a semaphore, is watched under.
@@ -63,7 +64,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<u32>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

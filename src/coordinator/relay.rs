@@ -3,11 +3,13 @@
 //! nothing. Nobody depends on it: where no caller is run, the engine's thread goes on waking them, one a turn.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use tokio::sync::Notify;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Who is still to be woken.
 #[derive(Debug, Default)]
@@ -101,7 +103,7 @@ impl Relay {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

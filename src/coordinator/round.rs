@@ -1,8 +1,8 @@
 //! One round: the same question to all masters at once, and the first decision wins.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use super::tokens::{Tokens, agree};
 use crate::clock::Moment;
 use crate::master::{Failure, Hears, Terms, Value};
 use crate::protocol::{Op, Said, Seen, said};
+use crate::sync::{Mutex, MutexGuard};
 use crate::vote::{Outcome, Record, Refusal, Vote};
 
 impl Coordinator {
@@ -325,7 +326,7 @@ impl BallotBox {
     }
 
     fn counted(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counted.lock()
     }
 }
 

@@ -68,7 +68,7 @@ impl Election {
     }
 
     /// What others are told of whoever leads; see [`Lock::label`].
-    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+    pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.lock = self.lock.label(label);
         self
     }

@@ -3,8 +3,6 @@
 //! On a master it is kept as the reentrant lock is, as a kind of its own, and the queue decides who may have it; see
 //! `scripts/lua/kinds/fair.lua`.
 
-use std::sync::Arc;
-
 use super::Lock;
 use crate::client::Redlock;
 use crate::protocol::Kind;
@@ -53,7 +51,7 @@ impl Redlock {
     /// second.await??.release().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn fair_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, Kind::Fair, name.into())
+    pub fn fair_lock(&self, name: impl AsRef<str>) -> Lock {
+        Lock::new(self, Kind::Fair, name.as_ref())
     }
 }

@@ -119,8 +119,8 @@ impl Redlock {
     /// assert!(seen.held().iter().all(|held| held.part == Part::Read));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn inspect(&self, name: impl Into<Arc<str>>) -> Result<Inspection, Error> {
-        let name = name.into();
+    pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
+        let name: Arc<str> = name.as_ref().into();
         let seen = self.engine().inspect(name.clone(), Kind::Lock).await?;
         Ok(Inspection { name, seen })
     }

@@ -88,8 +88,8 @@ impl Lock {
     /// What others are told of the holder, instead of the client's own [`label`](crate::Builder::label): at most
     /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes without control characters. Whoever re-enters leaves it as it is. The layouts
     /// of other libraries have no place for it.
-    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.options.label = label.into();
+    pub fn label(mut self, label: impl AsRef<str>) -> Self {
+        self.options.label = label.as_ref().into();
         self
     }
 }
@@ -103,13 +103,14 @@ impl From<Lock> for Lock<Unfenced> {
 }
 
 impl<F> Lock<F> {
-    fn new(redlock: &Redlock, kind: Kind, name: Arc<str>) -> Self {
+    fn new(redlock: &Redlock, kind: Kind, name: &str) -> Self {
         let settings = redlock.engine().settings();
         let (ttl, wait, label) = (settings.ttl, settings.wait, settings.label.clone());
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
         let (delay, owner) = (Duration::ZERO, None);
         let options = Options { ttl, delay, label, wait, owner, renewal, polling, cancelled };
-        Self { redlock: redlock.clone(), kind, permits: None, name, options, fencing: PhantomData }
+        let (redlock, name) = (redlock.clone(), name.into());
+        Self { redlock, kind, permits: None, name, options, fencing: PhantomData }
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's

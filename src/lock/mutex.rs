@@ -3,8 +3,6 @@
 //! On a master it is kept as the reentrant lock is, as a kind of its own; that it is not entered again is seen to here. The one that
 //! is shared with other libraries is a STRING, the owner, as SET NX PX leaves it; see `scripts/lua/shared/plain.lua`.
 
-use std::sync::Arc;
-
 use super::{Lock, Unfenced};
 use crate::client::Redlock;
 use crate::protocol::Kind;
@@ -29,8 +27,8 @@ impl Redlock {
     /// assert!(matches!(mutex.release().await, Err(Error::NotHeld { .. })));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn mutex(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, Kind::Mutex, name.into())
+    pub fn mutex(&self, name: impl AsRef<str>) -> Lock {
+        Lock::new(self, Kind::Mutex, name.as_ref())
     }
 
     /// The same in the layout that other libraries have: a STRING under the bare name, without the
@@ -56,7 +54,7 @@ impl Redlock {
     /// guard.release().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn plain_mutex(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
-        Lock::new(self, Kind::PlainMutex, name.into())
+    pub fn plain_mutex(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
+        Lock::new(self, Kind::PlainMutex, name.as_ref())
     }
 }

@@ -1,7 +1,5 @@
 //! The read-write lock: many readers at a time, or one writer. It is two kinds under one name, which one script keeps.
 
-use std::sync::Arc;
-
 use super::Lock;
 use crate::client::Redlock;
 use crate::protocol::Kind;
@@ -49,8 +47,8 @@ impl Redlock {
     /// assert!(matches!(error, Error::Upgrade { .. }));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn read_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, Kind::Read, name.into())
+    pub fn read_lock(&self, name: impl AsRef<str>) -> Lock {
+        Lock::new(self, Kind::Read, name.as_ref())
     }
 
     /// The right to change what a [`read_lock`](Redlock::read_lock) of the same name guards: one owner has it at a time, and nobody
@@ -58,7 +56,7 @@ impl Redlock {
     ///
     /// It is granted when no reader's lease is left on a majority of the masters. Readers that come while it is waited for wait
     /// behind it; see [`read_lock`](Redlock::read_lock), which has an example.
-    pub fn write_lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, Kind::Write, name.into())
+    pub fn write_lock(&self, name: impl AsRef<str>) -> Lock {
+        Lock::new(self, Kind::Write, name.as_ref())
     }
 }

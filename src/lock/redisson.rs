@@ -3,8 +3,6 @@
 //!
 //! On a master it is a HASH, owner -> hold count, under the bare name; see `scripts/lua/shared/redisson.lua`.
 
-use std::sync::Arc;
-
 use super::{Lock, Unfenced};
 use crate::client::Redlock;
 use crate::protocol::Kind;
@@ -29,7 +27,7 @@ impl Redlock {
     /// guard.release().await?; // and whoever waits in Java is told
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn redisson_lock(&self, name: impl Into<Arc<str>>) -> Lock<Unfenced> {
-        Lock::new(self, Kind::Redisson, name.into())
+    pub fn redisson_lock(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
+        Lock::new(self, Kind::Redisson, name.as_ref())
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! On a master it is the entry `x` of the name's hash; see `scripts/lua/name.lua`.
 
-use std::sync::Arc;
-
 use super::Lock;
 use crate::client::Redlock;
 use crate::protocol::Kind;
@@ -14,7 +12,7 @@ impl Redlock {
     ///
     /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. Kinds share them: a name that is held as one kind is
     /// refused as another, with [`Error::AnotherKind`](crate::Error::AnotherKind), and nothing is overwritten.
-    pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
-        Lock::new(self, Kind::Lock, name.into())
+    pub fn lock(&self, name: impl AsRef<str>) -> Lock {
+        Lock::new(self, Kind::Lock, name.as_ref())
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! On a master each permit is a lock of its own, an entry of the name's hash; see `scripts/lua/kinds/semaphore.lua`.
 
-use std::sync::Arc;
-
 use super::Lock;
 use crate::client::Redlock;
 use crate::protocol::Kind;
@@ -57,7 +55,7 @@ impl Redlock {
     /// assert!(matches!(redlock.semaphore("printers", 3).try_acquire().await, Err(Error::OtherPermits { .. })));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn semaphore(&self, name: impl Into<Arc<str>>, permits: u32) -> Lock {
-        Lock { permits: Some(permits), ..Lock::new(self, Kind::Semaphore, name.into()) }
+    pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Lock {
+        Lock { permits: Some(permits), ..Lock::new(self, Kind::Semaphore, name.as_ref()) }
     }
 }

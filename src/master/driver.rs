@@ -1,7 +1,7 @@
 //! Drives the link to one Redis server: opens its connections, moves its messages and tells callers, with tokio.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::session::{self, Identity, Roster, Session};
 use super::transport::Transport;
 use super::{Address, Dialler, Script};
 use crate::random::Random;
+use crate::sync::{Mutex, MutexGuard};
 use crate::trust::Handshake;
 
 /// The link to one master, shared by its callers and its driver.
@@ -74,7 +75,7 @@ impl Link {
     }
 
     fn state(&self) -> MutexGuard<'_, LinkState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Changes the state, and tells whoever has to know.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use futures::future::try_join_all;
@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::dial::Stream;
 use super::driver::Parts;
 use super::{Failure, Value};
+use crate::sync::{Mutex, MutexGuard};
 use crate::trust::{Handshake, Passport, Sight, Welcome};
 
 /// A server's reply, or its error reply.
@@ -49,7 +50,7 @@ pub(crate) struct Roster {
 impl Roster {
     /// Notes that `master` is the process `run_id`, unless another master is that process already.
     fn claim(&self, master: &Arc<str>, run_id: &str) -> Result<(), String> {
-        let mut known = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.processes.lock();
         if let Some((other, _)) = known.iter().find(|(name, id)| name != master && id == run_id) {
             return Err(format!("it is the same server as {other}, which has its one vote already"));
         }
@@ -84,7 +85,7 @@ pub(super) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Resul
         }
     };
     let stream = Arc::into_inner(stream).ok_or("the connection is still in use")?;
-    let stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let stream = stream.into_inner();
     Ok(Session { stream, identity, passport })
 }
 
@@ -93,7 +94,7 @@ struct Lent(Arc<Mutex<Box<dyn Stream>>>);
 
 impl Lent {
     fn stream(&self) -> MutexGuard<'_, Box<dyn Stream>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

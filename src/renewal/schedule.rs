@@ -1,12 +1,13 @@
 //! The schedule: what to look at next, by the clock that leases are measured with.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Moment};
+use crate::sync::{Mutex, MutexGuard};
 
 /// The longest sleep. Timers stand still while the machine is suspended, and leases do not: so soon after it they are
 /// looked at.
@@ -94,7 +95,7 @@ impl<T> Schedule<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

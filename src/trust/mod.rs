@@ -6,8 +6,8 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::clock::{Clock, Moment};
 use crate::error::Invalid;
 use crate::protocol::{NEWEST, OLDEST, UNMEASURED, VERSION};
+use crate::sync::{Mutex, MutexGuard};
 
 mod clocks;
 mod handshake;
@@ -211,11 +212,11 @@ impl Trust {
     }
 
     fn clocks(&self) -> MutexGuard<'_, Clocks> {
-        self.clocks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clocks.lock()
     }
 
     fn standings(&self) -> MutexGuard<'_, Vec<Standing>> {
-        self.standings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.standings.lock()
     }
 
     /// How the masters stand with this client.

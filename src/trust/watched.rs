@@ -8,11 +8,12 @@
 //! same one after it lost its keys.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, Moment};
 use crate::lease;
+use crate::sync::{Mutex, MutexGuard};
 
 /// How many locks are watched at once, at most. Whoever wants another one waits longer for it, for it is forgotten.
 const MOST_NAMES: usize = 10_000;
@@ -90,7 +91,7 @@ impl Watched {
     }
 
     fn masters(&self) -> MutexGuard<'_, Box<[Master]>> {
-        self.masters.lock().unwrap_or_else(PoisonError::into_inner)
+        self.masters.lock()
     }
 }
 

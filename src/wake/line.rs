@@ -1,11 +1,12 @@
 //! The local queue: waiters of one name in one process stand in line, and only the first of them asks the masters.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Holder;
+use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Vote;
 
 /// The lines of a client.
@@ -68,7 +69,7 @@ impl Lines {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Line>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 }
 

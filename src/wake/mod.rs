@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::executor::Executor;
 use crate::master::{Ear, Heard, Master};
+use crate::sync::{Mutex, MutexGuard};
 
 mod line;
 mod outside;
@@ -179,7 +180,7 @@ impl Switchboard {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

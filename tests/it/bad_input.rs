@@ -1,8 +1,9 @@
 //! Bad input gets an error that names the value and the limit, before anything is sent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::{Error, Invalid};
+use quorate::{Error, Invalid, Redlock};
 use quorate_testkit::Masters;
 
 use crate::{builder, ms, patient};
@@ -91,6 +92,24 @@ fn a_bad_client_is_not_built() {
     assert!(matches!(refused(good().timeout(ms(10_000)).build()).0, Invalid::Timeout { .. }));
     assert!(matches!(refused(good().prefix("{x}").build()).0, Invalid::Prefix { .. }));
     assert!(matches!(refused(good().wait(Duration::MAX).build()).0, Invalid::Wait { .. }));
+}
+
+#[test]
+fn a_runtime_with_several_threads_is_refused() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let lent = Redlock::builder().master("redis://127.0.0.1:1").runtime(runtime.handle().clone());
+    assert_eq!(refused(lent.build()).0, Invalid::Runtime);
+}
+
+/// Whatever is a string is a name.
+#[tokio::test]
+async fn a_name_is_any_string() {
+    let redlock = patient(&Masters::start(1));
+    let (text, shared): (String, Arc<str>) = ("order 7".into(), "order 7".into());
+    let locks =
+        [redlock.lock("order 7"), redlock.lock(&text), redlock.lock(&shared), redlock.lock(text.clone())];
+    assert!(locks.iter().all(|lock| lock.name() == "order 7"));
+    assert_eq!(redlock.election(&text).name(), "order 7");
 }
 
 #[tokio::test]
