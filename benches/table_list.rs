@@ -52,6 +52,19 @@ pub(crate) const TABLES: &[Table] = &[
     rivals("instructions", "workers", "instructions", "instructions", COUNTED),
     rivals("syscalls", "workers", "syscalls", "system_calls", COUNTED),
     Table {
+        name: "codec",
+        heading: "operations in a message (ns an operation)",
+        lines: Lines::Cases("codec", ""),
+        columns: &[
+            ("packed: redis crate", Of("redis crate", "pack_ns")),
+            ("redis-protocol", Of("redis-protocol", "pack_ns")),
+            ("by hand", Of("by hand", "pack_ns")),
+            ("parsed: redis crate", Of("redis crate", "parse_ns")),
+            ("redis-protocol", Of("redis-protocol", "parse_ns")),
+            ("by hand", Of("by hand", "parse_ns")),
+        ],
+    },
+    Table {
         name: "leases",
         heading: "leases",
         lines: Lines::Cases("leases", ""),
