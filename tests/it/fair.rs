@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use quorate::{Error, Guard, Redlock};
 use quorate_testkit::{Masters, Proxy, RedisServer, cancel_at_every_poll, eventually};
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::cancel::same_runtime;
@@ -179,7 +180,7 @@ async fn a_dead_waiter_is_passed_over_at_once() {
         let first = waiter(doomed.fair_lock("l")).await;
         standing(masters.iter(), 1).await;
         let second = in_order(&masters, &clients[1..]).await.remove(0);
-        process.shutdown_background();
+        drop(process);
         let listening = || crate::waiting::listeners(&masters);
         until("its connections to end", async || listening() == 5).await;
         let begun = Instant::now();
@@ -242,11 +243,24 @@ async fn a_waiter_that_stands_still_is_passed_over_within_its_time() {
     }
 }
 
-/// A client with a thread of its own.
-fn process(masters: &Masters) -> (tokio::runtime::Runtime, Redlock) {
-    let process = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let client = builder(masters).wait(LONG).runtime(process.handle().clone()).build().unwrap();
-    (process, client)
+/// What stands for a process: a thread with a runtime, which ends when this is dropped.
+struct Process {
+    runtime: Handle,
+    _lives: oneshot::Sender<()>,
+}
+
+/// A process, and its client.
+fn process(masters: &Masters) -> (Process, Redlock) {
+    let (begun, begins) = std::sync::mpsc::channel();
+    let (lives, dies) = oneshot::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        begun.send(runtime.handle().clone()).unwrap();
+        let _ = runtime.block_on(dies);
+    });
+    let runtime = begins.recv().unwrap();
+    let client = builder(masters).wait(LONG).runtime(runtime.clone()).build().unwrap();
+    (Process { runtime, _lives: lives }, client)
 }
 
 /// It is first again: it did not come anew.
@@ -259,8 +273,8 @@ async fn whoever_stood_still_has_its_turn_when_it_goes_on() {
     let first = in_order(&masters, &[still]).await.remove(0);
     let mut others = in_order(&masters, &clients[1..]).await;
     let (go_on, until_it_goes_on) = std::sync::mpsc::channel::<()>();
-    let (stands_still, still) = tokio::sync::oneshot::channel();
-    process.spawn(async move {
+    let (stands_still, still) = oneshot::channel();
+    process.runtime.spawn(async move {
         stands_still.send(()).unwrap();
         until_it_goes_on.recv()
     });
@@ -275,7 +289,7 @@ async fn whoever_stood_still_has_its_turn_when_it_goes_on() {
     .await;
     second.release().await.unwrap();
     assert_eq!(order(vec![others.remove(0), first]).await, [1, 0]);
-    process.shutdown_background();
+    drop(process);
 }
 
 /// From the release to the grant it takes the way of the release to the masters, of the call to the next one, and of its ask and
