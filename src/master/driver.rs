@@ -1,23 +1,18 @@
 //! Drives the link to one Redis server: opens its connections, moves its messages and tells callers, with tokio.
 
 use std::future::poll_fn;
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures::task::AtomicWaker;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::call::{Call, Reply};
-use super::link::{Answer, LinkState, Reach};
+use super::link::{Delivery, LinkState, Reach};
 use super::resp::Frame;
-use super::session::{self, Identity, Roster, Session};
+use super::session::{self, Identity, Parts, Session};
 use super::transport::Transport;
-use super::{Address, Dialler, Script};
-use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
-use crate::trust::Handshake;
 
 /// The link to one master, shared by its callers and its driver.
 pub(crate) struct Link {
@@ -28,20 +23,6 @@ pub(crate) struct Link {
     driver: AtomicWaker,
     /// Told when the alarm is to ring sooner.
     sooner: Notify,
-}
-
-/// What the driver needs to open a connection.
-#[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) address: Address,
-    pub(crate) dialler: Dialler,
-    pub(crate) scripts: &'static [&'static Script],
-    /// How its connections make themselves known, once that was told.
-    pub(crate) handshake: OnceLock<Handshake>,
-    pub(crate) roster: Arc<Roster>,
-    pub(crate) random: Arc<dyn Random>,
-    /// How long a master may be silent before it counts as out of reach.
-    pub(crate) patience: Duration,
 }
 
 impl Link {
@@ -80,12 +61,12 @@ impl Link {
 
     /// Changes the state, and tells whoever has to know.
     fn with<T>(&self, change: impl FnOnce(&mut LinkState) -> T) -> T {
-        let mut answers = Vec::new();
+        let mut deliveries = Vec::new();
         let mut state = self.state();
         let alarm_before = state.alarm();
         let was_up = *state.reach() == Reach::Up;
         let result = change(&mut state);
-        state.take_answers(&mut answers);
+        state.take_deliveries(&mut deliveries);
         let is_up = *state.reach() == Reach::Up;
         if was_up != is_up {
             self.up.send_replace(is_up);
@@ -94,7 +75,7 @@ impl Link {
             self.sooner.notify_one();
         }
         drop(state);
-        answers.into_iter().for_each(Answer::tell);
+        deliveries.into_iter().for_each(Delivery::tell);
         result
     }
 

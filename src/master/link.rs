@@ -76,7 +76,7 @@ pub struct LinkState {
     connection: Connection,
     backoff: Backoff,
     queue: PendingQueue,
-    answers: Vec<Answer>,
+    deliveries: Vec<Delivery>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -126,14 +126,14 @@ pub enum Message<'a> {
 /// What a caller is to be told, with no lock held: the caller may call again.
 #[derive(Debug)]
 #[must_use = "somebody waits for it"]
-pub enum Answer {
+pub enum Delivery {
     /// How a call went, and what time it was on the master: see [`Reply::tell_at`].
     To(Reply, Result<Value, Failure>, Option<u64>),
     /// A clean-up was not answered in time.
     Overdue(Overdue),
 }
 
-impl Answer {
+impl Delivery {
     /// Tells it.
     pub fn tell(self) {
         match self {
@@ -155,7 +155,7 @@ impl LinkState {
             connection: Connection::None,
             backoff: Backoff::new(RECONNECT.0, RECONNECT.1),
             queue: PendingQueue::default(),
-            answers: Vec::new(),
+            deliveries: Vec::new(),
         }
     }
 
@@ -168,7 +168,7 @@ impl LinkState {
             _ => None,
         };
         match out_of_reach {
-            Some(why) => self.answers.push(Answer::To(reply, Err(Failure::Unreachable(why)), None)),
+            Some(why) => self.deliveries.push(Delivery::To(reply, Err(Failure::Unreachable(why)), None)),
             None => {
                 self.queue.push(Pending::new(call, reply, now));
                 self.want(now);
@@ -387,18 +387,17 @@ impl LinkState {
         }
         let is_silent = unanswered.iter().any(|(_, time)| *time >= self.patience);
         for (reply, _) in unanswered {
-            self.answers.push(Answer::To(reply, Err(Failure::Unknown(Silence::TimedOut)), None));
+            self.deliveries.push(Delivery::To(reply, Err(Failure::Unknown(Silence::TimedOut)), None));
         }
-        self.answers.extend(overdue.into_iter().map(Answer::Overdue));
+        self.deliveries.extend(overdue.into_iter().map(Delivery::Overdue));
         if is_silent {
             self.fall_silent();
         }
     }
 
-    /// Moves the answers that callers are to be told to `answers`. To be called after everything else, and told with no lock
-    /// held.
-    pub fn take_answers(&mut self, answers: &mut Vec<Answer>) {
-        answers.append(&mut self.answers);
+    /// Moves what callers are to be told to `deliveries`. To be called after everything else, and told with no lock held.
+    pub fn take_deliveries(&mut self, deliveries: &mut Vec<Delivery>) {
+        deliveries.append(&mut self.deliveries);
     }
 }
 
@@ -471,7 +470,7 @@ impl LinkState {
 
     /// Answers a call, unless its time was up before.
     fn tell(&mut self, pending: Pending, answer: Result<Value, Failure>, time: Option<u64>) {
-        self.answers.extend(pending.reply.map(|reply| Answer::To(reply, answer, time)));
+        self.deliveries.extend(pending.reply.map(|reply| Delivery::To(reply, answer, time)));
     }
 }
 

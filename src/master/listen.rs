@@ -7,9 +7,8 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
 
-use super::driver::Parts;
 use super::link::{OPEN_LIMIT, RECONNECT};
-use super::session::{describe, without_secrets};
+use super::session::{Parts, describe, without_secrets};
 use super::{Ear, Heard};
 use crate::backoff::Backoff;
 

@@ -26,13 +26,13 @@ mod value;
 pub(crate) use address::Address;
 pub use call::{Call, Hears, Overdue, Reply, Terms, WordIter, Words};
 pub(crate) use dial::Dialler;
-pub(crate) use driver::Parts;
 pub(crate) use examine::{Visit, examine};
-pub use link::{Answer, LinkState, Message, Reach};
+pub use link::{Delivery, LinkState, Message, Reach};
 pub use pending::Pending;
+pub(crate) use redis::RedisMaster;
 pub use redis::connect;
-pub(crate) use redis::{RedisMaster, Roster};
 pub use script::{Layer, Part, Script};
+pub(crate) use session::{Parts, Roster};
 pub use value::Value;
 
 /// One independent master.

@@ -9,14 +9,13 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::driver::{Link, Parts};
+use super::driver::Link;
+use super::session::Parts;
 use super::{Address, Call, Dialler, Ear, Master, Reply, Script, listen};
 use crate::error::Invalid;
 use crate::executor::Executor;
 use crate::random::SystemRandom;
 use crate::trust::Handshake;
-
-pub(crate) use super::session::Roster;
 
 /// A Redis server, reached over one multiplexed connection that is kept open.
 pub(crate) struct RedisMaster {

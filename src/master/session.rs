@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
@@ -13,10 +14,24 @@ use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerE
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::dial::Stream;
-use super::driver::Parts;
-use super::{Failure, Value};
+use super::{Address, Dialler, Failure, Script, Value};
+use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
 use crate::trust::{Handshake, Passport, Sight, Welcome};
+
+/// What is needed to open a connection.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) address: Address,
+    pub(crate) dialler: Dialler,
+    pub(crate) scripts: &'static [&'static Script],
+    /// How its connections make themselves known, once that was told.
+    pub(crate) handshake: OnceLock<Handshake>,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) random: Arc<dyn Random>,
+    /// How long a master may be silent before it counts as out of reach.
+    pub(crate) patience: Duration,
+}
 
 /// A server's reply, or its error reply.
 type Replied = Result<redis::Value, ServerError>;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::seam::{Answer, LinkState, Message, Passport, Question, Reach, Sight, Value, Welcome};
+use quorate::seam::{Delivery, LinkState, Message, Passport, Question, Reach, Sight, Value, Welcome};
 use tokio::time::Instant;
 
 use super::Link;
@@ -13,15 +13,15 @@ use crate::history::{OutOfReach, Time};
 impl Link {
     /// Changes the link, tells callers, and does what the link wants then. To be called when the process runs.
     pub(super) fn with(self: &Arc<Self>, change: impl FnOnce(&mut LinkState, Instant)) {
-        let mut answers = Vec::new();
+        let mut deliveries = Vec::new();
         {
             let mut state = self.state();
             let before = state.link.reach().clone();
             change(&mut state.link, self.world.instant());
-            state.link.take_answers(&mut answers);
+            state.link.take_deliveries(&mut deliveries);
             self.note_reach(&before, &state);
         }
-        answers.into_iter().for_each(Answer::tell);
+        deliveries.into_iter().for_each(Delivery::tell);
         self.send();
         self.leave();
         self.set_timers();

@@ -93,9 +93,9 @@ impl Driven {
     }
 
     fn deliver(&mut self) {
-        let mut answers = Vec::new();
-        self.link.take_answers(&mut answers);
-        answers.into_iter().for_each(Answer::tell);
+        let mut deliveries = Vec::new();
+        self.link.take_deliveries(&mut deliveries);
+        deliveries.into_iter().for_each(Delivery::tell);
     }
 
     fn call(&mut self, terms: Terms) -> usize {
@@ -225,7 +225,7 @@ enum Step {
     GiveUp(usize),
     Open(bool),
     Send,
-    Answer,
+    Delivery,
     Refuse(&'static str),
     Strange,
     Forget,
@@ -240,7 +240,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..50usize).prop_map(Step::GiveUp),
         2 => prop::bool::weighted(0.7).prop_map(Step::Open),
         4 => Just(Step::Send),
-        4 => Just(Step::Answer),
+        4 => Just(Step::Delivery),
         2 => prop::sample::select(vec!["NOSCRIPT none", "NOPERM no", "OOM full"]).prop_map(Step::Refuse),
         1 => Just(Step::Strange),
         1 => Just(Step::Forget),
@@ -278,7 +278,7 @@ proptest! {
                 Step::Send => {
                     driven.send();
                 }
-                Step::Answer => driven.answer(),
+                Step::Delivery => driven.answer(),
                 Step::Refuse(why) => driven.answer_with(Err(why.to_owned())),
                 Step::Strange => driven.answer_with(Ok(Value::Int(5))),
                 Step::Forget => {
