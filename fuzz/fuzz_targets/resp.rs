@@ -28,7 +28,8 @@ fn frames(pieces: &[&[u8]]) -> (Vec<Frame>, Option<Malformed>) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((split, bytes)) = bytes.split_first() else { return };
-    let (first, second) = bytes.split_at((*split as usize).min(bytes.len()));
+    let Some(([high, low], bytes)) = bytes.split_first_chunk() else { return };
+    let split = usize::from(u16::from_be_bytes([*high, *low]));
+    let (first, second) = bytes.split_at(split.min(bytes.len()));
     assert_eq!(frames(&[bytes]), frames(&[first, second]));
 });

@@ -83,7 +83,12 @@ impl Words {
     }
 
     /// The arguments.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer words than were to be keys.
     pub fn args(&self) -> WordIter<'_> {
+        assert!(self.count >= self.keys, "{} of {} keys", self.count, self.keys);
         WordIter { packed: self.packed_args(), left: self.count - self.keys }
     }
 
@@ -125,7 +130,7 @@ impl ExactSizeIterator for WordIter<'_> {}
 
 /// Who hears the answers of masters. It is called where they arrive, and must not block.
 pub trait Hears: Send + Sync {
-    /// Whether the call still has to be sent.
+    /// Whether the call still has to be sent. It is asked with a link locked, so it must neither wait nor call a master.
     fn wants(&self) -> bool;
 
     /// Hears the answer of the master at this place among the masters, and the first reply of the call, as

@@ -9,11 +9,12 @@
 //! Up          --a call was not answered in time-->     Silent
 //! Up          --broke-->                               Connecting, or Down if it had been of no use
 //! Silent      --answered-->                            Up
+//! Silent      --broke-->                               Connecting, or Down
 //! Silent      --for too long-->                        Down
 //! Down        --opened, in the background-->           Up
 //! ```
-//! In Idle and Connecting calls wait until they can be sent, each within its own time-out. In Silent and Down their
-//! callers are told at once.
+//! In Idle and Connecting calls wait until they can be sent, each within its own time-out. In Down their callers are told at
+//! once, in Silent those of votes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +44,9 @@ const SOUND: Duration = Duration::from_secs(1);
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// How many messages may be under way, at most. A master that is slow gets no more until it has answered some.
-pub(super) const UNDER_WAY: usize = 896;
+/// How many messages may be under way, at most: a master that is slow gets no more until it has answered some, and what it was not
+/// sent can still be given up.
+const UNDER_WAY: usize = 1_000;
 
 const DOES_NOT_ANSWER: &str = "it does not answer";
 
@@ -59,7 +61,7 @@ pub enum Reach {
     Up,
     /// A connection is open, and a call on it was not answered in time.
     Silent,
-    /// There is no connection, and why.
+    /// There is no connection that callers wait for, and why; one may be being opened.
     Down(Arc<str>),
 }
 
@@ -219,7 +221,7 @@ impl LinkState {
         if self.is_opening() {
             tracing::debug!(master = &*self.master, "connected");
             self.reach = Reach::Up;
-            let open = Open { since: now, is_known, has_served: false, ping: None };
+            let open = Open { since: now, is_known, has_served: false, ping: self.ping_for_overdue(now) };
             self.connection = Connection::Open(open);
         }
     }
@@ -274,11 +276,15 @@ impl LinkState {
         if self.reach == Reach::Silent {
             self.reach = Reach::Up;
         }
-        // What was sent behind this ping may be overdue by now, too.
-        let ping = self.queue.has_overdue().then_some(Ping { since: now, is_sent: false });
+        let ping = self.ping_for_overdue(now);
         if let Connection::Open(open) = &mut self.connection {
             open.ping = ping;
         }
+    }
+
+    /// Another ping where a call is overdue that the one before did not ask about: it was sent behind that, or not yet.
+    fn ping_for_overdue(&self, now: Instant) -> Option<Ping> {
+        self.queue.has_overdue().then_some(Ping { since: now, is_sent: false })
     }
 
     fn batch_answered(

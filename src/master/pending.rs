@@ -162,9 +162,9 @@ impl PendingQueue {
         taken.into_iter()
     }
 
-    /// Whether a call that was sent is not answered, though its time is up.
+    /// Whether the time of a call is up that is still to be answered.
     pub(super) fn has_overdue(&self) -> bool {
-        self.calls_sent().any(|pending| pending.until.is_none())
+        self.waiting.iter().chain(self.calls_sent()).any(|pending| pending.until.is_none())
     }
 
     fn calls_sent(&self) -> impl Iterator<Item = &Pending> {

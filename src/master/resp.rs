@@ -1,4 +1,5 @@
-//! RESP, as far as the calls of a link need it: commands are packed, and replies and pushes of RESP3 are parsed.
+//! RESP, as far as the calls of a link need it: commands are packed, and replies and pushes of RESP3 are parsed, but for verbatim
+//! strings and attributes, which no script replies with.
 
 use bytes::{Buf, BytesMut};
 
@@ -81,15 +82,14 @@ impl Parser {
                 Token::Value(value) => value,
                 Token::Error(text) if self.open.is_empty() => return Ok(Some(Frame::Reply(Err(text)))),
                 Token::Error(text) => Value::Text(text.into()),
+                Token::Array { is_push: true, length: 0 } => return Err(Malformed::Number),
+                Token::Array { length: 0, .. } => Value::List(Vec::new()),
                 Token::Array { is_push, length: left } => {
                     if self.open.len() == MAX_DEPTH {
                         return Err(Malformed::TooLarge);
                     }
                     self.open.push(Array { is_push, items: Vec::with_capacity(left.min(ITEMS)), left });
-                    if left > 0 {
-                        continue;
-                    }
-                    Value::List(self.open.pop().map(|array| array.items).unwrap_or_default())
+                    continue;
                 }
             };
             // An array that is complete now is an item of the one around it.
@@ -134,6 +134,7 @@ fn token(bytes: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
         b':' => Token::Value(Value::Int(number(line)?)),
         b'_' => Token::Value(Value::Nil),
         b'$' | b'!' | b'*' | b'~' | b'>' | b'%' => match count(line)? {
+            None if *kind == b'>' => return Err(Malformed::Number),
             None => Token::Value(Value::Nil),
             Some(count) if matches!(kind, b'$' | b'!') => {
                 let Some(bytes) = bytes.get(length..length + count + 2) else { return Ok(None) };
@@ -159,6 +160,7 @@ fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     match bytes.iter().position(|byte| *byte == b'\r') {
         None if bytes.len() > MAX_LINE => Err(Malformed::TooLarge),
         None => Ok(None),
+        Some(end) if end > MAX_LINE => Err(Malformed::TooLarge),
         Some(end) => match bytes.get(end + 1) {
             None => Ok(None),
             Some(b'\n') => Ok(Some(&bytes[..end])),

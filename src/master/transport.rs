@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
+use tokio::io::AsyncWrite;
 use tokio_util::io::{poll_read_buf, poll_write_buf};
 
 use super::dial::Stream;
@@ -29,11 +30,20 @@ pub(super) struct Transport {
     parser: Parser,
     input: BytesMut,
     output: BytesMut,
+    /// Whether the stream may keep what was written, as TLS does while its socket takes no more.
+    keeps_some: bool,
 }
 
 impl Transport {
     pub(super) fn new(stream: Box<dyn Stream>, passport: Passport) -> Self {
-        Self { stream, passport, parser: Parser::default(), input: BytesMut::new(), output: BytesMut::new() }
+        Self {
+            stream,
+            passport,
+            parser: Parser::default(),
+            input: BytesMut::new(),
+            output: BytesMut::new(),
+            keeps_some: false,
+        }
     }
 
     /// Reads what there is into `frames`. An error is how the connection broke.
@@ -85,8 +95,16 @@ impl Transport {
     pub(super) fn write(&mut self, context: &mut Context<'_>) -> Result<(), String> {
         while !self.output.is_empty() {
             match poll_write_buf(Pin::new(&mut self.stream), context, &mut self.output) {
-                Poll::Pending => break,
-                Poll::Ready(Ok(_)) => {}
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Ok(0)) => return Err("the connection broke".to_owned()),
+                Poll::Ready(Ok(_)) => self.keeps_some = true,
+                Poll::Ready(Err(error)) => return Err(error.to_string()),
+            }
+        }
+        if self.keeps_some {
+            match Pin::new(&mut self.stream).poll_flush(context) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.keeps_some = false,
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
             }
         }

@@ -36,7 +36,7 @@ impl Link {
         self.note(|| format!("is {reach:?}"));
         match reach {
             Reach::Up => self.up.notify_waiters(),
-            _ if state.link.is_open() => {
+            Reach::Silent => {
                 let asked = state.network.oldest_question();
                 let (client, master, at) = (self.process.number, self.server.number, self.world.now());
                 let found = OutOfReach { client, master, asked, at };

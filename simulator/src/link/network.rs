@@ -216,8 +216,10 @@ impl Link {
                 return self.break_off(); // what is known of a process is not said to the next one
             }
             Task::Hello(question, _) => {
-                let network = &mut self.state().network;
-                network.known = network.connection;
+                {
+                    let network = &mut self.state().network;
+                    network.known = network.connection;
+                }
                 Reply::Greeting(question.as_ref().map(|question| self.greet(question)))
             }
             Task::Ping => Reply::To(Ok(Value::Nil)),

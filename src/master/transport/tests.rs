@@ -86,6 +86,9 @@ fn what_is_not_resp_is_refused_and_what_is_too_large_before_it_is_there() {
         ("*536870913\r\n", Malformed::TooLarge),
         (&deep, Malformed::TooLarge),
         (&endless, Malformed::TooLarge),
+        (&format!("{endless}\r\n"), Malformed::TooLarge),
+        (">0\r\n", Malformed::Number), // it would be taken for a reply
+        (">-1\r\n", Malformed::Number),
     ] {
         assert_eq!(parse(bytes.as_bytes()), Err(why), "{bytes:?}");
     }
