@@ -22,9 +22,24 @@ impl Link {
             self.note_reach(&before, &state);
         }
         deliveries.into_iter().for_each(Delivery::tell);
-        self.send();
+        self.send_soon();
         self.leave();
         self.set_timers();
+    }
+
+    /// Sends what there is to send as soon as whoever is run now has had its turn: its calls leave together.
+    fn send_soon(self: &Arc<Self>) {
+        {
+            let mut state = self.state();
+            if !state.link.is_open() || std::mem::replace(&mut state.sends_soon, true) {
+                return;
+            }
+        }
+        let link = self.clone();
+        self.world.at(self.world.now(), move || {
+            let its = link.clone();
+            link.process.does(move || its.send());
+        });
     }
 
     /// Notes where another state was reached, and when callers are told that the master does not answer.
@@ -48,16 +63,21 @@ impl Link {
 
     /// Puts everything on its way that is to be sent.
     fn send(self: &Arc<Self>) {
+        self.state().sends_soon = false;
+        let mut unwanted = Vec::new();
         loop {
             let request = {
                 let mut state = self.state();
                 let (now, passport) = (self.world.now(), state.passport.clone());
                 let next = |message: Message<'_>| self.request(message, now, passport);
-                let Some(request) = state.link.send_next(next) else { return };
+                let request = state.link.send_next(next);
+                state.link.take_deliveries(&mut unwanted);
                 request
             };
+            let Some(request) = request else { break };
             self.transmit(request);
         }
+        unwanted.into_iter().for_each(Delivery::tell);
     }
 
     fn request(&self, message: Message<'_>, now: Time, passport: Passport) -> Request {

@@ -46,6 +46,8 @@ struct State {
     /// When it is looked at next: to open a connection, and for calls whose time is up.
     opens: Option<Time>,
     rings: Option<Time>,
+    /// Whether it is looked at as soon as whoever is run now has had its turn, to send what there is.
+    sends_soon: bool,
     /// What the master knows the connection by.
     passport: Passport,
     network: Network,
@@ -65,6 +67,7 @@ impl Link {
             link: LinkState::new(name.clone(), DEFAULT_TIMEOUT, chance),
             opens: None,
             rings: None,
+            sends_soon: false,
             passport: Passport::default(),
             network: Network::new(weather),
         };
