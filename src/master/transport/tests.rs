@@ -1,12 +1,18 @@
-//! RESP, as it is parsed: benches include `resp.rs` by itself.
+//! The bytes of a connection; and RESP, which benches include by itself.
 
 use proptest::prelude::*;
 
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
 use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 use super::super::Value;
 use super::super::resp::{Frame, MAX_DEPTH, MAX_LINE, Malformed, Parser, begin, word};
 use super::super::session::value as of_redis;
+use super::*;
 
 /// The first frame, and how long it is.
 fn parse(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
@@ -162,4 +168,74 @@ proptest! {
             prop_assert!(length > 0 && length <= bytes.len());
         }
     }
+}
+
+/// A stream that keeps what is written until it is flushed, as TLS does, and cannot be flushed for a while.
+#[derive(Clone, Default)]
+struct Keeping(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    written: Vec<u8>,
+    sent: Vec<u8>,
+    is_full: bool,
+}
+
+impl AsyncRead for Keeping {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Keeping {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.lock().unwrap().written.extend(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut kept = self.0.lock().unwrap();
+        if kept.is_full {
+            return Poll::Pending;
+        }
+        let written = std::mem::take(&mut kept.written);
+        kept.sent.extend(written);
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn what_a_stream_keeps_is_flushed_when_it_can_be_though_nothing_more_is_written() {
+    let stream = Keeping::default();
+    stream.0.lock().unwrap().is_full = true;
+    let mut transport = Transport::new(Box::new(stream.clone()), Passport::default());
+    let mut context = Context::from_waker(Waker::noop());
+    transport.pack(Message::Ping);
+    transport.write(&mut context).unwrap();
+    assert!(stream.0.lock().unwrap().sent.is_empty());
+    stream.0.lock().unwrap().is_full = false;
+    transport.write(&mut context).unwrap();
+    assert_eq!(stream.0.lock().unwrap().sent, b"*1\r\n$4\r\nPING\r\n");
+}
+
+#[tokio::test]
+async fn a_message_is_written_in_the_pieces_that_the_stream_takes() {
+    let (near, mut far) = tokio::io::duplex(16);
+    let mut transport = Transport::new(Box::new(near), Passport::default());
+    (0..10).for_each(|_| transport.pack(Message::Ping));
+    let writing = std::future::poll_fn(|context| {
+        transport.write(context).unwrap();
+        if transport.output.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    });
+    let mut received = vec![0; 140];
+    let (_, read) = tokio::join!(writing, far.read_exact(&mut received));
+    assert_eq!((read.unwrap(), received), (140, b"*1\r\n$4\r\nPING\r\n".repeat(10)));
+    drop(far);
+    let mut frames = Vec::new();
+    let broke = std::future::poll_fn(|context| Poll::Ready(transport.read(context, &mut frames))).await;
+    assert_eq!((broke, frames), (Err("the connection broke".to_owned()), vec![]));
 }
