@@ -197,12 +197,8 @@ impl Master {
     }
 
     fn acquire(&mut self, call: &Call, here: Time) -> Option<Token> {
-        let own = self.own(call.who).map(|at| self.entries[at]);
-        // What is repeated is the same grant.
-        if let Some(entry) = own.filter(|entry| entry.round == call.round && !entry.left) {
-            return Some(entry.token);
-        }
-        let stale = own.is_some_and(|entry| {
+        let own = self.own(call.who);
+        let stale = own.map(|at| self.entries[at]).is_some_and(|entry| {
             entry.round > call.round || (entry.left && entry.round == call.round && here <= entry.until)
         });
         let kept_away =
