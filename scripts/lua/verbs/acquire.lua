@@ -41,7 +41,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
     local it = read(k + 2 * i - 2, slot, owner)
     local entry = own_entry(it, round)
     -- What is repeated on its way is the same grant: another token would refuse each extend of the lease.
-    if entry and entry.round == round and entry.holds ~= '0' then return tonumber(entry.token) end
+    if entry and entry.round == round then return tonumber(entry.token) end
     local reply = refusal(it, round, since, waited, wakes)
     local takes_place = reply and reply[1] == 'held' and ticket and ticket ~= ''
     if takes_place then reply[7] = stand(it, ticket, since, waited) end
