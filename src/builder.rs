@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use crate::client::Redlock;
 use crate::clock::{BootClock, Clock, Moment};
 use crate::config::{MAX_MASTERS, Settings};
-use crate::coordinator::{Coordinator, quorum};
 use crate::doctor::{self, Facts, Report, Unasked, Visitor};
+use crate::engine::{Engine, quorum};
 use crate::error::{Error, Invalid};
 use crate::executor::{Executor, Spawn};
 use crate::host::Host;
@@ -217,7 +217,7 @@ impl Builder {
         };
         let masters = origins.into_iter().map(master).collect();
         let executor = host.executor().clone();
-        let engine = Coordinator::new(masters, self.clock, self.random, self.settings, executor);
+        let engine = Engine::new(masters, self.clock, self.random, self.settings, executor);
         Ok(Redlock::new(engine, host))
     }
 

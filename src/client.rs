@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::builder::Builder;
 use crate::clock::Moment;
-use crate::coordinator::Coordinator;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Host;
 use crate::lock::Election;
@@ -29,7 +29,7 @@ pub struct Redlock {
 }
 
 struct Client {
-    engine: Arc<Coordinator>,
+    engine: Arc<Engine>,
     host: Host,
 }
 
@@ -39,7 +39,7 @@ impl Redlock {
         Builder::new()
     }
 
-    pub(crate) fn new(engine: Arc<Coordinator>, host: Host) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, host: Host) -> Self {
         Self { client: Arc::new(Client { engine, host }) }
     }
 
@@ -124,7 +124,7 @@ impl Redlock {
         self.client.host.has_own_thread()
     }
 
-    pub(crate) fn engine(&self) -> &Arc<Coordinator> {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.client.engine
     }
 }

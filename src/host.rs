@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use crate::coordinator::Coordinator;
+use crate::engine::Engine;
 use crate::executor::Executor;
 use crate::sync::Mutex;
 
@@ -63,7 +63,7 @@ impl Host {
     }
 
     /// Lets `engine` finish what it has begun, and then ends. Waits for it a moment if there is anything.
-    pub(crate) fn wind_up(&self, engine: Arc<Coordinator>) {
+    pub(crate) fn wind_up(&self, engine: Arc<Engine>) {
         // A shutdown has waited for them already.
         let wait = engine.under_way() > 0 && !engine.is_closed();
         let stop = self.stop.clone();

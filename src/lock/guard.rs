@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Fenced, Unfenced};
 use crate::client::Redlock;
 use crate::clock::Moment;
-use crate::coordinator::Grant;
+use crate::engine::Grant;
 use crate::error::Error;
 use crate::owner::Owner;
 use crate::token::Token;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::client::Redlock;
-use crate::coordinator::{self, Progress, Sighting};
+use crate::engine::{self, Progress, Sighting};
 use crate::error::{Error, Holder};
 use crate::held::{HeldPart, LockKind};
 use crate::protocol::Kind;
@@ -35,7 +35,7 @@ impl Inspection {
 
     /// How many masters a holder needs.
     pub fn quorum(&self) -> usize {
-        coordinator::quorum(self.votes().len())
+        engine::quorum(self.votes().len())
     }
 
     /// How many masters answered, be it that what is at the name is no lock.

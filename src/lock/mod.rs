@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Redlock;
 use crate::config::check_permits;
-use crate::coordinator::{Adoption, Polling, Request};
+use crate::engine::{Adoption, Polling, Request};
 use crate::error::{Error, Invalid, excerpt};
 use crate::owner::Owner;
 use crate::protocol::Kind;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Inspection, Redlock};
-use crate::coordinator::Coordinator;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::owner::Owner;
 use crate::protocol::Kind;
@@ -125,7 +125,7 @@ impl Observer {
 
 /// Looks until the client is shut down, and tells what is new.
 async fn keep_looking(
-    engine: &Arc<Coordinator>,
+    engine: &Arc<Engine>,
     name: &Arc<str>,
     interval: Duration,
     tell: &watch::Sender<Option<Observed>>,
@@ -143,7 +143,7 @@ async fn keep_looking(
 }
 
 /// Asks every master.
-pub(super) async fn look(engine: &Arc<Coordinator>, name: &Arc<str>) -> Result<Observed, Error> {
+pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observed, Error> {
     let seen = engine.inspect(name.clone(), Kind::Lock).await?;
     let mut observed = Observed::of(&Inspection { name: name.clone(), seen }, &engine.standings());
     if let Observed::Leader(leader) = &mut observed {

@@ -4,7 +4,9 @@ use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Failure, Script, Value};
+use super::failure::Failure;
+use super::script::Script;
+use super::value::Value;
 use crate::vote::Silence;
 
 /// One operation of a script, for one master. Clones share its words.

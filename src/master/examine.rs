@@ -9,8 +9,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, from_redis_value};
 use tokio::time::timeout;
 
+use super::address::Address;
+use super::dial::Dialler;
 use super::session::{command, describe, reply_text, setting, without_secrets};
-use super::{Address, Dialler};
 use crate::clock::Clock;
 use crate::doctor::{Denied, Info, Kept, Look, Marker, Server, Unasked};
 

@@ -22,8 +22,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::call::{Call, Overdue, Reply, Terms};
+use super::failure::Failure;
 use super::pending::{Batch, Expired, Pending, PendingQueue, Sent};
-use super::{Failure, Script, Value};
+use super::script::Script;
+use super::value::Value;
 use crate::backoff::Backoff;
 use crate::random::Random;
 use crate::vote::Silence;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
 
+use super::ear::{Ear, Heard};
 use super::link::{OPEN_LIMIT, RECONNECT};
 use super::session::{Parts, describe, without_secrets};
-use super::{Ear, Heard};
 use crate::backoff::Backoff;
 
 /// How a connection came to its end.

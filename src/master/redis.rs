@@ -9,9 +9,15 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::address::Address;
+use super::call::{Call, Reply};
+use super::contract::Master;
+use super::dial::Dialler;
 use super::driver::Link;
+use super::ear::Ear;
+use super::listen;
+use super::script::Script;
 use super::session::Parts;
-use super::{Address, Call, Dialler, Ear, Master, Reply, Script, listen};
 use crate::error::Invalid;
 use crate::executor::Executor;
 use crate::random::SystemRandom;

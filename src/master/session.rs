@@ -13,8 +13,12 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::address::Address;
+use super::dial::Dialler;
 use super::dial::Stream;
-use super::{Address, Dialler, Failure, Script, Value};
+use super::failure::Failure;
+use super::script::Script;
+use super::value::Value;
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
 use crate::trust::{Handshake, Passport, Sight, Welcome};

@@ -1,6 +1,9 @@
-//! The limits that the scripts have, too. A test compares them.
+//! The protocol's version, and the limits that the scripts have, too: a test compares them.
 
 use std::time::Duration;
+
+/// The protocol's version, which clients of the same locks must have in common.
+pub(crate) const VERSION: &str = "v2";
 
 /// How far the time that a client trusts may be behind a master's when a vote comes there.
 pub(crate) const OLDEST: Duration = Duration::from_secs(2);

@@ -13,11 +13,8 @@ mod scripts;
 
 pub(crate) use keys::{Wakes, join_names, key_pattern, name_of};
 pub(crate) use kind::{Kind, Meeting, Permit};
-pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED};
+pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED, VERSION};
 pub(crate) use op::{Arrival, Leaving, Op, Place, Subject};
 pub(crate) use reply::{Entry, Said, Seen, Step, outcome, said, step};
 pub(crate) use scripts::LIST;
 pub use scripts::SCRIPTS;
-
-/// The protocol's version, which clients of the same locks must have in common.
-pub(crate) const VERSION: &str = "v2";

@@ -1,6 +1,6 @@
 //! How leases are kept: when to renew one, when to give it up, and the one schedule that all leases of a client are on.
 //!
-//! The rules are pure; `coordinator/watchdog.rs` carries them out.
+//! The rules are pure; `engine/watchdog.rs` carries them out.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,13 +5,8 @@
 //! that is further than the band from the median of all is wrong. Its vote does not count. What steps less is covered by
 //! [`lease`](crate::lease): a lease ends two bands early, or is kept for as much longer.
 
-use std::time::Duration;
-
+use super::terms::BAND;
 use crate::clock::Moment;
-
-/// How far a master's clock may be from the median, and from its own past: hosts whose clocks are kept by NTP are within a
-/// tenth of it.
-pub(crate) const BAND: Duration = Duration::from_millis(250);
 
 /// By how much clocks may run at different rates: a hundredth, as for leases.
 const RATE: i64 = 100;
@@ -146,7 +141,7 @@ mod tests {
     const NOON: u64 = 1_790_000_000_000_000;
 
     fn at(ms: u64) -> Moment {
-        Moment::from_origin(Duration::from_millis(ms))
+        Moment::from_origin(std::time::Duration::from_millis(ms))
     }
 
     /// A master whose clock is `ahead` (ms) was asked at `asked`, and answered `took` later.

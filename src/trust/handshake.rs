@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{ColdStart, Standing, Trust};
+use super::knowledge::Trust;
+use super::standing::Standing;
+use super::terms::ColdStart;
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
 
@@ -79,7 +81,8 @@ impl Passport {
 }
 
 impl Handshake {
-    pub(super) fn new(trust: Arc<Trust>, place: usize) -> Self {
+    /// How the master at `place` makes its connections known.
+    pub(crate) fn new(trust: Arc<Trust>, place: usize) -> Self {
         Self { trust, place, seen: Arc::default() }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{GRACE, Switchboard};
+use super::hub::{GRACE, Switchboard};
 use crate::master::{Ear, Heard};
 
 /// Listens for as long as it lives.

@@ -68,20 +68,14 @@ fn the_simulator_names_nothing_that_the_link_decides() {
     );
 }
 
-/// cli -> library -> lock -> coordinator -> master: a lower layer never names a higher one.
+/// cli -> library -> lock -> engine -> master: a lower layer never names a higher one.
 #[test]
 fn imports_point_one_way() {
     let layers: [(&str, &[&str]); 5] = [
-        (
-            "src/master/",
-            &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"],
-        ),
-        ("src/coordinator/", &["crate::lock", "crate::client", "crate::builder", "crate::host"]),
-        (
-            "src/wake/",
-            &["crate::coordinator", "crate::lock", "crate::client", "crate::builder", "crate::host"],
-        ),
-        ("src/renewal/", &["crate::coordinator", "crate::master", "crate::lock", "crate::client"]),
+        ("src/master/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        ("src/engine/", &["crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        ("src/wake/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        ("src/renewal/", &["crate::engine", "crate::master", "crate::lock", "crate::client"]),
         ("src/", &["quorate_testkit", "crate::blocking"]),
     ];
     for (layer, above) in layers {
@@ -97,10 +91,10 @@ fn imports_point_one_way() {
 #[test]
 fn pure_rules_are_pure() {
     for file in [
-        "src/coordinator/quorum.rs",
-        "src/coordinator/verdict.rs",
-        "src/coordinator/arbitration.rs",
-        "src/coordinator/foreign.rs",
+        "src/engine/quorum.rs",
+        "src/engine/verdict.rs",
+        "src/engine/arbitration.rs",
+        "src/engine/foreign.rs",
         "src/renewal/mod.rs",
         "src/doctor/alone.rs",
         "src/doctor/facts.rs",
@@ -120,8 +114,7 @@ fn pure_rules_are_pure() {
 /// do, and maps that hash have an order of their own, which a lint keeps from being seen.
 #[test]
 fn the_engine_has_no_order_of_its_own() {
-    let engine =
-        ["src/coordinator", "src/lock", "src/renewal", "src/wake"].map(|folder| files(folder, ".rs"));
+    let engine = ["src/engine", "src/lock", "src/renewal", "src/wake"].map(|folder| files(folder, ".rs"));
     let mut seen = 0;
     for (name, text) in engine.into_iter().flatten() {
         let running = code(text.split("#[cfg(test)]").next().unwrap());

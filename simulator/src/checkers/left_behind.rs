@@ -24,7 +24,7 @@ use crate::history::{ClientNumber, History, Hold, Key, Place, Site, Time, Violat
 pub const NAME: &str = "left_behind";
 
 /// How long the calm must have lasted. A clean-up that found its master out of reach is repeated after a second at most
-/// (`RETRY` in `coordinator/clean_up.rs`) and answered within a time-out, 250 ms; the rest is for connections and
+/// (`RETRY` in `engine/undo.rs`) and answered within a time-out, 250 ms; the rest is for connections and
 /// subscriptions to come back.
 pub const SETTLING: Time = Time::from_secs(2);
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Coordinator;
 use super::hold::Hold;
+use super::parts::Engine;
 use crate::clock::Moment;
 use crate::error::Error;
 use crate::owner::Owner;
@@ -15,7 +15,7 @@ use crate::vote::{Record, Vote};
 
 /// One hold of one lease.
 pub(crate) struct Grant {
-    engine: Arc<Coordinator>,
+    engine: Arc<Engine>,
     hold: Arc<Hold>,
     generation: u64,
     fence: u64,
@@ -24,9 +24,17 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    pub(super) fn new(engine: Arc<Coordinator>, hold: Arc<Hold>, generation: u64, votes: Record) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, hold: Arc<Hold>, generation: u64, votes: Record) -> Self {
         let fence = hold.lease().title.fence;
         Self { engine, hold, generation, fence, votes, given_back: false }
+    }
+
+    /// The same, if it is not lost: an await is behind whoever has it, which may have taken any time.
+    pub(super) fn unless_lost(self) -> Result<Self, Error> {
+        match self.loss() {
+            Some(loss) => Err(loss),
+            None => Ok(self),
+        }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -51,7 +59,7 @@ impl Grant {
     }
 
     pub(crate) fn votes(&self) -> Vec<Vote> {
-        self.votes.read(&self.engine.names)
+        self.votes.read(self.engine.dispatcher.names())
     }
 
     /// The token of its lease; 0 in a layout of another library.
@@ -66,12 +74,12 @@ impl Grant {
 
     /// What is left of the lease at this moment.
     pub(crate) fn remaining(&self) -> Duration {
-        self.deadline().since(self.engine.clock.now())
+        self.deadline().since(self.engine.clock().now())
     }
 
     /// How it was lost, if it was.
     pub(crate) fn loss(&self) -> Option<Error> {
-        self.hold.loss(self.generation, self.engine.clock.now())
+        self.hold.loss(self.generation, self.engine.clock().now())
     }
 
     /// Cancelled when it is lost or over.
@@ -87,7 +95,7 @@ impl Grant {
 
     /// A sign of life of the work.
     pub(crate) fn touch(&self) {
-        self.hold.touch(self.generation, self.engine.clock.now());
+        self.hold.touch(self.generation, self.engine.clock().now());
     }
 
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<(), Error> {

@@ -6,16 +6,17 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 use super::arbitration::{Ruling, rule};
-use super::clean_up::{Effort, Notice, Withdrawal};
-use super::era::Era;
+use super::effort::Effort;
 use super::grant::Grant;
-use super::hold::{Count, Hold, Title};
+use super::hold::{Count, Era, Hold, Title};
+use super::parts::Engine;
 use super::permits::has_free;
 use super::places::Places;
 use super::quorum::Decision;
-use super::round::{BallotBox, Later, Round};
+use super::tally::{Due, Later, Round, Tally};
 use super::tokens::Tokens;
-use super::{Coordinator, verdict};
+use super::undo::{Notice, Withdrawal};
+use super::verdict;
 use crate::error::Error;
 use crate::lease;
 use crate::master::Terms;
@@ -50,7 +51,7 @@ pub(super) struct Ask {
 /// One attempt, from before anything is sent until a grant exists. Dropped before that, at any moment and on any thread, it
 /// undoes on the masters whatever it did or may yet have done.
 pub(super) struct Attempt {
-    engine: Arc<Coordinator>,
+    engine: Arc<Engine>,
     hold: Arc<Hold>,
     count: OwnedMutexGuard<Count>,
     ask: Ask,
@@ -60,6 +61,8 @@ pub(super) struct Attempt {
     confirmed: Option<u64>,
     /// The first round of its lease; 0 before that.
     first: u64,
+    /// The masters where an earlier round of it may have left its place in the queue.
+    stood: Places,
     /// `None` when its votes have been dealt with.
     round: Option<Round>,
 }
@@ -67,7 +70,7 @@ pub(super) struct Attempt {
 impl Attempt {
     /// Begins an attempt for the owner of `hold`. Where it is refused it takes over the place of `before`.
     pub(super) fn begin(
-        engine: &Arc<Coordinator>,
+        engine: &Arc<Engine>,
         hold: Arc<Hold>,
         mut count: OwnedMutexGuard<Count>,
         ask: Ask,
@@ -81,15 +84,15 @@ impl Attempt {
         let before = before.filter(|_| count.holds == 0);
         let ticket = before.as_ref().map(|before| before.ticket);
         let first = if count.holds == 0 { 0 } else { count.first };
-        let (engine, confirmed, round) = (engine.clone(), None, None);
-        let mut attempt = Self { engine, hold, count, ask, before, confirmed, first, round };
+        let (engine, confirmed, stood, round) = (engine.clone(), None, Places::default(), None);
+        let mut attempt = Self { engine, hold, count, ask, before, confirmed, first, stood, round };
         attempt.ask_masters(ticket);
         attempt
     }
 
     fn ask_masters(&mut self, before: Option<Owner>) {
         let (engine, hold, holds, number) =
-            (&self.engine, &self.hold, self.count.holds, self.engine.next_round());
+            (&self.engine, &self.hold, self.count.holds, self.engine.dispatcher.next_round());
         let op = if holds == 0 {
             let (place, arrival) = (self.ask.place, self.ask.arrival);
             self.count.is_queued |= place.is_some_and(|place| place.ticket == hold.owner);
@@ -102,7 +105,7 @@ impl Attempt {
             Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
         };
         let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
-        self.round = Some(engine.ask(hold, number, &op, terms, era));
+        self.round = Some(engine.dispatcher.ask(hold, number, &op, terms, era));
     }
 
     /// For how long the lock is to be kept from others.
@@ -122,8 +125,8 @@ impl Attempt {
     }
 
     /// Where its votes come in.
-    pub(super) fn ballots(&self) -> &Arc<BallotBox> {
-        self.round().ballots()
+    pub(super) fn tally(&self) -> &Arc<Tally> {
+        self.round().tally()
     }
 
     /// Whether the client was shut down meanwhile.
@@ -161,9 +164,10 @@ impl Attempt {
             let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
             // Where a clock is off the grant does not count, and so it is not confirmed.
             let places = self.round().places(|outcome| !is_off(outcome));
-            let confirming = engine.ask_some(places, hold, engine.next_round(), &op, terms, era);
+            let confirming =
+                engine.dispatcher.ask_some(places, hold, engine.dispatcher.next_round(), &op, terms, era);
             let decision = confirming.decision().await;
-            self.count.note_keys(&confirming, kept);
+            self.count.note_keys(confirming.may_have_run(), lease::keys_end(confirming.sent, kept));
             if decision != Decision::Granted {
                 confirming.withdraw();
                 return Err(verdict::no_quorum(&self.hold.name, confirming.votes(), false));
@@ -183,10 +187,10 @@ impl Attempt {
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
         let (sent, token) = (self.round().sent, self.token());
-        if !self.engine.is_granted_in_time(self.round()) {
+        if !self.round().is_granted_in_time() {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), false));
         }
-        if self.engine.clock.now() >= lease::deadline(sent, self.ask.ttl) {
+        if self.engine.clock().now() >= lease::deadline(sent, self.ask.ttl) {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
         }
         // The lease that was to be re-entered may have lapsed meanwhile: what it has no new token for is no new lease.
@@ -198,24 +202,36 @@ impl Attempt {
         let round = self.round.take().expect("it was there");
         let before = self.before.take().map(Standing::into_notice);
         self.note_keys(&round);
-        drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome)));
+        self.note_left_places(&round);
+        drop(self.standing_on(self.stood.or(round.places(|outcome| self.is_stray_place(outcome)))));
         self.count.note_places(round.places(has_place));
         let (ttl, renewal) = (self.ask.ttl, self.ask.renewal.take());
-        self.engine.trust.watched.forget(&self.hold.site);
+        self.engine.dispatcher.trust().watched.forget(&self.hold.site);
         let generation = match self.count.holds {
             0 => {
                 self.count.begin(self.first);
-                let undo = self.engine.notice_of_strays(&self.hold, &self.count);
-                round.deal_with(Later { token, undo, before });
+                let tell = self.tell_later(before);
+                round.deal_with(Later { token, tell });
                 let title = Title { fence: token, delay: self.ask.delay, label: self.ask.label.clone() };
-                self.engine.begin_lease(&self.hold, Course::new(sent, ttl, renewal), title)
+                self.engine.leases.begin(&self.hold, Course::new(sent, ttl, renewal), title)
             }
             _ => {
                 self.count.holds += 1;
-                self.engine.prolong(&self.hold, sent, ttl, renewal)
+                self.engine.leases.prolong(&self.hold, sent, ttl, renewal)
             }
         };
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, round.record()))
+    }
+
+    /// Undoes grants that are none of the lease's, and gives up the place of the acquire before where it was not taken over.
+    fn tell_later(&self, before: Option<(Notice, Places)>) -> Box<dyn Fn(Due) + Send + Sync> {
+        let (engine, undo) = (self.engine.clone(), self.engine.notice_of_strays(&self.hold, &self.count));
+        Box::new(move |Due { strays, left }| {
+            engine.tell(strays, undo.clone(), Effort::UntilDone, None);
+            if let Some((leave, on)) = &before {
+                engine.tell(on.and(left), leave.clone(), Effort::UntilDone, None);
+            }
+        })
     }
 
     /// A waiter was refused: it hears the other masters out, unless it is rung before, and where the vote was split it
@@ -231,7 +247,9 @@ impl Attempt {
             let round = self.round.take().expect("it is taken at the end");
             round.withdraw();
             self.note_keys(&round);
-            self.ask_masters(self.ask.place.map(|place| place.ticket)); // it may stand in some queues already
+            let may_stand = round.places(|outcome| has_place(outcome) || self.is_stray_place(outcome));
+            self.stood = self.stood.or(may_stand);
+            self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.decision().await == Decision::Granted {
                 return Decision::Granted;
             }
@@ -272,9 +290,12 @@ impl Attempt {
         round.withdraw();
         self.note_keys(&round);
         let from = round.granted();
+        self.note_left_places(&round);
         self.undo(&round, Some(Withdrawal { place, from }));
-        drop(self.standing_where(&round, |outcome| self.is_stray_place(outcome) && !has_place(outcome)));
-        self.standing_where(&round, |outcome| has_place(outcome) || *outcome == Outcome::Granted)
+        let stands = round.places(|outcome| has_place(outcome) || *outcome == Outcome::Granted);
+        let strays = round.places(|outcome| self.is_stray_place(outcome));
+        drop(self.standing_on(self.stood.or(strays).without(stands)));
+        self.standing_on(stands)
     }
 
     /// Tells the masters what the owner has without this round.
@@ -286,12 +307,21 @@ impl Attempt {
         }
     }
 
-    /// Its place on the masters with such an outcome.
-    fn standing_where(&self, round: &Round, wanted: impl Fn(&Outcome) -> bool) -> Option<Standing> {
-        let (ticket, on) = (self.ask.place?.ticket, round.places(wanted));
+    /// Its place on these masters.
+    fn standing_on(&self, on: Places) -> Option<Standing> {
+        let ticket = self.ask.place?.ticket;
         let Hold { kind, name, permit, .. } = &*self.hold;
         let (engine, name) = (self.engine.clone(), name.clone());
         Some(Standing { engine, kind: *kind, name, permit: *permit, ticket, on })
+    }
+
+    /// Where an earlier round of it has left a place that this one, its last, did not take over: what gives up the owner's own
+    /// ticket is to be told to those masters, and `stood` has them for another one.
+    fn note_left_places(&mut self, round: &Round) {
+        self.stood = self.stood.without(round.places(Outcome::takes_over));
+        if self.ask.place.is_some_and(|place| place.ticket == self.hold.owner) {
+            self.count.note_places(std::mem::take(&mut self.stood));
+        }
     }
 
     /// Whether there may be a place that nothing else gives up: a release gives up that of an owner which is its own
@@ -308,8 +338,8 @@ impl Attempt {
             // What is pending may not have been sent, and is not any more.
             before.leave_where(round, |outcome| !outcome.takes_over());
         }
-        let kept = self.kept();
-        self.count.note_keys(round, kept);
+        let keys_end = lease::keys_end(round.sent, self.kept());
+        self.count.note_keys(round.may_have_run(), keys_end);
     }
 }
 
@@ -318,14 +348,16 @@ impl Drop for Attempt {
         let Some(round) = self.round.take() else { return };
         round.withdraw();
         self.note_keys(&round);
+        self.note_left_places(&round);
         self.undo(&round, None);
-        drop(self.standing_where(&round, |outcome| has_place(outcome) || self.is_stray_place(outcome)));
+        let on = round.places(|outcome| has_place(outcome) || self.is_stray_place(outcome));
+        drop(self.standing_on(self.stood.or(on)));
     }
 }
 
 /// The place in the masters' queues of a waiter that is not asking at the moment. Dropping it gives it up.
 pub(super) struct Standing {
-    engine: Arc<Coordinator>,
+    engine: Arc<Engine>,
     kind: Kind,
     name: Arc<str>,
     /// Which permit was asked for.
@@ -366,10 +398,10 @@ fn has_place(outcome: &Outcome) -> bool {
 }
 
 /// Where the lease is over or given up, its guards have lost their holds, and what follows is a new lease.
-fn give_up_if_lapsed(engine: &Coordinator, hold: &Arc<Hold>, count: &mut Count) {
-    if count.holds > 0 && !hold.stands(engine.clock.now()) {
+fn give_up_if_lapsed(engine: &Engine, hold: &Arc<Hold>, count: &mut Count) {
+    if count.holds > 0 && !hold.stands(engine.clock().now()) {
         hold.give_up(count);
-        engine.supersede(hold);
+        engine.leases.supersede(hold);
     }
 }
 

@@ -3,23 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Coordinator;
-use super::acquire::{Request, may_change};
 use super::arbitration::next_look;
 use super::attempt::{Ask, Attempt, Standing};
-use super::clean_up::{Effort, Notice};
 use super::foreign::ForeignHolder;
 use super::grant::Grant;
-use super::hold::Hold;
+use super::parts::Engine;
 use super::permits::has_free;
-use super::places::Places;
 use super::quorum::Decision;
+use super::request::{Request, may_change};
 use super::verdict::quorum_holder;
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
-use crate::protocol::{Arrival, Leaving, Op, Place, QUEUE_LIFE};
+use crate::protocol::{Arrival, Place};
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::{Bell, Denial, Outside, Presence, Spot};
 
@@ -38,23 +35,9 @@ const GUESSES: u32 = 4;
 /// given back together are taken slowly, and with all of them the masters' queues are long.
 const ABREAST: usize = 8;
 
-impl Coordinator {
-    /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it stands.
-    pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: Places) {
-        self.tell(on, self.notice_of_leaving(hold), Effort::UntilDone, None);
-    }
-
-    /// The same as a notice.
-    pub(super) fn notice_of_leaving(&self, hold: Arc<Hold>) -> Notice {
-        let round = self.next_round();
-        let op = Op::Release { holds: 0, leaving: Leaving::Undone(round), place: Some(hold.owner) };
-        Notice { hold, round, op, keys_end: self.clock.now() + QUEUE_LIFE, era: None }
-    }
-}
-
 /// One waiter.
 pub(super) struct Wait {
-    engine: Arc<Coordinator>,
+    engine: Arc<Engine>,
     request: Request,
     timeout: Duration,
     began: Moment,
@@ -84,13 +67,8 @@ pub(super) struct Wait {
 
 impl Wait {
     /// Waits since then, each round with this time-out.
-    pub(super) fn begin(
-        engine: Arc<Coordinator>,
-        request: Request,
-        timeout: Duration,
-        began: Moment,
-    ) -> Self {
-        let since = engine.time().saturating_sub(engine.clock.now().since(began));
+    pub(super) fn begin(engine: Arc<Engine>, request: Request, timeout: Duration, began: Moment) -> Self {
+        let since = engine.dispatcher.time().saturating_sub(engine.clock().now().since(began));
         let backoff = Backoff::new(POLL.0, POLL.1);
         Self {
             engine,
@@ -143,8 +121,8 @@ impl Wait {
             self.line_up().await?;
         }
         match denied {
-            Some(error) if !self.queues() || !self.engine.wakes.hears() => {
-                self.bell = Some(self.engine.wakes.bell(self.engine.fresh_owner().number()));
+            Some(error) if !self.queues() || !self.engine.waiters.wakes.hears() => {
+                self.bell = Some(self.engine.waiters.wakes.bell(self.engine.fresh_owner().number()));
                 self.pause(error).await;
             }
             _ => {}
@@ -185,7 +163,7 @@ impl Wait {
     }
 
     fn waited(&self) -> Duration {
-        self.engine.clock.now().since(self.began)
+        self.engine.clock().now().since(self.began)
     }
 
     fn left(&self) -> Duration {
@@ -207,11 +185,11 @@ impl Wait {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
         let mut spot =
-            self.engine.lines.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
+            self.engine.waiters.lines.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
         let own = self.request.owner.map(|_| self.engine.hold_for(&self.request, &[]));
         let entered = async {
             match &own {
-                Some(hold) => hold.until_it_stands(&*self.engine.clock).await,
+                Some(hold) => hold.until_it_stands(&**self.engine.clock()).await,
                 None => std::future::pending().await,
             }
         };
@@ -239,9 +217,9 @@ impl Wait {
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let (place, arrival) = (self.place(ticket), Some(self.arrival()));
-        let bell = &*self.bell.insert(engine.wakes.bell(ticket.number()));
+        let bell = &*self.bell.insert(engine.waiters.wakes.bell(ticket.number()));
         let turn = hold.turn.clone().lock_owned().await;
-        if turn.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock.now()) {
+        if turn.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
         }
         let ask = Ask {
@@ -268,7 +246,7 @@ impl Wait {
 
     /// The place to take in the queues: none for whoever cannot be woken, or comes for the last time.
     fn place(&self, ticket: Owner) -> Option<Place> {
-        let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.wakes.hears();
+        let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.waiters.wakes.hears();
         queues.then(|| Place { ticket, arrival: self.arrival() })
     }
 
@@ -288,7 +266,7 @@ impl Wait {
         let pause = self.until_next(error.votes()).min(self.left());
         match &self.bell {
             Some(bell) if self.spot.is_some() => {
-                self.presence.get_or_insert_with(|| self.engine.wakes.attend());
+                self.presence.get_or_insert_with(|| self.engine.waiters.wakes.attend());
                 let rung_outside = async {
                     match &self.outside {
                         Some(outside) => outside.rung().await,
@@ -314,7 +292,7 @@ impl Wait {
             && self.outside.is_none()
             && let Some(channel) = kind.channel(name)
         {
-            self.outside = Some(self.engine.wakes.listen_outside(&channel.into()));
+            self.outside = Some(self.engine.waiters.wakes.listen_outside(&channel.into()));
         }
     }
 

@@ -1,4 +1,4 @@
-//! One round: the same question to all masters at once, and the first decision wins.
+//! One round: the votes of all masters on one operation, and the first decision wins. Nothing here sends.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -6,81 +6,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use super::Coordinator;
-use super::clean_up::{Effort, Notice};
-use super::era::Era;
-use super::first::Slot;
-use super::hold::Hold;
-use super::outbox::Parcel;
+use super::effort::Effort;
+use super::hold::Era;
 use super::places::Places;
 use super::quorum::{Decision, decide, quorum, surely_lost};
+use super::relay::Relay;
 use super::tokens::{Tokens, agree};
-use crate::clock::Moment;
-use crate::master::{Failure, Hears, Terms, Value};
-use crate::protocol::{Op, Said, Seen, said};
+use crate::clock::{Clock, Moment};
+use crate::master::{Failure, Hears, Value};
+use crate::protocol::{Said, Seen, said};
 use crate::sync::{Mutex, MutexGuard};
+use crate::trust::Trust;
 use crate::vote::{Outcome, Record, Refusal, Vote};
 
-impl Coordinator {
-    /// The same question of the owner of `hold` to all masters. What was not sent yet when the round is withdrawn, or when
-    /// `era` is over, is not sent any more.
-    pub(super) fn ask(
-        self: &Arc<Self>,
-        hold: &Hold,
-        number: u64,
-        op: &Op,
-        terms: Terms,
-        era: Option<Era>,
-    ) -> Round {
-        self.ask_some(Places::all(self.masters.len()), hold, number, op, terms, era)
-    }
+/// What all rounds of a client go by.
+pub(super) struct Common {
+    /// The masters' names.
+    pub(super) names: Box<[Arc<str>]>,
+    /// Which of them may vote.
+    pub(super) trust: Arc<Trust>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// The way back to whoever waits.
+    pub(super) relay: Arc<Relay>,
+}
 
-    /// The same, to some of the masters.
-    pub(super) fn ask_some(
-        self: &Arc<Self>,
-        places: Places,
-        hold: &Hold,
-        number: u64,
-        op: &Op,
-        terms: Terms,
-        era: Option<Era>,
-    ) -> Round {
-        let (round, trusted) = (self.round(&hold.site, era), self.trusted_for(op));
-        let send = |op: &Op, places| {
-            let words = Arc::new(self.words(hold, number, op, trusted));
-            self.outbox.send(Parcel::new(hold.kind.script(), words, terms, round.ballots.clone(), places));
-        };
-        match op {
-            // What was watched on one master says nothing of another.
-            Op::Acquire { .. } if self.trust.is_strict() => {
-                for place in places.iter() {
-                    let watched = self.trust.watched.over(place, &hold.site);
-                    send(&op.clone().watched(watched), [place].into_iter().collect());
-                }
-            }
-            _ => send(op, places),
-        }
-        for place in Places::all(self.masters.len()).without(places).iter() {
-            round.ballots.need_not_ask(place, "its clock is off");
-        }
-        round
-    }
-
-    /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its master's vote.
-    pub(super) fn is_granted_in_time(&self, round: &Round) -> bool {
-        self.trust.how_many_agree(round.granted().iter()) >= quorum(self.masters.len())
-    }
-
-    /// A round in which nobody was asked yet.
-    pub(super) fn round(self: &Arc<Self>, name: &Arc<str>, era: Option<Era>) -> Round {
-        let masters = self.names.len();
-        let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
-        let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
-        let counted =
-            Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, later: None };
-        let (sent, engine, name) = (self.clock.now(), self.clone(), name.clone());
-        let (withdrawn, counted) = (AtomicBool::new(false), Mutex::new(counted));
-        Round { ballots: Arc::new(BallotBox { engine, name, sent, withdrawn, era, counted }), sent }
+impl Common {
+    /// What time it is (since 1970), as most masters show.
+    pub(super) fn time(&self) -> Duration {
+        Duration::from_micros(self.trust.time())
     }
 }
 
@@ -88,13 +41,14 @@ impl Coordinator {
 pub(crate) struct Round {
     /// Before anything was sent. Leases count from here.
     pub(crate) sent: Moment,
-    ballots: Arc<BallotBox>,
+    tally: Arc<Tally>,
 }
 
 /// Where the votes of one round come in, whether or not somebody still waits for them.
-pub(super) struct BallotBox {
-    engine: Arc<Coordinator>,
-    name: Arc<str>,
+pub(super) struct Tally {
+    common: Arc<Common>,
+    /// What the lock, or the permit, is watched under in strict mode.
+    site: Arc<str>,
     sent: Moment,
     withdrawn: AtomicBool,
     era: Option<Era>,
@@ -109,24 +63,32 @@ struct Counted {
     /// Who waits, and for what.
     waiter: Option<(Until, Waiter)>,
     /// What is done about votes that come when a lease has begun.
-    later: Option<Later>,
+    later: Option<Arc<Later>>,
 }
 
 /// What becomes of the votes of an acquire when its lease has begun, of those to come, too.
 pub(super) struct Later {
     /// The lease's token.
     pub(super) token: u64,
-    /// Undoes a grant that is none of the lease's: of a higher token, or by a clock that is off.
-    pub(super) undo: Notice,
-    /// Gives up the place of the acquire before, and on which masters it was to be taken over.
-    pub(super) before: Option<(Notice, Places)>,
+    /// Tells the masters of a grant that is none of the lease's, for its token is higher or its clock is off; and those where a
+    /// place in the queue was not taken over.
+    pub(super) tell: Box<dyn Fn(Due) + Send + Sync>,
+}
+
+/// The masters that are to be told something of their votes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    /// Those with a grant that is none of the lease's.
+    pub(super) strays: Places,
+    /// Those that were to take over a place, and did not.
+    pub(super) left: Places,
 }
 
 /// Who is told that what it waits for is reached.
 enum Waiter {
     Task(Waker),
-    /// A first attempt, which has to know at once.
-    First(Arc<Slot>),
+    /// It has to know at once, where the votes come in.
+    Callback(Box<dyn FnOnce(Decision) + Send>),
 }
 
 /// One master's part.
@@ -150,10 +112,28 @@ enum Until {
 }
 
 impl Round {
+    /// A round in which nobody was asked yet. What was not sent when `era` is over is not sent any more.
+    pub(super) fn new(common: &Arc<Common>, site: &Arc<str>, era: Option<Era>) -> Self {
+        let masters = common.names.len();
+        let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
+        let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
+        let counted =
+            Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, later: None };
+        let (sent, common, site) = (common.clock.now(), common.clone(), site.clone());
+        let (withdrawn, counted) = (AtomicBool::new(false), Mutex::new(counted));
+        Self { tally: Arc::new(Tally { common, site, sent, withdrawn, era, counted }), sent }
+    }
+
+    /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its master's vote.
+    pub(super) fn is_granted_in_time(&self) -> bool {
+        let (common, granted) = (&self.tally.common, self.granted());
+        common.trust.how_many_agree(granted.iter()) >= quorum(common.names.len())
+    }
+
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no vote.
     pub(crate) async fn decision(&self) -> Decision {
         self.reach(Until::Decision).await;
-        self.ballots.counted().decision()
+        self.tally.counted().decision()
     }
 
     /// Waits for every vote.
@@ -168,8 +148,8 @@ impl Round {
 
     async fn reach(&self, until: Until) {
         poll_fn(|context| {
-            self.ballots.engine.relay.pass_on();
-            let mut counted = self.ballots.counted();
+            self.tally.common.relay.pass_on();
+            let mut counted = self.tally.counted();
             if counted.has_reached(until) {
                 return Poll::Ready(());
             }
@@ -181,30 +161,30 @@ impl Round {
 
     /// Nothing of it that was not sent yet may be sent any more.
     pub(super) fn withdraw(&self) {
-        self.ballots.withdrawn.store(true, Ordering::Relaxed);
+        self.tally.withdrawn.store(true, Ordering::Relaxed);
     }
 
     /// Where its votes come in.
-    pub(super) fn ballots(&self) -> &Arc<BallotBox> {
-        &self.ballots
+    pub(super) fn tally(&self) -> &Arc<Tally> {
+        &self.tally
     }
 
     /// The votes as they stand; those that have not come in are pending since the round began.
     pub(crate) fn votes(&self) -> Arc<[Vote]> {
-        let waited = self.ballots.engine.clock.now().since(self.sent);
-        let counted = self.ballots.counted();
+        let waited = self.tally.common.clock.now().since(self.sent);
+        let counted = self.tally.counted();
         let vote = |(master, ballot): (&Arc<str>, &Ballot)| Vote {
             master: master.clone(),
             outcome: ballot.outcome.clone(),
             latency: if ballot.outcome == Outcome::Pending { waited } else { ballot.latency },
         };
-        self.ballots.engine.names.iter().zip(&counted.ballots).map(vote).collect()
+        self.tally.common.names.iter().zip(&counted.ballots).map(vote).collect()
     }
 
     /// The same, to be kept for long.
     pub(super) fn record(&self) -> Record {
-        let waited = self.ballots.engine.clock.now().since(self.sent);
-        let counted = self.ballots.counted();
+        let waited = self.tally.common.clock.now().since(self.sent);
+        let counted = self.tally.counted();
         Record::new(counted.ballots.iter().map(|Ballot { outcome, latency, .. }| match outcome {
             Outcome::Pending => (outcome, waited),
             _ => (outcome, *latency),
@@ -213,14 +193,14 @@ impl Round {
 
     /// What the grants say about their token.
     pub(super) fn tokens(&self) -> Tokens {
-        let counted = self.ballots.counted();
+        let counted = self.tally.counted();
         let granted = counted.ballots.iter().filter(|ballot| ballot.outcome == Outcome::Granted);
         agree(counted.ballots.len(), granted.map(|ballot| ballot.token))
     }
 
     /// What each master told, that was asked about a name.
     pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
-        self.ballots.counted().ballots.iter().map(|ballot| ballot.seen.clone()).collect()
+        self.tally.counted().ballots.iter().map(|ballot| ballot.seen.clone()).collect()
     }
 
     /// The masters that granted.
@@ -230,19 +210,25 @@ impl Round {
 
     /// The masters where a higher token than this is in the way. No round of a client is as high.
     pub(super) fn stale_by_token(&self, token: u64) -> Places {
-        self.ballots.counted().places(|ballot| {
+        self.tally.counted().places(|ballot| {
             matches!(ballot.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && ballot.token > token
         })
     }
 
     /// A lease has begun: deals with the votes that are there, and with those to come.
     pub(super) fn deal_with(&self, later: Later) {
+        let later = Arc::new(later);
         let due = {
-            let mut counted = self.ballots.counted();
-            counted.later = Some(later);
-            counted.due(Places::all(counted.ballots.len()))
+            let mut counted = self.tally.counted();
+            counted.later = Some(later.clone());
+            counted.due(&later, Places::all(counted.ballots.len()))
         };
-        self.ballots.see_to(due);
+        later.see_to(due);
+    }
+
+    /// The masters that may have done it, and have to be told until they have heard it if it is to be undone.
+    pub(super) fn may_have_run(&self) -> Places {
+        self.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone))
     }
 
     /// How many masters have such an outcome.
@@ -252,29 +238,27 @@ impl Round {
 
     /// The masters with such an outcome.
     pub(super) fn places(&self, wanted: impl Fn(&Outcome) -> bool) -> Places {
-        self.ballots.counted().places(|ballot| wanted(&ballot.outcome))
+        self.tally.counted().places(|ballot| wanted(&ballot.outcome))
     }
 }
 
-impl BallotBox {
+impl Tally {
     /// Counts a master's vote, its first one.
     pub(super) fn vote(&self, place: usize, said: Said, heard: Moment) {
         let Said { outcome, token, seen, .. } = said;
         let ballot = Ballot { outcome, token, seen, latency: heard.since(self.sent) };
-        let (waiter, due) = {
+        let (waiter, later) = {
             let mut counted = self.counted();
             if !counted.vote(place, ballot) {
                 return;
             }
-            (counted.reached(), counted.due([place].into_iter().collect()))
+            let later = counted.later.clone();
+            let due = later.as_ref().map(|later| counted.due(later, [place].into_iter().collect()));
+            (counted.reached(), later.zip(due))
         };
         self.tell(waiter); // unlocked
-        self.see_to(due);
-    }
-
-    fn see_to(&self, due: Vec<(Places, Notice)>) {
-        for (places, notice) in due {
-            self.engine.tell(places, notice, Effort::UntilDone, None);
+        if let Some((later, due)) = later {
+            later.see_to(due);
         }
     }
 
@@ -285,7 +269,7 @@ impl BallotBox {
 
     /// What a master said, as far as its clock lets it be trusted.
     fn weigh(&self, place: usize, mut said: Said, time: Option<u64>, heard: Moment) -> Said {
-        let trust = &self.engine.trust;
+        let trust = &self.common.trust;
         // One that does not know this connection any more has forgotten what was watched there.
         let Some(time) = time else { return said };
         if time > 0
@@ -296,7 +280,7 @@ impl BallotBox {
             said.outcome = Outcome::Refused { reason: Refusal::Clock, detail };
         }
         if let Some((version, watch)) = said.watch.as_ref().filter(|_| trust.is_strict()) {
-            let left = trust.watched.see(place, &self.name, version, *watch);
+            let left = trust.watched.see(place, &self.site, version, *watch);
             if let Outcome::Held { remaining, .. } = &mut said.outcome {
                 *remaining = Some(left); // no clock of a master ends it
             }
@@ -304,11 +288,11 @@ impl BallotBox {
         said
     }
 
-    /// Tells the decision to `slot` when it is there.
-    pub(super) fn tell_decision(&self, slot: Arc<Slot>) {
+    /// Calls back with the decision when it is there, on the thread where the votes come in.
+    pub(super) fn on_decision(&self, callback: impl FnOnce(Decision) + Send + 'static) {
         let waiter = {
             let mut counted = self.counted();
-            counted.waiter = Some((Until::Decision, Waiter::First(slot)));
+            counted.waiter = Some((Until::Decision, Waiter::Callback(Box::new(callback))));
             counted.reached()
         };
         self.tell(waiter);
@@ -316,10 +300,10 @@ impl BallotBox {
 
     fn tell(&self, waiter: Option<Waiter>) {
         match waiter {
-            Some(Waiter::Task(waker)) => self.engine.relay.wake(waker),
-            Some(Waiter::First(slot)) => {
+            Some(Waiter::Task(waker)) => self.common.relay.wake(waker),
+            Some(Waiter::Callback(callback)) => {
                 let decision = self.counted().decision();
-                slot.decide(decision, &self.engine.relay);
+                callback(decision);
             }
             None => {}
         }
@@ -330,18 +314,18 @@ impl BallotBox {
     }
 }
 
-impl Hears for BallotBox {
+impl Hears for Tally {
     fn wants(&self) -> bool {
         !self.withdrawn.load(Ordering::Relaxed) && !self.era.as_ref().is_some_and(Era::is_over)
     }
 
     fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
-        let heard = self.engine.clock.now();
+        let heard = self.common.clock.now();
         let forgot = answer.is_ok() && time.is_none();
         let mut said = self.weigh(place, said(answer), time, heard);
-        said.outcome.since(said.token, || self.engine.time());
+        said.outcome.since(said.token, || self.common.time());
         if forgot {
-            self.engine.trust.doubt(place);
+            self.common.trust.doubt(place);
         }
         if forgot && said.seen.is_some() {
             let detail =
@@ -349,6 +333,14 @@ impl Hears for BallotBox {
             said = Outcome::Refused { reason: Refusal::Forgot, detail }.into();
         }
         self.vote(place, said, heard);
+    }
+}
+
+impl Later {
+    fn see_to(&self, due: Due) {
+        if !due.strays.or(due.left).is_empty() {
+            (self.tell)(due);
+        }
     }
 }
 
@@ -387,13 +379,10 @@ impl Counted {
         self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(place, _)| place).collect()
     }
 
-    /// What these masters are to be told of their votes, if a lease has begun.
-    fn due(&self, masters: Places) -> Vec<(Places, Notice)> {
-        let Some(Later { token, undo, before }) = &self.later else { return Vec::new() };
-        let strays = Some((self.places(|ballot| ballot.is_stray(*token)), undo));
-        let left = before.as_ref().map(|(leave, on)| (on.and(self.places(Ballot::leaves_place)), leave));
-        let due = [strays, left].into_iter().flatten().map(|(on, notice)| (on.and(masters), notice));
-        due.filter(|(on, _)| !on.is_empty()).map(|(on, notice)| (on, notice.clone())).collect()
+    /// Which of these masters are to be told something of their votes, for a lease has begun.
+    fn due(&self, later: &Later, masters: Places) -> Due {
+        let strays = masters.and(self.places(|ballot| ballot.is_stray(later.token)));
+        Due { strays, left: masters.and(self.places(Ballot::leaves_place)) }
     }
 
     /// Whoever waits, if what it waits for is reached.

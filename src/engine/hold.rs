@@ -1,25 +1,22 @@
 //! What one owner holds of one lock, in the process that counts it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::clean_up::Effort;
-use super::era::Eras;
 use super::permits::{Picked, site};
 use super::places::Places;
-use super::round::Round;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
-use crate::lease;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Permit};
 use crate::renewal::{Course, Entry};
 use crate::sync::{Mutex, MutexGuard};
-use crate::vote::{Outcome, Vote};
+use crate::vote::Vote;
 
 /// One owner's hold of one lock. Rounds about it run one at a time, in `turn`; guards read its lease at any moment.
 #[derive(Debug)]
@@ -189,6 +186,39 @@ impl Hold {
     }
 }
 
+/// Counts the eras of one hold. One ends when the last hold is given up, or given away.
+#[derive(Debug, Default)]
+pub(super) struct Eras(AtomicU64);
+
+/// The era of a hold in which something was asked. What was not sent in it is not sent any more: the owner gave up what it had.
+#[derive(Clone)]
+pub(super) struct Era {
+    hold: Arc<Hold>,
+    number: u64,
+}
+
+impl Eras {
+    /// The present one ends: what was not sent yet is not sent any more.
+    pub(super) fn end(&self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    fn number(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Era {
+    /// The present one.
+    pub(super) fn of(hold: &Arc<Hold>) -> Self {
+        Self { hold: hold.clone(), number: hold.eras.number() }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.hold.eras.number() != self.number
+    }
+}
+
 impl Lease {
     fn token(&mut self) -> CancellationToken {
         let over = self.is_over();
@@ -228,11 +258,10 @@ impl Lease {
 }
 
 impl Count {
-    /// Notes which masters may have an entry after this round, and until when.
-    pub(super) fn note_keys(&mut self, round: &Round, kept: Duration) {
-        let may_have_it = |outcome: &Outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone);
-        self.touched = self.touched.or(round.places(may_have_it));
-        self.keys_end = self.keys_end.max(lease::keys_end(round.sent, kept));
+    /// Notes which masters may have an entry after a round, and when it is surely over.
+    pub(super) fn note_keys(&mut self, on: Places, keys_end: Moment) {
+        self.touched = self.touched.or(on);
+        self.keys_end = self.keys_end.max(keys_end);
     }
 
     /// Notes where its own ticket has a place in the queue, though it was granted elsewhere: the release gives that up, too, and

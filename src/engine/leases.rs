@@ -1,32 +1,62 @@
-//! The watchdog: looks after every lease of a client on one schedule, renews those that are due together, and tells the
-//! guards of those that are lost before they are over.
+//! What is held, until when, and when to look at it next.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::Coordinator;
-use super::extend::{Extension, Hearing};
-use super::hold::{Hold, Lease, Title};
-use crate::clock::Moment;
+use super::hold::{Count, Hold, Lease, Registry, Title};
+use super::permits::Pool;
+use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::renewal::{Course, Renewal, Schedule, Step};
 
-/// How many leases are renewed together, at most.
-const TOGETHER: usize = 32;
-
 /// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away. Each is a round, of a
 /// kilobyte.
-pub(super) const AT_ONCE: usize = 2_048;
+const AT_ONCE: usize = 2_048;
 
 /// When to look again at a lease whose hold is busy: something else is under way that will not take long.
 const BUSY: Duration = Duration::from_millis(2);
 
-impl Coordinator {
+/// The leases of one client.
+pub(super) struct Leases {
+    clock: Arc<dyn Clock>,
+    /// The holds of named owners.
+    pub(super) holds: Registry,
+    /// Which permits of semaphores this client has or asks for.
+    pub(super) permits: Arc<Pool>,
+    /// When to look at each lease.
+    pub(super) schedule: Arc<Schedule<Arc<Hold>>>,
+    /// How leases of the client's own TTL are renewed where nothing else is said.
+    pub(super) usual_renewal: Arc<Renewal>,
+    /// Permits for renewals.
+    pub(super) renewing: Semaphore,
+}
+
+/// One lease to extend. Nothing else happens to its hold meanwhile.
+pub(super) struct Extension {
+    pub(super) hold: Arc<Hold>,
+    pub(super) generation: u64,
+    pub(super) ttl: Duration,
+    pub(super) count: OwnedMutexGuard<Count>,
+}
+
+impl Leases {
+    /// No leases yet, of a client whose own TTL is this.
+    pub(super) fn new(clock: Arc<dyn Clock>, ttl: Duration) -> Self {
+        Self {
+            holds: Registry::default(),
+            permits: Arc::default(),
+            schedule: Schedule::new(clock.clone()),
+            usual_renewal: Arc::new(Renewal::every_third_of(ttl)),
+            renewing: Semaphore::new(AT_ONCE),
+            clock,
+        }
+    }
+
     /// A lease begins.
-    pub(super) fn begin_lease(&self, hold: &Arc<Hold>, course: Course, title: Title) -> u64 {
+    pub(super) fn begin(&self, hold: &Arc<Hold>, course: Course, title: Title) -> u64 {
         let generation = self.change(hold, |lease| {
             let before = lease.begin(course, title);
             (lease.generation, before)
@@ -55,7 +85,7 @@ impl Coordinator {
     }
 
     /// The lease is over: released, or lost for certain.
-    pub(super) fn end_lease(&self, hold: &Arc<Hold>) {
+    pub(super) fn end(&self, hold: &Arc<Hold>) {
         self.change(hold, |lease| ((), lease.end()));
     }
 
@@ -74,7 +104,7 @@ impl Coordinator {
     }
 
     /// Changes a lease, puts it on the schedule where it belongs now, and tells whoever has to know.
-    fn change<T>(
+    pub(super) fn change<T>(
         &self,
         hold: &Arc<Hold>,
         change: impl FnOnce(&mut Lease) -> (T, Option<CancellationToken>),
@@ -104,33 +134,8 @@ impl Coordinator {
         lease.entry = Some(self.schedule.put(at, hold.clone()));
     }
 
-    /// Looks after the leases until the client is gone.
-    pub(super) async fn watch(engine: Weak<Self>, schedule: Arc<Schedule<Arc<Hold>>>) {
-        while let Some(due) = schedule.due(TOGETHER).await {
-            let Some(engine) = engine.upgrade() else { return };
-            engine.look_after(due);
-        }
-    }
-
-    fn look_after(self: &Arc<Self>, due: Vec<Arc<Hold>>) {
-        let mut batch = Vec::with_capacity(due.len());
-        for hold in due {
-            if let Some(extension) = self.look_at(hold) {
-                batch.push(extension);
-            }
-        }
-        let engine = self.clone();
-        // A shutdown does not wait for it: there is always a next one while guards live.
-        self.executor.spawn(async move {
-            // It is never closed. After the machine stood still all leases are due at once, in the order in which they
-            // end; sent at once, the last of them would time out in our own queues.
-            let _turn = engine.renewing.acquire_many(batch.len() as u32).await;
-            join_all(batch.into_iter().map(|extension| engine.renew(extension))).await;
-        });
-    }
-
     /// Does what is due about one lease, but for its renewal, which it answers.
-    fn look_at(&self, hold: Arc<Hold>) -> Option<Extension> {
+    pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Extension> {
         let now = self.clock.now();
         let mut lease = hold.lease();
         // It may have been put on the schedule again, or be over, since it was taken off.
@@ -157,32 +162,5 @@ impl Coordinator {
         }
         let (ttl, count) = renewal?;
         Some(Extension { hold, generation, ttl, count })
-    }
-
-    async fn renew(self: &Arc<Self>, extension: Extension) {
-        let (hold, generation) = (extension.hold.clone(), extension.generation);
-        let timeout = self.settings.timeout_within(extension.ttl);
-        let end = self.extend_one(extension, timeout, Hearing::Full).await;
-        self.renewed(&hold, generation, end);
-    }
-
-    fn renewed(&self, hold: &Arc<Hold>, generation: u64, end: Result<Moment, Error>) {
-        let name = &*hold.name;
-        self.change(hold, |lease| {
-            if lease.generation == generation {
-                match end {
-                    Ok(sent) => {
-                        lease.course.succeeded(sent);
-                        lease.trouble = None;
-                    }
-                    Err(error) => {
-                        tracing::debug!(name, %error, "a lease was not renewed");
-                        lease.course.failed(self.clock.now());
-                        lease.trouble = Some(Box::new(error));
-                    }
-                }
-            }
-            ((), None)
-        });
     }
 }

@@ -3,27 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedMutexGuard;
-
-use super::clean_up::Effort;
-use super::era::Era;
-use super::hold::{Count, Hold};
-use super::quorum::{Decision, quorum};
-use super::round::Round;
-use super::{Coordinator, verdict};
+use super::effort::Effort;
+use super::hold::{Era, Hold};
+use super::leases::Extension;
+use super::parts::Engine;
+use super::quorum::Decision;
+use super::tally::Round;
+use super::verdict;
 use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::lease;
 use crate::master::Terms;
 use crate::protocol::Op;
-
-/// One lease to extend. Nothing else happens to its hold meanwhile.
-pub(super) struct Extension {
-    pub(super) hold: Arc<Hold>,
-    pub(super) generation: u64,
-    pub(super) ttl: Duration,
-    pub(super) count: OwnedMutexGuard<Count>,
-}
 
 /// Whether to wait for votes that can change nothing but what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +25,7 @@ pub(super) enum Hearing {
     Full,
 }
 
-impl Coordinator {
+impl Engine {
     /// Extends the lease of `generation` to `ttl` from now on. Where that fails, the lease stands as it did, unless a
     /// majority said for certain that it is gone.
     pub(crate) async fn extend(
@@ -47,7 +38,7 @@ impl Coordinator {
         let hold = hold.clone();
         self.run(|engine| async move {
             let count = hold.turn.clone().lock_owned().await;
-            if let Some(loss) = hold.loss(generation, engine.clock.now()) {
+            if let Some(loss) = hold.loss(generation, engine.clock().now()) {
                 return Err(loss);
             }
             let extension = Extension { hold, generation, ttl, count };
@@ -70,12 +61,12 @@ impl Coordinator {
         let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // One that is not sent before the lock is given up must not come behind the release, and take the lock back.
         let (terms, era) = (Terms::Vote { timeout }, Some(Era::of(&hold)));
-        let round = self.ask(&hold, self.next_round(), &op, terms, era);
+        let round = self.dispatcher.ask(&hold, self.dispatcher.next_round(), &op, terms, era);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;
         }
-        count.note_keys(&round, kept); // they live longer now, or may
+        count.note_keys(round.may_have_run(), lease::keys_end(round.sent, kept)); // they live longer now, or may
         // A grant of the acquire that came too late to be heard has a higher token than the lease's, and refuses each extend. The
         // next one heals.
         let strays = round.stale_by_token(token);
@@ -95,25 +86,24 @@ impl Coordinator {
         round: &Round,
         ttl: Duration,
     ) -> Result<Moment, Error> {
-        let now = self.clock.now();
+        let now = self.clock().now();
         if let Some(loss) = hold.loss(generation, now) {
             return Err(loss); // somebody may have looked in between: a lease that ended does not come back
         }
         if now >= lease::deadline(round.sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, round.votes(), true));
         }
-        let agree = round.granted().iter().filter(|place| self.trust.agrees(*place)).count();
-        if agree < quorum(self.masters.len()) {
+        if !round.is_granted_in_time() {
             return Err(verdict::no_quorum(&hold.name, round.votes(), false));
         }
-        self.prolong(hold, round.sent, ttl, None);
+        self.leases.prolong(hold, round.sent, ttl, None);
         Ok(round.sent)
     }
 
     fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
         let error = verdict::not_ours(&hold.name, round.votes());
         if matches!(error, Error::Lost { .. }) {
-            self.lose(hold, Loss::NotOurs, Some(error.clone()));
+            self.leases.lose(hold, Loss::NotOurs, Some(error.clone()));
         }
         error
     }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::inspect::Sighting;
 use super::inspect::sighting;
-use super::outbox::Parcel;
+use super::parts::Engine;
 use super::quorum::quorum;
-use super::{Coordinator, Sighting, verdict};
+use super::verdict;
 use crate::error::Error;
 use crate::master::{Failure, Hears, Value, Words};
 use crate::protocol::{Kind, LIST, Step, key_pattern, name_of, step};
@@ -41,10 +42,10 @@ enum Position {
     Lost(Outcome),
 }
 
-impl Coordinator {
+impl Engine {
     /// Before the first step.
     pub(crate) fn begin_list(&self) -> Progress {
-        Progress { positions: vec![Position::At(0); self.masters.len()], known: HashSet::new() }
+        Progress { positions: vec![Position::At(0); self.dispatcher.masters()], known: HashSet::new() }
     }
 
     /// The names that the next step on every master finds, of which a quorum says that they are held or waited for; `None` where
@@ -63,7 +64,7 @@ impl Coordinator {
         for names in new.chunks(NAMES_TOGETHER) {
             let looks = self.look_at_each(names.iter().map(|name| &**name), Kind::Lock).await;
             for (name, looks) in names.iter().zip(looks) {
-                let seen = sighting(&looks, self.time());
+                let seen = sighting(&looks, self.dispatcher.time());
                 if looks.iter().filter(|look| look.is_answer()).count() < quorum(looks.len()) {
                     return Err(verdict::no_quorum(name, seen.votes, false));
                 }
@@ -90,7 +91,7 @@ impl Coordinator {
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
             let place = [place].into_iter().collect();
-            self.outbox.send(Parcel::new(&LIST, Arc::new(words), self.unconditional(), steps.clone(), place));
+            self.dispatcher.send(&LIST, words, self.unconditional(), steps.clone(), place);
         }
         drop(steps);
         let (mut positions, mut names) = (positions.to_vec(), HashSet::new());
@@ -114,7 +115,7 @@ impl Coordinator {
             };
             Vote { master: master.clone(), outcome, latency: Duration::ZERO }
         };
-        let votes = self.names.iter().zip(positions).map(vote).collect();
+        let votes = self.dispatcher.names().iter().zip(positions).map(vote).collect();
         Err(verdict::no_quorum(&key_pattern(prefix).into(), votes, false))
     }
 }

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::acquire::unless_lost;
-use super::clean_up::{Effort, Notice};
-use super::era::Era;
+use super::effort::Effort;
 use super::grant::Grant;
-use super::hold::{Hold, Title};
+use super::hold::{Era, Hold, Title};
+use super::parts::{Engine, fresh_uuid};
 use super::places::Places;
 use super::quorum::Decision;
-use super::round::Round;
+use super::tally::Round;
 use super::tokens::Tokens;
-use super::{Coordinator, fresh_uuid, verdict};
+use super::undo::Notice;
+use super::verdict;
 use crate::error::{Error, Invalid, Loss};
 use crate::lease;
 use crate::master::Terms;
@@ -32,7 +32,7 @@ pub(crate) struct Adoption {
     pub(crate) renewal: Option<Arc<Renewal>>,
 }
 
-impl Coordinator {
+impl Engine {
     /// Gives the lock to nobody, and tells the token by which it is to be had. The lease of `generation` is over then;
     /// where this fails, it stands as it did.
     pub(crate) async fn hand_over(
@@ -53,7 +53,7 @@ impl Coordinator {
         generation: u64,
     ) -> Result<Token, Error> {
         let mut count = hold.turn.lock().await;
-        if let Some(loss) = hold.loss(generation, self.clock.now()) {
+        if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss);
         }
         if count.holds != 1 {
@@ -76,16 +76,16 @@ impl Coordinator {
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
             if matches!(error, Error::Lost { .. }) {
-                self.lose(hold, Loss::NotOurs, Some(error.clone()));
+                self.leases.lose(hold, Loss::NotOurs, Some(error.clone()));
             }
             return Err(error);
         }
         // Whoever adopts it comes on other connections, and must not be there first.
         transfer.done().finish().await;
-        self.lose(hold, Loss::HandedOver, None);
+        self.leases.lose(hold, Loss::HandedOver, None);
         hold.give_up(&mut count);
         // A master that missed it has its entry still, or its place in the queue.
-        let (leaving, all) = (Leaving::Undone(count.first), Places::all(self.masters.len()));
+        let (leaving, all) = (Leaving::Undone(count.first), Places::all(self.dispatcher.masters()));
         drop(self.mirror(hold, &mut count, leaving, None, all));
         Ok(Token::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
@@ -104,7 +104,7 @@ impl Coordinator {
         self.until_the_time_is_known(timeout).await?;
         let engine = self.clone();
         let adopting = async move { engine.adopt_now(&adoption, timeout).await };
-        unless_lost(self.run_while_wanted(adopting).await?.kept())
+        self.run_while_wanted(adopting).await?.kept().unless_lost()
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
@@ -133,19 +133,19 @@ impl Coordinator {
         let fence = transfer.agree().await?;
         // A master that was not asked yet is left to the token when this one is released soon.
         transfer.round().finish().await;
-        if self.clock.now() >= lease::deadline(sent, ttl) {
+        if self.clock().now() >= lease::deadline(sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
-        if !self.is_granted_in_time(transfer.round()) {
+        if !transfer.round().is_granted_in_time() {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
         }
         let first = transfer.number;
         let kept = transfer.way.kept();
         let round = transfer.done();
-        count.note_keys(&round, kept);
+        count.note_keys(round.may_have_run(), lease::keys_end(sent, kept));
         count.begin(first);
         let title = Title { fence, delay: Duration::ZERO, label: label.clone() };
-        let generation = self.begin_lease(&hold, Course::new(sent, ttl, renewal.clone()), title);
+        let generation = self.leases.begin(&hold, Course::new(sent, ttl, renewal.clone()), title);
         drop(count);
         let grant = Grant::new(self.clone(), hold, generation, round.record());
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: token.owner() })
@@ -155,7 +155,7 @@ impl Coordinator {
 /// An adopted lock on its way to the caller. Dropped on the way, it goes back to its token.
 struct Adopted {
     grant: Option<Grant>,
-    engine: Arc<Coordinator>,
+    engine: Arc<Engine>,
     from: Owner,
 }
 
@@ -179,7 +179,7 @@ impl Drop for Adopted {
 /// A transfer under way. Dropped before it is done, it is taken back on every master where it may have happened; or the
 /// lock is released there, where it is somebody else's meanwhile.
 struct Transfer<'a> {
-    engine: &'a Arc<Coordinator>,
+    engine: &'a Arc<Engine>,
     way: Way<'a>,
     /// The number of its round.
     number: u64,
@@ -201,9 +201,9 @@ struct Way<'a> {
 
 impl<'a> Transfer<'a> {
     /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which gets a new one.
-    fn begin(engine: &'a Arc<Coordinator>, way: Way<'a>, handed: Option<u64>) -> Self {
+    fn begin(engine: &'a Arc<Engine>, way: Way<'a>, handed: Option<u64>) -> Self {
         let (from, kept, label) = (way.from.owner, way.kept(), way.label.clone());
-        let number = engine.next_round();
+        let number = engine.dispatcher.next_round();
         let op = Op::Transfer { from, kept, label, renews: handed.is_none(), handed };
         let round = way.ask(engine, number, &op);
         Self { engine, way, number, is_void: false, round: Some(round) }
@@ -217,7 +217,7 @@ impl<'a> Transfer<'a> {
         };
         let (to, kept, label) = (self.way.to, self.way.kept(), self.way.label.clone());
         let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.number };
-        let confirming = self.way.ask(self.engine, self.engine.next_round(), &op);
+        let confirming = self.way.ask(self.engine, self.engine.dispatcher.next_round(), &op);
         match confirming.decision().await {
             Decision::Granted => Ok(highest),
             _ => Err(verdict::no_quorum(&to.name, confirming.votes(), false)),
@@ -239,9 +239,9 @@ impl Way<'_> {
         lease::kept(self.ttl, Duration::ZERO)
     }
 
-    fn ask(&self, engine: &Arc<Coordinator>, number: u64, op: &Op) -> Round {
+    fn ask(&self, engine: &Arc<Engine>, number: u64, op: &Op) -> Round {
         let (terms, era) = (Terms::Vote { timeout: self.timeout }, Some(self.era.clone()));
-        engine.ask(self.to, number, op, terms, era)
+        engine.dispatcher.ask(self.to, number, op, terms, era)
     }
 }
 
@@ -258,8 +258,9 @@ impl Drop for Transfer<'_> {
             }
         };
         let (keys_end, era) = (lease::keys_end(round.sent, kept), Some(era.clone()));
-        let notice = Notice { hold: (*hold).clone(), round: engine.next_round(), op, keys_end, era };
-        let done = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone));
+        let notice =
+            Notice { hold: (*hold).clone(), round: engine.dispatcher.next_round(), op, keys_end, era };
+        let done = round.may_have_run();
         engine.tell(done, notice, Effort::UntilDone, None);
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hold::Hold;
+use super::parts::Engine;
 use super::quorum::quorum;
-use super::round::Round;
-use super::{Coordinator, verdict};
+use super::tally::Round;
+use super::verdict;
 use crate::config::check_permits;
 use crate::error::{Error, Holder};
 use crate::held::{HeldPart, LockKind, Part};
@@ -30,11 +31,14 @@ pub(crate) struct Sighting {
     pub(crate) waiting: u64,
 }
 
-impl Coordinator {
+impl Engine {
     /// What every master knows of the name, each asked within its time-out.
     pub(crate) async fn inspect(self: &Arc<Self>, name: Arc<str>, kind: Kind) -> Result<Sighting, Error> {
         kind.check_name(&name)?;
-        self.run(|engine| async move { Ok(sighting(&engine.look(&name, kind).await, engine.time())) }).await
+        self.run(
+            |engine| async move { Ok(sighting(&engine.look(&name, kind).await, engine.dispatcher.time())) },
+        )
+        .await
     }
 
     /// Whether a quorum says that `owner` has this lock, or one permit of it.
@@ -60,7 +64,7 @@ impl Coordinator {
             match quorum(looks.len()) {
                 quorum if on >= quorum => Ok(true),
                 quorum if on + unknown < quorum => Ok(false),
-                _ => Err(verdict::no_quorum(&name, sighting(&looks, engine.time()).votes, false)),
+                _ => Err(verdict::no_quorum(&name, sighting(&looks, engine.dispatcher.time()).votes, false)),
             }
         })
         .await
@@ -80,10 +84,10 @@ impl Coordinator {
         names: impl Iterator<Item = &str>,
         kind: Kind,
     ) -> Vec<Vec<Look>> {
-        let (nobody, terms) = (Owner::of_nobody(self.client), self.unconditional());
+        let (nobody, terms) = (Owner::of_nobody(self.client()), self.unconditional());
         let ask = |name: &str| {
             let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-            self.ask(&hold, 0, &Op::Inspect, terms, None)
+            self.dispatcher.ask(&hold, 0, &Op::Inspect, terms, None)
         };
         let rounds: Vec<Round> = names.map(ask).collect();
         let mut all = Vec::with_capacity(rounds.len());

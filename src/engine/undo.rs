@@ -6,16 +6,15 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::Coordinator;
-use super::era::Era;
-use super::hold::{Count, Hold};
-use super::outbox::Parcel;
+use super::effort::Effort;
+use super::hold::{Count, Era, Hold};
+use super::parts::Engine;
 use super::places::Places;
-use super::round::{BallotBox, Round};
+use super::tally::{Round, Tally};
 use crate::backoff::Backoff;
 use crate::clock::Moment;
-use crate::master::{Failure, Hears, Terms, Value, Words};
-use crate::protocol::{Leaving, Op, Place, outcome};
+use crate::master::{Failure, Hears, Terms, Value};
+use crate::protocol::{Leaving, Op, Place, QUEUE_LIFE, outcome};
 use crate::sync::Mutex;
 use crate::vote::{Outcome, Refusal, Silence};
 
@@ -26,36 +25,12 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 /// to persist again. It is bounded because such a master may refuse for as long as it lives.
 const REFUSED_FOR: Duration = Duration::from_secs(60);
 
-/// How hard to try on one master.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effort {
-    /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
-    Once,
-    /// It may have our entry: across reconnects, until it has answered, or the entry is over.
-    UntilDone,
-}
-
 /// A waiter takes back what some masters granted, and goes on waiting.
 #[derive(Debug)]
 pub(super) struct Withdrawal {
     pub(super) place: Place,
     /// The masters that granted.
     pub(super) from: Places,
-}
-
-impl Effort {
-    /// What it takes to undo an acquire or an extend on a master with this outcome.
-    pub(super) fn to_undo(outcome: &Outcome) -> Option<Self> {
-        match outcome {
-            Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Self::UntilDone),
-            // Its vote does not count, whatever it did.
-            Outcome::Refused { reason: Refusal::Clock, .. } => Some(Self::UntilDone),
-            Outcome::Refused { reason, .. } if reason.comes_first() => None,
-            // Lua does not roll back: something may have been written.
-            Outcome::Refused { .. } => Some(Self::Once),
-            Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
-        }
-    }
 }
 
 /// What the masters are to be told.
@@ -71,7 +46,7 @@ pub(super) struct Notice {
     pub(super) era: Option<Era>,
 }
 
-impl Coordinator {
+impl Engine {
     /// Tells the masters how many holds the owner has left, none being a full release. What is to be told is in order
     /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated when the
     /// last entry is over. Every master that may have one is told until it has heard it, and those of
@@ -91,10 +66,15 @@ impl Coordinator {
         let op = Op::Release { holds: count.holds, leaving, place };
         // Masters do not compare the rounds of a key of another library.
         let era = hold.kind.is_shared().then(|| Era::of(hold));
-        let release =
-            Notice { hold: hold.clone(), round: self.next_round(), op, keys_end: count.keys_end, era };
-        let round = self.round(&hold.site, None);
-        let votes = || Some(round.ballots().clone());
+        let release = Notice {
+            hold: hold.clone(),
+            round: self.dispatcher.next_round(),
+            op,
+            keys_end: count.keys_end,
+            era,
+        };
+        let round = self.dispatcher.round(&hold.site, None);
+        let votes = || Some(round.tally().clone());
         let mut until_done = count.touched;
         if let Some(Withdrawal { place, from }) = withdrawal {
             // A place is taken once: what has to be repeated may come when the waiter has left.
@@ -106,9 +86,9 @@ impl Coordinator {
         let once = once.without(count.touched);
         self.tell(once, release.clone(), Effort::Once, votes());
         self.tell(until_done, release, Effort::UntilDone, votes());
-        let all = Places::all(self.masters.len());
+        let all = Places::all(self.dispatcher.masters());
         for place in all.without(count.touched.or(once)).iter() {
-            round.ballots().need_not_ask(place, "there is nothing to undo");
+            round.tally().need_not_ask(place, "there is nothing to undo");
         }
         if count.holds == 0 {
             (count.touched, count.is_queued) = (Places::default(), false);
@@ -119,7 +99,25 @@ impl Coordinator {
     /// What undoes a grant of the owner's lease where it does not count: the lease does not rest on it.
     pub(super) fn notice_of_strays(&self, hold: &Arc<Hold>, count: &Count) -> Notice {
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
-        Notice { hold: hold.clone(), round: self.next_round(), op, keys_end: count.keys_end, era: None }
+        Notice {
+            hold: hold.clone(),
+            round: self.dispatcher.next_round(),
+            op,
+            keys_end: count.keys_end,
+            era: None,
+        }
+    }
+
+    /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it stands.
+    pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: Places) {
+        self.tell(on, self.notice_of_leaving(hold), Effort::UntilDone, None);
+    }
+
+    /// The same as a notice.
+    pub(super) fn notice_of_leaving(&self, hold: Arc<Hold>) -> Notice {
+        let round = self.dispatcher.next_round();
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(round), place: Some(hold.owner) };
+        Notice { hold, round, op, keys_end: self.clock().now() + QUEUE_LIFE, era: None }
     }
 
     /// Tells some masters, with this effort. The first answers are `votes`.
@@ -128,7 +126,7 @@ impl Coordinator {
         places: Places,
         notice: Notice,
         effort: Effort,
-        votes: Option<Arc<BallotBox>>,
+        votes: Option<Arc<Tally>>,
     ) {
         let op = notice.op.clone();
         self.tell_first(places, &op, notice, effort, votes);
@@ -141,30 +139,29 @@ impl Coordinator {
         op: &Op,
         notice: Notice,
         effort: Effort,
-        votes: Option<Arc<BallotBox>>,
+        votes: Option<Arc<Tally>>,
     ) {
         if places.is_empty() {
             return;
         }
-        let timeout = self.settings.timeout();
+        let timeout = self.dispatcher.timeout();
         let terms = match effort {
             Effort::Once => Terms::Vote { timeout },
             Effort::UntilDone => Terms::CleanUp { timeout },
         };
-        let (script, words) = (notice.hold.kind.script(), Arc::new(notice.words(self, op)));
-        let under_way = self.tasks.token();
+        let (hold, round, under_way) = (notice.hold.clone(), notice.round, self.tasks.token());
         let clean_up = CleanUp { engine: self.clone(), notice, effort, votes, _under_way: under_way };
-        self.outbox.send(Parcel::new(script, words, terms, Arc::new(clean_up), places));
+        self.dispatcher.tell(places, &hold, round, op, terms, Arc::new(clean_up));
     }
 
     /// Tells one master again and again, until it has heard it.
     async fn repeat(self: Arc<Self>, place: usize, notice: Notice) {
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
-        let patience_ends = self.clock.now() + REFUSED_FOR;
+        let patience_ends = self.clock().now() + REFUSED_FOR;
         loop {
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
-            let left = notice.keys_end.since(self.clock.now());
-            let ready = tokio::time::timeout(left, self.masters[place].ready()).await;
+            let left = notice.keys_end.since(self.clock().now());
+            let ready = tokio::time::timeout(left, self.dispatcher.master(place).ready()).await;
             if ready.is_err() || notice.era.as_ref().is_some_and(Era::is_over) {
                 return;
             }
@@ -178,11 +175,10 @@ impl Coordinator {
     /// Tells one master once, and waits for what it says, however long that takes.
     async fn tell_one(&self, place: usize, notice: &Notice) -> Outcome {
         let (to, answer) = oneshot::channel();
-        let terms = Terms::CleanUp { timeout: self.settings.timeout() };
-        let (script, words) = (notice.hold.kind.script(), Arc::new(notice.words(self, &notice.op)));
-        let places = [place].into_iter().collect();
+        let terms = Terms::CleanUp { timeout: self.dispatcher.timeout() };
         let ear = Arc::new(LastWord(Mutex::new(Some(to))));
-        self.outbox.send(Parcel::new(script, words, terms, ear, places));
+        let Notice { hold, round, op, .. } = notice;
+        self.dispatcher.tell([place].into_iter().collect(), hold, *round, op, terms, ear);
         answer.await.unwrap_or(Outcome::Pending)
     }
 
@@ -193,23 +189,16 @@ impl Coordinator {
             Outcome::Refused { .. } => keys_end.min(patience_ends),
             Outcome::Unreachable(_) | Outcome::Unknown(_) => keys_end,
         };
-        self.clock.now() < until
-    }
-}
-
-impl Notice {
-    /// The words at this moment: what is repeated has its round again, and the time of now.
-    fn words(&self, engine: &Coordinator, op: &Op) -> Words {
-        engine.words(&self.hold, self.round, op, engine.trusted_for(op))
+        self.clock().now() < until
     }
 }
 
 /// Some masters that are being told.
 struct CleanUp {
-    engine: Arc<Coordinator>,
+    engine: Arc<Engine>,
     notice: Notice,
     effort: Effort,
-    votes: Option<Arc<BallotBox>>,
+    votes: Option<Arc<Tally>>,
     /// A shutdown waits while this lives.
     _under_way: TaskTrackerToken,
 }
@@ -224,13 +213,13 @@ impl Hears for CleanUp {
         let outcome = outcome(answer);
         if is_last && self.effort == Effort::UntilDone {
             let (engine, notice) = (&self.engine, &self.notice);
-            let patience_ends = engine.clock.now() + REFUSED_FOR;
+            let patience_ends = engine.clock().now() + REFUSED_FOR;
             if engine.is_worth_repeating(&outcome, notice.keys_end, patience_ends) {
                 engine.spawn(engine.clone().repeat(place, notice.clone()));
             }
         }
         if let Some(votes) = &self.votes {
-            votes.vote(place, outcome.into(), self.engine.clock.now());
+            votes.vote(place, outcome.into(), self.engine.clock().now());
         }
     }
 }

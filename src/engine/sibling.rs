@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Coordinator;
-use super::acquire::Request;
 use super::hold::Hold;
+use super::parts::Engine;
+use super::request::Request;
 use crate::error::Error;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Meeting};
 
-impl Coordinator {
+impl Engine {
     /// Whether its owner is let in at once, and does not line up behind those who wait for it: it has the lock, or the sibling
     /// that lets it in.
     pub(super) fn is_re_entry(&self, request: &Request) -> bool {
@@ -36,8 +36,8 @@ impl Coordinator {
     pub(super) async fn until_sibling_stands(&self, request: &Request) {
         match (request.kind.sibling(), request.owner) {
             (Some((sibling, _)), Some(owner)) if self.meets(request).is_none() => {
-                let hold = self.holds.find_or_make(sibling, &request.name, owner, || owner);
-                hold.until_it_stands(&*self.clock).await;
+                let hold = self.leases.holds.find_or_make(sibling, &request.name, owner, || owner);
+                hold.until_it_stands(&**self.clock()).await;
             }
             _ => std::future::pending().await,
         }
@@ -51,6 +51,6 @@ impl Coordinator {
 
     /// Whether an owner has the lock as this kind.
     fn has(&self, kind: Kind, name: &Arc<str>, owner: Owner) -> bool {
-        self.holds.find(kind, name, owner).is_some_and(|hold| hold.stands(self.clock.now()))
+        self.leases.holds.find(kind, name, owner).is_some_and(|hold| hold.stands(self.clock().now()))
     }
 }

@@ -33,11 +33,12 @@ struct State {
 
 impl First {
     pub(super) fn begin(attempt: Attempt, under_way: TaskTrackerToken, relay: Arc<Relay>) -> Self {
-        let ballots = attempt.ballots().clone();
+        let tally = attempt.tally().clone();
         let under_way = Some(under_way);
         let state = State { attempt: Some(attempt), decided: None, waker: None, under_way };
         let slot = Arc::new(Slot(Mutex::new(state)));
-        ballots.tell_decision(slot.clone());
+        let (deciding, way_back) = (slot.clone(), relay.clone());
+        tally.on_decision(move |decision| deciding.decide(decision, &way_back));
         Self { slot, relay }
     }
 

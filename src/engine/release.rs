@@ -4,10 +4,11 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 use super::hold::{Count, Hold};
+use super::parts::Engine;
 use super::places::Places;
 use super::quorum::{Decision, surely_lost};
-use super::round::Round;
-use super::{Coordinator, verdict};
+use super::tally::Round;
+use super::verdict;
 use crate::clock::Moment;
 use crate::config::check_permits;
 use crate::error::{Error, Loss};
@@ -24,7 +25,7 @@ struct Release {
     loss: Option<Error>,
 }
 
-impl Coordinator {
+impl Engine {
     /// Gives back one hold of the lease of `generation`. Once it has begun it runs to its end: what it has to tell the
     /// masters it tells them, whether or not the caller waits.
     pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
@@ -67,7 +68,7 @@ impl Coordinator {
         owner: Owner,
     ) -> Result<(), Error> {
         kind.check_name(&name)?;
-        let Some(hold) = self.holds.find(kind, &name, owner) else {
+        let Some(hold) = self.leases.holds.find(kind, &name, owner) else {
             return Err(Error::NotHeld { name, owner, votes: Arc::new([]) });
         };
         let its = hold.clone();
@@ -98,7 +99,7 @@ impl Coordinator {
             count.owed = count.owed.saturating_sub(u32::from(is_guard));
             return Err(Error::NotHeld { name: hold.name.clone(), owner: hold.owner, votes: Arc::new([]) });
         }
-        let loss = hold.loss(current, self.clock.now());
+        let loss = hold.loss(current, self.clock().now());
         count.holds -= 1;
         count.owed += u32::from(!is_guard);
         let round = self.tell_of(hold, &mut count);
@@ -121,10 +122,10 @@ impl Coordinator {
     fn tell_of(self: &Arc<Self>, hold: &Arc<Hold>, count: &mut Count) -> Round {
         if count.holds == 0 {
             hold.give_up(count);
-            self.end_lease(hold);
+            self.leases.end(hold);
         }
         let leaving = Leaving::Lease(hold.lease().title.fence);
-        self.mirror(hold, count, leaving, None, Places::all(self.masters.len()))
+        self.mirror(hold, count, leaving, None, Places::all(self.dispatcher.masters()))
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
@@ -139,7 +140,7 @@ impl Coordinator {
         kind.check_name(&name)?;
         check_permits(permits)?;
         self.run(|engine| async move {
-            let own = engine.holds.find(kind, &name, owner);
+            let own = engine.leases.holds.find(kind, &name, owner);
             let (hold, round) = match own {
                 Some(hold) => {
                     let round = engine.give_all_back(&hold).await;
@@ -186,7 +187,7 @@ impl Coordinator {
         let token = latest.map_or(0, |entry| entry.token);
         let round = its().map(|entry| entry.round).max().unwrap_or(0);
         let op = Op::Release { holds: 0, leaving: Leaving::Broken(token), place: None };
-        let round = self.ask(&hold, round, &op, self.unconditional(), None);
+        let round = self.dispatcher.ask(&hold, round, &op, self.unconditional(), None);
         Ok((hold, round))
     }
 }

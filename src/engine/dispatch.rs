@@ -1,0 +1,257 @@
+//! Sends one operation to some of the masters, and has their votes tallied. It knows no lock, only whose hold it asks for.
+//!
+//! What is sent from any thread is handed over by one task, in the order in which it was sent: however many masters there are,
+//! whoever sends wakes the engine's thread once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::sync::mpsc;
+
+use super::hold::{Era, Hold};
+use super::places::Places;
+use super::relay::Relay;
+use super::tally::{Common, Round};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::executor::Executor;
+use crate::master::{Call, Failure, Hears, Master, Reply, Script, Terms, Words};
+use crate::protocol::{Op, Subject};
+use crate::trust::{Handshake, Trust};
+
+/// How many parcels are handed over before the masters' connections get their turn.
+const AT_ONCE: usize = 256;
+
+/// The way to the masters, and back.
+pub(super) struct Dispatcher {
+    masters: Vec<Arc<dyn Master>>,
+    common: Arc<Common>,
+    /// What keys begin with.
+    prefix: Arc<str>,
+    /// The usual per-master time-out.
+    timeout: Duration,
+    parcels: mpsc::UnboundedSender<Parcel>,
+    /// Whether somebody has waited for the masters to be connected.
+    introduced: AtomicBool,
+    /// The last number given to a round.
+    rounds: AtomicU64,
+}
+
+impl Dispatcher {
+    pub(super) fn new(
+        masters: Vec<Arc<dyn Master>>,
+        clock: Arc<dyn Clock>,
+        settings: &Settings,
+        executor: &Executor,
+    ) -> Arc<Self> {
+        let trust = Trust::new(settings.terms(masters.len()), clock.clone());
+        let places = masters.iter().enumerate();
+        places.for_each(|(place, master)| master.introduce(Handshake::new(trust.clone(), place)));
+        let names = masters.iter().map(|master| master.name().clone()).collect();
+        let (parcels, to_deliver) = mpsc::unbounded_channel();
+        executor.spawn(deliver(to_deliver, masters.clone()));
+        let (relay, relaying) = Relay::new();
+        executor.spawn(relaying);
+        let common = Arc::new(Common { names, trust, clock, relay });
+        let (prefix, timeout) = (settings.prefix.clone(), settings.timeout());
+        let (introduced, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
+        Arc::new(Self { masters, common, prefix, timeout, parcels, introduced, rounds })
+    }
+
+    /// How many masters there are.
+    pub(super) fn masters(&self) -> usize {
+        self.masters.len()
+    }
+
+    pub(super) fn master(&self, place: usize) -> &Arc<dyn Master> {
+        &self.masters[place]
+    }
+
+    /// The masters' names.
+    pub(super) fn names(&self) -> &[Arc<str>] {
+        &self.common.names
+    }
+
+    /// Which masters may vote.
+    pub(super) fn trust(&self) -> &Arc<Trust> {
+        &self.common.trust
+    }
+
+    pub(super) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.common.clock
+    }
+
+    /// The way back to whoever waits.
+    pub(super) fn relay(&self) -> &Arc<Relay> {
+        &self.common.relay
+    }
+
+    /// What time it is (since 1970), as most masters show.
+    pub(super) fn time(&self) -> Duration {
+        self.common.time()
+    }
+
+    /// The usual per-master time-out.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// A round number above all before.
+    pub(super) fn next_round(&self) -> u64 {
+        self.rounds.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The same question of the owner of `hold` to all masters. What was not sent yet when the round is withdrawn, or when
+    /// `era` is over, is not sent any more.
+    pub(super) fn ask(&self, hold: &Hold, number: u64, op: &Op, terms: Terms, era: Option<Era>) -> Round {
+        self.ask_some(Places::all(self.masters()), hold, number, op, terms, era)
+    }
+
+    /// The same, to some of the masters.
+    pub(super) fn ask_some(
+        &self,
+        places: Places,
+        hold: &Hold,
+        number: u64,
+        op: &Op,
+        terms: Terms,
+        era: Option<Era>,
+    ) -> Round {
+        let (round, trusted) = (self.round(&hold.site, era), self.trusted_for(op));
+        let send = |op: &Op, places| {
+            let words = self.words(hold, number, op, trusted);
+            self.send(hold.kind.script(), words, terms, round.tally().clone(), places);
+        };
+        match op {
+            // What was watched on one master says nothing of another.
+            Op::Acquire { .. } if self.trust().is_strict() => {
+                for place in places.iter() {
+                    let watched = self.trust().watched.over(place, &hold.site);
+                    send(&op.clone().watched(watched), [place].into_iter().collect());
+                }
+            }
+            _ => send(op, places),
+        }
+        for place in Places::all(self.masters()).without(places).iter() {
+            round.tally().need_not_ask(place, "its clock is off");
+        }
+        round
+    }
+
+    /// A round in which nobody was asked yet.
+    pub(super) fn round(&self, site: &Arc<str>, era: Option<Era>) -> Round {
+        Round::new(&self.common, site, era)
+    }
+
+    /// Tells some masters an operation of the owner of `hold`. Their answers go to `to`.
+    pub(super) fn tell(
+        &self,
+        places: Places,
+        hold: &Hold,
+        number: u64,
+        op: &Op,
+        terms: Terms,
+        to: Arc<dyn Hears>,
+    ) {
+        let words = self.words(hold, number, op, self.trusted_for(op));
+        self.send(hold.kind.script(), words, terms, to, places);
+    }
+
+    /// Has a script run on some masters. Whatever becomes of it, the answers will come.
+    pub(super) fn send(
+        &self,
+        script: &'static Script,
+        words: Words,
+        terms: Terms,
+        to: Arc<dyn Hears>,
+        places: Places,
+    ) {
+        let parcel = Parcel { script, words: Arc::new(words), terms, to, places };
+        let _ = self.parcels.send(parcel); // a parcel that is dropped says so
+    }
+
+    /// Whether nothing can be sent any more, because the runtime has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.parcels.is_closed()
+    }
+
+    /// The words of an operation of the owner of `hold`. `trusted` is what it takes for the time.
+    fn words(&self, hold: &Hold, round: u64, op: &Op, trusted: u64) -> Words {
+        let Hold { name, owner, kind, permit, .. } = hold;
+        let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
+        op.words(subject, *owner, round, trusted)
+    }
+
+    /// The time (us) that an operation goes by: for a new grant, what it proposes as the token.
+    fn trusted_for(&self, op: &Op) -> u64 {
+        match op {
+            Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust().propose(),
+            _ => self.trust().time(),
+        }
+    }
+
+    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time that most of them show.
+    /// `None` where there is nothing to wait for.
+    pub(super) fn learn_the_time(
+        self: &Arc<Self>,
+        timeout: Duration,
+    ) -> Option<impl Future<Output = ()> + use<>> {
+        if self.introduced.load(Ordering::Relaxed) || self.trust().knows_the_time() {
+            return None;
+        }
+        let connecting = join_all(self.masters.iter().map(|master| master.ready()));
+        let dispatcher = self.clone();
+        Some(async move {
+            let known = async {
+                tokio::select! {
+                    biased;
+                    () = dispatcher.trust().until_it_knows_the_time() => {}
+                    _ = connecting => {}
+                }
+            };
+            let _ = tokio::time::timeout(timeout, known).await; // the round will tell who did not answer
+            dispatcher.introduced.store(true, Ordering::Relaxed);
+        })
+    }
+}
+
+/// Hands parcels over until no more can come.
+async fn deliver(mut parcels: mpsc::UnboundedReceiver<Parcel>, masters: Vec<Arc<dyn Master>>) {
+    let mut batch: Vec<Parcel> = Vec::with_capacity(AT_ONCE);
+    while parcels.recv_many(&mut batch, AT_ONCE).await > 0 {
+        let is_full = batch.len() == AT_ONCE;
+        batch.drain(..).for_each(|parcel| parcel.deliver(&masters));
+        if is_full {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// One operation for some of the masters.
+struct Parcel {
+    script: &'static Script,
+    words: Arc<Words>,
+    terms: Terms,
+    to: Arc<dyn Hears>,
+    /// To whom it is still to be handed over.
+    places: Places,
+}
+
+impl Parcel {
+    fn deliver(mut self, masters: &[Arc<dyn Master>]) {
+        for place in std::mem::take(&mut self.places).iter() {
+            let call = Call { script: self.script, words: self.words.clone(), terms: self.terms };
+            masters[place].call(call, Reply::new(self.to.clone(), place));
+        }
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        for place in self.places.iter() {
+            self.to.hear(place, Err(Failure::Unreachable("the client was shut down".into())), None);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The parts of the engine, and how its tasks are run.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::dispatch::Dispatcher;
+use super::leases::Leases;
+use super::waiters::Waiters;
+use crate::backoff::Backoff;
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::error::Error;
+use crate::executor::Executor;
+use crate::master::Master;
+use crate::owner::Owner;
+use crate::protocol::{Kind, Wakes};
+use crate::random::Random;
+use crate::renewal::Renewal;
+use crate::trust::MasterStatus;
+
+/// One client's engine.
+pub(crate) struct Engine {
+    pub(super) dispatcher: Arc<Dispatcher>,
+    pub(super) leases: Leases,
+    pub(super) waiters: Waiters,
+    pub(super) random: Arc<dyn Random>,
+    pub(super) settings: Settings,
+    pub(super) executor: Executor,
+    pub(super) tasks: TaskTracker,
+    /// Cancelled when the client is shut down.
+    pub(super) closing: CancellationToken,
+    client: Uuid,
+    /// The last number given to an owner.
+    owners: AtomicU64,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        masters: Vec<Arc<dyn Master>>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        settings: Settings,
+        executor: Executor,
+    ) -> Arc<Self> {
+        let client = fresh_uuid(&*random);
+        let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
+        let dispatcher = Dispatcher::new(masters.clone(), clock.clone(), &settings, &executor);
+        let engine = Arc::new(Self {
+            dispatcher,
+            leases: Leases::new(clock, settings.ttl),
+            waiters: Waiters::new(masters, channel, settings.max_waiters, &executor),
+            random,
+            settings,
+            executor,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            client,
+            owners: AtomicU64::new(0),
+        });
+        engine.watch_leases();
+        engine
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn usual_renewal(&self) -> &Arc<Renewal> {
+        &self.leases.usual_renewal
+    }
+
+    pub(crate) fn client(&self) -> Uuid {
+        self.client
+    }
+
+    /// How the masters stand with this client.
+    pub(crate) fn standings(&self) -> Vec<MasterStatus> {
+        self.dispatcher.trust().status(self.dispatcher.names())
+    }
+
+    /// What tells these masters, and this key prefix, from others.
+    pub(super) fn fingerprint(&self) -> String {
+        let mut words: Vec<&str> = self.dispatcher.names().iter().map(|name| &**name).collect();
+        words.sort_unstable();
+        words.push(&self.settings.prefix);
+        let digest = sha1_smol::Sha1::from(words.join("\n")).digest().to_string();
+        digest[..16].to_owned()
+    }
+
+    /// An owner that was never given out before.
+    pub(crate) fn fresh_owner(&self) -> Owner {
+        Owner::new(self.client, self.owners.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Who has a lock on the masters where this owner has it.
+    pub(crate) fn owner_on_masters(&self, kind: Kind, name: &Arc<str>, owner: Owner) -> Owner {
+        self.leases.holds.find(kind, name, owner).map_or(owner, |hold| hold.owner)
+    }
+
+    /// Runs `operation` to its end on the client's own runtime, whether or not the caller still waits for it.
+    pub(super) async fn run<T, F>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(Arc<Self>) -> F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let operation = operation(self.clone());
+        self.spawn(async move {
+            let _ = reply.send(operation.await); // the caller may have gone
+        });
+        answer.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Runs `operation` as a task for as long as somebody waits for it.
+    pub(super) async fn run_while_wanted<T, F>(self: &Arc<Self>, operation: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (mut reply, answer) = oneshot::channel();
+        self.spawn(async move {
+            let outcome = tokio::select! {
+                biased;
+                () = reply.closed() => return,
+                outcome = operation => outcome,
+            };
+            let _ = reply.send(outcome);
+        });
+        answer.await.unwrap_or(Err(Error::Closed))
+    }
+
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.executor.spawn(self.tasks.track_future(task));
+    }
+
+    /// Runs `task` on the client's own runtime until it is done, or the client is shut down.
+    pub(crate) fn spawn_until_closed(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.closing.clone();
+        self.spawn(async move {
+            tokio::select! {
+                biased;
+                () = closing.cancelled_owned() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// A time between half of `full` and all of it, so that clients which began together part.
+    pub(crate) fn jittered(&self, full: Duration) -> Duration {
+        Backoff::new(full, full).delay(self.random.next_u64())
+    }
+
+    /// Refuses every acquire, ends those that wait, and resolves when everything else that is under way and every
+    /// clean-up is done.
+    pub(crate) async fn close(&self) {
+        self.closing.cancel();
+        self.waiters.wakes.close();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Whether it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// How many operations and clean-ups are under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        self.dispatcher.clock()
+    }
+}
+
+pub(super) fn fresh_uuid(random: &dyn Random) -> Uuid {
+    let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+    uuid::Builder::from_random_bytes(bits.to_ne_bytes()).into_uuid()
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.leases.schedule.close();
+        self.dispatcher.relay().end();
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("client", &self.client)
+            .field("masters", &self.dispatcher.names())
+            .finish_non_exhaustive()
+    }
+}

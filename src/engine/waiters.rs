@@ -1,0 +1,37 @@
+//! Who waits: the line of each lock in this process, and the wake-ups from the masters.
+
+use std::sync::Arc;
+
+use super::quorum::quorum;
+use crate::executor::Executor;
+use crate::master::Master;
+use crate::protocol::Kind;
+use crate::wake::{Lines, Switchboard};
+
+/// The waiters of one client.
+pub(super) struct Waiters {
+    /// Where they stand.
+    pub(super) lines: Arc<Lines>,
+    /// Where they are woken.
+    pub(super) wakes: Arc<Switchboard>,
+}
+
+impl Waiters {
+    /// None yet. They are woken on this channel, and so many may wait for one lock.
+    pub(super) fn new(
+        masters: Vec<Arc<dyn Master>>,
+        channel: Arc<str>,
+        limit: usize,
+        executor: &Executor,
+    ) -> Self {
+        let quorum = quorum(masters.len());
+        let wakes = Switchboard::new(masters, channel, quorum, executor.clone());
+        Self { lines: Lines::new(limit), wakes }
+    }
+
+    /// Whether nobody of this client waits for a lock, as far as it matters to whoever comes: nobody is in line for it, and no
+    /// wake-ups are listened for.
+    pub(super) fn are_none(&self, kind: Kind, name: &Arc<str>) -> bool {
+        !self.wakes.hears() && !self.lines.has(kind.word(), name)
+    }
+}

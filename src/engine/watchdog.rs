@@ -1,0 +1,73 @@
+//! The watchdog: looks after every lease of a client on one schedule, renews those that are due together, and tells the
+//! guards of those that are lost before they are over.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+
+use super::extend::Hearing;
+use super::hold::Hold;
+use super::leases::Extension;
+use super::parts::Engine;
+use crate::clock::Moment;
+use crate::error::Error;
+
+/// How many leases are renewed together, at most.
+const TOGETHER: usize = 32;
+
+impl Engine {
+    /// Looks after the leases until the client is gone.
+    pub(super) fn watch_leases(self: &Arc<Self>) {
+        let (engine, schedule) = (Arc::downgrade(self), self.leases.schedule.clone());
+        self.executor.spawn(async move {
+            while let Some(due) = schedule.due(TOGETHER).await {
+                let Some(engine) = engine.upgrade() else { return };
+                engine.look_after(due);
+            }
+        });
+    }
+
+    fn look_after(self: &Arc<Self>, due: Vec<Arc<Hold>>) {
+        let mut batch = Vec::with_capacity(due.len());
+        for hold in due {
+            if let Some(extension) = self.leases.look_at(hold) {
+                batch.push(extension);
+            }
+        }
+        let engine = self.clone();
+        // A shutdown does not wait for it: there is always a next one while guards live.
+        self.executor.spawn(async move {
+            // It is never closed. After the machine stood still all leases are due at once, in the order in which they
+            // end; sent at once, the last of them would time out in our own queues.
+            let _turn = engine.leases.renewing.acquire_many(batch.len() as u32).await;
+            join_all(batch.into_iter().map(|extension| engine.renew(extension))).await;
+        });
+    }
+
+    async fn renew(self: &Arc<Self>, extension: Extension) {
+        let (hold, generation) = (extension.hold.clone(), extension.generation);
+        let timeout = self.settings.timeout_within(extension.ttl);
+        let end = self.extend_one(extension, timeout, Hearing::Full).await;
+        self.renewed(&hold, generation, end);
+    }
+
+    fn renewed(&self, hold: &Arc<Hold>, generation: u64, end: Result<Moment, Error>) {
+        let name = &*hold.name;
+        self.leases.change(hold, |lease| {
+            if lease.generation == generation {
+                match end {
+                    Ok(sent) => {
+                        lease.course.succeeded(sent);
+                        lease.trouble = None;
+                    }
+                    Err(error) => {
+                        tracing::debug!(name, %error, "a lease was not renewed");
+                        lease.course.failed(self.clock().now());
+                        lease.trouble = Some(Box::new(error));
+                    }
+                }
+            }
+            ((), None)
+        });
+    }
+}

@@ -1,0 +1,17 @@
+//! Who listens to a master, and to what.
+
+use std::sync::Arc;
+
+/// Who listens. It is called where the messages arrive and must not block.
+pub type Ear = Arc<dyn Fn(Heard) + Send + Sync>;
+
+/// What a listener hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// From here on nothing is missed.
+    Listening,
+    /// A message on the channel.
+    Message(Arc<str>),
+    /// The connection is gone: what is published from here on is missed.
+    Deaf,
+}

@@ -1,0 +1,250 @@
+//! Where the wake-ups of one client arrive, and whom they ring.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::executor::Executor;
+use crate::master::{Ear, Heard, Master};
+use crate::sync::{Mutex, MutexGuard};
+
+/// How long to listen on when nobody waits any more: whoever works with a contended lock is back soon.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// How long the first master to call a waiter is ahead of the others, at most: then the waiter asks though no quorum
+/// has called it. A release reaches its masters within a round trip.
+pub(super) const GRACE: Duration = Duration::from_millis(5);
+
+/// Where one client's wake-ups arrive.
+pub(crate) struct Switchboard {
+    pub(super) masters: Vec<Arc<dyn Master>>,
+    channel: Arc<str>,
+    pub(super) quorum: u32,
+    executor: Executor,
+    /// Told when the last waiter has left.
+    idle: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The masters that are heard, by their place.
+    heard: u16,
+    /// By the number that a master calls. A named owner may wait for several locks, under one number.
+    bells: BTreeMap<u64, Vec<Arc<watch::Sender<Signals>>>>,
+    waiters: usize,
+    /// Ends the listening that is under way.
+    stop: Option<CancellationToken>,
+}
+
+/// What a waiter was told since its bell was hung.
+#[derive(Clone, Copy, Debug, Default)]
+struct Signals {
+    /// The masters that have called it, by their place.
+    calls: u16,
+    /// The masters whose call it may have missed.
+    missed: u16,
+    /// It is to ask whether or not it was called: calls may have been missed on too many masters, and would be heard now,
+    /// or there are too few masters left that could call it.
+    again: bool,
+}
+
+impl Switchboard {
+    pub(crate) fn new(
+        masters: Vec<Arc<dyn Master>>,
+        channel: Arc<str>,
+        quorum: usize,
+        executor: Executor,
+    ) -> Arc<Self> {
+        let quorum = u32::try_from(quorum).expect("there are few masters");
+        Arc::new(Self { masters, channel, quorum, executor, idle: Notify::new(), state: Default::default() })
+    }
+
+    /// Whether a quorum of the masters is heard.
+    pub(crate) fn hears(&self) -> bool {
+        self.lock().heard.count_ones() >= self.quorum
+    }
+
+    /// Somebody waits, for as long as this lives: the client listens.
+    pub(crate) fn attend(self: &Arc<Self>) -> Presence {
+        let mut state = self.lock();
+        state.waiters += 1;
+        if state.stop.is_none() {
+            let stop = CancellationToken::new();
+            state.stop = Some(stop.clone());
+            for place in 0..self.masters.len() {
+                let listening = self.masters[place].listen(self.channel.clone(), self.ear(place));
+                self.listen_until(&stop, listening);
+            }
+            let board = self.clone();
+            self.listen_until(&stop, async move { board.end_when_idle().await });
+        }
+        Presence { board: self.clone() }
+    }
+
+    pub(super) fn listen_until(
+        &self,
+        stop: &CancellationToken,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let task = stop.clone().run_until_cancelled_owned(task);
+        self.executor.spawn(async move {
+            let _ = task.await; // to its end, or to that of the listening
+        });
+    }
+
+    /// A bell for whoever waits under `number`, hung before the masters are asked.
+    pub(crate) fn bell(self: &Arc<Self>, number: u64) -> Bell {
+        let mut state = self.lock();
+        let signals = Signals { missed: !state.heard, ..Signals::default() };
+        let signals = Arc::new(watch::Sender::new(signals));
+        state.bells.entry(number).or_default().push(signals.clone());
+        Bell { board: self.clone(), number, signals }
+    }
+
+    /// Stops listening.
+    pub(crate) fn close(&self) {
+        self.lock().stop_listening();
+    }
+
+    async fn end_when_idle(&self) {
+        loop {
+            self.idle.notified().await;
+            tokio::time::sleep(LINGER).await;
+            let mut state = self.lock();
+            if state.waiters == 0 {
+                return state.stop_listening();
+            }
+        }
+    }
+
+    fn ear(self: &Arc<Self>, place: usize) -> Ear {
+        let board = Arc::downgrade(self);
+        let bit = 1 << place;
+        Arc::new(move |heard| {
+            let Some(board) = board.upgrade() else { return };
+            match heard {
+                Heard::Message(number) => board.call(bit, &number),
+                Heard::Listening => board.hears_again(bit),
+                Heard::Deaf => board.is_deaf(bit),
+            }
+        })
+    }
+
+    fn call(&self, bit: u16, number: &str) {
+        let state = self.lock();
+        let Some(bells) = number.parse().ok().and_then(|number: u64| state.bells.get(&number)) else {
+            return;
+        };
+        for bell in bells {
+            bell.send_modify(|signals| signals.calls |= bit);
+        }
+    }
+
+    fn hears_again(&self, bit: u16) {
+        let mut state = self.lock();
+        state.heard |= bit;
+        let heard = state.heard;
+        if heard.count_ones() < self.quorum {
+            return;
+        }
+        for bell in state.bells.values().flatten() {
+            // The masters that it heard all the time, and those that it would hear now.
+            bell.send_if_modified(|signals| {
+                signals.again |= (heard & !signals.missed).count_ones() < self.quorum;
+                signals.again
+            });
+        }
+    }
+
+    fn is_deaf(&self, bit: u16) {
+        let mut state = self.lock();
+        let enough = |heard: u16| heard.count_ones() >= self.quorum;
+        let before = state.heard;
+        state.heard &= !bit;
+        for bell in state.bells.values().flatten() {
+            bell.send_modify(|signals| signals.missed |= bit);
+        }
+        if enough(before) && !enough(state.heard) {
+            state.ring_all(); // whoever stands in the queues would sleep on: from now on it polls
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+impl State {
+    /// Makes everybody ask.
+    fn ring_all(&self) {
+        for bell in self.bells.values().flatten() {
+            bell.send_modify(|signals| signals.again = true);
+        }
+    }
+
+    fn stop_listening(&mut self) {
+        self.heard = 0;
+        self.ring_all(); // somebody may have come just now
+        if let Some(stop) = self.stop.take() {
+            stop.cancel();
+        }
+    }
+}
+
+/// A waiter that makes the client listen.
+pub(crate) struct Presence {
+    board: Arc<Switchboard>,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let mut state = self.board.lock();
+        state.waiters -= 1;
+        if state.waiters == 0 {
+            self.board.idle.notify_one();
+        }
+    }
+}
+
+/// What one waiter is rung by.
+pub(crate) struct Bell {
+    board: Arc<Switchboard>,
+    number: u64,
+    signals: Arc<watch::Sender<Signals>>,
+}
+
+impl Bell {
+    /// Resolves when a quorum of the masters has called, or calls may have been missed.
+    pub(crate) async fn rung_by_quorum(&self) {
+        let quorum = self.board.quorum;
+        self.until(|signals| signals.again || signals.calls.count_ones() >= quorum).await;
+    }
+
+    /// The same, or some time after the first call.
+    pub(crate) async fn rung(&self) {
+        self.until(|signals| signals.again || signals.calls != 0).await;
+        let _ = tokio::time::timeout(GRACE, self.rung_by_quorum()).await;
+    }
+
+    async fn until(&self, wanted: impl Fn(&Signals) -> bool) {
+        // The sender is ours, so this cannot fail.
+        let _ = self.signals.subscribe().wait_for(|signals| wanted(signals)).await;
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        let mut state = self.board.lock();
+        if let Entry::Occupied(mut bells) = state.bells.entry(self.number) {
+            bells.get_mut().retain(|bell| !Arc::ptr_eq(bell, &self.signals));
+            if bells.get().is_empty() {
+                bells.remove();
+            }
+        }
+    }
+}
