@@ -76,4 +76,4 @@ pub mod workload;
 pub use arena::{Arena, Client};
 pub use master::{Host, Master};
 pub use persistence::Persistence;
-pub use plan::{Event, Plan, Planned};
+pub use plan::{Plan, PlanEvent, Planned};

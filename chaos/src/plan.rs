@@ -32,7 +32,7 @@ pub struct Planned {
 
 /// What a run does, as it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum PlanEvent<'a> {
     /// A fault is about to strike.
     Strikes(&'a Planned),
     /// One of its masters is healed, and others may not be yet.
@@ -61,7 +61,7 @@ impl Plan {
     ///
     /// When a master that has to answer does not, or does not start, or a client ended by itself.
     #[allow(clippy::disallowed_methods, reason = "faults come by the machine's time")]
-    pub fn run(&self, arena: &mut Arena, stop: &Stop, mut tell: impl FnMut(Event<'_>)) -> bool {
+    pub fn run(&self, arena: &mut Arena, stop: &Stop, mut tell: impl FnMut(PlanEvent<'_>)) -> bool {
         let begun = std::time::Instant::now();
         let mut wounds: Vec<(&Planned, Wound)> = Vec::new();
         for (at, planned, strikes) in self.agenda() {
@@ -70,12 +70,12 @@ impl Plan {
             }
             arena.check_clients();
             if strikes {
-                tell(Event::Strikes(planned));
+                tell(PlanEvent::Strikes(planned));
                 wounds.push((planned, planned.fault.strike(arena)));
             } else if let Some(place) = wounds.iter().position(|(of, _)| of.number == planned.number) {
                 let wound = wounds.swap_remove(place).1;
-                wound.heal_each(arena, |master| tell(Event::Recovers(planned, master)));
-                tell(Event::Healed(planned));
+                wound.heal_each(arena, |master| tell(PlanEvent::Recovers(planned, master)));
+                tell(PlanEvent::Healed(planned));
             }
         }
         true

@@ -2,7 +2,7 @@
 
 use quorate_simulator::checkers::{fences, liveness, windows};
 
-use super::{is_exclusive, linearizable, permits, readers, store, ttl};
+use super::{linearizable, permits, readers, store, ttl};
 use crate::history::{Call, History, Hold, Made, Outcome, Share};
 
 /// Every property: its name, and whether something happened that it is about.
@@ -17,12 +17,12 @@ pub fn exercised(history: &History) -> [(&'static str, bool); 8] {
     };
     let is_acquire = |made: &Made| matches!(made.call, Call::Acquire { .. });
     [
-        (windows::NAME, held(is_exclusive)),
-        (fences::NAME, held(|hold| is_exclusive(hold) && hold.fence.is_some())),
+        (windows::NAME, held(Hold::is_exclusive)),
+        (fences::NAME, held(|hold| hold.is_exclusive() && hold.fence.is_some())),
         (permits::NAME, held(|hold| matches!(hold.lock.share, Share::Permits(_)))),
         (readers::NAME, held(|hold| hold.lock.share == Share::Shared)),
         (store::NAME, made(&is_accepted)),
-        (linearizable::NAME, held(is_exclusive)),
+        (linearizable::NAME, held(Hold::is_exclusive)),
         (ttl::NAME, made(&is_acquire) && history.quiet.is_some()),
         (liveness::NAME, made(&waits_in_calm)),
     ]

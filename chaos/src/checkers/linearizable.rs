@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 use quorate_simulator::history::Violation;
 
 use super::search::{Found, Timed, search};
-use super::words::{who, window};
-use super::{is_exclusive, time};
+use super::words::{time, who, window};
 use crate::history::{History, Hold, Micros};
 
 /// The property's name.
@@ -28,7 +27,7 @@ pub const BOUND: usize = 1_000_000;
 
 /// What a search says of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Linearizability {
     /// There is an order.
     Linearizable,
     /// There is none.
@@ -38,11 +37,11 @@ pub enum Verdict {
 }
 
 /// The verdict for each exclusive lock, by its kind and name, and for each permit that is known.
-pub fn check(history: &History, bound: usize) -> BTreeMap<(String, String), Verdict> {
+pub fn check(history: &History, bound: usize) -> BTreeMap<(String, String), Linearizability> {
     let mut verdicts = BTreeMap::new();
     for ((kind, name), holds) in history.holds_by_lock() {
         let mut locks: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for hold in holds.into_iter().filter(|hold| is_exclusive(hold)) {
+        for hold in holds.into_iter().filter(|hold| hold.is_exclusive()) {
             locks.entry(hold.permit).or_default().push(hold);
         }
         for (permit, holds) in locks {
@@ -88,13 +87,13 @@ impl<'a> Mutex<'a> {
     }
 }
 
-fn verdict(name: &str, holds: &[&Hold], bound: usize) -> Verdict {
+fn verdict(name: &str, holds: &[&Hold], bound: usize) -> Linearizability {
     let mut steps: Vec<_> = holds.iter().flat_map(|hold| [begin(hold), end(hold)]).collect();
     steps.sort_by_key(|step| step.from);
     match search(&steps, Mutex::default(), bound, Mutex::after) {
-        Found::Order => Verdict::Linearizable,
-        Found::Nothing => Verdict::Inconclusive,
-        Found::None { most, left } => Verdict::Violated(violation(name, &steps, most, left)),
+        Found::Order => Linearizability::Linearizable,
+        Found::Nothing => Linearizability::Inconclusive,
+        Found::None { most, left } => Linearizability::Violated(violation(name, &steps, most, left)),
     }
 }
 
@@ -136,8 +135,8 @@ mod tests {
 
     fn is_linearizable(holds: impl IntoIterator<Item = Hold>) -> bool {
         let verdicts = check(&history(holds), BOUND);
-        assert!(!verdicts.values().any(|verdict| *verdict == Verdict::Inconclusive));
-        verdicts.values().all(|verdict| *verdict == Verdict::Linearizable)
+        assert!(!verdicts.values().any(|verdict| *verdict == Linearizability::Inconclusive));
+        verdicts.values().all(|verdict| *verdict == Linearizability::Linearizable)
     }
 
     /// Held from `granted` until it was given back, at `until`, with a token.
@@ -223,8 +222,9 @@ mod tests {
         let reader = Hold { lock: shared("l"), ..held("c", 12, 18, 1) };
         let verdicts =
             check(&history([held("a", 10, 20, 1), held("d", 15, 30, 2), elsewhere, reader]), BOUND);
-        let bad: Vec<_> = verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Linearizable).collect();
-        let [((kind, name), Verdict::Violated(violation))] = bad[..] else { panic!("{verdicts:?}") };
+        let bad: Vec<_> =
+            verdicts.iter().filter(|(_, verdict)| **verdict != Linearizability::Linearizable).collect();
+        let [((kind, name), Linearizability::Violated(violation))] = bad[..] else { panic!("{verdicts:?}") };
         assert_eq!((&**kind, &**name, verdicts.len()), ("mutex", "l", 2));
         let what = "process of d (d) was granted l while process of a (a) held it, from 0.010 s to 0.020 s: 5.0 ms too \
                     early; one fenced mutex has no order for that, 1 of 4 steps before it";
@@ -236,7 +236,7 @@ mod tests {
         let waited = Hold { asked: 1_000, ..held("c", 50, 60, 3) };
         let verdicts = check(&history([held("a", 10, 20, 1), held("b", 15, 30, 2), waited]), BOUND);
         let found: Vec<_> = verdicts.into_values().collect();
-        let [Verdict::Violated(violation)] = &found[..] else { panic!("{found:?}") };
+        let [Linearizability::Violated(violation)] = &found[..] else { panic!("{found:?}") };
         assert!(
             violation.what.starts_with("process of b (b) was granted l while process of a (a)"),
             "{violation}"
@@ -288,6 +288,6 @@ mod tests {
         let holds =
             (0..5).map(|number: u64| held(&format!("o{number}"), 10 + 20 * number, 20 + 20 * number, number));
         let verdicts = check(&history(holds), 3);
-        assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Inconclusive]);
+        assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Linearizability::Inconclusive]);
     }
 }

@@ -18,7 +18,7 @@ use quorate_simulator::checkers::{fences, windows};
 pub use quorate_simulator::history::Violation;
 
 pub use self::exercised::exercised;
-use crate::history::{History, Hold, Micros, Share};
+use crate::history::History;
 
 mod exercised;
 pub mod linearizable;
@@ -55,20 +55,6 @@ pub fn check_safety(history: &History) -> Vec<Violation> {
     let mut violations: Vec<_> = SAFETY.iter().flat_map(|checker| (checker.check)(history)).collect();
     violations.sort_by_key(|violation| violation.at);
     violations
-}
-
-/// Time as violations tell it.
-fn time(at: Micros) -> quorate_simulator::history::Time {
-    quorate_simulator::history::Time::from_micros(at)
-}
-
-/// Whether nobody else may hold what this guard holds: an exclusive lock, or one permit of a semaphore.
-fn is_exclusive(hold: &Hold) -> bool {
-    match hold.lock.share {
-        Share::Exclusive => true,
-        Share::Permits(_) => hold.permit.is_some(),
-        Share::Shared => false,
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@
 
 use quorate_simulator::history::Violation;
 
-use super::time;
-use super::words::who;
+use super::words::{time, who};
 use crate::history::{History, Hold, Share};
 
 /// The property's name.

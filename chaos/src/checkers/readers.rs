@@ -2,8 +2,7 @@
 
 use quorate_simulator::history::Violation;
 
-use super::time;
-use super::words::{who, window};
+use super::words::{time, who, window};
 use crate::history::{History, Hold, Share};
 
 /// The property's name.

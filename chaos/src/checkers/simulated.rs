@@ -10,8 +10,7 @@ use std::time::Duration;
 use quorate_simulator::checkers;
 use quorate_simulator::history::{self as simulated, Attempt, AttemptOutcome, Time, Violation};
 
-use super::words::{named, short, window};
-use super::{is_exclusive, time};
+use super::words::{named, short, time, window};
 use crate::history::{Call, History, Hold, Lock, Made, Micros, Outcome};
 
 /// No two owners have one exclusive lock at the same time.
@@ -89,7 +88,7 @@ fn clients(history: &History) -> BTreeMap<&str, usize> {
 /// The history as the simulator would have it.
 fn translate(history: &History, bound: Duration, clients: &BTreeMap<&str, usize>) -> simulated::History {
     let client = |process: &str| clients.get(process).copied().unwrap_or_default();
-    let exclusive = history.holds.iter().filter(|hold| is_exclusive(hold));
+    let exclusive = history.holds.iter().filter(|hold| hold.is_exclusive());
     let pauses = history.pauses.iter().filter_map(|pause| {
         let client = *clients.get(&*pause.process)?; // one that has done nothing has no number
         Some(simulated::Pause { client, from: time(pause.from), to: pause.to.map_or(Time::MAX, time) })

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use quorate_simulator::history::Violation;
 
-use super::time;
-use super::words::at;
+use super::words::{at, time};
 use crate::history::{Call, History, Made, Micros, Outcome};
 
 /// The property's name.

@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use quorate_simulator::history::Violation;
 
-use super::time;
-use super::words::long;
+use super::words::{long, time};
 use crate::history::{Call, History, Key, Micros, micros};
 
 /// The property's name.

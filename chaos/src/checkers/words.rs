@@ -1,5 +1,7 @@
 //! How violations are told to a person: owners by their beginning, times in seconds from the run's beginning, lengths in milliseconds.
 
+use quorate_simulator::history::Time;
+
 use crate::history::{Hold, Micros};
 
 /// How much is told of an owner that is longer.
@@ -30,6 +32,11 @@ pub(super) fn short(owner: &str) -> String {
         Some((end, _)) => format!("{}…{number}", &id[..end]),
         None => owner.to_owned(),
     }
+}
+
+/// Time as violations tell it.
+pub(super) fn time(at: Micros) -> Time {
+    Time::from_micros(at)
 }
 
 /// A moment.

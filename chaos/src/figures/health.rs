@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::granted;
+use super::latency::granted;
 use crate::history::{History, Micros, Struck};
 
 /// When a majority of so many masters was well, and one of so many clients at least.
@@ -70,14 +70,14 @@ pub fn longest_without_grant(history: &History, healthy: &[Range<Micros>]) -> Op
 mod tests {
     use super::*;
     use crate::checkers::made_up::exclusive;
-    use crate::history::{Call, Fault, Made, Outcome};
+    use crate::history::{Call, FaultRecord, Made, Outcome};
 
     const RECOVERY: Duration = Duration::from_micros(5);
 
     fn struck(masters: &[usize], clients: &[usize], from: Micros, to: Option<Micros>) -> Struck {
         let (masters, clients) = (masters.to_vec(), clients.to_vec());
         let (family, what) = ("servers".to_owned(), "kill".to_owned());
-        let fault = Fault { number: None, family, what, masters, clients };
+        let fault = FaultRecord { number: None, family, what, masters, clients };
         Struck { fault, from, to, before: Vec::new() }
     }
 

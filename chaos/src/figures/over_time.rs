@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::counts::Answers;
-use super::percentile;
+use super::latency::percentile;
 use crate::history::{Call, History, Micros, Outcome};
 
 /// A part of a run.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Micros;
+/// Microseconds since the host was started.
+pub type Micros = u64;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,19 +70,19 @@ pub enum Event {
     /// A fault strikes.
     Strikes {
         /// Which one.
-        fault: Fault,
+        fault: FaultRecord,
     },
     /// One of the masters of a fault is healed, and others are not yet.
     Recovers {
         /// Which fault.
-        fault: Fault,
+        fault: FaultRecord,
         /// Which master.
         master: usize,
     },
     /// A fault has been healed.
     Healed {
         /// Which one.
-        fault: Fault,
+        fault: FaultRecord,
     },
     /// Everything is healed.
     Calm,
@@ -134,7 +135,7 @@ pub struct NoVote {
 
 /// A fault, and whom it strikes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct FaultRecord {
     /// Its number in the plan, if it is of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,

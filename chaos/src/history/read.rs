@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Abstention, Call, Event, Fault, History, Hold, Key, Line, Made, Micros, Outcome, Pause, Struck};
+use super::{
+    Abstention, Call, Event, FaultRecord, History, Hold, Key, Line, Made, Micros, Outcome, Pause, Struck,
+};
 
 /// Why lines are no history.
 #[derive(Debug, thiserror::Error)]
@@ -210,7 +212,7 @@ impl Reader {
     }
 
     /// Where a fault is that was not healed yet.
-    fn struck(&mut self, fault: &Fault) -> Option<&mut Struck> {
+    fn struck(&mut self, fault: &FaultRecord) -> Option<&mut Struck> {
         self.history.faults.iter_mut().rev().find(|struck| struck.fault == *fault && struck.to.is_none())
     }
 }

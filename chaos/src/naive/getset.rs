@@ -14,7 +14,7 @@ pub(super) async fn acquire(
     key: &str,
     ttl: Duration,
 ) -> RedisResult<bool> {
-    let now = super::wall_clock();
+    let now = super::wall_clock::wall_clock();
     let over = (now + ttl.as_millis() + TOLERANCE).to_string();
     if !cmd("SETNX").arg(key).arg(&over).query_async::<bool>(connection).await? {
         let found: Option<String> = cmd("GET").arg(key).query_async(connection).await?;

@@ -11,30 +11,30 @@
 //!
 //! All of them poll. `Textbook` goes by all masters, and the others by the first one.
 
+mod connection;
 mod del;
 mod getset;
 mod one_master;
 mod read_write;
 mod setnx_expire;
 mod textbook;
+mod wall_clock;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisResult};
+use redis::RedisResult;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
 use tokio::time::sleep;
+
+use connection::MasterConnection;
+use wall_clock::wall_clock;
 
 use crate::history::{Micros, Share, micros, now};
 
 /// How often whoever waits asks.
 const POLL: Duration = Duration::from_millis(20);
-
-/// How long the master may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A naive lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,10 +99,10 @@ impl Naive {
 
 /// A process's way to the masters of a naive lock.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct NaiveClient {
     naive: Naive,
     /// Those that it goes by: one, but for [`Naive::Textbook`].
-    masters: Arc<[Master]>,
+    masters: Arc<[MasterConnection]>,
     process: String,
     /// How many owners there were.
     owners: AtomicU64,
@@ -110,22 +110,22 @@ pub(crate) struct Client {
 
 /// A naive lock that is held.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct NaiveHold {
     pub(crate) owner: String,
     /// When its holder takes it for over: a TTL after it was asked for, or a little earlier.
     pub(crate) deadline: Micros,
     naive: Naive,
-    masters: Arc<[Master]>,
+    masters: Arc<[MasterConnection]>,
     key: String,
     share: Share,
     /// What its holder knows it by at the key.
     value: String,
 }
 
-impl Client {
+impl NaiveClient {
     pub(crate) fn open(naive: Naive, masters: &[String], process: &str) -> RedisResult<Self> {
         let used = if naive == Naive::Textbook { masters } else { &masters[..1] };
-        let masters = used.iter().map(|url| Master::new(url)).collect::<RedisResult<_>>()?;
+        let masters = used.iter().map(|url| MasterConnection::new(url)).collect::<RedisResult<_>>()?;
         Ok(Self { naive, masters, process: process.to_owned(), owners: AtomicU64::new(0) })
     }
 
@@ -136,7 +136,7 @@ impl Client {
         share: Share,
         ttl: Duration,
         wait: Duration,
-    ) -> RedisResult<Option<Hold>> {
+    ) -> RedisResult<Option<NaiveHold>> {
         let owner = format!("{}:{}", self.process, self.owners.fetch_add(1, Ordering::Relaxed));
         let over = now() + micros(wait);
         loop {
@@ -151,7 +151,7 @@ impl Client {
             };
             if is_granted {
                 let (naive, masters, key) = (self.naive, self.masters.clone(), key.to_owned());
-                return Ok(Some(Hold { owner, deadline, naive, masters, key, share, value }));
+                return Ok(Some(NaiveHold { owner, deadline, naive, masters, key, share, value }));
             }
             if now() >= over {
                 return Ok(None);
@@ -172,7 +172,7 @@ impl Client {
     }
 }
 
-impl Hold {
+impl NaiveHold {
     pub(crate) async fn release(&self) -> RedisResult<()> {
         match self.naive {
             Naive::Textbook => textbook::release(&self.masters, &self.key, &self.value).await,
@@ -188,42 +188,4 @@ impl Hold {
             Naive::ReadWrite => read_write::release(connection, key, self.share, value).await,
         }
     }
-}
-
-/// A master, with one connection, until that fails.
-#[derive(Debug)]
-struct Master {
-    client: redis::Client,
-    connection: Mutex<Option<MultiplexedConnection>>,
-}
-
-impl Master {
-    fn new(url: &str) -> RedisResult<Self> {
-        Ok(Self { client: redis::Client::open(url)?, connection: Mutex::default() })
-    }
-
-    async fn connection(&self) -> RedisResult<MultiplexedConnection> {
-        let mut kept = self.connection.lock().await;
-        if let Some(connection) = &*kept {
-            return Ok(connection.clone());
-        }
-        let config = AsyncConnectionConfig::new();
-        let config = config.set_connection_timeout(Some(TIMEOUT)).set_response_timeout(Some(TIMEOUT));
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
-        Ok(kept.insert(connection).clone())
-    }
-
-    /// Whoever is next connects again if this failed.
-    async fn after<T>(&self, result: RedisResult<T>) -> RedisResult<T> {
-        if result.is_err() {
-            *self.connection.lock().await = None;
-        }
-        result
-    }
-}
-
-/// Milliseconds since 1970, as this process sees it.
-#[allow(clippy::disallowed_methods, reason = "it is the defect of the locks that use it")]
-fn wall_clock() -> u128 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
 }

@@ -9,7 +9,8 @@ use futures::future::join_all;
 use redis::{ErrorKind, RedisError, RedisResult};
 use tokio::time::timeout;
 
-use super::{Master, one_master};
+use super::connection::MasterConnection;
+use super::one_master;
 use crate::history::{Micros, now};
 
 /// How long one master may take: far less than a lease lasts.
@@ -21,7 +22,7 @@ pub(super) fn validity(ttl: Duration) -> Duration {
 }
 
 pub(super) async fn acquire(
-    masters: &[Master],
+    masters: &[MasterConnection],
     key: &str,
     owner: &str,
     ttl: Duration,
@@ -43,7 +44,7 @@ pub(super) async fn acquire(
 }
 
 /// Fails where no majority of the masters answered.
-pub(super) async fn release(masters: &[Master], key: &str, owner: &str) -> RedisResult<()> {
+pub(super) async fn release(masters: &[MasterConnection], key: &str, owner: &str) -> RedisResult<()> {
     let asked = masters.iter().map(|master| {
         let asked = async {
             let mut connection = master.connection().await?;
@@ -55,7 +56,7 @@ pub(super) async fn release(masters: &[Master], key: &str, owner: &str) -> Redis
     failed.filter(|_| answered < majority(masters)).map_or(Ok(()), Err)
 }
 
-fn majority(masters: &[Master]) -> usize {
+fn majority(masters: &[MasterConnection]) -> usize {
     masters.len() / 2 + 1
 }
 
@@ -71,7 +72,10 @@ fn counted<T>(answers: Vec<RedisResult<T>>, is_such: impl Fn(T) -> bool) -> (usi
     (count, failed)
 }
 
-async fn in_time<T>(master: &Master, asked: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+async fn in_time<T>(
+    master: &MasterConnection,
+    asked: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
     let late = |_| Err(RedisError::from((ErrorKind::Io, "no answer in time")));
     master.after(timeout(TIMEOUT, asked).await.unwrap_or_else(late)).await
 }

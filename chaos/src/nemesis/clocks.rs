@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quorate_testkit::ServerClock;
 
-use super::Wound;
+use super::wound::Wound;
 use crate::arena::Arena;
 
 /// What happens to a master's wall clock. Healed, it is right.

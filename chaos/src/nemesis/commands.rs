@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quorate_testkit::eventually_blocking;
 
-use super::Wound;
+use super::wound::Wound;
 use crate::arena::Arena;
 use crate::master::Master;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::Wound;
+use super::wound::Wound;
 use crate::arena::Arena;
 
 /// What happens to a master's disk.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Wound;
+use super::wound::Wound;
 use crate::arena::Arena;
 
 /// Why a master refuses writes.

@@ -26,6 +26,7 @@ mod limits;
 mod network;
 mod replicas;
 mod servers;
+mod wound;
 
 pub use clients::Clients;
 pub use clocks::Clocks;
@@ -36,6 +37,7 @@ pub use limits::Limits;
 pub use network::Network;
 pub use replicas::Replicas;
 pub use servers::Servers;
+pub use wound::Wound;
 
 use std::fmt;
 
@@ -144,62 +146,5 @@ impl fmt::Display for What {
             Self::Disks(what) => what.fmt(f),
             Self::Clients(what) => what.fmt(f),
         }
-    }
-}
-
-/// What a fault has done, and how it is undone.
-#[must_use = "what is not healed stays"]
-pub struct Wound(Option<Heal>);
-
-/// It is told of each master that is healed before the others.
-type Heal = Box<dyn FnOnce(&mut Arena, &mut dyn FnMut(usize)) + Send>;
-
-impl Wound {
-    fn new(heal: impl FnOnce(&mut Arena) + Send + 'static) -> Self {
-        Self(Some(Box::new(|arena, _| heal(arena))))
-    }
-
-    /// What was over at once.
-    fn none() -> Self {
-        Self(None)
-    }
-
-    /// Each of these masters is healed so.
-    fn of_each(masters: &[usize], heal: impl Fn(&mut Arena, usize) + Send + 'static) -> Self {
-        let masters = masters.to_vec();
-        Self(Some(Box::new(move |arena, healed| {
-            for master in &masters {
-                heal(arena, *master);
-                if masters.len() > 1 {
-                    healed(*master);
-                }
-            }
-        })))
-    }
-
-    /// Heals it: what it struck works again. What was lost stays lost.
-    ///
-    /// # Panics
-    ///
-    /// When a master that has to answer does not, or does not start.
-    pub fn heal(self, arena: &mut Arena) {
-        self.heal_each(arena, |_| {});
-    }
-
-    /// The same. Where several masters are healed one by one, it tells when each is.
-    ///
-    /// # Panics
-    ///
-    /// As [`heal`](Self::heal).
-    pub fn heal_each(self, arena: &mut Arena, mut healed: impl FnMut(usize)) {
-        if let Some(heal) = self.0 {
-            heal(arena, &mut healed);
-        }
-    }
-}
-
-impl fmt::Debug for Wound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Wound" } else { "Wound (over)" })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use quorate_testkit::{Proxy, Toxic, Way};
 
-use super::Wound;
+use super::wound::Wound;
 use crate::arena::Arena;
 
 /// What happens to the ways of some clients to some masters.

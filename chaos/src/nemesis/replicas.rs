@@ -4,7 +4,7 @@ use std::fmt;
 
 use quorate_testkit::RedisServer;
 
-use super::Wound;
+use super::wound::Wound;
 use crate::arena::Arena;
 
 /// What a replica does.

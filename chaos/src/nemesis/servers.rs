@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Wound;
+use super::wound::Wound;
 use crate::arena::Arena;
 
 /// What happens to a master's process.

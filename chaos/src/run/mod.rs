@@ -12,5 +12,5 @@ mod verdict;
 pub use client::{Job, Role};
 pub use stage::{Setting, Stage, client_of};
 pub use stop::Stop;
-pub use trial::{Outcome, Phase, Trial};
+pub use trial::{Phase, Trial, TrialOutcome};
 pub use verdict::Verdict;

@@ -16,7 +16,7 @@ use crate::checkers::ttl;
 use crate::history::{self, Event as Told, History, Made, Recorder, read_file};
 use crate::master::Master;
 use crate::nemesis::{Clients, Fault, What, Wound};
-use crate::plan::{Event, Plan};
+use crate::plan::{Plan, PlanEvent};
 use crate::workload::lock_set::SET;
 use crate::workload::{Order, Subject, Workload, introduce, patience};
 
@@ -150,16 +150,16 @@ impl Stage {
     /// # Panics
     ///
     /// As [`Plan::run`].
-    pub fn run(&mut self, plan: &Plan, stop: &Stop, mut tell: impl FnMut(Event<'_>)) -> bool {
+    pub fn run(&mut self, plan: &Plan, stop: &Stop, mut tell: impl FnMut(PlanEvent<'_>)) -> bool {
         let log = &self.log;
         plan.run(&mut self.arena, stop, |event| {
             tell(event);
             match event {
-                Event::Strikes(planned) => log.strikes(Some(planned.number), &planned.fault),
-                Event::Recovers(planned, master) => {
+                PlanEvent::Strikes(planned) => log.strikes(Some(planned.number), &planned.fault),
+                PlanEvent::Recovers(planned, master) => {
                     log.recovers(Some(planned.number), &planned.fault, master);
                 }
-                Event::Healed(planned) => log.healed(Some(planned.number), &planned.fault),
+                PlanEvent::Healed(planned) => log.healed(Some(planned.number), &planned.fault),
             }
         })
     }
@@ -304,9 +304,15 @@ impl Log {
     }
 }
 
-fn in_words(number: Option<usize>, fault: &Fault) -> history::Fault {
+fn in_words(number: Option<usize>, fault: &Fault) -> history::FaultRecord {
     let Fault { what, masters, clients } = fault.clone();
-    history::Fault { number, family: what.family().to_owned(), what: what.to_string(), masters, clients }
+    history::FaultRecord {
+        number,
+        family: what.family().to_owned(),
+        what: what.to_string(),
+        masters,
+        clients,
+    }
 }
 
 /// What a history calls a client that has been started so often.

@@ -11,7 +11,7 @@ use super::verdict::Verdict;
 use crate::arena::Arena;
 use crate::history::{History, Run, micros, now};
 use crate::master::Host;
-use crate::plan::{Event, Plan};
+use crate::plan::{Plan, PlanEvent};
 use crate::scenario::Scenario;
 use crate::workload::{Subject, patience};
 
@@ -48,7 +48,7 @@ pub enum Phase<'a> {
     /// The clients work, and faults begin.
     Storm,
     /// What happens in the storm.
-    Event(Event<'a>),
+    Event(PlanEvent<'a>),
     /// Everything is healed, and the clients come to an end.
     Calm,
     /// The history is checked.
@@ -57,7 +57,7 @@ pub enum Phase<'a> {
 
 /// What came of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct TrialOutcome {
     /// What was done, and when, from its beginning on.
     pub history: History,
     /// What it shows.
@@ -108,7 +108,7 @@ impl Trial {
         history: Option<PathBuf>,
         stop: &Stop,
         mut tell: impl FnMut(Phase<'_>),
-    ) -> Option<Outcome> {
+    ) -> Option<TrialOutcome> {
         tell(Phase::Starts);
         let (subject, ttl, seed) = (self.subject.clone(), self.ttl, self.seed);
         let run = Some(self.about(arena.host()));
@@ -133,6 +133,6 @@ impl Trial {
         let history = stage.quiet().from_its_beginning();
         tell(Phase::Checks);
         let verdict = Verdict::of(&history, patience(self.ttl));
-        Some(Outcome { history, verdict })
+        Some(TrialOutcome { history, verdict })
     }
 }

@@ -24,9 +24,9 @@ impl Verdict {
         verdict.violations.extend(simulated::liveness(history, bound));
         for (lock, found) in linearizable::check(history, linearizable::BOUND) {
             match found {
-                linearizable::Verdict::Linearizable => {}
-                linearizable::Verdict::Violated(violation) => verdict.violations.push(violation),
-                linearizable::Verdict::Inconclusive => verdict.inconclusive.push(lock),
+                linearizable::Linearizability::Linearizable => {}
+                linearizable::Linearizability::Violated(violation) => verdict.violations.push(violation),
+                linearizable::Linearizability::Inconclusive => verdict.inconclusive.push(lock),
             }
         }
         verdict.violations.sort_by_key(|violation| violation.at);

@@ -3,10 +3,10 @@
 //! In all of them nothing may be found of Quorate's locks. What is promised has limits: wall clocks of a majority of the masters
 //! that jump together are in no plan.
 //!
-//! `draw.rs` draws what faults are, `whom.rs` whom they strike.
+//! `draw.rs` draws what faults are, `cast.rs` which masters and clients they strike.
 
+mod cast;
 mod draw;
-mod whom;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::master::Host;
 use crate::nemesis::What;
 use crate::persistence::Persistence;
 use crate::plan::{Plan, Planned};
-use whom::Cast;
+use cast::{Cast, Targets};
 
 /// The longest pause between two faults.
 const PAUSE: Duration = Duration::from_millis(1_500);
@@ -39,17 +39,8 @@ pub struct Scenario {
     keeps: &'static [Persistence],
     /// Draws a fault; nothing in the calm.
     draw: Option<fn(&Dice) -> What>,
-    whom: Whom,
+    targets: Targets,
     host: Host,
-}
-
-/// Whom faults strike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whom {
-    /// A minority of the masters, mostly, and sometimes more; other ones each time.
-    Any,
-    /// Always masters of the same minority.
-    Minority,
 }
 
 const ALWAYS: &[Persistence] = &[Persistence::Always];
@@ -102,7 +93,7 @@ pub const FAILOVER: Scenario = scenario(
 
 /// A minority that fails all the time: nobody is to notice.
 pub const MINORITY: Scenario = Scenario {
-    whom: Whom::Minority,
+    targets: Targets::Minority,
     ..scenario(
         "minority",
         "a minority of the masters, always the same, fails and is healed all the time",
@@ -126,7 +117,7 @@ pub const OUTSIDE: Scenario = scenario(
 
 /// One whose masters keep everything, and whose faults strike anybody.
 const fn scenario(name: &'static str, about: &'static str, draw: fn(&Dice) -> What) -> Scenario {
-    Scenario { name, about, keeps: ALWAYS, draw: Some(draw), whom: Whom::Any, host: Host::Process }
+    Scenario { name, about, keeps: ALWAYS, draw: Some(draw), targets: Targets::Any, host: Host::Process }
 }
 
 impl Scenario {
@@ -155,7 +146,7 @@ impl Scenario {
     /// time, but for those of the network.
     pub fn plan(&self, seed: u64, length: Duration, masters: usize, clients: usize) -> Plan {
         let (dice, mut faults) = (Dice::new(seed, "nemesis", 0), Vec::new());
-        let mut cast = Cast::new(&dice, self.whom, masters, clients);
+        let mut cast = Cast::new(&dice, self.targets, masters, clients);
         let mut at = dice.time(Duration::ZERO, PAUSE);
         while at < length {
             let Some(what) = self.drawn(&dice) else { break };

@@ -8,12 +8,18 @@ use quorate_testkit::Dice;
 use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::subject::{Held, Lock, Locks, Refused, unknown};
-use super::{Store, patience};
+use super::store::Store;
+use super::subject::{Held, Locks, Refused, SubjectLock, unknown};
 use crate::history::{self, Call, Event, Recorder, Share, micros};
 
 /// How often a lease's deadline is written down within its TTL.
 const LOOKS: u32 = 8;
+
+/// How long whoever waits for a lock may have to, once everything is healed: what was left ends with its TTL, and a master that may
+/// have forgotten has a vote again some four seconds more than the max TTL later.
+pub fn patience(ttl: Duration) -> Duration {
+    ttl * 2 + Duration::from_secs(5)
+}
 
 #[derive(Debug)]
 pub(super) struct Cycle {
@@ -57,7 +63,7 @@ impl Cycle {
     /// The lock, if it is granted, and the number of the call.
     pub(super) async fn acquire(
         &self,
-        lock: &Lock<'_>,
+        lock: &SubjectLock<'_>,
         ttl: Duration,
         wait: Duration,
     ) -> io::Result<Option<(u64, Held)>> {

@@ -11,6 +11,7 @@ mod store;
 mod subject;
 mod votes;
 
+pub use cycle::patience;
 pub use kind::Kind;
 pub use subject::Subject;
 
@@ -19,8 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quorate::config::MAX_TTL;
 use quorate::{ColdStart, Redlock};
 use quorate_testkit::Dice;
+use rslock::LockManager;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
@@ -28,18 +31,13 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::history::Recorder;
+use crate::naive::NaiveClient;
 use cycle::Cycle;
 use store::Store;
 use subject::Locks;
 
 /// How long a process may take to give everything back.
 const FLUSH: Duration = Duration::from_secs(20);
-
-/// How long whoever waits for a lock may have to, once everything is healed: what was left ends with its TTL, and a master that may
-/// have forgotten has a vote again some four seconds more than the max TTL later.
-pub fn patience(ttl: Duration) -> Duration {
-    ttl * 2 + Duration::from_secs(5)
-}
 
 /// What a process is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +141,30 @@ impl Workload {
     async fn open(&self) -> io::Result<Cycle> {
         let recorder = Recorder::open(&self.history, &*self.process)?;
         let store = Store::open(&self.store).await.map_err(io::Error::other)?;
-        Ok(Cycle { locks: Locks::open(self)?, store, recorder, ttl: self.ttl })
+        Ok(Cycle { locks: self.locks()?, store, recorder, ttl: self.ttl })
+    }
+
+    /// What it locks by.
+    fn locks(&self) -> io::Result<Locks> {
+        Ok(match &self.subject {
+            Subject::Quorate(kinds) => {
+                let builder = Redlock::builder().masters(&self.masters).ttl(self.ttl);
+                let builder = match self.new_masters {
+                    true => builder.cold_start(ColdStart::None).max_ttl(MAX_TTL),
+                    false => builder.cold_start(ColdStart::Quarantine).max_ttl(self.ttl),
+                };
+                Locks::Quorate(builder.build().map_err(io::Error::other)?, kinds.clone())
+            }
+            Subject::Rslock => {
+                let mut manager = LockManager::new(self.masters.clone());
+                manager.set_retry(1, Duration::from_millis(subject::POLL));
+                Locks::Rslock(manager)
+            }
+            Subject::Naive(naive) => {
+                let client = NaiveClient::open(*naive, &self.masters, &self.process);
+                Locks::Naive(client.map_err(io::Error::other)?, *naive)
+            }
+        })
     }
 }
 

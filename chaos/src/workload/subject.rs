@@ -1,23 +1,21 @@
 //! What a workload locks by: Quorate, or something else that is put through the same.
 
 use std::future::pending;
-use std::io;
 use std::time::Duration;
 
-use quorate::config::MAX_TTL;
-use quorate::{ColdStart, Error, Guard, Moment, Redlock, Unfenced};
+use quorate::{Error, Guard, Moment, Redlock, Unfenced};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use super::kind::LOCKS;
-use super::{Kind, Workload, votes};
+use super::kind::{Kind, LOCKS};
+use super::votes;
 use crate::history::{self, Micros, NoVote, Outcome, Share, micros, now};
 use crate::naive::{self, Naive};
 
 /// How long whoever waits for a lock of rslock's waits at most between two tries, which it says itself.
-const POLL: u64 = 50;
+pub(super) const POLL: u64 = 50;
 
 /// What is locked by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,12 +59,12 @@ impl Subject {
 pub(super) enum Locks {
     Quorate(Redlock, Vec<Kind>),
     Rslock(LockManager),
-    Naive(naive::Client, Naive),
+    Naive(naive::NaiveClient, Naive),
 }
 
 /// A lock that may be asked for.
 #[derive(Debug)]
-pub(super) struct Lock<'a> {
+pub(super) struct SubjectLock<'a> {
     /// What the history calls it.
     pub(super) named: history::Lock,
     by: By<'a>,
@@ -76,7 +74,7 @@ pub(super) struct Lock<'a> {
 enum By<'a> {
     Quorate(Box<quorate::Lock<Unfenced>>),
     Rslock(&'a LockManager),
-    Naive(&'a naive::Client),
+    Naive(&'a naive::NaiveClient),
 }
 
 /// What an acquire said that was not granted.
@@ -92,32 +90,10 @@ pub(super) struct Refused {
 pub(super) enum Held {
     Quorate(Guard<Unfenced>),
     Rslock(rslock::Lock, Micros),
-    Naive(naive::Hold),
+    Naive(naive::NaiveHold),
 }
 
 impl Locks {
-    pub(super) fn open(workload: &Workload) -> io::Result<Self> {
-        Ok(match &workload.subject {
-            Subject::Quorate(kinds) => {
-                let builder = Redlock::builder().masters(&workload.masters).ttl(workload.ttl);
-                let builder = match workload.new_masters {
-                    true => builder.cold_start(ColdStart::None).max_ttl(MAX_TTL),
-                    false => builder.cold_start(ColdStart::Quarantine).max_ttl(workload.ttl),
-                };
-                Self::Quorate(builder.build().map_err(io::Error::other)?, kinds.clone())
-            }
-            Subject::Rslock => {
-                let mut manager = LockManager::new(workload.masters.clone());
-                manager.set_retry(1, Duration::from_millis(POLL));
-                Self::Rslock(manager)
-            }
-            Subject::Naive(naive) => {
-                let client = naive::Client::open(*naive, &workload.masters, &workload.process);
-                Self::Naive(client.map_err(io::Error::other)?, *naive)
-            }
-        })
-    }
-
     /// Asks the masters for something that is not written down, so that the first calls do not fail for want of connections.
     pub(super) async fn connect(&self) {
         if let Self::Quorate(redlock, _) = self {
@@ -126,13 +102,13 @@ impl Locks {
     }
 
     /// One of the locks; of those that have readers, one of three is to write.
-    pub(super) fn draw(&self, dice: &Dice) -> Lock<'_> {
+    pub(super) fn draw(&self, dice: &Dice) -> SubjectLock<'_> {
         let kind = if let Self::Quorate(_, kinds) = self { dice.below(kinds.len()) } else { 0 };
         self.lock(kind, dice.below(LOCKS), dice.below(3) > 0)
     }
 
     /// All of them, to write.
-    pub(super) fn all(&self) -> Vec<Lock<'_>> {
+    pub(super) fn all(&self) -> Vec<SubjectLock<'_>> {
         let counts = match self {
             Self::Quorate(_, kinds) => kinds.iter().map(|kind| kind.count()).collect(),
             Self::Rslock(_) | Self::Naive(..) => vec![LOCKS],
@@ -142,17 +118,17 @@ impl Locks {
     }
 
     /// The lock of this number of one of the kinds; to read, if it has readers.
-    pub(super) fn lock(&self, kind: usize, number: usize, reads: bool) -> Lock<'_> {
+    pub(super) fn lock(&self, kind: usize, number: usize, reads: bool) -> SubjectLock<'_> {
         match self {
             Self::Quorate(redlock, kinds) => {
                 let (lock, named) = kinds[kind].lock(redlock, number, reads);
-                Lock { named, by: By::Quorate(Box::new(lock)) }
+                SubjectLock { named, by: By::Quorate(Box::new(lock)) }
             }
             Self::Rslock(manager) => {
-                Lock { named: named("rslock", number, Share::Exclusive), by: By::Rslock(manager) }
+                SubjectLock { named: named("rslock", number, Share::Exclusive), by: By::Rslock(manager) }
             }
             Self::Naive(client, naive) => {
-                Lock { named: named(naive.name(), number, naive.share(reads)), by: By::Naive(client) }
+                SubjectLock { named: named(naive.name(), number, naive.share(reads)), by: By::Naive(client) }
             }
         }
     }
@@ -169,7 +145,7 @@ fn named(kind: &str, number: usize, share: Share) -> history::Lock {
     history::Lock { kind: kind.to_owned(), names: vec![format!("{kind}-{number}")], share }
 }
 
-impl Lock<'_> {
+impl SubjectLock<'_> {
     /// The lock, or what the history says of it.
     pub(super) async fn acquire(&self, ttl: Duration, wait: Duration) -> Result<Held, Refused> {
         match &self.by {
@@ -310,7 +286,7 @@ pub(super) fn unknown(why: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use quorate::Redlock;
+    use quorate::{ColdStart, Redlock};
     use quorate_testkit::Masters;
 
     use super::*;

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use quorate_chaos::Client;
 use quorate_chaos::history::{
-    Call, Event, Fault, History, Line, Lock, NoVote, Outcome, Pause, ReadError, Recorder, Share, Struck, now,
-    read, read_file,
+    Call, Event, FaultRecord, History, Line, Lock, NoVote, Outcome, Pause, ReadError, Recorder, Share,
+    Struck, now, read, read_file,
 };
 use tempfile::TempDir;
 
@@ -135,7 +135,7 @@ fn processes_that_stood_still_or_were_killed_are_known() {
 
 #[test]
 fn a_fault_lasts_until_it_is_healed() {
-    let fault = |number| Fault {
+    let fault = |number| FaultRecord {
         number: Some(number),
         family: "servers".to_owned(),
         what: "kill".to_owned(),
@@ -153,7 +153,7 @@ fn a_fault_lasts_until_it_is_healed() {
 
 #[test]
 fn masters_of_a_fault_are_healed_one_by_one() {
-    let fault = || Fault {
+    let fault = || FaultRecord {
         number: Some(0),
         family: "servers".to_owned(),
         what: "kill".to_owned(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use quorate_chaos::nemesis::{Clocks, Disks, Keys, Replicas, Servers, What};
 use quorate_chaos::run::Stop;
 use quorate_chaos::scenario::{self, Scenario};
-use quorate_chaos::{Arena, Client, Event, Host, Persistence, Plan, Planned};
+use quorate_chaos::{Arena, Client, Host, Persistence, Plan, PlanEvent, Planned};
 
 use crate::{reaches, until};
 
@@ -124,9 +124,9 @@ fn a_plan_is_carried_out_and_healed() {
     let mut told = Vec::new();
     plan.run(&mut arena, &Stop::default(), |event| {
         told.push(match event {
-            Event::Strikes(planned) => (true, planned.number),
-            Event::Healed(planned) => (false, planned.number),
-            Event::Recovers(..) => return,
+            PlanEvent::Strikes(planned) => (true, planned.number),
+            PlanEvent::Healed(planned) => (false, planned.number),
+            PlanEvent::Recovers(..) => return,
         });
     });
     for planned in &plan.faults {

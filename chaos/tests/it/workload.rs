@@ -44,7 +44,8 @@ fn read_together(history: &History) -> usize {
 fn nothing_is_found(history: &History) {
     assert_eq!(checkers::check_safety(history), []);
     let verdicts = linearizable::check(history, linearizable::BOUND);
-    let linearizable = |verdict: &linearizable::Verdict| *verdict == linearizable::Verdict::Linearizable;
+    let linearizable =
+        |verdict: &linearizable::Linearizability| *verdict == linearizable::Linearizability::Linearizable;
     assert!(verdicts.values().all(linearizable), "{verdicts:?}");
     assert_eq!(verdicts.len(), 2 * 6 + 2 * 2, "two locks of six kinds, and two semaphores of two permits");
     assert!(read_together(history) > 0, "readers take turns");
@@ -107,7 +108,7 @@ fn what_cannot_be_survived_is_found() {
     });
     let history = stage.quiet();
     let verdicts = linearizable::check(&history, linearizable::BOUND);
-    assert!(verdicts.values().any(|verdict| matches!(verdict, linearizable::Verdict::Violated(_))));
+    assert!(verdicts.values().any(|verdict| matches!(verdict, linearizable::Linearizability::Violated(_))));
 }
 
 /// Masters that are not new any more, and a plan of faults that Redlock excludes.
@@ -121,7 +122,9 @@ fn is_clean_outside(needs: Needs<'_>) {
     plan.faults.iter().for_each(|fault| println!("{fault}"));
     assert_eq!(checkers::check_safety(&history), []);
     let verdicts = linearizable::check(&history, linearizable::BOUND);
-    let is_violated = |verdict: &linearizable::Verdict| matches!(verdict, linearizable::Verdict::Violated(_));
+    let is_violated = |verdict: &linearizable::Linearizability| {
+        matches!(verdict, linearizable::Linearizability::Violated(_))
+    };
     assert!(!verdicts.values().any(is_violated), "{verdicts:?}");
     assert!(history.holds.len() > 60, "{} guards", history.holds.len());
 }

@@ -25,7 +25,7 @@ use std::time::Duration;
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
 use quorate::seam::{BootClock, Clock};
-use quorate_chaos::run::{Job, Outcome, Stop, Trial};
+use quorate_chaos::run::{Job, Stop, Trial, TrialOutcome};
 use quorate_chaos::scenario::Scenario;
 use quorate_chaos::{Arena, scenario};
 use serde::Serialize;
@@ -116,7 +116,7 @@ async fn run(
     containers: Option<Arena>,
     history: Option<PathBuf>,
     mut signals: impl Stream<Item = Signal> + Unpin,
-) -> Result<Outcome, Failure> {
+) -> Result<TrialOutcome, Failure> {
     std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
     let (stop, progress) = (Stop::default(), Arc::new(Told::new(trial.length + BESIDES)));
     let (ended, mut end) = oneshot::channel();

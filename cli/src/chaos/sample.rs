@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quorate_chaos::history::{
-    Abstention, Call, Fault, History, Hold, Lock, Made, Micros, NoVote, Outcome, Share, Struck,
+    Abstention, Call, FaultRecord, History, Hold, Lock, Made, Micros, NoVote, Outcome, Share, Struck,
 };
 use quorate_chaos::naive::Naive;
 use quorate_chaos::run::{self, Trial, Verdict};
@@ -39,7 +39,7 @@ pub(crate) fn acquire(process: &str, invoked: Micros, returned: Micros, outcome:
 pub(crate) fn struck(family: &str, masters: &[usize], clients: &[usize], from: Micros, to: Micros) -> Struck {
     let (masters, clients) = (masters.to_vec(), clients.to_vec());
     let (family, what) = (family.to_owned(), "kill <it>".to_owned());
-    let fault = Fault { number: Some(0), family, what, masters, clients };
+    let fault = FaultRecord { number: Some(0), family, what, masters, clients };
     Struck { fault, from, to: Some(to), before: Vec::new() }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn trial() -> Trial {
 }
 
 /// Two that have one lock, a fault of each kind, and every answer.
-pub(crate) fn outcome() -> run::Outcome {
+pub(crate) fn outcome() -> run::TrialOutcome {
     let granted = || Outcome::Granted { owner: String::new(), deadline: 0, fence: None, permit: None };
     let why = || "why & <how>".to_owned();
     let history = History {
@@ -89,5 +89,5 @@ pub(crate) fn outcome() -> run::Outcome {
         ..History::default()
     };
     let verdict = Verdict::of(&history, Duration::from_secs(9));
-    run::Outcome { history, verdict }
+    run::TrialOutcome { history, verdict }
 }

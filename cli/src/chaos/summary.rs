@@ -7,7 +7,7 @@ use std::time::Duration;
 use quorate_chaos::checkers;
 use quorate_chaos::figures::{self, Answers, Counts};
 use quorate_chaos::history::{Call, History, Micros};
-use quorate_chaos::run::{Outcome, Trial, Verdict};
+use quorate_chaos::run::{Trial, TrialOutcome, Verdict};
 use quorate_chaos::workload::Kind as Kinds;
 use serde::Serialize;
 
@@ -106,8 +106,8 @@ pub(crate) struct Latency {
 }
 
 impl Summary {
-    pub(crate) fn new(trial: &Trial, outcome: &Outcome, command: &[String], ran_at: Duration) -> Self {
-        let Outcome { history, verdict } = outcome;
+    pub(crate) fn new(trial: &Trial, outcome: &TrialOutcome, command: &[String], ran_at: Duration) -> Self {
+        let TrialOutcome { history, verdict } = outcome;
         let storm = storm(history);
         let healthy = figures::healthy(history, &storm, trial.masters, trial.clients, recovery(trial.ttl));
         let longest = figures::longest_without_grant(history, &healthy);
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     fn of(verdict: Verdict) -> Summary {
-        let outcome = Outcome { verdict, ..sample::outcome() };
+        let outcome = TrialOutcome { verdict, ..sample::outcome() };
         Summary::new(&sample::trial(), &outcome, &["again".to_owned()], Duration::ZERO)
     }
 

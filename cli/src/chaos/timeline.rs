@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use quorate_chaos::history::{Call, Fault, History, Hold, Micros, Outcome, Struck};
+use quorate_chaos::history::{Call, FaultRecord, History, Hold, Micros, Outcome, Struck};
 use quorate_chaos::run::client_of;
 
 use super::lanes::{Lane, lanes};
@@ -135,7 +135,7 @@ impl Picture<'_> {
         self.label(&format!("client {client}"), BAR);
         self.bar(&format!("k{}", client % COLOURS), self.y, BAR);
         let faults = &self.timeline.history.faults;
-        let of_process = |fault: &Fault| fault.masters.is_empty() && fault.clients.contains(&client);
+        let of_process = |fault: &FaultRecord| fault.masters.is_empty() && fault.clients.contains(&client);
         for struck in faults.iter().filter(|struck| of_process(&struck.fault)) {
             self.fault(struck, struck.to);
         }
@@ -213,7 +213,7 @@ impl Picture<'_> {
 
     /// What was not healed lasts to the end.
     fn fault(&mut self, struck: &Struck, to: Option<Micros>) {
-        let Fault { family, what, .. } = &struck.fault;
+        let FaultRecord { family, what, .. } = &struck.fault;
         let to = to.unwrap_or(self.timeline.time.end);
         let Some((x, width)) = self.timeline.span(struck.from, to) else { return };
         let (y, height) = match &**family {

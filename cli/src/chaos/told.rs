@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use quorate_chaos::Event;
+use quorate_chaos::PlanEvent;
 use quorate_chaos::run::Phase;
 
 use crate::progress::Progress;
@@ -38,8 +38,8 @@ impl Told {
         let what = said(phase);
         self.bar.step(&what);
         match phase {
-            Phase::Event(Event::Recovers(..) | Event::Healed(_)) => {}
-            Phase::Event(Event::Strikes(_)) => self.line(|lines, at| lines.strikes(at, what)),
+            Phase::Event(PlanEvent::Recovers(..) | PlanEvent::Healed(_)) => {}
+            Phase::Event(PlanEvent::Strikes(_)) => self.line(|lines, at| lines.strikes(at, what)),
             _ => self.line(|lines, at| Some(lines.say(at, what))),
         }
     }
@@ -92,9 +92,11 @@ fn said(phase: Phase<'_>) -> String {
     match phase {
         Phase::Starts => "masters and clients start".to_owned(),
         Phase::Storm => "the clients work".to_owned(),
-        Phase::Event(Event::Strikes(planned)) => planned.fault.to_string(),
-        Phase::Event(Event::Recovers(planned, master)) => format!("healed at m{master}: {}", planned.fault),
-        Phase::Event(Event::Healed(planned)) => format!("healed: {}", planned.fault),
+        Phase::Event(PlanEvent::Strikes(planned)) => planned.fault.to_string(),
+        Phase::Event(PlanEvent::Recovers(planned, master)) => {
+            format!("healed at m{master}: {}", planned.fault)
+        }
+        Phase::Event(PlanEvent::Healed(planned)) => format!("healed: {}", planned.fault),
         Phase::Calm => "all is healed; the clients take every lock once more".to_owned(),
         Phase::Checks => "the history is checked".to_owned(),
     }

@@ -1,12 +1,20 @@
-//! Whom faults strike.
+//! Which masters and clients faults strike.
 
 use std::ops::Range;
 use std::time::Duration;
 
 use quorate_testkit::Dice;
 
-use super::Whom;
 use crate::nemesis::{Fault, What};
+
+/// Whom faults strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Targets {
+    /// A minority of the masters, mostly, and sometimes more; other ones each time.
+    Any,
+    /// Always masters of the same minority.
+    Minority,
+}
 
 /// Masters and clients, and which of them have a fault.
 pub(super) struct Cast<'a> {
@@ -21,11 +29,11 @@ pub(super) struct Cast<'a> {
 }
 
 impl<'a> Cast<'a> {
-    pub(super) fn new(dice: &'a Dice, whom: Whom, masters: usize, clients: usize) -> Self {
+    pub(super) fn new(dice: &'a Dice, targets: Targets, masters: usize, clients: usize) -> Self {
         let first = dice.below(masters.max(1));
         let minority = || (0..masters).cycle().skip(first).take(most(masters)).collect();
         let (busy, wrong) = (vec![Duration::ZERO; masters + clients], vec![Duration::ZERO; masters]);
-        Self { dice, masters, minority: (whom == Whom::Minority).then(minority), busy, wrong }
+        Self { dice, masters, minority: (targets == Targets::Minority).then(minority), busy, wrong }
     }
 
     /// This fault, on those that are free; `None` if nobody is.
