@@ -156,9 +156,6 @@ const IN_CIRCLES: &[&str] = &[
     "src/blocking/redlock.rs",
     "src/builder.rs",
     "src/client.rs",
-    "src/doctor/alone.rs",
-    "src/doctor/mod.rs",
-    "src/doctor/together.rs",
     "src/fence.rs",
     "src/invalid.rs",
     "src/lock/election.rs",
@@ -260,10 +257,8 @@ fn pure_rules_are_pure() {
         "src/engine/arbitration.rs",
         "src/engine/foreign.rs",
         "src/renewal/mod.rs",
-        "src/doctor/alone.rs",
-            "src/doctor/together.rs",
         "src/backoff.rs",
-        ] {
+    ] {
         let text = fs::read_to_string(root().join(file)).unwrap();
         let code = code(text.split("#[cfg(test)]").next().unwrap());
         for impure in ["async", ".await", "now()", "Clock", "Random", "Master"] {

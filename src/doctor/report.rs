@@ -1,0 +1,133 @@
+//! What an examination came to.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an examination came to. With `to_string`, a line for each finding, grouped by master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Each master, in the order in which they were given.
+    pub masters: Vec<Examined>,
+    /// What they have to have in common, and at last whether they are a quorum.
+    pub together: Vec<Finding>,
+    /// How many masters are needed for a lock.
+    pub quorum: usize,
+}
+
+/// One master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Examined {
+    /// The master, as in its URL, without user and password.
+    pub master: Arc<str>,
+    /// What was found, one for each thing that was looked at.
+    pub findings: Vec<Finding>,
+    /// When it has a vote: zero for now, longer where it is in quarantine, or will be as soon as a client connects, and
+    /// `None` where something has to be mended first.
+    pub votes_in: Option<Duration>,
+    /// The median of some round trips; `None` where it did not answer.
+    pub round_trip: Option<Duration>,
+    /// How far (ms) its clock is ahead of the median of all masters', or of this host's where too few answered; `None` where
+    /// it is not known.
+    pub clock_ahead: Option<i64>,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was looked at, in a word or two: `reach`, `role`, `version`, `memory`, `persistence`, `writes`, `rights`, `clock`,
+    /// `marker` or `terms` of one master; `processes`, `clocks`, `terms` or `quorum` of all.
+    pub about: &'static str,
+    /// What was found.
+    pub what: String,
+    /// What to do about it, where there is something to do. Options are named as the `quorate` command has them; the methods of
+    /// [`Builder`](crate::Builder) are called the same. `USER` stands for the user that the master's URL names.
+    pub fix: Option<String>,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Severity {
+    /// It is as it should be.
+    Ok,
+    /// It works, and may not for long, or costs something.
+    Warn,
+    /// For this reason a master has no vote; of all together, there is no quorum.
+    Fail,
+}
+
+impl Report {
+    /// How many masters have a vote now.
+    pub fn can_vote(&self) -> usize {
+        self.masters.iter().filter(|examined| examined.votes_in == Some(Duration::ZERO)).count()
+    }
+
+    /// Whether these are enough for a lock.
+    pub fn has_quorum(&self) -> bool {
+        self.can_vote() >= self.quorum
+    }
+
+    /// The worst of all findings.
+    pub fn severity(&self) -> Severity {
+        let findings = self.masters.iter().flat_map(|examined| &examined.findings).chain(&self.together);
+        findings.map(|finding| finding.severity).max().unwrap_or(Severity::Ok)
+    }
+}
+
+impl Finding {
+    pub(super) fn ok(about: &'static str, what: impl Into<String>) -> Self {
+        Self { severity: Severity::Ok, about, what: what.into(), fix: None }
+    }
+
+    pub(super) fn warn(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { severity: Severity::Warn, about, what: what.into(), fix: Some(fix.into()) }
+    }
+
+    pub(super) fn fail(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { severity: Severity::Fail, ..Self::warn(about, what, fix) }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        })
+    }
+}
+
+/// Without the severity.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.about, self.what)?;
+        match &self.fix {
+            Some(fix) => write!(f, " -> {fix}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ALL: &str = "all masters";
+        let names = self.masters.iter().map(|examined| examined.master.chars().count());
+        let width = names.max().unwrap_or(0).max(ALL.len());
+        let mut first = true;
+        let mut line = |subject: &str, finding: &Finding| {
+            let end = if std::mem::take(&mut first) { "" } else { "\n" };
+            write!(f, "{end}{:<4}  {subject:<width$}  {finding}", finding.severity)
+        };
+        for examined in &self.masters {
+            examined.findings.iter().try_for_each(|finding| line(&examined.master, finding))?;
+        }
+        self.together.iter().try_for_each(|finding| line(ALL, finding))
+    }
+}
