@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::ComposeError;
+use super::error::ComposeError;
 
 /// How long, in seconds, the engine may take for one command.
 const BOUND: &str = "60";

@@ -6,9 +6,11 @@
 mod container;
 mod created;
 mod docker;
+mod error;
 mod here;
 
 pub use container::Container;
+pub use error::ComposeError;
 pub use here::{compose_file, skipped};
 
 use std::fs;
@@ -24,25 +26,6 @@ const KEEPER: &str = include_str!("keeper.sh");
 
 /// How often a start may meet a port that is taken.
 const PORTS_TO_TRY: u32 = 5;
-
-/// Why there are no containers.
-#[derive(Debug, thiserror::Error)]
-pub enum ComposeError {
-    /// There is no `docker`, or what it talks to is not there.
-    #[error("no Docker engine answers: {0}")]
-    NoEngine(String),
-    /// There is an engine, but nothing that reads the file.
-    #[error("there is no compose tool: neither `docker compose` nor `docker-compose` runs")]
-    NoTool,
-    /// The file's services do not start, or are none that faults may strike.
-    #[error("{file}: {why}")]
-    Services {
-        /// The compose file.
-        file: String,
-        /// What is wrong, with what the tool said.
-        why: String,
-    },
-}
 
 /// A project of its own from a compose file: new containers, networks and volumes, whatever else was started from the file.
 /// Every service is a server, and publishes the port 6379 at a fixed one. Dropping it takes all of that down, and so does the end

@@ -20,7 +20,7 @@ pub struct EmbeddedMaster {
 
 /// One client's way to it.
 #[derive(Debug)]
-struct Way {
+struct EmbeddedLink {
     to: Arc<EmbeddedMaster>,
     handshake: OnceLock<Handshake>,
     /// What the server knows the client by, after so many restarts.
@@ -49,11 +49,11 @@ impl EmbeddedMaster {
 
     /// What a client is built with. Each client needs one of its own.
     pub fn master(self: &Arc<Self>) -> Arc<dyn Master> {
-        Arc::new(Way { to: self.clone(), handshake: OnceLock::new(), passport: Mutex::new(None) })
+        Arc::new(EmbeddedLink { to: self.clone(), handshake: OnceLock::new(), passport: Mutex::new(None) })
     }
 }
 
-impl Way {
+impl EmbeddedLink {
     /// What the server knows this master by, as after a connection was opened to it. A server that never lost anything is
     /// known to be new when it is.
     fn passport(&self) -> Result<Passport, Arc<str>> {
@@ -84,7 +84,7 @@ impl Way {
     }
 }
 
-impl Master for Way {
+impl Master for EmbeddedLink {
     fn name(&self) -> &Arc<str> {
         &self.to.name
     }

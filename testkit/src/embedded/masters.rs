@@ -6,7 +6,8 @@ use std::sync::Arc;
 use quorate::seam::Master;
 
 use super::master::EmbeddedMaster;
-use super::server::{EmbeddedServer, WallClock};
+use super::server::EmbeddedServer;
+use super::wall_clock::WallClock;
 
 /// Independent embedded servers, to be the masters of one client.
 ///

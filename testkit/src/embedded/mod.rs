@@ -15,10 +15,12 @@ mod resp;
 mod server;
 mod state;
 mod store;
+mod wall_clock;
 
 pub use master::EmbeddedMaster;
 pub use masters::EmbeddedMasters;
 pub use resp::Resp;
-pub use server::{EmbeddedServer, Restart, Snapshot, WallClock};
+pub use server::{EmbeddedServer, Restart, Snapshot};
 pub use state::Subscription;
 pub use store::Store;
+pub use wall_clock::WallClock;

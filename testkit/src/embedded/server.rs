@@ -9,9 +9,7 @@ use super::lua;
 use super::resp::Resp;
 use super::state::{Mail, State, Subscription, lock};
 use super::store::{Keyspace, Settings};
-
-/// Tells a server's wall clock, in microseconds since 1970.
-pub type WallClock = Arc<dyn Fn() -> u64 + Send + Sync>;
+use super::wall_clock::{WallClock, system_time};
 
 /// A server: its keys, its clock, and whoever listens to it. Clones are the same server.
 #[derive(Clone)]
@@ -230,10 +228,4 @@ fn value(reply: Resp) -> Value {
         Resp::Status(text) | Resp::Error(text) => Value::Text(text.into()),
         Resp::List(items) => Value::List(items.into_iter().map(value).collect()),
     }
-}
-
-#[allow(clippy::disallowed_methods, reason = "a server outside of a simulation has the machine's own clock")]
-fn system_time() -> u64 {
-    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("it is later than 1970");
-    u64::try_from(since.as_micros()).expect("a clock does not show the end of time")
 }

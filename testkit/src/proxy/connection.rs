@@ -5,20 +5,10 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::line::Line;
+use super::line::{Break, Line};
+use super::shared::Shared;
+use super::toxic::Way;
 use super::weather::Resets;
-use super::{Shared, Way};
-
-/// How a connection breaks.
-#[derive(Debug)]
-pub(super) enum Break {
-    /// Both ends are closed.
-    Close,
-    /// It is reset at the end of this way.
-    Reset(Way),
-    /// The client's end is closed, while this is on its way to the server.
-    InFlight(Vec<u8>),
-}
 
 #[derive(Debug)]
 pub(super) struct Connection {

@@ -10,9 +10,10 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep, timeout};
 
-use super::connection::Break;
+use super::cut::Cut;
+use super::shared::Shared;
+use super::toxic::Way;
 use super::weather::Weather;
-use super::{Cut, Shared, Way};
 use crate::dice::Dice;
 
 /// How many chunks may be on their way; then their sender has to wait.
@@ -23,6 +24,17 @@ const STEPS: u64 = 50;
 
 /// Bytes on their way, and the end of their delay. None is the end of the stream.
 type Chunk = (Option<Pin<Box<Sleep>>>, Vec<u8>);
+
+/// How a connection breaks.
+#[derive(Debug)]
+pub(super) enum Break {
+    /// Both ends are closed.
+    Close,
+    /// It is reset at the end of this way.
+    Reset(Way),
+    /// The client's end is closed, while this is on its way to the server.
+    InFlight(Vec<u8>),
+}
 
 #[derive(Debug)]
 pub(super) struct Line {

@@ -7,6 +7,7 @@
 mod connection;
 mod cut;
 mod line;
+mod shared;
 mod toxic;
 mod weather;
 
@@ -15,7 +16,7 @@ pub use toxic::{Toxic, ToxicId, Way};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -23,6 +24,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use connection::Connection;
+use shared::Shared;
 use weather::Weather;
 
 /// Passes bytes between clients and one server. [Toxics](Toxic) that are added do something to all connections, those
@@ -47,17 +49,6 @@ pub struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
     listener: JoinHandle<()>,
-}
-
-/// What the connections of a proxy look at.
-#[derive(Debug)]
-struct Shared {
-    seed: u64,
-    weather: watch::Sender<Weather>,
-    server: Mutex<SocketAddr>,
-    ordered: Mutex<Cut>,
-    cuts: AtomicUsize,
-    connections: AtomicUsize,
 }
 
 impl Proxy {
@@ -175,16 +166,6 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.listener.abort();
-    }
-}
-
-impl Shared {
-    fn server(&self) -> MutexGuard<'_, SocketAddr> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ordered(&self) -> MutexGuard<'_, Cut> {
-        self.ordered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

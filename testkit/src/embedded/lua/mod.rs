@@ -17,8 +17,8 @@ use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 use quorate::seam::Script;
 
 use super::resp::Resp;
-use super::server::WallClock;
 use super::store::Store;
+use super::wall_clock::WallClock;
 
 /// A script of this name is what error messages speak of.
 const CHUNK: &str = "@user_script";

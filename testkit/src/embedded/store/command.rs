@@ -1,6 +1,11 @@
 //! The commands that there are, and how many words each takes.
 
-use super::{Answer, Context, hash, info, keys, settings, text, zset};
+use super::context::{Answer, Context};
+use super::settings::Settings;
+use super::{administration, hash, info, keys, text, zset};
+
+/// What a server without keys uses (bytes): where `maxmemory` is less, memory is full.
+const LEAST_MEMORY: i64 = 1 << 20;
 
 /// A command of the server.
 pub(super) struct Command {
@@ -9,7 +14,7 @@ pub(super) struct Command {
     arity: isize,
     pub(super) writes: bool,
     /// Whether it is refused where memory is full.
-    pub(super) needs_memory: bool,
+    needs_memory: bool,
     /// Whether a script may call it.
     pub(super) is_for_scripts: bool,
     pub(super) run: fn(&mut Context<'_>, &[&[u8]]) -> Answer,
@@ -47,9 +52,9 @@ static COMMANDS: &[Command] = &[
     command("INFO", -1, info::info),
     command("FLUSHALL", -1, keys::flushall).writing(),
     command("ZRANGE", -4, zset::zrange),
-    command("CONFIG", -2, settings::config).for_clients(),
-    command("REPLICAOF", 3, settings::replicaof).for_clients(),
-    command("ACL", -2, settings::acl).for_clients(),
+    command("CONFIG", -2, administration::config).for_clients(),
+    command("REPLICAOF", 3, administration::replicaof).for_clients(),
+    command("ACL", -2, administration::acl).for_clients(),
 ];
 
 const fn command(name: &'static str, arity: isize, run: fn(&mut Context<'_>, &[&[u8]]) -> Answer) -> Command {
@@ -80,5 +85,22 @@ impl Command {
             least @ ..0 => words >= least.unsigned_abs(),
             exactly => words == exactly.unsigned_abs(),
         }
+    }
+
+    /// Whether nobody may call it.
+    pub(super) fn is_denied(&self, settings: &Settings) -> bool {
+        !settings.denied.is_empty() && settings.denied.contains(self.name)
+    }
+
+    /// What is answered to a command that writes, before anything else, where it may not.
+    pub(super) fn read_only(&self, settings: &Settings) -> Option<&'static str> {
+        (settings.is_replica && self.writes)
+            .then_some("READONLY You can't write against a read only replica.")
+    }
+
+    /// What is answered to a command that needs memory, where there is none.
+    pub(super) fn out_of_memory(&self, settings: &Settings) -> Option<&'static str> {
+        let is_full = (1..LEAST_MEMORY).contains(&settings.maxmemory);
+        (is_full && self.needs_memory).then_some("OOM command not allowed when used memory > 'maxmemory'.")
     }
 }

@@ -1,45 +1,11 @@
 //! Hashes. As in a small one of Redis, fields stay in the order in which they came.
 
-use super::keyspace::{Data, Entry};
-use super::text::{NOT_AN_INTEGER, WRONG_TYPE};
-use super::{Answer, Context, wrong_number};
+use super::context::{Answer, Context};
+use super::data::{Data, Hash};
+use super::errors::{NOT_AN_INTEGER, WRONG_TYPE, wrong_number};
+use super::keyspace::Entry;
 use crate::embedded::number;
 use crate::embedded::resp::Resp;
-
-/// Fields and their values.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Hash(Vec<(Vec<u8>, Vec<u8>)>);
-
-impl Hash {
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn get(&self, field: &[u8]) -> Option<&Vec<u8>> {
-        self.0.iter().find(|(name, _)| name == field).map(|(_, value)| value)
-    }
-
-    /// Whether the field is new.
-    fn set(&mut self, field: &[u8], value: &[u8]) -> bool {
-        match self.0.iter_mut().find(|(name, _)| name == field) {
-            Some((_, old)) => {
-                old.clear();
-                old.extend_from_slice(value);
-                false
-            }
-            None => {
-                self.0.push((field.to_vec(), value.to_vec()));
-                true
-            }
-        }
-    }
-
-    /// Whether it was there.
-    fn remove(&mut self, field: &[u8]) -> bool {
-        let place = self.0.iter().position(|(name, _)| name == field);
-        place.map(|place| self.0.remove(place)).is_some()
-    }
-}
 
 /// The hash at a key, if there is one.
 fn at<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<Option<&'a mut Hash>, String> {

@@ -1,6 +1,6 @@
 //! What a server says of itself: INFO, those sections and fields that a handshake asks for.
 
-use super::{Answer, Context};
+use super::context::{Answer, Context};
 use crate::embedded::resp::Resp;
 
 /// One section, or all of them.

@@ -1,20 +1,10 @@
 //! Commands about keys of any type, about the server, and PUBLISH.
 
-use super::keyspace::Data;
-use super::text::{NOT_AN_INTEGER, SYNTAX};
-use super::{Answer, Context};
+use super::context::{Answer, Context};
+use super::data::Data;
+use super::errors::{NOT_AN_INTEGER, SYNTAX};
 use crate::embedded::number;
 use crate::embedded::resp::Resp;
-
-impl Context<'_> {
-    /// Drops a key whose last item was taken: Redis has no empty hashes or sets.
-    pub(super) fn drop_if_empty(&mut self, key: &[u8]) {
-        let horizon = self.horizon();
-        if self.store.keyspace.get(key, horizon).is_some_and(|entry| entry.data.is_empty()) {
-            self.store.keyspace.remove(key);
-        }
-    }
-}
 
 pub(super) fn del(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let horizon = context.horizon();

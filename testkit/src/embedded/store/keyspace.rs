@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::hash::Hash;
-use super::zset::Zset;
+use super::data::Data;
 
 /// Everything that a server keeps. A clone is a snapshot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,13 +18,6 @@ pub(super) struct Entry {
     pub(super) until: Option<i64>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Data {
-    Text(Vec<u8>),
-    Hash(Hash),
-    Zset(Zset),
-}
-
 impl Entry {
     /// What does not expire.
     pub(super) fn new(data: Data) -> Self {
@@ -34,16 +26,6 @@ impl Entry {
 
     fn is_over(&self, horizon: i64) -> bool {
         self.until.is_some_and(|until| horizon > until)
-    }
-}
-
-impl Data {
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Self::Text(_) => false,
-            Self::Hash(hash) => hash.len() == 0,
-            Self::Zset(zset) => zset.len() == 0,
-        }
     }
 }
 

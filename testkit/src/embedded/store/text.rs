@@ -1,13 +1,11 @@
 //! Strings: GET, and SET with EX, PX, KEEPTTL, NX and XX.
 
-use super::keyspace::{Data, Entry};
-use super::{Answer, Context};
+use super::context::{Answer, Context};
+use super::data::Data;
+use super::errors::{NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
+use super::keyspace::Entry;
 use crate::embedded::number;
 use crate::embedded::resp::Resp;
-
-pub(super) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
-pub(super) const SYNTAX: &str = "ERR syntax error";
-pub(super) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
 
 pub(super) fn get(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let horizon = context.horizon();
@@ -20,7 +18,7 @@ pub(super) fn get(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
 
 /// What SET was told besides the key and its value.
 #[derive(Default)]
-struct Options<'a> {
+struct SetOptions<'a> {
     /// Whether the key has to be there already, or must not be.
     there: Option<bool>,
     /// How long it is to live, and in what unit (ms).
@@ -30,7 +28,7 @@ struct Options<'a> {
 }
 
 pub(super) fn set(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
-    let options = Options::parse(&words[3..])?;
+    let options = SetOptions::parse(&words[3..])?;
     let until = options.until(context.millis())?;
     let horizon = context.horizon();
     let there = context.store.keyspace.get(words[1], horizon).map(|entry| entry.until);
@@ -43,7 +41,7 @@ pub(super) fn set(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::ok())
 }
 
-impl<'a> Options<'a> {
+impl<'a> SetOptions<'a> {
     fn parse(words: &[&'a [u8]]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut words = words.iter();

@@ -1,59 +1,11 @@
 //! Sorted sets. A queue is short, so members are found by looking at one after the other.
 
-use super::keyspace::{Data, Entry};
-use super::text::{NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
-use super::{Answer, Context};
+use super::context::{Answer, Context};
+use super::data::{AddOptions, Data, Put, Zset};
+use super::errors::{NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
+use super::keyspace::Entry;
 use crate::embedded::number;
 use crate::embedded::resp::Resp;
-
-/// Members by their scores, and those of one score by their bytes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Zset(Vec<(f64, Vec<u8>)>);
-
-/// Which members ZADD changes, and what it counts.
-#[derive(Default)]
-struct Options {
-    only_new: bool,
-    only_old: bool,
-    count_changed: bool,
-}
-
-/// What became of a member.
-enum Put {
-    Added,
-    Changed,
-    Left,
-}
-
-impl Zset {
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn rank(&self, member: &[u8]) -> Option<usize> {
-        self.0.iter().position(|(_, name)| name == member)
-    }
-
-    fn put(&mut self, score: f64, member: &[u8], options: &Options) -> Put {
-        let put = match self.rank(member) {
-            Some(_) if options.only_new => return Put::Left,
-            None if options.only_old => return Put::Left,
-            Some(rank) if self.0[rank].0 == score => return Put::Left,
-            Some(rank) => {
-                self.0.remove(rank);
-                Put::Changed
-            }
-            None => Put::Added,
-        };
-        let before = |(other, name): &(f64, Vec<u8>)| *other < score || (*other == score && **name < *member);
-        self.0.insert(self.0.partition_point(before), (score, member.to_vec()));
-        put
-    }
-
-    fn remove(&mut self, member: &[u8]) -> bool {
-        self.rank(member).map(|rank| self.0.remove(rank)).is_some()
-    }
-}
 
 /// The sorted set at a key, if there is one.
 fn at<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<Option<&'a mut Zset>, String> {
@@ -99,8 +51,8 @@ pub(super) fn zadd(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
 }
 
 /// The options that stand first, and the words behind them.
-fn options<'a, 'b>(words: &'a [&'b [u8]]) -> (Options, &'a [&'b [u8]]) {
-    let mut options = Options::default();
+fn options<'a, 'b>(words: &'a [&'b [u8]]) -> (AddOptions, &'a [&'b [u8]]) {
+    let mut options = AddOptions::default();
     for (i, word) in words.iter().enumerate() {
         match word.to_ascii_uppercase().as_slice() {
             b"NX" => options.only_new = true,
