@@ -20,7 +20,7 @@
 //!
 //! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
 //! - [`Election`] is a lock for a leader among candidates; [`Leadership`] leads, [`Observer`] follows who does.
-//! - [`blocking`] has the same without async, for programs that have no runtime.
+//! - [`blocking`] says how to do the same without async: `acquire_blocking` and so on.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
 //! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
 //! - [`doctor`] says what is wrong with a set of masters, and how to mend it: [`Builder::examine`].
@@ -52,6 +52,7 @@ mod executor;
 pub mod fence;
 mod held;
 mod host;
+mod inner;
 mod invalid;
 mod lease;
 mod lock;

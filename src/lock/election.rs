@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::Lock;
 use super::guard::Guard;
 use super::observer::{self, Observed, Observer};
-use super::{Lock, Redlock};
+use crate::blocking;
 use crate::config::{self, DEFAULT_LOOK, MAX_WAIT};
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::owner::Owner;
 
 /// An election by its name, with the options of the campaigns to come. It holds nothing; a [`Leadership`] does.
@@ -119,6 +121,11 @@ impl Election {
         }
     }
 
+    /// [`campaign`](Election::campaign) [without async](crate::blocking).
+    pub fn campaign_blocking(&self) -> Result<Leadership, Error> {
+        blocking::wait(self.client(), self.campaign())
+    }
+
     /// Campaigns, and runs `work` while it leads. When the leadership is lost, `work` is dropped before anybody else can lead,
     /// provided that it yields, and the campaign begins anew, with new work. When `work` is done, this resigns, and returns
     /// what `work` did.
@@ -205,7 +212,12 @@ impl Election {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn leader(&self) -> Result<Observed, Error> {
-        observer::look(self.redlock().engine(), &self.lock.name).await
+        observer::look(self.client().engine(), &self.lock.name).await
+    }
+
+    /// [`leader`](Election::leader) [without async](crate::blocking).
+    pub fn leader_blocking(&self) -> Result<Observed, Error> {
+        blocking::wait(self.client(), self.leader())
     }
 
     /// Follows who leads, from now on: see [`Observer`].
@@ -220,11 +232,11 @@ impl Election {
     pub fn observe(&self) -> Result<Observer, Error> {
         config::check_name(&self.lock.name)?;
         config::check_look(self.look_every)?;
-        Ok(Observer::begin(self.redlock(), &self.lock.name, self.look_every))
+        Ok(Observer::begin(self.client(), &self.lock.name, self.look_every))
     }
 
-    fn redlock(&self) -> &Redlock {
-        &self.lock.redlock
+    fn client(&self) -> &Arc<Inner> {
+        &self.lock.client
     }
 }
 
@@ -306,6 +318,27 @@ impl Leadership {
         self.guard.run(work).await
     }
 
+    /// Sleeps for `time` while it leads, [without async](crate::blocking), and ends at once with [`Error::Lost`] when the
+    /// leadership is lost: see [`Guard::sleep_blocking`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc_blocking(|masters| {
+    /// # use std::time::Duration;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let leadership = redlock.election("scheduler").campaign_blocking()?; // waits until it leads
+    /// for _ in 0..3 {
+    ///     assert!(leadership.is_leader()); // before each step of the work
+    ///     leadership.sleep_blocking(Duration::from_millis(20))?; // nobody else leads yet, should it be lost
+    /// }
+    /// leadership.resign_blocking()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn sleep_blocking(&self, time: Duration) -> Result<(), Error> {
+        self.guard.sleep_blocking(time)
+    }
+
     /// Stops leading: the next candidate is called at once. Returns when a majority has confirmed it.
     ///
     /// # Cancel safety
@@ -322,6 +355,11 @@ impl Leadership {
     /// See [`Election`].
     pub async fn resign(self) -> Result<(), Error> {
         self.guard.release().await
+    }
+
+    /// [`resign`](Leadership::resign) [without async](crate::blocking).
+    pub fn resign_blocking(self) -> Result<(), Error> {
+        self.guard.release_blocking()
     }
 
     /// The guard itself, for what else it can do.

@@ -4,16 +4,20 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Fenced, Unfenced};
+use crate::blocking;
+#[cfg(doc)]
 use crate::client::Redlock;
 use crate::clock::Moment;
 use crate::coordinator::Grant;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::owner::Owner;
 use crate::token::Token;
 use crate::vote::Vote;
@@ -33,7 +37,7 @@ use crate::vote::Vote;
 pub struct Guard<F = Fenced> {
     grant: Grant,
     /// Keeps the background thread while the guard lives, and until its release is out.
-    redlock: Redlock,
+    client: Arc<Inner>,
     fencing: PhantomData<fn() -> F>,
 }
 
@@ -82,17 +86,13 @@ impl Guard<Unfenced> {
 impl From<Guard> for Guard<Unfenced> {
     /// The same hold, beside others that have no fencing token.
     fn from(guard: Guard) -> Self {
-        Self::new(guard.grant, guard.redlock)
+        Self::new(guard.grant, guard.client)
     }
 }
 
 impl<F> Guard<F> {
-    pub(crate) fn new(grant: Grant, redlock: Redlock) -> Self {
-        Self { grant, redlock, fencing: PhantomData }
-    }
-
-    pub(crate) fn redlock(&self) -> &Redlock {
-        &self.redlock
+    pub(super) fn new(grant: Grant, client: Arc<Inner>) -> Self {
+        Self { grant, client, fencing: PhantomData }
     }
 
     /// The lock's name.
@@ -170,7 +170,7 @@ impl<F> Guard<F> {
     }
 
     /// How it was lost, if it was: the clock is read now.
-    pub(crate) fn loss(&self) -> Option<Error> {
+    fn loss(&self) -> Option<Error> {
         self.grant.loss()
     }
 
@@ -223,6 +223,35 @@ impl<F> Guard<F> {
         }
     }
 
+    /// Sleeps for `time` under the lock, [without async](crate::blocking): for work that waits for something, or does it
+    /// at intervals. It ends at once when the lease is lost, which is told a while before it ends: see
+    /// [`lost`](Guard::lost). A time of zero asks whether it is lost, and `Duration::MAX` waits until it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`], and how.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc_blocking(|masters| {
+    /// # use std::time::Duration;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").lease(Duration::from_millis(500)).acquire_blocking()?;
+    /// let loss = loop {
+    ///     // one step of the work
+    ///     if let Err(loss) = guard.sleep_blocking(Duration::from_millis(100)) {
+    ///         break loss;
+    ///     }
+    /// };
+    /// assert!(matches!(loss, quorate::Error::Lost { cause: quorate::Loss::Expired, .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn sleep_blocking(&self, time: Duration) -> Result<(), Error> {
+        let told = blocking::wait_within(&self.client, time, self.lost())?;
+        told.or_else(|| self.loss()).map_or(Ok(()), Err)
+    }
+
     /// A sign of life of the work: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any thread; it sends nothing.
     pub fn touch(&self) {
         self.grant.touch();
@@ -262,6 +291,11 @@ impl<F> Guard<F> {
         self.grant.extend(ttl).await
     }
 
+    /// [`extend`](Guard::extend) [without async](crate::blocking).
+    pub fn extend_blocking(&self, ttl: Duration) -> Result<(), Error> {
+        blocking::wait(&self.client, self.extend(ttl))
+    }
+
     /// Lets another process have the lock: makes a [`Token`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
     /// a guard there. From the token's making to its adoption nobody has the lock, and nobody else gets it, for the TTL
     /// of the last acquire or renewal; a token that is not adopted by then is void. It waits for every master, each within
@@ -299,6 +333,11 @@ impl<F> Guard<F> {
         self.grant.hand_over().await
     }
 
+    /// [`hand_over`](Guard::hand_over) [without async](crate::blocking).
+    pub fn hand_over_blocking(&self) -> Result<Token, Error> {
+        blocking::wait(&self.client, self.hand_over())
+    }
+
     /// Gives the hold back, and with the owner's last hold the lock. Returns when a majority has confirmed it.
     ///
     /// # Cancel safety
@@ -321,7 +360,13 @@ impl<F> Guard<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(self) -> Result<(), Error> {
-        let Self { grant, redlock: _kept, .. } = self;
+        let Self { grant, client: _kept, .. } = self;
         grant.release().await
+    }
+
+    /// [`release`](Guard::release) [without async](crate::blocking).
+    pub fn release_blocking(self) -> Result<(), Error> {
+        let client = self.client.clone();
+        blocking::wait(&client, self.release())
     }
 }

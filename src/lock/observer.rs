@@ -4,9 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Inspection, Redlock};
+use super::Inspection;
+use crate::blocking;
+#[cfg(doc)]
+use crate::client::Redlock;
 use crate::coordinator::Coordinator;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::trust::{MasterStatus, Standing};
@@ -80,21 +84,21 @@ pub struct Leader {
 pub struct Observer {
     seen: watch::Receiver<Option<Observed>>,
     /// Keeps the background thread, which looks.
-    _redlock: Redlock,
+    client: Arc<Inner>,
 }
 
 impl Observer {
-    pub(super) fn begin(redlock: &Redlock, name: &Arc<str>, interval: Duration) -> Self {
+    pub(super) fn begin(client: &Arc<Inner>, name: &Arc<str>, interval: Duration) -> Self {
         let (tell, seen) = watch::channel(None);
-        let (engine, name) = (redlock.engine().clone(), name.clone());
-        redlock.engine().spawn_until_closed(async move {
+        let (engine, name) = (client.engine().clone(), name.clone());
+        client.engine().spawn_until_closed(async move {
             tokio::select! {
                 biased;
                 () = tell.closed() => {}
                 () = keep_looking(&engine, &name, interval, &tell) => {}
             }
         });
-        Self { seen, _redlock: redlock.clone() }
+        Self { seen, client: client.clone() }
     }
 
     /// Waits for a change, and tells who leads now; the first time, as soon as that was looked at. Changes that came since
@@ -115,6 +119,12 @@ impl Observer {
         self.seen.changed().await.map_err(|_| Error::Closed)?;
         let seen = self.seen.borrow_and_update().clone();
         Ok(seen.unwrap_or(Observed::Unknown))
+    }
+
+    /// [`changed`](Observer::changed) [without async](crate::blocking).
+    pub fn changed_blocking(&mut self) -> Result<Observed, Error> {
+        let client = self.client.clone();
+        blocking::wait(&client, self.changed())
     }
 
     /// Who leads, as of the last look; unknown before the first.

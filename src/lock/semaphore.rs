@@ -56,6 +56,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Lock {
-        Lock { permits: Some(permits), ..Lock::new(self, Kind::Semaphore, name.as_ref()) }
+        Lock { permits: Some(permits), ..Lock::new(self.inner(), Kind::Semaphore, name.as_ref()) }
     }
 }
