@@ -50,7 +50,7 @@ impl Redlock {
 
     /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it
     /// is what the last connection to each of them found.
-    pub fn standings(&self) -> Vec<MasterStatus> {
+    pub fn master_status(&self) -> Vec<MasterStatus> {
         self.engine().standings()
     }
 

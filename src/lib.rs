@@ -30,7 +30,7 @@
 //!
 //! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, though a master restarts without its keys, has
 //! its clock stepped, or is flushed: it has no vote until whatever it granted is over. Clocks must run at the same rate to within
-//! a hundredth, and every client must list the same masters. Each grant has a [fencing token](Guard::fence), for what the
+//! a hundredth, and every client must list the same masters. Each grant has a [fencing token](Guard::fencing_token), for what the
 //! lock protects to refuse whoever comes too late. docs/SAFETY.md says what that rests on, and what is not protected.
 //!
 //! # Features
@@ -50,6 +50,7 @@ pub mod doctor;
 mod error;
 mod executor;
 pub mod fence;
+mod handover;
 mod held;
 mod host;
 mod inner;
@@ -63,7 +64,6 @@ mod random;
 mod renewal;
 mod source;
 mod sync;
-mod token;
 mod trust;
 mod vote;
 mod wake;
@@ -72,12 +72,12 @@ pub use builder::Builder;
 pub use client::Redlock;
 pub use clock::Moment;
 pub use error::{Error, Holder, Invalid, Loss};
+pub use handover::Handover;
 pub use held::{HeldPart, LockKind, Part};
 pub use lock::{
     Election, Fenced, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer, Unfenced,
 };
 pub use owner::Owner;
-pub use token::Token;
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
 

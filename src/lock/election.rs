@@ -11,6 +11,7 @@ use super::observer::{self, Observed, Observer};
 use crate::blocking;
 use crate::config::{self, DEFAULT_LOOK, MAX_WAIT};
 use crate::error::Error;
+use crate::fence::FencingToken;
 use crate::inner::Inner;
 use crate::owner::Owner;
 
@@ -19,7 +20,7 @@ use crate::owner::Owner;
 /// It is the [`Lock`] of this name, used for one thing: at most one candidate leads at a time, a candidate waits its turn for
 /// as long as it takes, and whoever wants to know who leads can [`observe`](Election::observe). Every campaign is a candidate
 /// of its own: an [`Owner::scope`] that it runs in does not count. What is written of a lock is true here: `quorate status`
-/// shows the leader, and [`Lock::break_from`] deposes one.
+/// shows the leader, and [`Lock::force_release`] deposes one.
 ///
 /// # Examples
 ///
@@ -152,7 +153,7 @@ impl Election {
     ///     // Schedule, with leadership.term() on whatever is written; return in order to stop leading.
     ///     leadership.term()
     /// }).await?;
-    /// assert!(term > 0);
+    /// assert!(term.get() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn lead<F: Future>(
@@ -251,11 +252,11 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The number of this term: its fencing token, [`Guard::fence`]. It is higher than that of every term before, so whatever
+    /// The number of this term: its fencing token, [`Guard::fencing_token`]. It is higher than that of every term before, so whatever
     /// the leader writes to can refuse one that comes too late: see [`fence`](crate::fence). It rises with the time, and not
     /// by one.
-    pub fn term(&self) -> u64 {
-        self.guard.fence()
+    pub fn term(&self) -> FencingToken {
+        self.guard.fencing_token()
     }
 
     /// Who leads: what an [`Observer`] sees as [`Leader::owner`](crate::Leader::owner), written out.
@@ -286,7 +287,7 @@ impl Leadership {
     /// # use std::time::Duration;
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let leadership = redlock.election("scheduler").ttl(Duration::from_millis(300)).campaign().await?;
-    /// redlock.lock("scheduler").break_from(&leadership.owner()).await?; // somebody deposes it
+    /// redlock.lock("scheduler").force_release(&leadership.owner()).await?; // somebody deposes it
     /// assert!(matches!(leadership.lost().await, quorate::Error::Lost { .. })); // at its next renewal
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```

@@ -17,9 +17,10 @@ use crate::client::Redlock;
 use crate::clock::Moment;
 use crate::coordinator::Grant;
 use crate::error::Error;
+use crate::fence::FencingToken;
+use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::owner::Owner;
-use crate::token::Token;
 use crate::vote::Vote;
 
 /// One hold of a lock, until it is given back or lost.
@@ -53,8 +54,8 @@ impl<F> fmt::Debug for Guard<F> {
 
 impl Guard {
     /// The fencing token of this grant: higher than that of every grant of the lock before. It is for what the lock protects
-    /// to look at, and refuse what comes with a lower one than it has seen: see [`fence`](crate::fence). That is the
-    /// only protection against a process that stood still, or a message that was under way, until the lock was
+    /// to look at, and refuse what comes with a lower one than it has seen: see [`fence`](crate::fence). In SQL it is
+    /// [`as_i64`](FencingToken::as_i64). That is the only protection against a process that stood still, or a message that was under way, until the lock was
     /// somebody else's.
     ///
     /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an owner enters again it is the
@@ -66,20 +67,20 @@ impl Guard {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let first = redlock.lock("invoice:42").acquire().await?;
-    /// let token = first.fence();
+    /// let token = first.fencing_token();
     /// first.release().await?;
-    /// assert!(redlock.lock("invoice:42").acquire().await?.fence() > token);
+    /// assert!(redlock.lock("invoice:42").acquire().await?.fencing_token() > token);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn fence(&self) -> u64 {
-        self.grant.fence()
+    pub fn fencing_token(&self) -> FencingToken {
+        FencingToken::granted(self.grant.fence())
     }
 }
 
 impl Guard<Unfenced> {
     /// The fencing token of this grant, if it has one: only where the lock was [made](Unfenced) one of this type.
-    pub fn fence_if_any(&self) -> Option<u64> {
-        Some(self.grant.fence()).filter(|token| *token > 0)
+    pub fn fencing_token_if_any(&self) -> Option<FencingToken> {
+        FencingToken::new(self.grant.fence())
     }
 }
 
@@ -296,9 +297,9 @@ impl<F> Guard<F> {
         blocking::wait(&self.client, self.extend(ttl))
     }
 
-    /// Lets another process have the lock: makes a [`Token`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
-    /// a guard there. From the token's making to its adoption nobody has the lock, and nobody else gets it, for the TTL
-    /// of the last acquire or renewal; a token that is not adopted by then is void. It waits for every master, each within
+    /// Lets another process have the lock: makes a [`Handover`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
+    /// a guard there. From its making to its adoption nobody has the lock, and nobody else gets it, for the TTL
+    /// of the last acquire or renewal; a hand-over that is not adopted by then is void. It waits for every master, each within
     /// its time-out, so that no master learns of the adoption first.
     ///
     /// This guard is spent then: it is lost, by [`Loss::HandedOver`](crate::Loss::HandedOver), and what ran under it
@@ -306,7 +307,7 @@ impl<F> Guard<F> {
     ///
     /// # Cancel safety
     ///
-    /// Once polled it runs to its end in the background: the guard may be spent though nobody has the token. The lock
+    /// Once polled it runs to its end in the background: the guard may be spent though nobody has the hand-over. The lock
     /// is free after the TTL then.
     ///
     /// # Errors
@@ -321,20 +322,20 @@ impl<F> Guard<F> {
     /// # quorate_testkit::doc(|masters| async move {
     /// let here = quorate::Redlock::builder().masters(masters.clone()).build()?;
     /// let guard = here.lock("invoice:42").acquire().await?;
-    /// let token = guard.hand_over().await?.to_string(); // to another process, in any way
+    /// let text = guard.hand_over().await?.to_string(); // to another process, in any way
     ///
     /// let there = quorate::Redlock::builder().masters(masters).build()?;
-    /// let token: quorate::Token = token.parse()?;
-    /// let adopted = there.lock(token.name().clone()).adopt(&token).await?;
+    /// let handover: quorate::Handover = text.parse()?;
+    /// let adopted = there.lock(handover.name().clone()).adopt(&handover).await?;
     /// assert!(adopted.is_valid() && !guard.is_valid());
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn hand_over(&self) -> Result<Token, Error> {
+    pub async fn hand_over(&self) -> Result<Handover, Error> {
         self.grant.hand_over().await
     }
 
     /// [`hand_over`](Guard::hand_over) [without async](crate::blocking).
-    pub fn hand_over_blocking(&self) -> Result<Token, Error> {
+    pub fn hand_over_blocking(&self) -> Result<Handover, Error> {
         blocking::wait(&self.client, self.hand_over())
     }
 

@@ -6,6 +6,7 @@ use crate::blocking;
 use crate::client::Redlock;
 use crate::coordinator::{self, Progress, Sighting};
 use crate::error::{Error, Holder};
+use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind};
 use crate::inner::Inner;
 use crate::protocol::Kind;
@@ -78,8 +79,8 @@ impl Inspection {
     }
 
     /// The fencing token of the [`holder`](Inspection::holder).
-    pub fn fence(&self) -> Option<u64> {
-        self.held().first()?.fence
+    pub fn fencing_token(&self) -> Option<FencingToken> {
+        self.held().first()?.fencing_token
     }
 
     /// How many processes wait for it, each of which may have a line of its own: so many at least stand in the queue of each of a

@@ -30,10 +30,10 @@ use crate::client::Redlock;
 use crate::config::check_permits;
 use crate::coordinator::{Adoption, Polling, Request};
 use crate::error::{Error, Invalid, excerpt};
+use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::owner::Owner;
 use crate::protocol::Kind;
-use crate::token::Token;
 
 mod all;
 mod election;
@@ -303,40 +303,42 @@ impl<F> Lock<F> {
 
     /// Takes up a lock that was [handed over](Guard::hand_over): one round, which a majority must grant. The guard's
     /// owner is a new one, its lease counts from here, and it is kept as this lock's options say. It returns when every master has
-    /// answered, or its time-out is over: none is left to the token.
+    /// answered, or its time-out is over: none is left to the hand-over.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future gives the lock back to the token, in the background.
+    /// Dropping the future gives the lock back to the hand-over, in the background.
     ///
     /// # Errors
     ///
     /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else has the lock;
-    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the token is as good as
-    /// it was. [`Error::Invalid`] for a token of another lock or kind of lock, of other masters or of another key prefix.
+    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the hand-over is as good
+    /// as it was. [`Error::Invalid`] for one of another lock or kind of lock, of other masters or of another key prefix.
     ///
     /// # Examples
     ///
     /// See [`Guard::hand_over`].
-    pub async fn adopt(&self, token: &Token) -> Result<Guard<F>, Error> {
-        if *token.name() != self.name {
-            return Err(token
-                .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
+    pub async fn adopt(&self, handover: &Handover) -> Result<Guard<F>, Error> {
+        if *handover.name() != self.name {
+            return Err(handover
+                .invalid(format!("it is for lock {:?}, not {:?}", handover.name(), self.name))
                 .into());
         }
-        if token.kind() != self.kind || token.permit().map(|permit| permit.of) != self.permits {
-            return Err(token.invalid("it is for another kind of lock, or another number of permits").into());
+        if handover.kind() != self.kind || handover.permit().map(|permit| permit.of) != self.permits {
+            return Err(handover
+                .invalid("it is for another kind of lock, or another number of permits")
+                .into());
         }
         let Options { ttl, label, renewal, .. } = self.options.clone();
         let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
-        let adoption = Adoption { token: token.clone(), kind: self.kind, ttl, label, renewal };
+        let adoption = Adoption { handover: handover.clone(), kind: self.kind, ttl, label, renewal };
         let grant = self.client.engine().adopt(adoption).await?;
         Ok(Guard::new(grant, self.client.clone()))
     }
 
     /// [`adopt`](Lock::adopt) [without async](crate::blocking).
-    pub fn adopt_blocking(&self, token: &Token) -> Result<Guard<F>, Error> {
-        blocking::wait(&self.client, self.adopt(token))
+    pub fn adopt_blocking(&self, handover: &Handover) -> Result<Guard<F>, Error> {
+        blocking::wait(&self.client, self.adopt(handover))
     }
 
     /// Gives back one hold of the named owner, whichever of its guards that belongs to: for code that unlocks in
@@ -395,17 +397,17 @@ impl<F> Lock<F> {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let stuck = redlock.lock("invoice:42").acquire().await?;
-    /// redlock.lock("invoice:42").break_from(&stuck.owner()).await?;
+    /// redlock.lock("invoice:42").force_release(&stuck.owner()).await?;
     /// let free = redlock.lock("invoice:42").try_acquire().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn break_from(&self, owner: &Owner) -> Result<(), Error> {
+    pub async fn force_release(&self, owner: &Owner) -> Result<(), Error> {
         self.client.engine().break_lock(self.name.clone(), *owner, self.kind, self.permits).await
     }
 
-    /// [`break_from`](Lock::break_from) [without async](crate::blocking).
-    pub fn break_from_blocking(&self, owner: &Owner) -> Result<(), Error> {
-        blocking::wait(&self.client, self.break_from(owner))
+    /// [`force_release`](Lock::force_release) [without async](crate::blocking).
+    pub fn force_release_blocking(&self, owner: &Owner) -> Result<(), Error> {
+        blocking::wait(&self.client, self.force_release(owner))
     }
 
     /// What the masters know of the lock's name: [`Redlock::inspect`], which finds out the kind by itself; for a lock over several

@@ -10,6 +10,7 @@ use crate::blocking;
 use crate::client::Redlock;
 use crate::coordinator::Coordinator;
 use crate::error::Error;
+use crate::fence::FencingToken;
 use crate::inner::Inner;
 use crate::owner::Owner;
 use crate::protocol::Kind;
@@ -39,8 +40,8 @@ pub struct Leader {
     /// What its [`Leadership::owner`](crate::Leadership::owner) is, written out. Each term has another one.
     pub owner: Arc<str>,
     /// What its [`Leadership::term`](crate::Leadership::term) is, where a master that answered told; see
-    /// [`Inspection::fence`].
-    pub term: Option<u64>,
+    /// [`Inspection::fencing_token`].
+    pub term: Option<FencingToken>,
     /// Whether it is a candidate of the client that observes: of that [`Redlock`] or a clone of it.
     pub is_ours: bool,
 }
@@ -166,7 +167,7 @@ impl Observed {
     /// What such answers mean, of masters that stand so; without guards nobody knows how they stand.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(holder) = seen.holder() {
-            return Self::Leader(Leader { owner: holder.owner, term: seen.fence(), is_ours: false });
+            return Self::Leader(Leader { owner: holder.owner, term: seen.fencing_token(), is_ours: false });
         }
         // A master that may have forgotten the leader cannot tell that there is none.
         let knows = |place| {

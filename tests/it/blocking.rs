@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use quorate::seam::Clock;
-use quorate::{Error, Guard, Invalid, Lock, Loss, Moment, Observed, Redlock, Token, Unfenced};
+use quorate::{Error, Guard, Handover, Invalid, Lock, Loss, Moment, Observed, Redlock, Unfenced};
 use quorate_testkit::{Masters, RedisServer};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{block_in_place, spawn_blocking};
@@ -59,8 +59,10 @@ fn a_lock_is_taken_refused_and_given_back_without_a_runtime() {
     let redlock = client(&masters);
     let guard = redlock.lock("l").acquire_blocking().unwrap();
     assert_eq!((guard.name(), guard.is_valid()), ("l", true));
-    assert!(guard.fence() > 0 && guard.remaining() > TTL / 2 && guard.deadline() > redlock.now());
-    assert_eq!((guard.votes().len(), redlock.standings().len()), (3, 3));
+    assert!(
+        guard.fencing_token().get() > 0 && guard.remaining() > TTL / 2 && guard.deadline() > redlock.now()
+    );
+    assert_eq!((guard.votes().len(), redlock.master_status().len()), (3, 3));
     let error = redlock.lock("l").try_acquire_blocking().unwrap_err();
     assert_eq!(*error.holder().unwrap().owner, guard.owner().to_string());
     guard.release_blocking().unwrap();
@@ -220,7 +222,7 @@ fn a_lease_is_extended_seen_and_broken() {
     assert!(guard.remaining() > TTL);
     let holder = operator.lock("l").inspect_blocking().unwrap().holder().unwrap();
     assert_eq!(*holder.owner, guard.owner().to_string());
-    operator.lock("l").break_from_blocking(&guard.owner()).unwrap();
+    operator.lock("l").force_release_blocking(&guard.owner()).unwrap();
     assert!(matches!(guard.extend_blocking(TTL), Err(Error::Lost { cause: Loss::NotOurs, .. })));
     operator.lock("l").try_acquire_blocking().unwrap().release_blocking().unwrap();
 }
@@ -230,7 +232,7 @@ fn a_lock_changes_hands() {
     let masters = Masters::start(3);
     let (here, there) = (client(&masters), client(&masters));
     let guard = here.lock("l").acquire_blocking().unwrap();
-    let token: Token = guard.hand_over_blocking().unwrap().to_string().parse().unwrap();
+    let token: Handover = guard.hand_over_blocking().unwrap().to_string().parse().unwrap();
     assert!(matches!(guard.sleep_blocking(SOON), Err(Error::Lost { cause: Loss::HandedOver, .. })));
     let adopted = there.lock("l").adopt_blocking(&token).unwrap();
     assert!(matches!(there.lock("l").adopt_blocking(&token), Err(Error::Held { .. })));
@@ -255,7 +257,7 @@ fn a_sleep_under_the_lock_ends_when_the_lease_is_lost() {
     let lost = on_a_thread(move || sleeper.sleep_blocking(Duration::MAX));
     let token = guard.lost_token();
     assert!(!token.is_cancelled());
-    redlock.lock("l").break_from_blocking(&guard.owner()).unwrap();
+    redlock.lock("l").force_release_blocking(&guard.owner()).unwrap();
     let _ = guard.extend_blocking(TTL); // it is told by the masters' answer
     assert!(matches!(lost.recv_timeout(SOON).unwrap(), Err(Error::Lost { cause: Loss::NotOurs, .. })));
     assert!(token.is_cancelled());
@@ -375,7 +377,7 @@ fn assert_all_refused(redlock: &Redlock) {
     assert_refused(lock.try_acquire_blocking());
     assert_refused(lock.release_blocking());
     assert_refused(lock.inspect_blocking());
-    assert_refused(lock.break_from_blocking(&redlock.owner()));
+    assert_refused(lock.force_release_blocking(&redlock.owner()));
     assert_refused(redlock.election("l").campaign_blocking());
     assert_refused(redlock.list().next_blocking());
     assert_refused(redlock.shutdown_blocking(SOON));
@@ -489,7 +491,7 @@ fn a_leader_is_elected_seen_and_resigns_without_a_runtime() {
     until_queued(&masters);
     leadership.resign_blocking().unwrap();
     let next = next.recv_timeout(SOON).unwrap().unwrap();
-    here.lock("l").break_from_blocking(&next.owner()).unwrap();
+    here.lock("l").force_release_blocking(&next.owner()).unwrap();
     let _ = next.sleep_blocking(Duration::MAX).unwrap_err();
 }
 

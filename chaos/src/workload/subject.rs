@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
+use quorate::fence::FencingToken;
 use quorate::{ColdStart, Error, Guard, Moment, Redlock, Unfenced};
 use quorate_testkit::Dice;
 use rslock::LockManager;
@@ -239,7 +240,11 @@ impl Held {
 
     /// Its token, if it has one.
     pub(super) fn fence(&self) -> Option<u64> {
-        if let Self::Quorate(guard) = self { guard.fence_if_any() } else { None }
+        if let Self::Quorate(guard) = self {
+            guard.fencing_token_if_any().map(FencingToken::get)
+        } else {
+            None
+        }
     }
 
     /// Whether its holder may believe that it has it.
