@@ -3,16 +3,21 @@
 
 use std::time::Duration;
 
-use quorate::{Redlock, fence};
+use quorate::Redlock;
+use quorate::fence::{self, FencingToken};
 use quorate_testkit::EmbeddedMasters;
 use rusqlite::{Connection, OptionalExtension};
 
 /// Writes a balance, unless a later holder of the lock has been there.
-fn set_balance(db: &Connection, id: i64, balance: i64, fence: u64) -> Result<(), Box<dyn std::error::Error>> {
-    let number = i64::try_from(fence)?; // SQL's integers have a sign
+fn set_balance(
+    db: &Connection,
+    id: i64,
+    balance: i64,
+    fence: FencingToken,
+) -> Result<(), Box<dyn std::error::Error>> {
     let unless_stale = fence::sql_predicate("fence", "?2");
     let update = format!("UPDATE accounts SET balance = ?1, fence = ?2 WHERE id = ?3 AND {unless_stale}");
-    if db.execute(&update, (balance, number, id))? > 0 {
+    if db.execute(&update, (balance, fence.as_i64(), id))? > 0 {
         return Ok(());
     }
     // Nothing was written. What follows only says why.
@@ -35,19 +40,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A lease that is not renewed, as that of a process that stands still.
     let first = lock.clone().lease(Duration::from_millis(200)).acquire().await?;
-    let first_fence = first.fence();
+    let first_fence = first.fencing_token();
     let withdrawn = 100 - 10;
     tokio::time::sleep(Duration::from_millis(250)).await; // it pauses here, past its lease
 
     let second = lock.acquire().await?;
-    let second_fence = second.fence();
+    let second_fence = second.fencing_token();
     set_balance(&db, 42, 70, second_fence)?;
     set_balance(&db, 42, 60, second_fence)?; // a holder may write more than once
 
     assert!(!first.is_valid());
     let error = set_balance(&db, 42, withdrawn, first_fence).expect_err("it is late");
     println!("the late write: {error}");
-    assert_eq!(error.downcast_ref(), Some(&fence::Stale { given: first_fence, seen: second_fence }));
+    assert_eq!(
+        error.downcast_ref(),
+        Some(&fence::Stale { given: first_fence.get(), seen: second_fence.get() })
+    );
     let balance: i64 = db.query_row("SELECT balance FROM accounts WHERE id = 42", [], |row| row.get(0))?;
     assert_eq!(balance, 60);
 

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use quorate::fence::FencingToken;
 use quorate::{Observed, Redlock};
 use quorate_testkit::EmbeddedMasters;
 
 /// Works as the leader until it has had enough. In a service this is the loop that never ends.
-async fn schedule(name: &str, term: u64) -> u64 {
+async fn schedule(name: &str, term: FencingToken) -> FencingToken {
     println!("{name} leads, in term {term}"); // to be written with whatever it changes: see quorate::fence
     tokio::time::sleep(Duration::from_millis(200)).await;
     println!("{name} has had enough");

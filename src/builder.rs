@@ -7,6 +7,7 @@ use futures::future::join_all;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
+use crate::blocking;
 use crate::client::Redlock;
 use crate::clock::{BootClock, Clock, Moment};
 use crate::config::{MAX_MASTERS, Settings};
@@ -15,6 +16,7 @@ use crate::engine::{Engine, quorum};
 use crate::error::{Error, Invalid};
 use crate::executor::{Executor, Spawn};
 use crate::host::Host;
+use crate::inner::Inner;
 use crate::master::{self, Address, Dialler, Master, Parts, RedisMaster, Roster, Visit};
 use crate::protocol::{SCRIPTS, Wakes};
 use crate::random::{Random, SystemRandom};
@@ -218,7 +220,7 @@ impl Builder {
         let masters = origins.into_iter().map(master).collect();
         let executor = host.executor().clone();
         let engine = Engine::new(masters, self.clock, self.random, self.settings, executor);
-        Ok(Redlock::new(engine, host))
+        Ok(Redlock::new(Inner::new(engine, host)))
     }
 
     /// Examines the masters in place of using them: whether each can be reached, is a master, remembers what it granted, has a
@@ -280,9 +282,10 @@ impl Builder {
         Ok(doctor::judge(&facts, &visitor))
     }
 
-    /// Whether the client is to have a thread of its own.
-    pub(crate) fn has_own_thread(&self) -> bool {
-        self.executor.is_none()
+    /// [`examine`](Builder::examine) [without async](crate::blocking).
+    pub fn examine_blocking(self) -> Result<Report, Error> {
+        let has_own_thread = self.executor.is_none();
+        blocking::wait_unless_lent(has_own_thread, self.examine())
     }
 
     /// Checks everything, and starts the thread.

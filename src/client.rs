@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::blocking;
 use crate::builder::Builder;
 use crate::clock::Moment;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::host::Host;
+use crate::inner::Inner;
 use crate::lock::Election;
 use crate::owner::Owner;
 use crate::trust::MasterStatus;
@@ -25,12 +26,7 @@ use crate::trust::MasterStatus;
 /// know how it went, call [`shutdown`](Redlock::shutdown) before.
 #[derive(Clone)]
 pub struct Redlock {
-    client: Arc<Client>,
-}
-
-struct Client {
-    engine: Arc<Engine>,
-    host: Host,
+    inner: Arc<Inner>,
 }
 
 impl Redlock {
@@ -39,8 +35,8 @@ impl Redlock {
         Builder::new()
     }
 
-    pub(crate) fn new(engine: Arc<Engine>, host: Host) -> Self {
-        Self { client: Arc::new(Client { engine, host }) }
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+        Self { inner }
     }
 
     /// The election of this name: one leader at a time among all that campaign in it. Nothing is sent, or checked, before
@@ -54,7 +50,7 @@ impl Redlock {
 
     /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it
     /// is what the last connection to each of them found.
-    pub fn standings(&self) -> Vec<MasterStatus> {
+    pub fn master_status(&self) -> Vec<MasterStatus> {
         self.engine().standings()
     }
 
@@ -109,7 +105,7 @@ impl Redlock {
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), Error> {
         let (reply, flushed) = oneshot::channel();
         let engine = self.engine().clone();
-        self.client.host.executor().spawn(async move {
+        self.inner.executor().spawn(async move {
             let in_time = tokio::time::timeout(deadline, engine.close()).await.is_ok();
             let _ = reply.send(in_time); // the caller may have gone
         });
@@ -119,24 +115,22 @@ impl Redlock {
         }
     }
 
-    /// Whether the engine runs while all of the user's threads wait.
-    pub(crate) fn has_own_thread(&self) -> bool {
-        self.client.host.has_own_thread()
+    /// [`shutdown`](Redlock::shutdown) [without async](crate::blocking).
+    pub fn shutdown_blocking(&self, deadline: Duration) -> Result<(), Error> {
+        blocking::wait(&self.inner, self.shutdown(deadline))
     }
 
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.client.engine
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        self.inner.engine()
     }
 }
 
 impl fmt::Debug for Redlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redlock").field(&self.client.engine).finish()
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.host.wind_up(self.engine.clone());
+        f.debug_tuple("Redlock").field(&self.inner).finish()
     }
 }

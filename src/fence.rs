@@ -28,10 +28,12 @@
 //! - Whoever may write may write a fence that is far too high, which shuts everybody else out. The check protects from late
 //!   holders, not from malicious ones.
 //!
-//! A fence is a `u64`, from 1 to [`MAX`]. It is made of the microseconds since 1970, but is no clock to be read.
+//! A fence is a number from 1 to [`MAX`], which a guard has as its [`FencingToken`]. It is made of the microseconds since
+//! 1970, but is no clock to be read.
 //!
 //! [Kleppmann 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::error::{Invalid, excerpt};
@@ -40,6 +42,61 @@ use crate::sync::{Mutex, MutexGuard};
 /// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose numbers are doubles, have
 /// each one exactly. The microseconds since 1970 get there in the year 2255.
 pub const MAX: u64 = (1 << 53) - 1;
+
+/// The number of a grant: higher than that of every grant of the lock before. See [`Guard::fencing_token`].
+///
+/// It is from 1 to [`MAX`], and so fits in a signed integer of 64 bits, in a double, and in what SQL calls `BIGINT`.
+///
+/// [`Guard::fencing_token`]: crate::Guard::fencing_token
+///
+/// # Examples
+///
+/// ```
+/// use quorate::fence::FencingToken;
+///
+/// let token = FencingToken::new(1_767_225_600_000_000).expect("it is in range"); // a guard's, stored and read again
+/// assert_eq!(token.as_i64(), 1_767_225_600_000_000_i64); // for SQL, whose integers have a sign
+/// assert_eq!(u64::from(token), token.get());
+/// assert!(FencingToken::new(0).is_none() && FencingToken::new(quorate::fence::MAX + 1).is_none());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FencingToken(u64);
+
+impl FencingToken {
+    /// The fencing token of this number, where it can be one: from 1 to [`MAX`].
+    pub const fn new(number: u64) -> Option<Self> {
+        if number > 0 && number <= MAX { Some(Self(number)) } else { None }
+    }
+
+    /// The one that masters gave: their scripts keep it in range.
+    pub(crate) const fn granted(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number for SQL, whose integers have a sign. It is never negative, and nothing is cut off: [`MAX`] is far below
+    /// `i64::MAX`.
+    pub const fn as_i64(self) -> i64 {
+        self.0.cast_signed()
+    }
+}
+
+impl From<FencingToken> for u64 {
+    fn from(token: FencingToken) -> Self {
+        token.0
+    }
+}
+
+/// The number in decimal, as [`parse`] reads it.
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// The header that a request carries its fence in: see [`header`]. In small letters, as HTTP/2 has them and
 /// `http::HeaderName::from_static` wants them; servers do not tell them apart.
@@ -66,16 +123,16 @@ pub const VARIABLE: &str = "QUORATE_FENCE";
 /// With the redis crate:
 ///
 /// ```
-/// use quorate::fence;
+/// use quorate::fence::{self, FencingToken};
 ///
-/// fn set_balance(redis: &mut redis::Connection, fence: u64, balance: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// fn set_balance(redis: &mut redis::Connection, fence: FencingToken, balance: &str) -> Result<(), Box<dyn std::error::Error>> {
 ///     let args = fence::set_args(fence, balance, None);
 ///     let seen = redis::cmd("EVAL").arg(fence::SET).arg(1).arg("balance:42").arg(&args).query(redis)?;
 ///     Ok(fence::check(fence, seen)?)
 /// }
 ///
-/// fn add_to_balance(redis: &mut redis::Connection, fence: u64, more: i64) -> Result<(), Box<dyn std::error::Error>> {
-///     let seen = redis::cmd("EVAL").arg(fence::SET).arg(1).arg("balance:42").arg(fence).query(redis)?;
+/// fn add_to_balance(redis: &mut redis::Connection, fence: FencingToken, more: i64) -> Result<(), Box<dyn std::error::Error>> {
+///     let seen = redis::cmd("EVAL").arg(fence::SET).arg(1).arg("balance:42").arg(fence.get()).query(redis)?;
 ///     fence::check(fence, seen)?; // from here on what is read stays, or the write below is refused
 ///     let balance: i64 = redis::cmd("HGET").arg("balance:42").arg("value").query(redis)?;
 ///     set_balance(redis, fence, &(balance + more).to_string())
@@ -101,9 +158,9 @@ pub const SET: &str = include_str!("../scripts/lua/fenced.lua");
 /// must be longer than a write of an earlier holder can be late. Without a `ttl` the key never expires, also where an earlier
 /// write said so: that is what to take unless old keys would pile up. The script refuses a `ttl` of zero, and a fence that is
 /// none.
-pub fn set_args(fence: u64, value: impl Into<Vec<u8>>, ttl: Option<Duration>) -> [Vec<u8>; 3] {
+pub fn set_args(fence: impl Into<u64>, value: impl Into<Vec<u8>>, ttl: Option<Duration>) -> [Vec<u8>; 3] {
     let ttl = ttl.map_or_else(String::new, |ttl| ttl.as_nanos().div_ceil(1_000_000).to_string());
-    [fence.to_string().into_bytes(), value.into(), ttl.into_bytes()]
+    [fence.into().to_string().into_bytes(), value.into(), ttl.into_bytes()]
 }
 
 /// The rule of every resource: `given`, the fence of a write, is let in unless `seen`, the highest that was there before, is
@@ -118,11 +175,12 @@ pub fn set_args(fence: u64, value: impl Into<Vec<u8>>, ttl: Option<Duration>) ->
 /// ```
 /// use quorate::fence::{self, Stale};
 ///
-/// assert_eq!(fence::check(7, 0), Ok(()));
-/// assert_eq!(fence::check(7, 7), Ok(()));
-/// assert_eq!(fence::check(7, 8), Err(Stale { given: 7, seen: 8 }));
+/// assert_eq!(fence::check(7_u64, 0), Ok(()));
+/// assert_eq!(fence::check(7_u64, 7), Ok(()));
+/// assert_eq!(fence::check(7_u64, 8), Err(Stale { given: 7, seen: 8 }));
 /// ```
-pub fn check(given: u64, seen: u64) -> Result<(), Stale> {
+pub fn check(given: impl Into<u64>, seen: u64) -> Result<(), Stale> {
+    let given = given.into();
     if given < seen { Err(Stale { given, seen }) } else { Ok(()) }
 }
 
@@ -133,7 +191,8 @@ pub fn check(given: u64, seen: u64) -> Result<(), Stale> {
 /// UPDATE accounts SET balance = ?1, fence = ?2 WHERE id = ?3 AND (fence IS NULL OR fence <= ?2)
 /// ```
 ///
-/// The column is of 64 bits (`BIGINT`); signed ones have room for every fence, so `i64::try_from` does not fail. A row whose fence is null was not written under a fence yet, and is let in. A row that
+/// The column is of 64 bits (`BIGINT`), which has room for every fence: bind
+/// [`FencingToken::as_i64`]. A row whose fence is null was not written under a fence yet, and is let in. A row that
 /// may not be there yet needs an upsert with the condition on its update: `ON CONFLICT (id) DO UPDATE SET .. WHERE ..`. A row
 /// that is deleted forgets its fence; an upsert that is late brings it back.
 ///
@@ -165,9 +224,9 @@ pub fn sql_predicate(column: &str, parameter: &str) -> String {
 /// # Examples
 ///
 /// ```
-/// use quorate::fence::{self, Gate};
+/// use quorate::fence::{self, FencingToken, Gate};
 ///
-/// let fence = 1_767_225_600_000_000; // the guard's
+/// let fence = FencingToken::new(1_767_225_600_000_000).unwrap(); // the guard's
 /// let (name, value) = fence::header(fence); // request.header(name, value)
 /// assert_eq!((name, value.as_str()), ("quorate-fence", "1767225600000000"));
 ///
@@ -185,8 +244,8 @@ pub fn sql_predicate(column: &str, parameter: &str) -> String {
 /// assert_eq!(put(&gate, Some("1767225599999999"), || unreachable!()), 412);
 /// assert_eq!((put(&gate, None, || ()), put(&gate, Some("-1"), || ())), (428, 400));
 /// ```
-pub fn header(fence: u64) -> (&'static str, String) {
-    (HEADER, fence.to_string())
+pub fn header(fence: impl Into<u64>) -> (&'static str, String) {
+    (HEADER, fence.into().to_string())
 }
 
 /// Reads a fence from a header or an environment variable: a decimal number from 1 to [`MAX`], and nothing around it.
@@ -199,14 +258,13 @@ pub fn header(fence: u64) -> (&'static str, String) {
 /// # Examples
 ///
 /// ```
-/// assert_eq!(quorate::fence::parse("1767225600000000")?, 1_767_225_600_000_000);
+/// assert_eq!(quorate::fence::parse("1767225600000000")?.get(), 1_767_225_600_000_000);
 /// assert!(quorate::fence::parse("9007199254740992").is_err()); // 2^53
 /// # Ok::<(), quorate::Error>(())
 /// ```
-pub fn parse(text: &str) -> Result<u64, Invalid> {
-    let number =
-        text.parse().ok().filter(|fence: &u64| (1..=MAX).contains(fence) && fence.to_string() == text);
-    number.ok_or_else(|| Invalid::Fence(excerpt(text)))
+pub fn parse(text: &str) -> Result<FencingToken, Invalid> {
+    let token = text.parse().ok().and_then(FencingToken::new);
+    token.filter(|token| token.to_string() == text).ok_or_else(|| Invalid::Fence(excerpt(text)))
 }
 
 /// Remembers the highest fence that a resource within this process has seen, and lets in what is not below it.
@@ -214,7 +272,7 @@ pub fn parse(text: &str) -> Result<u64, Invalid> {
 /// It knows of what goes through it: other processes that write to the same resource have gates of their own, which know
 /// nothing of each other, and a restart forgets. What outlives the process has to store the fence with the data, and begin
 /// with [`Gate::new`] of the stored one. A gate is for one lock's name; for many, keep a map of them. What comes from outside
-/// goes through [`parse`] first: a gate takes any number, and one that is far too high shuts out all that come after.
+/// goes through [`parse`] first: a gate takes any number too, and one that is far too high shuts out all that come after.
 ///
 /// # Examples
 ///
@@ -223,9 +281,9 @@ pub fn parse(text: &str) -> Result<u64, Invalid> {
 ///
 /// let gate = Gate::new(0);
 /// let mut balance = 100;
-/// gate.write(5, || balance -= 10)?;
-/// gate.write(7, || balance -= 10)?; // a later holder
-/// assert_eq!(gate.write(5, || balance -= 10), Err(Stale { given: 5, seen: 7 }));
+/// gate.write(5_u64, || balance -= 10)?;
+/// gate.write(7_u64, || balance -= 10)?; // a later holder
+/// assert_eq!(gate.write(5_u64, || balance -= 10), Err(Stale { given: 5, seen: 7 }));
 /// assert_eq!(balance, 80);
 /// # Ok::<(), Stale>(())
 /// ```
@@ -249,7 +307,7 @@ impl Gate {
     /// # Errors
     ///
     /// [`Stale`] when a higher one was here.
-    pub fn admit(&self, fence: u64) -> Result<(), Stale> {
+    pub fn admit(&self, fence: impl Into<u64>) -> Result<(), Stale> {
         self.write(fence, || ())
     }
 
@@ -261,8 +319,8 @@ impl Gate {
     /// # Errors
     ///
     /// [`Stale`] when a higher one was here; `write` was not run.
-    pub fn write<T>(&self, fence: u64, write: impl FnOnce() -> T) -> Result<T, Stale> {
-        let mut seen = self.lock();
+    pub fn write<T>(&self, fence: impl Into<u64>, write: impl FnOnce() -> T) -> Result<T, Stale> {
+        let (fence, mut seen) = (fence.into(), self.lock());
         check(fence, *seen)?;
         *seen = fence;
         Ok(write())
@@ -300,7 +358,7 @@ mod tests {
 
     #[test]
     fn the_rule_refuses_what_is_below_and_nothing_else() {
-        assert_eq!(check(1, 0), Ok(()));
+        assert_eq!(check(1_u64, 0), Ok(()));
         assert_eq!(check(MAX, MAX), Ok(()));
         assert_eq!(check(MAX - 1, MAX), Err(Stale { given: MAX - 1, seen: MAX }));
     }
@@ -326,8 +384,8 @@ mod tests {
 
     #[test]
     fn a_ttl_is_in_milliseconds_rounded_up() {
-        let ttl = |ttl| String::from_utf8(set_args(7, "v", ttl)[2].clone()).unwrap();
-        assert_eq!(set_args(7, [0, 255], None), [vec![b'7'], vec![0, 255], vec![]]);
+        let ttl = |ttl| String::from_utf8(set_args(7_u64, "v", ttl)[2].clone()).unwrap();
+        assert_eq!(set_args(7_u64, [0, 255], None), [vec![b'7'], vec![0, 255], vec![]]);
         assert_eq!(ttl(Some(Duration::from_secs(2))), "2000");
         assert_eq!(ttl(Some(Duration::from_nanos(1))), "1");
         assert_eq!(ttl(Some(Duration::ZERO)), "0"); // which the script refuses
@@ -336,17 +394,18 @@ mod tests {
     #[test]
     fn a_write_that_panics_is_remembered_and_shuts_nobody_out() {
         let gate = Gate::new(0);
-        let write = std::panic::AssertUnwindSafe(|| gate.write(7, || panic!("on purpose")));
+        let write = std::panic::AssertUnwindSafe(|| gate.write(7_u64, || panic!("on purpose")));
         std::panic::catch_unwind(write).unwrap_err();
         assert_eq!(gate.seen(), 7);
-        assert_eq!(gate.admit(6), Err(Stale { given: 6, seen: 7 }));
-        assert_eq!(gate.admit(7), Ok(()));
+        assert_eq!(gate.admit(6_u64), Err(Stale { given: 6, seen: 7 }));
+        assert_eq!(gate.admit(7_u64), Ok(()));
     }
 
     proptest! {
         #[test]
         fn a_fence_reads_back_what_was_written(fence in 1..=MAX) {
-            prop_assert_eq!(parse(&header(fence).1).unwrap(), fence);
+            let token = parse(&header(fence).1).unwrap();
+            prop_assert_eq!((token.get(), u64::try_from(token.as_i64())), (fence, Ok(fence)));
         }
 
         /// What was let in never goes below what was let in before; what was not is below, and is told of the highest.

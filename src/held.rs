@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::Holder;
+use crate::fence::FencingToken;
 
 /// The kind of lock that masters have under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,7 +88,7 @@ pub struct HeldPart {
     pub part: Part,
     /// Who has it.
     pub holder: Holder,
-    /// The fencing token by which it is held: what the holder's [`Guard::fence`](crate::Guard::fence) is. `None` in a layout of
+    /// The fencing token by which it is held: what the holder's [`Guard::fencing_token`](crate::Guard::fencing_token) is. `None` in a layout of
     /// another library, which has no tokens.
-    pub fence: Option<u64>,
+    pub fencing_token: Option<FencingToken>,
 }

@@ -188,11 +188,11 @@ pub enum Invalid {
     /// A bound of no waiters at all.
     #[error("at most 0 waiters: it must be 1 at least; to try without waiting, use try_acquire")]
     NoWaiters,
-    /// A token that cannot be adopted.
-    #[error("token {token:?}: {why}")]
-    Token {
-        /// How the token begins.
-        token: String,
+    /// A hand-over that cannot be adopted.
+    #[error("hand-over {handover:?}: {why}")]
+    Handover {
+        /// How its text begins.
+        handover: String,
         /// What is wrong with it.
         why: String,
     },

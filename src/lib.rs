@@ -20,7 +20,7 @@
 //!
 //! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
 //! - [`Election`] is a lock for a leader among candidates; [`Leadership`] leads, [`Observer`] follows who does.
-//! - [`blocking`] has the same without async, for programs that have no runtime.
+//! - [`blocking`] says how to do the same without async: `acquire_blocking` and so on.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
 //! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
 //! - [`doctor`] says what is wrong with a set of masters, and how to mend it: [`Builder::examine`].
@@ -30,7 +30,7 @@
 //!
 //! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, though a master restarts without its keys, has
 //! its clock stepped, or is flushed: it has no vote until whatever it granted is over. Clocks must run at the same rate to within
-//! a hundredth, and every client must list the same masters. Each grant has a [fencing token](Guard::fence), for what the
+//! a hundredth, and every client must list the same masters. Each grant has a [fencing token](Guard::fencing_token), for what the
 //! lock protects to refuse whoever comes too late. docs/SAFETY.md says what that rests on, and what is not protected.
 //!
 //! # Features
@@ -50,8 +50,10 @@ mod engine;
 mod error;
 mod executor;
 pub mod fence;
+mod handover;
 mod held;
 mod host;
+mod inner;
 mod invalid;
 mod lease;
 mod lock;
@@ -62,7 +64,6 @@ mod random;
 mod renewal;
 mod source;
 mod sync;
-mod token;
 mod trust;
 mod vote;
 mod wake;
@@ -71,12 +72,12 @@ pub use builder::Builder;
 pub use client::Redlock;
 pub use clock::Moment;
 pub use error::{Error, Holder, Invalid, Loss};
+pub use handover::Handover;
 pub use held::{HeldPart, LockKind, Part};
 pub use lock::{
     Election, Fenced, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer, Unfenced,
 };
 pub use owner::Owner;
-pub use token::Token;
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
 

@@ -79,13 +79,13 @@ impl Owner {
     ///
     /// ```
     /// # quorate_testkit::doc_blocking(|masters| {
-    /// let redlock = quorate::Redlock::builder().masters(masters).build_blocking()?;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// redlock.owner().scope_blocking(|| {
-    ///     let outer = redlock.lock("invoice:42").acquire()?;
-    ///     let inner = redlock.lock("invoice:42").acquire()?; // re-enters
+    ///     let outer = redlock.lock("invoice:42").acquire_blocking()?;
+    ///     let inner = redlock.lock("invoice:42").acquire_blocking()?; // re-enters
     ///     assert_eq!(outer.owner(), inner.owner());
-    ///     inner.release()?;
-    ///     outer.release()
+    ///     inner.release_blocking()?;
+    ///     outer.release_blocking()
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```

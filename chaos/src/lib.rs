@@ -43,7 +43,7 @@
 //!     recorder.returned(number, Outcome::Granted {
 //!         owner: guard.owner().to_string(),
 //!         deadline: guard.deadline().since(quorate::Moment::default()).as_micros() as u64,
-//!         fence: Some(guard.fence()),
+//!         fence: Some(guard.fencing_token().get()),
 //!         permit: None,
 //!     })?;
 //!     let hold = number;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
+use quorate::fence::FencingToken;
 use quorate::{Election, Error, Leadership, Observed, Redlock};
 use serde::Serialize;
 
@@ -131,7 +132,10 @@ impl<'a> Line<'a> {
             Observed::Nobody => ("nobody", None),
             Observed::Unknown => ("unknown", None),
         };
-        let (owner, term) = (leader.map(|leader| &*leader.owner), leader.and_then(|leader| leader.term));
+        let (owner, term) = (
+            leader.map(|leader| &*leader.owner),
+            leader.and_then(|leader| leader.term.map(FencingToken::get)),
+        );
         Self { name, state, owner, term }
     }
 }

@@ -96,7 +96,7 @@ impl Job {
             .envs(permit)
             .env("QUORATE_LOCK", guard.name())
             .env("QUORATE_OWNER", guard.owner().to_string())
-            .env(fence::VARIABLE, guard.fence().to_string())
+            .env(fence::VARIABLE, guard.fencing_token().to_string())
             .process_group(0)
             .spawn()
             .map_err(|error| {

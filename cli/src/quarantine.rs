@@ -21,7 +21,7 @@ pub(crate) struct Quarantine {
 impl Quarantine {
     /// Whether it is for quarantines that this client has no quorum: as far as it has connected to its masters.
     pub(crate) fn keeps(redlock: &Redlock) -> Option<Self> {
-        let standings: Vec<_> = redlock.standings().into_iter().map(|status| status.standing).collect();
+        let standings: Vec<_> = redlock.master_status().into_iter().map(|status| status.standing).collect();
         Self::of(&standings)
     }
 

@@ -10,7 +10,7 @@ use crate::say::{out, say};
 pub(crate) async fn release(args: ReleaseArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
     let seen = redlock.inspect(&*args.name).await?;
-    let taken = lock_of(&redlock, &seen, &args.owner.to_string()).break_from(&args.owner).await;
+    let taken = lock_of(&redlock, &seen, &args.owner.to_string()).force_release(&args.owner).await;
     if let (Err(Error::NoQuorum { .. }), Some(quarantine)) = (&taken, Quarantine::keeps(&redlock)) {
         say(format_args!("try again in {}: {quarantine}", seconds(quarantine.left)));
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use quorate::fence::FencingToken;
 use quorate::{HeldPart, Inspection, LockKind, MasterStatus, Outcome, Part, Refusal, Standing, Vote};
 use serde::Serialize;
 
@@ -86,7 +87,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
     let seen = redlock.inspect(args.name).await?;
     let quarantine = Quarantine::keeps(&redlock);
-    let status = Status::new(&seen, &redlock.standings(), quarantine);
+    let status = Status::new(&seen, &redlock.master_status(), quarantine);
     if args.json {
         say::json(&status)?;
     } else {
@@ -227,7 +228,7 @@ impl Held {
                 Part::Permit(number) => Some(number),
                 _ => None,
             },
-            fence: held.fence,
+            fence: held.fencing_token.map(FencingToken::get),
             masters: holder.masters,
             held_ms: holder.held_for.map(whole_ms),
             remaining_ms: holder.remaining.map(whole_ms),

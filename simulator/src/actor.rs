@@ -139,10 +139,10 @@ impl Acting {
             format!("#{attempt} GRANTED to {owner} until {:.6}", deadline.as_secs_f64())
         });
         // Nobody writes who came to read.
-        if let Some(fence) = guard.fence_if_any().filter(|_| !self.wish.shared) {
+        if let Some(fence) = guard.fencing_token_if_any().filter(|_| !self.wish.shared) {
             for name in &self.wish.names {
                 let site = Site { name, permit: guard.permit() }.to_string();
-                self.stage.resource.is_written_to(&site, fence, self.stage.ttl);
+                self.stage.resource.is_written_to(&site, fence.get(), self.stage.ttl);
             }
         }
         let held = Held::new(self.client, clock, guard);

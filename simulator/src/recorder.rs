@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use quorate::fence::FencingToken;
 use quorate::{Guard, Moment, Unfenced};
 
 use crate::clocks::ClientClock;
@@ -79,7 +80,7 @@ impl Recorder {
     /// A guard was handed out.
     pub(crate) fn grant(&self, attempt: usize, held: &Arc<Held>, now: Time) -> usize {
         let guard = held.guard();
-        let fence = guard.as_ref().and_then(|guard| guard.fence_if_any());
+        let fence = guard.as_ref().and_then(|guard| guard.fencing_token_if_any()).map(FencingToken::get);
         let permit = guard.as_ref().and_then(|guard| guard.permit());
         let owner = guard.map(|guard| guard.owner().to_string()).unwrap_or_default();
         let owner = short_name(&owner, held.client);

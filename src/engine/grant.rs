@@ -9,8 +9,8 @@ use super::hold::Hold;
 use super::parts::Engine;
 use crate::clock::Moment;
 use crate::error::Error;
+use crate::handover::Handover;
 use crate::owner::Owner;
-use crate::token::Token;
 use crate::vote::{Record, Vote};
 
 /// One hold of one lease.
@@ -102,8 +102,8 @@ impl Grant {
         self.engine.extend(&self.hold, self.generation, ttl).await
     }
 
-    /// Makes a token of it. It is spent then; where that fails, it is as it was.
-    pub(crate) async fn hand_over(&self) -> Result<Token, Error> {
+    /// Makes a hand-over of it. It is spent then; where that fails, it is as it was.
+    pub(crate) async fn hand_over(&self) -> Result<Handover, Error> {
         self.engine.hand_over(&self.hold, self.generation).await
     }
 

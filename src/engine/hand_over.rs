@@ -1,4 +1,4 @@
-//! Hand-over: a lock leaves one process as a token, and another process takes it up. In between it belongs to an owner
+//! Hand-over: a lock leaves one process as a [`Handover`], and another process takes it up. In between it belongs to an owner
 //! that no guard ever has, so that whoever adopts it first is the only one.
 
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::tokens::Tokens;
 use super::undo::Notice;
 use super::verdict;
 use crate::error::{Error, Invalid, Loss};
+use crate::handover::Handover;
 use crate::lease;
 use crate::master::Terms;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op};
 use crate::renewal::{Course, Renewal};
-use crate::token::Token;
 
 /// What to adopt, and how to keep it.
 #[derive(Clone, Debug)]
 pub(crate) struct Adoption {
-    pub(crate) token: Token,
+    pub(crate) handover: Handover,
     pub(crate) kind: Kind,
     pub(crate) ttl: Duration,
     pub(crate) label: Arc<str>,
@@ -33,13 +33,13 @@ pub(crate) struct Adoption {
 }
 
 impl Engine {
-    /// Gives the lock to nobody, and tells the token by which it is to be had. The lease of `generation` is over then;
+    /// Gives the lock to nobody, and tells the hand-over by which it is to be had. The lease of `generation` is over then;
     /// where this fails, it stands as it did.
     pub(crate) async fn hand_over(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
         generation: u64,
-    ) -> Result<Token, Error> {
+    ) -> Result<Handover, Error> {
         let hold = hold.clone();
         let nobody = Owner::of_nobody(fresh_uuid(&*self.random));
         self.run(|engine| async move { engine.give_to(nobody, &hold, generation).await }).await
@@ -51,7 +51,7 @@ impl Engine {
         nobody: Owner,
         hold: &Arc<Hold>,
         generation: u64,
-    ) -> Result<Token, Error> {
+    ) -> Result<Handover, Error> {
         let mut count = hold.turn.lock().await;
         if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss);
@@ -87,13 +87,13 @@ impl Engine {
         // A master that missed it has its entry still, or its place in the queue.
         let (leaving, all) = (Leaving::Undone(count.first), Places::all(self.dispatcher.masters()));
         drop(self.mirror(hold, &mut count, leaving, None, all));
-        Ok(Token::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
+        Ok(Handover::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
-    /// Takes up the lock of a token. A caller that goes away leaves it to the token again.
+    /// Takes up a lock that was handed over. A caller that goes away leaves it to the hand-over again.
     pub(crate) async fn adopt(self: &Arc<Self>, adoption: Adoption) -> Result<Grant, Error> {
-        adoption.kind.check_name(adoption.token.name())?;
-        adoption.token.check(&self.fingerprint())?;
+        adoption.kind.check_name(adoption.handover.name())?;
+        adoption.handover.check(&self.fingerprint())?;
         let timeout = self.settings.timeout_for(adoption.ttl)?;
         if let Some(renewal) = &adoption.renewal {
             renewal.check()?;
@@ -108,9 +108,9 @@ impl Engine {
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
-        let Adoption { token, kind, ttl, label, renewal } = adoption;
-        let hold = |owner| Hold::new(token.name().clone(), owner, *kind, token.permit());
-        let (transit, hold) = (hold(token.owner()), hold(self.fresh_owner()));
+        let Adoption { handover, kind, ttl, label, renewal } = adoption;
+        let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit());
+        let (transit, hold) = (hold(handover.owner()), hold(self.fresh_owner()));
         let mut count = hold.turn.lock().await;
         let (ttl, era) = (*ttl, Era::of(&hold));
         let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, era };
@@ -131,7 +131,7 @@ impl Engine {
             return Err(error);
         }
         let fence = transfer.agree().await?;
-        // A master that was not asked yet is left to the token when this one is released soon.
+        // A master that was not asked yet is left to the hand-over when this one is released soon.
         transfer.round().finish().await;
         if self.clock().now() >= lease::deadline(sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
@@ -148,11 +148,11 @@ impl Engine {
         let generation = self.leases.begin(&hold, Course::new(sent, ttl, renewal.clone()), title);
         drop(count);
         let grant = Grant::new(self.clone(), hold, generation, round.record());
-        Ok(Adopted { grant: Some(grant), engine: self.clone(), from: token.owner() })
+        Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
     }
 }
 
-/// An adopted lock on its way to the caller. Dropped on the way, it goes back to its token.
+/// An adopted lock on its way to the caller. Dropped on the way, it goes back to its hand-over.
 struct Adopted {
     grant: Option<Grant>,
     engine: Arc<Engine>,

@@ -11,6 +11,7 @@ use super::tally::Round;
 use super::verdict;
 use crate::config::check_permits;
 use crate::error::{Error, Holder};
+use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind, Part};
 use crate::master::Terms;
 use crate::owner::Owner;
@@ -185,7 +186,7 @@ pub(super) fn sighting(looks: &[Look], now: Duration) -> Sighting {
     }
     let mut held: Vec<HeldPart> =
         parts.values().filter(|told| told.len() >= quorum).map(|told| held_part(told, now)).collect();
-    held.sort_by(|a, b| (a.fence, &a.holder.owner).cmp(&(b.fence, &b.holder.owner)));
+    held.sort_by(|a, b| (a.fencing_token, &a.holder.owner).cmp(&(b.fencing_token, &b.holder.owner)));
     let mut waiting: Vec<u64> = seen().map(|seen| seen.waiting).collect();
     waiting.sort_unstable();
     let kind = kind_of(seen());
@@ -224,7 +225,7 @@ fn held_part(told: &[&Entry], now: Duration) -> HeldPart {
     let left = || told.iter().map(|entry| entry.left);
     HeldPart {
         part: Part::of_field(&first.field),
-        fence: (token > 0).then_some(token),
+        fencing_token: FencingToken::new(token),
         holder: Holder {
             owner: first.owner.clone(),
             label: first.label.clone(),

@@ -48,6 +48,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn lock_all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Lock {
-        Lock::new(self, Kind::Several, &join_names(names))
+        Lock::new(self.inner(), Kind::Several, &join_names(names))
     }
 }

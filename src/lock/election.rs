@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::Lock;
 use super::guard::Guard;
 use super::observer::{self, Observed, Observer};
-use super::{Lock, Redlock};
+use crate::blocking;
 use crate::config::{self, DEFAULT_LOOK, MAX_WAIT};
 use crate::error::Error;
+use crate::fence::FencingToken;
+use crate::inner::Inner;
 use crate::owner::Owner;
 
 /// An election by its name, with the options of the campaigns to come. It holds nothing; a [`Leadership`] does.
@@ -17,7 +20,7 @@ use crate::owner::Owner;
 /// It is the [`Lock`] of this name, used for one thing: at most one candidate leads at a time, a candidate waits its turn for
 /// as long as it takes, and whoever wants to know who leads can [`observe`](Election::observe). Every campaign is a candidate
 /// of its own: an [`Owner::scope`] that it runs in does not count. What is written of a lock is true here: `quorate status`
-/// shows the leader, and [`Lock::break_from`] deposes one.
+/// shows the leader, and [`Lock::force_release`] deposes one.
 ///
 /// # Examples
 ///
@@ -119,6 +122,11 @@ impl Election {
         }
     }
 
+    /// [`campaign`](Election::campaign) [without async](crate::blocking).
+    pub fn campaign_blocking(&self) -> Result<Leadership, Error> {
+        blocking::wait(self.client(), self.campaign())
+    }
+
     /// Campaigns, and runs `work` while it leads. When the leadership is lost, `work` is dropped before anybody else can lead,
     /// provided that it yields, and the campaign begins anew, with new work. When `work` is done, this resigns, and returns
     /// what `work` did.
@@ -145,7 +153,7 @@ impl Election {
     ///     // Schedule, with leadership.term() on whatever is written; return in order to stop leading.
     ///     leadership.term()
     /// }).await?;
-    /// assert!(term > 0);
+    /// assert!(term.get() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn lead<F: Future>(
@@ -205,7 +213,12 @@ impl Election {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn leader(&self) -> Result<Observed, Error> {
-        observer::look(self.redlock().engine(), &self.lock.name).await
+        observer::look(self.client().engine(), &self.lock.name).await
+    }
+
+    /// [`leader`](Election::leader) [without async](crate::blocking).
+    pub fn leader_blocking(&self) -> Result<Observed, Error> {
+        blocking::wait(self.client(), self.leader())
     }
 
     /// Follows who leads, from now on: see [`Observer`].
@@ -220,11 +233,11 @@ impl Election {
     pub fn observe(&self) -> Result<Observer, Error> {
         config::check_name(&self.lock.name)?;
         config::check_look(self.look_every)?;
-        Ok(Observer::begin(self.redlock(), &self.lock.name, self.look_every))
+        Ok(Observer::begin(self.client(), &self.lock.name, self.look_every))
     }
 
-    fn redlock(&self) -> &Redlock {
-        &self.lock.redlock
+    fn client(&self) -> &Arc<Inner> {
+        &self.lock.client
     }
 }
 
@@ -239,11 +252,11 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The number of this term: its fencing token, [`Guard::fence`]. It is higher than that of every term before, so whatever
+    /// The number of this term: its fencing token, [`Guard::fencing_token`]. It is higher than that of every term before, so whatever
     /// the leader writes to can refuse one that comes too late: see [`fence`](crate::fence). It rises with the time, and not
     /// by one.
-    pub fn term(&self) -> u64 {
-        self.guard.fence()
+    pub fn term(&self) -> FencingToken {
+        self.guard.fencing_token()
     }
 
     /// Who leads: what an [`Observer`] sees as [`Leader::owner`](crate::Leader::owner), written out.
@@ -274,7 +287,7 @@ impl Leadership {
     /// # use std::time::Duration;
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let leadership = redlock.election("scheduler").ttl(Duration::from_millis(300)).campaign().await?;
-    /// redlock.lock("scheduler").break_from(&leadership.owner()).await?; // somebody deposes it
+    /// redlock.lock("scheduler").force_release(&leadership.owner()).await?; // somebody deposes it
     /// assert!(matches!(leadership.lost().await, quorate::Error::Lost { .. })); // at its next renewal
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
@@ -306,6 +319,27 @@ impl Leadership {
         self.guard.run(work).await
     }
 
+    /// Sleeps for `time` while it leads, [without async](crate::blocking), and ends at once with [`Error::Lost`] when the
+    /// leadership is lost: see [`Guard::sleep_blocking`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc_blocking(|masters| {
+    /// # use std::time::Duration;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let leadership = redlock.election("scheduler").campaign_blocking()?; // waits until it leads
+    /// for _ in 0..3 {
+    ///     assert!(leadership.is_leader()); // before each step of the work
+    ///     leadership.sleep_blocking(Duration::from_millis(20))?; // nobody else leads yet, should it be lost
+    /// }
+    /// leadership.resign_blocking()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn sleep_blocking(&self, time: Duration) -> Result<(), Error> {
+        self.guard.sleep_blocking(time)
+    }
+
     /// Stops leading: the next candidate is called at once. Returns when a majority has confirmed it.
     ///
     /// # Cancel safety
@@ -322,6 +356,11 @@ impl Leadership {
     /// See [`Election`].
     pub async fn resign(self) -> Result<(), Error> {
         self.guard.release().await
+    }
+
+    /// [`resign`](Leadership::resign) [without async](crate::blocking).
+    pub fn resign_blocking(self) -> Result<(), Error> {
+        self.guard.release_blocking()
     }
 
     /// The guard itself, for what else it can do.

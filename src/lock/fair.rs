@@ -52,6 +52,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn fair_lock(&self, name: impl AsRef<str>) -> Lock {
-        Lock::new(self, Kind::Fair, name.as_ref())
+        Lock::new(self.inner(), Kind::Fair, name.as_ref())
     }
 }

@@ -4,18 +4,23 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Fenced, Unfenced};
+use crate::blocking;
+#[cfg(doc)]
 use crate::client::Redlock;
 use crate::clock::Moment;
 use crate::engine::Grant;
 use crate::error::Error;
+use crate::fence::FencingToken;
+use crate::handover::Handover;
+use crate::inner::Inner;
 use crate::owner::Owner;
-use crate::token::Token;
 use crate::vote::Vote;
 
 /// One hold of a lock, until it is given back or lost.
@@ -33,7 +38,7 @@ use crate::vote::Vote;
 pub struct Guard<F = Fenced> {
     grant: Grant,
     /// Keeps the background thread while the guard lives, and until its release is out.
-    redlock: Redlock,
+    client: Arc<Inner>,
     fencing: PhantomData<fn() -> F>,
 }
 
@@ -49,8 +54,8 @@ impl<F> fmt::Debug for Guard<F> {
 
 impl Guard {
     /// The fencing token of this grant: higher than that of every grant of the lock before. It is for what the lock protects
-    /// to look at, and refuse what comes with a lower one than it has seen: see [`fence`](crate::fence). That is the
-    /// only protection against a process that stood still, or a message that was under way, until the lock was
+    /// to look at, and refuse what comes with a lower one than it has seen: see [`fence`](crate::fence). In SQL it is
+    /// [`as_i64`](FencingToken::as_i64). That is the only protection against a process that stood still, or a message that was under way, until the lock was
     /// somebody else's.
     ///
     /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an owner enters again it is the
@@ -62,37 +67,33 @@ impl Guard {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let first = redlock.lock("invoice:42").acquire().await?;
-    /// let token = first.fence();
+    /// let token = first.fencing_token();
     /// first.release().await?;
-    /// assert!(redlock.lock("invoice:42").acquire().await?.fence() > token);
+    /// assert!(redlock.lock("invoice:42").acquire().await?.fencing_token() > token);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn fence(&self) -> u64 {
-        self.grant.fence()
+    pub fn fencing_token(&self) -> FencingToken {
+        FencingToken::granted(self.grant.fence())
     }
 }
 
 impl Guard<Unfenced> {
     /// The fencing token of this grant, if it has one: only where the lock was [made](Unfenced) one of this type.
-    pub fn fence_if_any(&self) -> Option<u64> {
-        Some(self.grant.fence()).filter(|token| *token > 0)
+    pub fn fencing_token_if_any(&self) -> Option<FencingToken> {
+        FencingToken::new(self.grant.fence())
     }
 }
 
 impl From<Guard> for Guard<Unfenced> {
     /// The same hold, beside others that have no fencing token.
     fn from(guard: Guard) -> Self {
-        Self::new(guard.grant, guard.redlock)
+        Self::new(guard.grant, guard.client)
     }
 }
 
 impl<F> Guard<F> {
-    pub(crate) fn new(grant: Grant, redlock: Redlock) -> Self {
-        Self { grant, redlock, fencing: PhantomData }
-    }
-
-    pub(crate) fn redlock(&self) -> &Redlock {
-        &self.redlock
+    pub(super) fn new(grant: Grant, client: Arc<Inner>) -> Self {
+        Self { grant, client, fencing: PhantomData }
     }
 
     /// The lock's name.
@@ -170,7 +171,7 @@ impl<F> Guard<F> {
     }
 
     /// How it was lost, if it was: the clock is read now.
-    pub(crate) fn loss(&self) -> Option<Error> {
+    fn loss(&self) -> Option<Error> {
         self.grant.loss()
     }
 
@@ -223,6 +224,35 @@ impl<F> Guard<F> {
         }
     }
 
+    /// Sleeps for `time` under the lock, [without async](crate::blocking): for work that waits for something, or does it
+    /// at intervals. It ends at once when the lease is lost, which is told a while before it ends: see
+    /// [`lost`](Guard::lost). A time of zero asks whether it is lost, and `Duration::MAX` waits until it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`], and how.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc_blocking(|masters| {
+    /// # use std::time::Duration;
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").lease(Duration::from_millis(500)).acquire_blocking()?;
+    /// let loss = loop {
+    ///     // one step of the work
+    ///     if let Err(loss) = guard.sleep_blocking(Duration::from_millis(100)) {
+    ///         break loss;
+    ///     }
+    /// };
+    /// assert!(matches!(loss, quorate::Error::Lost { cause: quorate::Loss::Expired, .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn sleep_blocking(&self, time: Duration) -> Result<(), Error> {
+        let told = blocking::wait_within(&self.client, time, self.lost())?;
+        told.or_else(|| self.loss()).map_or(Ok(()), Err)
+    }
+
     /// A sign of life of the work: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any thread; it sends nothing.
     pub fn touch(&self) {
         self.grant.touch();
@@ -262,9 +292,14 @@ impl<F> Guard<F> {
         self.grant.extend(ttl).await
     }
 
-    /// Lets another process have the lock: makes a [`Token`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
-    /// a guard there. From the token's making to its adoption nobody has the lock, and nobody else gets it, for the TTL
-    /// of the last acquire or renewal; a token that is not adopted by then is void. It waits for every master, each within
+    /// [`extend`](Guard::extend) [without async](crate::blocking).
+    pub fn extend_blocking(&self, ttl: Duration) -> Result<(), Error> {
+        blocking::wait(&self.client, self.extend(ttl))
+    }
+
+    /// Lets another process have the lock: makes a [`Handover`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
+    /// a guard there. From its making to its adoption nobody has the lock, and nobody else gets it, for the TTL
+    /// of the last acquire or renewal; a hand-over that is not adopted by then is void. It waits for every master, each within
     /// its time-out, so that no master learns of the adoption first.
     ///
     /// This guard is spent then: it is lost, by [`Loss::HandedOver`](crate::Loss::HandedOver), and what ran under it
@@ -272,7 +307,7 @@ impl<F> Guard<F> {
     ///
     /// # Cancel safety
     ///
-    /// Once polled it runs to its end in the background: the guard may be spent though nobody has the token. The lock
+    /// Once polled it runs to its end in the background: the guard may be spent though nobody has the hand-over. The lock
     /// is free after the TTL then.
     ///
     /// # Errors
@@ -287,16 +322,21 @@ impl<F> Guard<F> {
     /// # quorate_testkit::doc(|masters| async move {
     /// let here = quorate::Redlock::builder().masters(masters.clone()).build()?;
     /// let guard = here.lock("invoice:42").acquire().await?;
-    /// let token = guard.hand_over().await?.to_string(); // to another process, in any way
+    /// let text = guard.hand_over().await?.to_string(); // to another process, in any way
     ///
     /// let there = quorate::Redlock::builder().masters(masters).build()?;
-    /// let token: quorate::Token = token.parse()?;
-    /// let adopted = there.lock(token.name().clone()).adopt(&token).await?;
+    /// let handover: quorate::Handover = text.parse()?;
+    /// let adopted = there.lock(handover.name().clone()).adopt(&handover).await?;
     /// assert!(adopted.is_valid() && !guard.is_valid());
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn hand_over(&self) -> Result<Token, Error> {
+    pub async fn hand_over(&self) -> Result<Handover, Error> {
         self.grant.hand_over().await
+    }
+
+    /// [`hand_over`](Guard::hand_over) [without async](crate::blocking).
+    pub fn hand_over_blocking(&self) -> Result<Handover, Error> {
+        blocking::wait(&self.client, self.hand_over())
     }
 
     /// Gives the hold back, and with the owner's last hold the lock. Returns when a majority has confirmed it.
@@ -321,7 +361,13 @@ impl<F> Guard<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(self) -> Result<(), Error> {
-        let Self { grant, redlock: _kept, .. } = self;
+        let Self { grant, client: _kept, .. } = self;
         grant.release().await
+    }
+
+    /// [`release`](Guard::release) [without async](crate::blocking).
+    pub fn release_blocking(self) -> Result<(), Error> {
+        let client = self.client.clone();
+        blocking::wait(&client, self.release())
     }
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::blocking;
 use crate::client::Redlock;
 use crate::engine::{self, Progress, Sighting};
 use crate::error::{Error, Holder};
+use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind};
+use crate::inner::Inner;
 use crate::protocol::Kind;
 use crate::vote::Vote;
 
@@ -76,8 +79,8 @@ impl Inspection {
     }
 
     /// The fencing token of the [`holder`](Inspection::holder).
-    pub fn fence(&self) -> Option<u64> {
-        self.held().first()?.fence
+    pub fn fencing_token(&self) -> Option<FencingToken> {
+        self.held().first()?.fencing_token
     }
 
     /// How many processes wait for it, each of which may have a line of its own: so many at least stand in the queue of each of a
@@ -90,7 +93,7 @@ impl Inspection {
 /// Goes through the names that are held or waited for, a page at a time: see [`Redlock::list`].
 #[derive(Debug)]
 pub struct Listing {
-    redlock: Redlock,
+    client: Arc<Inner>,
     progress: Progress,
 }
 
@@ -121,8 +124,13 @@ impl Redlock {
     /// ```
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
         let name: Arc<str> = name.as_ref().into();
-        let seen = self.engine().inspect(name.clone(), Kind::Lock).await?;
+        let seen = self.inner().engine().inspect(name.clone(), Kind::Lock).await?;
         Ok(Inspection { name, seen })
+    }
+
+    /// [`inspect`](Redlock::inspect) [without async](crate::blocking).
+    pub fn inspect_blocking(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
+        blocking::wait(self.inner(), self.inspect(name))
     }
 
     /// The names that are held or waited for on a majority of the masters, under this client's prefix. Nothing is asked before
@@ -153,7 +161,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn list(&self) -> Listing {
-        Listing { redlock: self.clone(), progress: self.engine().begin_list() }
+        Listing { client: self.inner().clone(), progress: self.inner().engine().begin_list() }
     }
 }
 
@@ -174,11 +182,13 @@ impl Listing {
     ///
     /// See [`Redlock::list`].
     pub async fn next(&mut self) -> Result<Option<Vec<Inspection>>, Error> {
-        let page = self.redlock.engine().list(&mut self.progress).await?;
+        let page = self.client.engine().list(&mut self.progress).await?;
         Ok(page.map(|names| names.into_iter().map(|(name, seen)| Inspection { name, seen }).collect()))
     }
 
-    pub(crate) fn redlock(&self) -> &Redlock {
-        &self.redlock
+    /// [`next`](Listing::next) [without async](crate::blocking).
+    pub fn next_blocking(&mut self) -> Result<Option<Vec<Inspection>>, Error> {
+        let client = self.client.clone();
+        blocking::wait(&client, self.next())
     }
 }

@@ -15,8 +15,7 @@
 //! What tells the kinds apart is how a lock is kept on a master: see `protocol/kind.rs`. A [`Lock`] of any kind has the
 //! same options, waits and renews in the same way, and gives the same [`Guard`] and the same errors.
 //!
-//! Each is there without async as well, by the same name, but for the election: see [`blocking`](crate::blocking), which says
-//! why not.
+//! Async methods of all of them have a twin [without async](crate::blocking).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,13 +24,16 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking;
+#[cfg(doc)]
 use crate::client::Redlock;
 use crate::config::check_permits;
 use crate::engine::{Adoption, Polling, Request};
 use crate::error::{Error, Invalid, excerpt};
+use crate::handover::Handover;
+use crate::inner::Inner;
 use crate::owner::Owner;
 use crate::protocol::Kind;
-use crate::token::Token;
 
 mod all;
 mod election;
@@ -62,7 +64,7 @@ use renewal::RenewalOptions;
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock<F = Fenced> {
-    redlock: Redlock,
+    client: Arc<Inner>,
     kind: Kind,
     /// How many there are, of a semaphore.
     permits: Option<u32>,
@@ -97,20 +99,20 @@ impl Lock {
 impl From<Lock> for Lock<Unfenced> {
     /// The same lock, beside others that have no fencing tokens.
     fn from(lock: Lock) -> Self {
-        let Lock { redlock, kind, permits, name, options, .. } = lock;
-        Self { redlock, kind, permits, name, options, fencing: PhantomData }
+        let Lock { client, kind, permits, name, options, .. } = lock;
+        Self { client, kind, permits, name, options, fencing: PhantomData }
     }
 }
 
 impl<F> Lock<F> {
-    fn new(redlock: &Redlock, kind: Kind, name: &str) -> Self {
-        let settings = redlock.engine().settings();
+    fn new(client: &Arc<Inner>, kind: Kind, name: &str) -> Self {
+        let settings = client.engine().settings();
         let (ttl, wait, label) = (settings.ttl, settings.wait, settings.label.clone());
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
         let (delay, owner) = (Duration::ZERO, None);
         let options = Options { ttl, delay, label, wait, owner, renewal, polling, cancelled };
-        let (redlock, name) = (redlock.clone(), name.into());
-        Self { redlock, kind, permits: None, name, options, fencing: PhantomData }
+        let (client, name) = (client.clone(), name.into());
+        Self { client, kind, permits: None, name, options, fencing: PhantomData }
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
@@ -229,6 +231,11 @@ impl<F> Lock<F> {
         self.acquire_within(Duration::ZERO).await
     }
 
+    /// [`try_acquire`](Lock::try_acquire) [without async](crate::blocking).
+    pub fn try_acquire_blocking(&self) -> Result<Guard<F>, Error> {
+        blocking::wait(&self.client, self.try_acquire())
+    }
+
     /// Waits for the lock, for the [`wait`](Lock::wait) at most.
     ///
     /// Waiters of one client stand in line, in the order in which they found the lock taken, and the first of
@@ -264,6 +271,11 @@ impl<F> Lock<F> {
         self.acquire_within(self.options.wait).await
     }
 
+    /// [`acquire`](Lock::acquire) [without async](crate::blocking).
+    pub fn acquire_blocking(&self) -> Result<Guard<F>, Error> {
+        blocking::wait(&self.client, self.acquire())
+    }
+
     async fn acquire_within(&self, wait: Duration) -> Result<Guard<F>, Error> {
         self.acquire_as(self.named_owner()?, wait).await
     }
@@ -271,7 +283,7 @@ impl<F> Lock<F> {
     /// Waits for the lock for this owner, or for one that nobody else knows.
     async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
         let Options { ttl, delay, label, renewal, polling, cancelled, .. } = self.options.clone();
-        let renewal = renewal.for_ttl(ttl, self.redlock.engine().usual_renewal())?;
+        let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
         let request = Request {
             name: self.name.clone(),
             kind: self.kind,
@@ -285,41 +297,48 @@ impl<F> Lock<F> {
             polling,
             cancelled,
         };
-        let grant = self.redlock.engine().acquire(request).await?;
-        Ok(Guard::new(grant, self.redlock.clone()))
+        let grant = self.client.engine().acquire(request).await?;
+        Ok(Guard::new(grant, self.client.clone()))
     }
 
     /// Takes up a lock that was [handed over](Guard::hand_over): one round, which a majority must grant. The guard's
     /// owner is a new one, its lease counts from here, and it is kept as this lock's options say. It returns when every master has
-    /// answered, or its time-out is over: none is left to the token.
+    /// answered, or its time-out is over: none is left to the hand-over.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future gives the lock back to the token, in the background.
+    /// Dropping the future gives the lock back to the hand-over, in the background.
     ///
     /// # Errors
     ///
     /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else has the lock;
-    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the token is as good as
-    /// it was. [`Error::Invalid`] for a token of another lock or kind of lock, of other masters or of another key prefix.
+    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the hand-over is as good
+    /// as it was. [`Error::Invalid`] for one of another lock or kind of lock, of other masters or of another key prefix.
     ///
     /// # Examples
     ///
     /// See [`Guard::hand_over`].
-    pub async fn adopt(&self, token: &Token) -> Result<Guard<F>, Error> {
-        if *token.name() != self.name {
-            return Err(token
-                .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
+    pub async fn adopt(&self, handover: &Handover) -> Result<Guard<F>, Error> {
+        if *handover.name() != self.name {
+            return Err(handover
+                .invalid(format!("it is for lock {:?}, not {:?}", handover.name(), self.name))
                 .into());
         }
-        if token.kind() != self.kind || token.permit().map(|permit| permit.of) != self.permits {
-            return Err(token.invalid("it is for another kind of lock, or another number of permits").into());
+        if handover.kind() != self.kind || handover.permit().map(|permit| permit.of) != self.permits {
+            return Err(handover
+                .invalid("it is for another kind of lock, or another number of permits")
+                .into());
         }
         let Options { ttl, label, renewal, .. } = self.options.clone();
-        let renewal = renewal.for_ttl(ttl, self.redlock.engine().usual_renewal())?;
-        let adoption = Adoption { token: token.clone(), kind: self.kind, ttl, label, renewal };
-        let grant = self.redlock.engine().adopt(adoption).await?;
-        Ok(Guard::new(grant, self.redlock.clone()))
+        let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
+        let adoption = Adoption { handover: handover.clone(), kind: self.kind, ttl, label, renewal };
+        let grant = self.client.engine().adopt(adoption).await?;
+        Ok(Guard::new(grant, self.client.clone()))
+    }
+
+    /// [`adopt`](Lock::adopt) [without async](crate::blocking).
+    pub fn adopt_blocking(&self, handover: &Handover) -> Result<Guard<F>, Error> {
+        blocking::wait(&self.client, self.adopt(handover))
     }
 
     /// Gives back one hold of the named owner, whichever of its guards that belongs to: for code that unlocks in
@@ -350,7 +369,12 @@ impl<F> Lock<F> {
     /// ```
     pub async fn release(&self) -> Result<(), Error> {
         let owner = self.named_owner()?.ok_or(Invalid::NoOwner)?;
-        self.redlock.engine().release_by_owner(self.kind, self.name.clone(), owner).await
+        self.client.engine().release_by_owner(self.kind, self.name.clone(), owner).await
+    }
+
+    /// [`release`](Lock::release) [without async](crate::blocking).
+    pub fn release_blocking(&self) -> Result<(), Error> {
+        blocking::wait(&self.client, self.release())
     }
 
     /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock that is stuck. If
@@ -373,12 +397,17 @@ impl<F> Lock<F> {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let stuck = redlock.lock("invoice:42").acquire().await?;
-    /// redlock.lock("invoice:42").break_from(&stuck.owner()).await?;
+    /// redlock.lock("invoice:42").force_release(&stuck.owner()).await?;
     /// let free = redlock.lock("invoice:42").try_acquire().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn break_from(&self, owner: &Owner) -> Result<(), Error> {
-        self.redlock.engine().break_lock(self.name.clone(), *owner, self.kind, self.permits).await
+    pub async fn force_release(&self, owner: &Owner) -> Result<(), Error> {
+        self.client.engine().break_lock(self.name.clone(), *owner, self.kind, self.permits).await
+    }
+
+    /// [`force_release`](Lock::force_release) [without async](crate::blocking).
+    pub fn force_release_blocking(&self, owner: &Owner) -> Result<(), Error> {
+        blocking::wait(&self.client, self.force_release(owner))
     }
 
     /// What the masters know of the lock's name: [`Redlock::inspect`], which finds out the kind by itself; for a lock over several
@@ -405,8 +434,13 @@ impl<F> Lock<F> {
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
         check_permits(self.permits)?;
-        let seen = self.redlock.engine().inspect(self.name.clone(), self.kind).await?;
+        let seen = self.client.engine().inspect(self.name.clone(), self.kind).await?;
         Ok(Inspection { name: self.name.clone(), seen })
+    }
+
+    /// [`inspect`](Lock::inspect) [without async](crate::blocking).
+    pub fn inspect_blocking(&self) -> Result<Inspection, Error> {
+        blocking::wait(&self.client, self.inspect())
     }
 
     /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be
@@ -424,13 +458,14 @@ impl<F> Lock<F> {
     ///
     /// See [`Redlock::mutex`].
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
-        let (engine, name) = (self.redlock.engine(), self.name.clone());
+        let (engine, name) = (self.client.engine(), self.name.clone());
         let owner = engine.owner_on_masters(self.kind, &name, *owner);
         engine.is_held_by(name, self.kind, self.permits, owner).await
     }
 
-    pub(crate) fn redlock(&self) -> &Redlock {
-        &self.redlock
+    /// [`is_held_by`](Lock::is_held_by) [without async](crate::blocking).
+    pub fn is_held_by_blocking(&self, owner: &Owner) -> Result<bool, Error> {
+        blocking::wait(&self.client, self.is_held_by(owner))
     }
 
     /// The owner that was named. A permit has one of its own.
@@ -438,7 +473,7 @@ impl<F> Lock<F> {
         match (self.permits, self.options.owner) {
             (Some(_), Some(owner)) => Err(Invalid::OwnedPermit { name: excerpt(&self.name), owner }),
             (Some(_), None) => Ok(None),
-            (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.redlock.engine().client()))),
+            (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.client.engine().client()))),
         }
     }
 }

@@ -28,7 +28,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn mutex(&self, name: impl AsRef<str>) -> Lock {
-        Lock::new(self, Kind::Mutex, name.as_ref())
+        Lock::new(self.inner(), Kind::Mutex, name.as_ref())
     }
 
     /// The same in the layout that other libraries have: a STRING under the bare name, without the
@@ -55,6 +55,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn plain_mutex(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
-        Lock::new(self, Kind::PlainMutex, name.as_ref())
+        Lock::new(self.inner(), Kind::PlainMutex, name.as_ref())
     }
 }

@@ -4,9 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Inspection, Redlock};
+use super::Inspection;
+use crate::blocking;
+#[cfg(doc)]
+use crate::client::Redlock;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::fence::FencingToken;
+use crate::inner::Inner;
 use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::trust::{MasterStatus, Standing};
@@ -35,8 +40,8 @@ pub struct Leader {
     /// What its [`Leadership::owner`](crate::Leadership::owner) is, written out. Each term has another one.
     pub owner: Arc<str>,
     /// What its [`Leadership::term`](crate::Leadership::term) is, where a master that answered told; see
-    /// [`Inspection::fence`].
-    pub term: Option<u64>,
+    /// [`Inspection::fencing_token`].
+    pub term: Option<FencingToken>,
     /// Whether it is a candidate of the client that observes: of that [`Redlock`] or a clone of it.
     pub is_ours: bool,
 }
@@ -80,21 +85,21 @@ pub struct Leader {
 pub struct Observer {
     seen: watch::Receiver<Option<Observed>>,
     /// Keeps the background thread, which looks.
-    _redlock: Redlock,
+    client: Arc<Inner>,
 }
 
 impl Observer {
-    pub(super) fn begin(redlock: &Redlock, name: &Arc<str>, interval: Duration) -> Self {
+    pub(super) fn begin(client: &Arc<Inner>, name: &Arc<str>, interval: Duration) -> Self {
         let (tell, seen) = watch::channel(None);
-        let (engine, name) = (redlock.engine().clone(), name.clone());
-        redlock.engine().spawn_until_closed(async move {
+        let (engine, name) = (client.engine().clone(), name.clone());
+        client.engine().spawn_until_closed(async move {
             tokio::select! {
                 biased;
                 () = tell.closed() => {}
                 () = keep_looking(&engine, &name, interval, &tell) => {}
             }
         });
-        Self { seen, _redlock: redlock.clone() }
+        Self { seen, client: client.clone() }
     }
 
     /// Waits for a change, and tells who leads now; the first time, as soon as that was looked at. Changes that came since
@@ -115,6 +120,12 @@ impl Observer {
         self.seen.changed().await.map_err(|_| Error::Closed)?;
         let seen = self.seen.borrow_and_update().clone();
         Ok(seen.unwrap_or(Observed::Unknown))
+    }
+
+    /// [`changed`](Observer::changed) [without async](crate::blocking).
+    pub fn changed_blocking(&mut self) -> Result<Observed, Error> {
+        let client = self.client.clone();
+        blocking::wait(&client, self.changed())
     }
 
     /// Who leads, as of the last look; unknown before the first.
@@ -156,7 +167,7 @@ impl Observed {
     /// What such answers mean, of masters that stand so; without guards nobody knows how they stand.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(holder) = seen.holder() {
-            return Self::Leader(Leader { owner: holder.owner, term: seen.fence(), is_ours: false });
+            return Self::Leader(Leader { owner: holder.owner, term: seen.fencing_token(), is_ours: false });
         }
         // A master that may have forgotten the leader cannot tell that there is none.
         let knows = |place| {

@@ -48,7 +48,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn read_lock(&self, name: impl AsRef<str>) -> Lock {
-        Lock::new(self, Kind::Read, name.as_ref())
+        Lock::new(self.inner(), Kind::Read, name.as_ref())
     }
 
     /// The right to change what a [`read_lock`](Redlock::read_lock) of the same name guards: one owner has it at a time, and nobody
@@ -57,6 +57,6 @@ impl Redlock {
     /// It is granted when no reader's lease is left on a majority of the masters. Readers that come while it is waited for wait
     /// behind it; see [`read_lock`](Redlock::read_lock), which has an example.
     pub fn write_lock(&self, name: impl AsRef<str>) -> Lock {
-        Lock::new(self, Kind::Write, name.as_ref())
+        Lock::new(self.inner(), Kind::Write, name.as_ref())
     }
 }

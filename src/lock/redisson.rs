@@ -28,6 +28,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn redisson_lock(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
-        Lock::new(self, Kind::Redisson, name.as_ref())
+        Lock::new(self.inner(), Kind::Redisson, name.as_ref())
     }
 }

@@ -13,6 +13,6 @@ impl Redlock {
     /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. Kinds share them: a name that is held as one kind is
     /// refused as another, with [`Error::AnotherKind`](crate::Error::AnotherKind), and nothing is overwritten.
     pub fn lock(&self, name: impl AsRef<str>) -> Lock {
-        Lock::new(self, Kind::Lock, name.as_ref())
+        Lock::new(self.inner(), Kind::Lock, name.as_ref())
     }
 }

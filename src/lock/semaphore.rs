@@ -19,7 +19,7 @@ impl Redlock {
     /// [`Error::AnotherKind`]; both leave everything as it is. There are 1 to [`MAX_PERMITS`] permits, since a
     /// refusal may look at all of them. Names are as for [`lock`](Redlock::lock).
     ///
-    /// Which permit one gets is drawn: [`Guard::permit`] tells. Its [`fence`](crate::Guard::fence) is higher than those of all grants of
+    /// Which permit one gets is drawn: [`Guard::permit`] tells. Its [`fence`](crate::Guard::fencing_token) is higher than those of all grants of
     /// this permit before it, and says nothing about the others, whose holders work at the same time: what a
     /// semaphore protects has to check fences for each permit by itself.
     ///
@@ -29,7 +29,7 @@ impl Redlock {
     ///
     /// Every acquire takes another permit, so there is nothing to enter again, and every guard has an owner of its own:
     /// [`owned_by`](Lock::owned_by) gets [`Invalid::OwnedPermit`], and an [`Owner::scope`] is passed over.
-    /// [`inspect`](Lock::inspect) tells about each permit, [`break_from`](Lock::break_from) takes back the one of an owner, and
+    /// [`inspect`](Lock::inspect) tells about each permit, [`force_release`](Lock::force_release) takes back the one of an owner, and
     /// [`hand_over`](crate::Guard::hand_over) gives one to another process.
     ///
     /// [`Guard`]: crate::Guard
@@ -56,6 +56,6 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Lock {
-        Lock { permits: Some(permits), ..Lock::new(self, Kind::Semaphore, name.as_ref()) }
+        Lock { permits: Some(permits), ..Lock::new(self.inner(), Kind::Semaphore, name.as_ref()) }
     }
 }

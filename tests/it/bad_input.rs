@@ -45,7 +45,8 @@ async fn nothing_is_sent_for_a_bad_acquire() {
     assert_eq!(error, Invalid::ForeignOwner { owner: foreign });
     let (error, _) = refused(lock().release().await);
     assert_eq!(error, Invalid::NoOwner);
-    for result in [redlock.lock("").inspect().await.map(drop), redlock.lock("").break_from(&foreign).await] {
+    for result in [redlock.lock("").inspect().await.map(drop), redlock.lock("").force_release(&foreign).await]
+    {
         assert_eq!(refused(result).0, Invalid::EmptyName { limit: 512 });
     }
 

@@ -5,9 +5,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use quorate::blocking::{Guard, Lock, Redlock};
 use quorate::seam::Clock;
-use quorate::{Error, Invalid, Loss, Moment, Token, Unfenced};
+use quorate::{Error, Guard, Handover, Invalid, Lock, Loss, Moment, Observed, Redlock, Unfenced};
 use quorate_testkit::{Masters, RedisServer};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{block_in_place, spawn_blocking};
@@ -18,7 +17,7 @@ use crate::waiting::queue;
 use crate::{SOON, TTL, builder, ms};
 
 fn client(masters: &Masters) -> Redlock {
-    builder(masters).build_blocking().unwrap()
+    crate::patient(masters)
 }
 
 /// Waits for a condition that has to be asked for.
@@ -58,33 +57,32 @@ fn is_lost(result: Result<(), Error>) -> bool {
 fn a_lock_is_taken_refused_and_given_back_without_a_runtime() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
-    let guard = redlock.lock("l").acquire().unwrap();
+    let guard = redlock.lock("l").acquire_blocking().unwrap();
     assert_eq!((guard.name(), guard.is_valid()), ("l", true));
-    assert!(guard.fence() > 0 && guard.remaining() > TTL / 2 && guard.deadline() > redlock.now());
-    assert_eq!((guard.votes().len(), redlock.standings().len()), (3, 3));
-    let error = redlock.lock("l").try_acquire().unwrap_err();
+    assert!(
+        guard.fencing_token().get() > 0 && guard.remaining() > TTL / 2 && guard.deadline() > redlock.now()
+    );
+    assert_eq!((guard.votes().len(), redlock.master_status().len()), (3, 3));
+    let error = redlock.lock("l").try_acquire_blocking().unwrap_err();
     assert_eq!(*error.holder().unwrap().owner, guard.owner().to_string());
-    guard.release().unwrap();
-    let next = redlock.lock("l").try_acquire().unwrap();
+    guard.release_blocking().unwrap();
+    let next = redlock.lock("l").try_acquire_blocking().unwrap();
     until_on_all(&masters);
     drop(next);
     until_released(&masters);
 }
 
-/// What makes a lock of a kind in each of the two APIs.
-type Twins = (fn(&Redlock) -> Lock<Unfenced>, fn(&quorate::Redlock) -> quorate::Lock<Unfenced>);
-
 /// The methods whose names say which lock they make.
-const KINDS: [Twins; 9] = [
-    (|redlock| redlock.lock("l").into(), |redlock| redlock.lock("l").into()),
-    (|redlock| redlock.fair_lock("l").into(), |redlock| redlock.fair_lock("l").into()),
-    (|redlock| redlock.mutex("l").into(), |redlock| redlock.mutex("l").into()),
-    (|redlock| redlock.plain_mutex("l"), |redlock| redlock.plain_mutex("l")),
-    (|redlock| redlock.lock_all(["l", "m"]).into(), |redlock| redlock.lock_all(["l", "m"]).into()),
-    (|redlock| redlock.read_lock("l").into(), |redlock| redlock.read_lock("l").into()),
-    (|redlock| redlock.write_lock("l").into(), |redlock| redlock.write_lock("l").into()),
-    (|redlock| redlock.semaphore("l", 1).into(), |redlock| redlock.semaphore("l", 1).into()),
-    (|redlock| redlock.redisson_lock("l"), |redlock| redlock.redisson_lock("l")),
+const KINDS: [fn(&Redlock) -> Lock<Unfenced>; 9] = [
+    |redlock| redlock.lock("l").into(),
+    |redlock| redlock.fair_lock("l").into(),
+    |redlock| redlock.mutex("l").into(),
+    |redlock| redlock.plain_mutex("l"),
+    |redlock| redlock.lock_all(["l", "m"]).into(),
+    |redlock| redlock.read_lock("l").into(),
+    |redlock| redlock.write_lock("l").into(),
+    |redlock| redlock.semaphore("l", 1).into(),
+    |redlock| redlock.redisson_lock("l"),
 ];
 
 /// What a lock looks like on a master: its keys, and what is in them, but for its owner and numbers.
@@ -112,22 +110,17 @@ fn forgotten(masters: &Masters) {
 }
 
 #[test]
-fn each_method_makes_the_lock_that_its_name_says() {
+fn locks_of_all_kinds_are_taken_on_a_thread() {
     let masters = Masters::start(1);
     let redlock = client(&masters);
-    let asynchronous = redlock.clone().into_async();
     let mut seen = Vec::new();
-    for (blocking, its_twin) in KINDS {
-        let guard = blocking(&redlock).acquire().unwrap();
-        let here = looks(&masters[0], &guard);
-        guard.release().unwrap();
+    for kind in KINDS {
+        let guard = kind(&redlock).acquire_blocking().unwrap();
+        let look = looks(&masters[0], &guard);
+        guard.release_blocking().unwrap();
         forgotten(&masters);
-        let guard = Lock::from(its_twin(&asynchronous)).acquire().unwrap();
-        assert_eq!(looks(&masters[0], &guard), here);
-        guard.release().unwrap();
-        forgotten(&masters);
-        assert!(!seen.contains(&here), "another kind looks the same: {here:?}");
-        seen.push(here);
+        assert!(!seen.contains(&look), "another kind looks the same: {look:?}");
+        seen.push(look);
     }
     println!("{seen:#?}");
 }
@@ -137,14 +130,14 @@ fn an_owner_re_enters() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
     let lock = redlock.lock("l").owned_by(&redlock.owner());
-    let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
+    let (outer, inner) = (lock.acquire_blocking().unwrap(), lock.acquire_blocking().unwrap());
     assert_eq!(outer.owner(), inner.owner());
-    lock.release().unwrap();
-    assert!(matches!(redlock.lock("l").try_acquire(), Err(Error::Held { .. })));
-    lock.release().unwrap();
-    assert!(matches!(lock.release(), Err(Error::NotHeld { .. })));
+    lock.release_blocking().unwrap();
+    assert!(matches!(redlock.lock("l").try_acquire_blocking(), Err(Error::Held { .. })));
+    lock.release_blocking().unwrap();
+    assert!(matches!(lock.release_blocking(), Err(Error::NotHeld { .. })));
     assert!(!outer.is_valid() && !inner.is_valid());
-    redlock.lock("l").try_acquire().unwrap().release().unwrap();
+    redlock.lock("l").try_acquire_blocking().unwrap().release_blocking().unwrap();
 }
 
 #[test]
@@ -153,13 +146,14 @@ fn a_scope_is_one_threads() {
     let redlock = client(&masters);
     let me = redlock.owner();
     me.scope_blocking(|| {
-        let outer = redlock.lock("l").acquire().unwrap();
-        let inner = redlock.lock("l").try_acquire().unwrap();
+        let outer = redlock.lock("l").acquire_blocking().unwrap();
+        let inner = redlock.lock("l").try_acquire_blocking().unwrap();
         assert_eq!((outer.owner(), inner.owner()), (me, me));
-        let other = thread::scope(|scope| scope.spawn(|| redlock.lock("l").try_acquire()).join().unwrap());
+        let other =
+            thread::scope(|scope| scope.spawn(|| redlock.lock("l").try_acquire_blocking()).join().unwrap());
         assert!(matches!(other, Err(Error::Held { .. })));
     });
-    let after = redlock.lock("m").acquire().unwrap();
+    let after = redlock.lock("m").acquire_blocking().unwrap();
     assert_ne!(after.owner(), me);
 }
 
@@ -167,10 +161,10 @@ fn a_scope_is_one_threads() {
 fn a_wait_ends_with_its_time() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
-    let _held = redlock.lock("l").acquire().unwrap();
-    let error = redlock.lock("l").wait(ms(150)).acquire().unwrap_err();
+    let _held = redlock.lock("l").acquire_blocking().unwrap();
+    let error = redlock.lock("l").wait(ms(150)).acquire_blocking().unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { waited, .. } if waited >= ms(150)), "{error}");
-    let error = redlock.lock("l").wait(TTL).poll(ms(2), 3).acquire().unwrap_err();
+    let error = redlock.lock("l").wait(TTL).poll(ms(2), 3).acquire_blocking().unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { attempts: 3, .. }), "{error}");
 }
 
@@ -179,11 +173,11 @@ fn a_wait_ends_with_its_time() {
 fn a_waiter_is_woken_by_the_release_of_another_client() {
     let masters = Masters::start(3);
     let (here, there) = (client(&masters), client(&masters));
-    let held = here.lock("l").ttl(2 * TTL).acquire().unwrap();
-    let woken = on_a_thread(move || there.lock("l").wait(2 * TTL).acquire());
+    let held = here.lock("l").ttl(2 * TTL).acquire_blocking().unwrap();
+    let woken = on_a_thread(move || there.lock("l").wait(2 * TTL).acquire_blocking());
     until_queued(&masters);
-    held.release().unwrap();
-    woken.recv_timeout(SOON).unwrap().unwrap().release().unwrap();
+    held.release_blocking().unwrap();
+    woken.recv_timeout(SOON).unwrap().unwrap().release_blocking().unwrap();
     until_released(&masters);
 }
 
@@ -191,10 +185,10 @@ fn a_waiter_is_woken_by_the_release_of_another_client() {
 fn another_thread_cancels_a_wait() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
-    let _held = redlock.lock("l").acquire().unwrap();
+    let _held = redlock.lock("l").acquire_blocking().unwrap();
     let token = CancellationToken::new();
     let waiting = redlock.lock("l").wait(TTL).cancelled_by(token.clone());
-    let cancelled = on_a_thread(move || waiting.acquire());
+    let cancelled = on_a_thread(move || waiting.acquire_blocking());
     until_queued(&masters);
     token.cancel();
     let outcome = cancelled.recv_timeout(SOON).unwrap();
@@ -206,15 +200,15 @@ fn another_thread_cancels_a_wait() {
 fn a_shutdown_ends_waits_and_flushes_releases() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
-    let held = redlock.lock("l").acquire().unwrap();
+    let held = redlock.lock("l").acquire_blocking().unwrap();
     let waiting = redlock.lock("l").wait(TTL);
-    let waiting = on_a_thread(move || waiting.acquire());
+    let waiting = on_a_thread(move || waiting.acquire_blocking());
     until_queued(&masters);
-    drop(redlock.lock("m").acquire().unwrap());
-    redlock.shutdown(SOON).unwrap();
+    drop(redlock.lock("m").acquire_blocking().unwrap());
+    redlock.shutdown_blocking(SOON).unwrap();
     assert!(matches!(waiting.recv_timeout(SOON).unwrap(), Err(Error::Closed)));
-    assert!(matches!(redlock.lock("n").acquire(), Err(Error::Closed)));
-    held.release().unwrap();
+    assert!(matches!(redlock.lock("n").acquire_blocking(), Err(Error::Closed)));
+    held.release_blocking().unwrap();
     until_released(&masters);
 }
 
@@ -222,27 +216,27 @@ fn a_shutdown_ends_waits_and_flushes_releases() {
 fn a_lease_is_extended_seen_and_broken() {
     let masters = Masters::start(3);
     let (redlock, operator) = (client(&masters), client(&masters));
-    assert!(operator.lock("l").inspect().unwrap().is_free());
-    let guard = redlock.lock("l").acquire().unwrap();
-    guard.extend(2 * TTL).unwrap();
+    assert!(operator.lock("l").inspect_blocking().unwrap().is_free());
+    let guard = redlock.lock("l").acquire_blocking().unwrap();
+    guard.extend_blocking(2 * TTL).unwrap();
     assert!(guard.remaining() > TTL);
-    let holder = operator.lock("l").inspect().unwrap().holder().unwrap();
+    let holder = operator.lock("l").inspect_blocking().unwrap().holder().unwrap();
     assert_eq!(*holder.owner, guard.owner().to_string());
-    operator.lock("l").break_from(&guard.owner()).unwrap();
-    assert!(matches!(guard.extend(TTL), Err(Error::Lost { cause: Loss::NotOurs, .. })));
-    operator.lock("l").try_acquire().unwrap().release().unwrap();
+    operator.lock("l").force_release_blocking(&guard.owner()).unwrap();
+    assert!(matches!(guard.extend_blocking(TTL), Err(Error::Lost { cause: Loss::NotOurs, .. })));
+    operator.lock("l").try_acquire_blocking().unwrap().release_blocking().unwrap();
 }
 
 #[test]
 fn a_lock_changes_hands() {
     let masters = Masters::start(3);
     let (here, there) = (client(&masters), client(&masters));
-    let guard = here.lock("l").acquire().unwrap();
-    let token: Token = guard.hand_over().unwrap().to_string().parse().unwrap();
-    assert!(matches!(guard.sleep(SOON), Err(Error::Lost { cause: Loss::HandedOver, .. })));
-    let adopted = there.lock("l").adopt(&token).unwrap();
-    assert!(matches!(there.lock("l").adopt(&token), Err(Error::Held { .. })));
-    adopted.release().unwrap();
+    let guard = here.lock("l").acquire_blocking().unwrap();
+    let token: Handover = guard.hand_over_blocking().unwrap().to_string().parse().unwrap();
+    assert!(matches!(guard.sleep_blocking(SOON), Err(Error::Lost { cause: Loss::HandedOver, .. })));
+    let adopted = there.lock("l").adopt_blocking(&token).unwrap();
+    assert!(matches!(there.lock("l").adopt_blocking(&token), Err(Error::Held { .. })));
+    adopted.release_blocking().unwrap();
     drop(guard);
     until_released(&masters);
 }
@@ -251,27 +245,27 @@ fn a_lock_changes_hands() {
 fn a_sleep_under_the_lock_ends_when_the_lease_is_lost() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
-    let guard = redlock.lock("l").acquire().unwrap();
+    let guard = redlock.lock("l").acquire_blocking().unwrap();
     let begun = redlock.now();
-    guard.sleep(ms(50)).unwrap();
+    guard.sleep_blocking(ms(50)).unwrap();
     assert!(redlock.now() >= begun + ms(50));
-    guard.sleep(Duration::ZERO).unwrap();
+    guard.sleep_blocking(Duration::ZERO).unwrap();
 
     // The loss comes while it sleeps, from another thread.
     let guard = Arc::new(guard);
     let sleeper = guard.clone();
-    let lost = on_a_thread(move || sleeper.sleep(Duration::MAX));
+    let lost = on_a_thread(move || sleeper.sleep_blocking(Duration::MAX));
     let token = guard.lost_token();
     assert!(!token.is_cancelled());
-    redlock.lock("l").break_from(&guard.owner()).unwrap();
-    let _ = guard.extend(TTL); // it is told by the masters' answer
+    redlock.lock("l").force_release_blocking(&guard.owner()).unwrap();
+    let _ = guard.extend_blocking(TTL); // it is told by the masters' answer
     assert!(matches!(lost.recv_timeout(SOON).unwrap(), Err(Error::Lost { cause: Loss::NotOurs, .. })));
     assert!(token.is_cancelled());
-    assert!(matches!(guard.sleep(Duration::ZERO), Err(Error::Lost { .. })));
+    assert!(matches!(guard.sleep_blocking(Duration::ZERO), Err(Error::Lost { .. })));
 
     // And when a lease runs out that nobody renews.
-    let fixed = redlock.lock("m").lease(2 * crate::PATIENT).acquire().unwrap();
-    assert!(is_lost(fixed.sleep(Duration::MAX)));
+    let fixed = redlock.lock("m").lease(2 * crate::PATIENT).acquire_blocking().unwrap();
+    assert!(is_lost(fixed.sleep_blocking(Duration::MAX)));
 }
 
 /// The clock where a thread stands still before each look at it.
@@ -299,10 +293,10 @@ impl Clock for Stalling {
 fn a_sleep_that_outlasted_the_lease_unseen_says_so() {
     let masters = Masters::start(3);
     let clock = Arc::new(Stalling::default());
-    let redlock = builder(&masters).clock(clock.clone()).build_blocking().unwrap();
-    let guard = redlock.lock("l").lease(TTL).acquire().unwrap();
+    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    let guard = redlock.lock("l").lease(TTL).acquire_blocking().unwrap();
     clock.thread.set(thread::current().id()).unwrap();
-    assert!(is_lost(guard.sleep(ms(1))));
+    assert!(is_lost(guard.sleep_blocking(ms(1))));
 }
 
 #[test]
@@ -316,11 +310,11 @@ fn threads_exclude_each_other() {
             let counter = &counter;
             scope.spawn(move || {
                 for _ in 0..ROUNDS {
-                    let guard = redlock.lock("l").acquire().unwrap();
+                    let guard = redlock.lock("l").acquire_blocking().unwrap();
                     let seen = counter.load(Ordering::Relaxed);
                     thread::sleep(ms(1)); // for others to come between
                     counter.store(seen + 1, Ordering::Relaxed);
-                    guard.release().unwrap();
+                    guard.release_blocking().unwrap();
                 }
             });
         }
@@ -337,7 +331,7 @@ fn each_of_many_threads_gets_the_lock_once() {
     thread::scope(|scope| {
         for _ in 0..64 {
             scope.spawn(|| {
-                let guard = redlock.lock("l").wait(4 * SOON).acquire().unwrap();
+                let guard = redlock.lock("l").wait(4 * SOON).acquire_blocking().unwrap();
                 assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                 thread::yield_now();
                 inside.fetch_sub(1, Ordering::SeqCst);
@@ -350,39 +344,15 @@ fn each_of_many_threads_gets_the_lock_once() {
     until_released(&masters);
 }
 
-/// Every option reaches the lock: each is refused for its value.
-#[test]
-fn options_are_those_of_the_async_lock() {
-    let redlock = crate::begin().master("redis://127.0.0.1:1").build_blocking().unwrap();
-    let lock = || redlock.lock("l").wait(ms(50));
-    let refused = |lock: Lock| match lock.acquire().unwrap_err() {
-        Error::Invalid(invalid) => invalid,
-        other => panic!("{other}"),
-    };
-    let day = Duration::from_secs(24 * 60 * 60);
-    assert!(matches!(refused(lock().ttl(ms(1))), Invalid::Ttl { .. }));
-    assert!(matches!(refused(lock().lock_delay(day)), Invalid::LockDelay { .. }));
-    assert!(matches!(refused(lock().renew_every(day)), Invalid::RenewalInterval { .. }));
-    assert!(matches!(refused(lock().hold_at_most(ms(1))), Invalid::HoldCap { .. }));
-    assert!(matches!(refused(lock().heartbeat(ms(1))), Invalid::Heartbeat { .. }));
-    assert!(matches!(refused(lock().wait(2 * day)), Invalid::Wait { .. }));
-    assert!(matches!(refused(lock().poll(ms(1), 0)), Invalid::Polling { .. }));
-    let times = refused(lock().lease(TTL).renew_at_most(1));
-    assert_eq!(times, Invalid::FixedLease { option: "renew_at_most" });
-    let foreign = "00000000-0000-0000-0000-000000000007:1".parse().unwrap();
-    assert_eq!(refused(lock().owned_by(&foreign)), Invalid::ForeignOwner { owner: foreign });
-    assert_eq!(lock().name(), "l");
-}
-
 #[test]
 fn work_that_gives_no_sign_of_life_loses_the_lock() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
     let lock = redlock.lock("l").ttl(2 * crate::PATIENT).heartbeat(ms(500));
-    let guard = lock.acquire().unwrap();
+    let guard = lock.acquire_blocking().unwrap();
     guard.touch();
     assert!(guard.renewal_error().is_none());
-    let loss = guard.sleep(Duration::MAX).unwrap_err();
+    let loss = guard.sleep_blocking(Duration::MAX).unwrap_err();
     assert!(matches!(loss, Error::Lost { cause: Loss::Silent, .. }), "{loss}");
 }
 
@@ -403,12 +373,14 @@ fn assert_refused<T>(result: Result<T, Error>) {
 
 fn assert_all_refused(redlock: &Redlock) {
     let lock = redlock.lock("l").owned_by(&redlock.owner());
-    assert_refused(lock.acquire());
-    assert_refused(lock.try_acquire());
-    assert_refused(lock.release());
-    assert_refused(lock.inspect());
-    assert_refused(lock.break_from(&redlock.owner()));
-    assert_refused(redlock.shutdown(SOON));
+    assert_refused(lock.acquire_blocking());
+    assert_refused(lock.try_acquire_blocking());
+    assert_refused(lock.release_blocking());
+    assert_refused(lock.inspect_blocking());
+    assert_refused(lock.force_release_blocking(&redlock.owner()));
+    assert_refused(redlock.election("l").campaign_blocking());
+    assert_refused(redlock.list().next_blocking());
+    assert_refused(redlock.shutdown_blocking(SOON));
 }
 
 fn nothing_was_sent(masters: &Masters) {
@@ -431,7 +403,7 @@ fn a_call_inside_a_runtime_is_refused_before_anything_is_sent() {
     }
     nothing_was_sent(&masters);
     // It was not shut down.
-    redlock.lock("l").acquire().unwrap().release().unwrap();
+    redlock.lock("l").acquire_blocking().unwrap().release_blocking().unwrap();
 }
 
 #[tokio::test]
@@ -439,7 +411,7 @@ async fn a_call_inside_a_test_of_tokio_is_refused_and_says_what_to_do() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
     assert_all_refused(&redlock);
-    let text = redlock.lock("l").acquire().unwrap_err().to_string();
+    let text = redlock.lock("l").acquire_blocking().unwrap_err().to_string();
     assert!(text.contains("await the async API") && text.contains("spawn_blocking"), "{text}");
     nothing_was_sent(&masters);
 }
@@ -447,18 +419,18 @@ async fn a_call_inside_a_test_of_tokio_is_refused_and_says_what_to_do() {
 #[tokio::test]
 async fn a_guard_inside_a_runtime_stays_as_it_is_until_it_is_dropped() {
     let masters = Masters::start(3);
-    let redlock = client(&masters).into_async();
-    let guard = Guard::from(redlock.lock("l").acquire().await.unwrap());
+    let redlock = client(&masters);
+    let guard = redlock.lock("l").acquire().await.unwrap();
     crate::on_all(&masters).await;
-    assert_refused(guard.extend(TTL));
-    assert_refused(guard.hand_over());
-    assert_refused(guard.sleep(Duration::MAX));
+    assert_refused(guard.extend_blocking(TTL));
+    assert_refused(guard.hand_over_blocking());
+    assert_refused(guard.sleep_blocking(Duration::MAX));
     assert!(guard.is_valid() && !guard.lost_token().is_cancelled());
     let token = redlock.lock("m").acquire().await.unwrap().hand_over().await.unwrap();
-    assert_refused(Lock::from(redlock.lock("m")).adopt(&token));
+    assert_refused(redlock.lock("m").adopt_blocking(&token));
     redlock.lock("m").adopt(&token).await.unwrap().release().await.unwrap();
     // Given back all the same.
-    assert_refused(guard.release());
+    assert_refused(guard.release_blocking());
     crate::until("the release", async || masters.empty().is_ok()).await;
 }
 
@@ -466,7 +438,8 @@ async fn a_guard_inside_a_runtime_stays_as_it_is_until_it_is_dropped() {
 fn threads_of_a_runtime_that_may_wait_do() {
     let masters = Masters::start(3);
     let redlock = client(&masters);
-    let cycle = |redlock: Redlock| move || redlock.lock("l").acquire().and_then(Guard::release);
+    let cycle =
+        |redlock: Redlock| move || redlock.lock("l").acquire_blocking().and_then(Guard::release_blocking);
     let [single, many] = runtimes();
     for runtime in [&single, &many] {
         let _context = runtime.enter();
@@ -481,24 +454,60 @@ fn threads_of_a_runtime_that_may_wait_do() {
 #[test]
 fn async_and_blocking_code_share_a_client_and_exclude_each_other() {
     let masters = Masters::start(3);
-    let blocking = client(&masters);
-    let redlock = blocking.clone().into_async();
+    let redlock = client(&masters);
     let [_, runtime] = runtimes();
-    let held = blocking.lock("l").acquire().unwrap();
-    let lock = blocking.lock("l").wait(TTL).into_async();
+    let held = redlock.lock("l").acquire_blocking().unwrap();
+    let lock = redlock.lock("l").wait(TTL);
     let waiting = runtime.spawn(async move { lock.acquire().await });
     until_queued(&masters);
-    held.release().unwrap();
+    held.release_blocking().unwrap();
     let guard =
         runtime.block_on(async { tokio::time::timeout(SOON, waiting).await }).unwrap().unwrap().unwrap();
-    assert!(matches!(blocking.lock("l").try_acquire(), Err(Error::Held { .. })));
-    Guard::from(guard).release().unwrap();
+    assert!(matches!(redlock.lock("l").try_acquire_blocking(), Err(Error::Held { .. })));
+    guard.release_blocking().unwrap();
 
-    let taken = blocking.lock("l").acquire().unwrap().into_async();
+    let taken = redlock.lock("l").acquire_blocking().unwrap();
     let error = runtime.block_on(redlock.lock("l").try_acquire()).unwrap_err();
     assert!(matches!(error, Error::Held { .. }), "{error}");
     runtime.block_on(taken.release()).unwrap();
     until_released(&masters);
+}
+
+#[test]
+fn a_leader_is_elected_seen_and_resigns_without_a_runtime() {
+    let masters = Masters::start(3);
+    let (here, there) = (client(&masters), client(&masters));
+    let election = here.election("l").look_every(ms(20));
+    let mut observer = there.election("l").look_every(ms(20)).observe().unwrap();
+    assert_eq!(observer.changed_blocking().unwrap(), Observed::Nobody);
+    let leadership = election.campaign_blocking().unwrap();
+    leadership.sleep_blocking(ms(1)).unwrap();
+    for seen in [observer.changed_blocking().unwrap(), election.leader_blocking().unwrap()] {
+        let Observed::Leader(leader) = seen else { panic!("{seen}") };
+        assert_eq!(leader.term, Some(leadership.term()));
+    }
+    let next = there.election("l").wait(2 * SOON);
+    let next = on_a_thread(move || next.campaign_blocking());
+    until_queued(&masters);
+    leadership.resign_blocking().unwrap();
+    let next = next.recv_timeout(SOON).unwrap().unwrap();
+    here.lock("l").force_release_blocking(&next.owner()).unwrap();
+    let _ = next.sleep_blocking(Duration::MAX).unwrap_err();
+}
+
+#[test]
+fn names_are_listed_and_inspected_without_a_runtime() {
+    let masters = Masters::start(3);
+    let redlock = client(&masters);
+    let guard = redlock.lock("l").acquire_blocking().unwrap();
+    until_on_all(&masters);
+    let (mut listing, mut names) = (redlock.list(), Vec::new());
+    while let Some(page) = listing.next_blocking().unwrap() {
+        names.extend(page.iter().map(|seen| seen.name().to_owned()));
+    }
+    assert_eq!(names, ["l"]);
+    assert_eq!(*redlock.inspect_blocking("l").unwrap().holder().unwrap().owner, guard.owner().to_string());
+    assert!(redlock.lock("l").is_held_by_blocking(&guard.owner()).unwrap());
 }
 
 /// Nobody drives the runtime, and a call would never end.
@@ -508,18 +517,17 @@ fn a_client_on_a_lent_runtime_is_refused() {
     let [runtime, _] = runtimes();
     let lent = || builder(&masters).runtime(runtime.handle().clone());
     let is_refused = |error: Error| matches!(error, Error::Invalid(Invalid::LentRuntime));
-    assert!(is_refused(lent().build_blocking().unwrap_err()));
     assert!(is_refused(lent().examine_blocking().unwrap_err()));
     let redlock = lent().build().unwrap();
-    assert!(is_refused(Redlock::from(redlock.clone()).lock("l").acquire().unwrap_err()));
-    assert!(is_refused(Lock::from(redlock.lock("l")).inspect().unwrap_err()));
+    assert!(is_refused(redlock.lock("l").acquire_blocking().unwrap_err()));
+    assert!(is_refused(redlock.lock("l").inspect_blocking().unwrap_err()));
+    assert!(is_refused(redlock.election("l").campaign_blocking().unwrap_err()));
     nothing_was_sent(&masters);
 
     // What its error says works.
     let guard = runtime.block_on(redlock.lock("l").acquire()).unwrap();
-    let guard = Guard::from(guard);
-    assert!(is_refused(guard.sleep(Duration::MAX).unwrap_err()));
-    runtime.block_on(guard.into_async().release()).unwrap();
+    assert!(is_refused(guard.sleep_blocking(Duration::MAX).unwrap_err()));
+    runtime.block_on(guard.release()).unwrap();
 }
 
 #[test]

@@ -187,7 +187,7 @@ async fn a_broken_lock_is_broken_though_nobody_waits_for_it() {
     on_all(&masters).await;
     {
         let (lock, owner) = (operator.lock("l"), guard.owner());
-        let mut breaking = Box::pin(lock.break_from(&owner));
+        let mut breaking = Box::pin(lock.force_release(&owner));
         assert!(futures::poll!(&mut breaking).is_pending());
     }
     eventually(SOON, || masters.empty()).await;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use quorate::fence::FencingToken;
 use quorate::{Guard, Lock, Owner, Redlock, Unfenced};
 use quorate_simulator::checkers::{crowd, fences, windows};
 use quorate_simulator::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
@@ -122,7 +123,7 @@ impl Held {
             deadline: self.seen,
             given_back: Some(self.seen),
             lost: None,
-            fence: self.guard.fence_if_any(),
+            fence: self.guard.fencing_token_if_any().map(FencingToken::get),
         }
     }
 }

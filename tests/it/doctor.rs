@@ -268,10 +268,10 @@ async fn told(builder: Builder) -> Duration {
     let redlock = builder.build().unwrap();
     until("a standing", async || {
         let _ = redlock.lock("l").inspect().await.unwrap();
-        redlock.standings()[0].standing != Standing::Unknown
+        redlock.master_status()[0].standing != Standing::Unknown
     })
     .await;
-    match &redlock.standings()[0].standing {
+    match &redlock.master_status()[0].standing {
         Standing::Trusted => Duration::ZERO,
         Standing::Quarantined { left, .. } => *left,
         other => panic!("{other}"),

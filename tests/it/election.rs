@@ -122,7 +122,7 @@ async fn a_leader_that_died_is_followed_when_its_lease_is_over() {
     let dead = ManuallyDrop::new(here.lock("l").lease(ms(4_000)).acquire().await.unwrap());
     let next = soon("the next leader", there.election("l").campaign()).await.unwrap();
     assert!(!dead.is_valid(), "both lead");
-    assert!(next.term() > dead.fence());
+    assert!(next.term() > dead.fencing_token());
 }
 
 /// Notes when it was dropped.
@@ -148,13 +148,13 @@ async fn a_loss_is_told_in_time_drops_the_work_and_is_followed_by_another_campai
         async move {
             let election = redlock.election("l");
             let work = |leadership: Arc<Leadership>| {
-                terms.send((leadership.term(), Moment::default())).unwrap();
+                terms.send((leadership.term().get(), Moment::default())).unwrap();
                 let (work, terms) = (Dropped(redlock.clone(), dropped.clone()), terms.clone());
                 let is_first = std::mem::take(&mut is_first);
                 async move {
                     loop {
                         if !is_first {
-                            return leadership.term();
+                            return leadership.term().get();
                         }
                         terms.send((0, work.0.now() + leadership.remaining())).unwrap();
                         tokio::time::sleep(ms(10)).await;
@@ -190,7 +190,7 @@ async fn a_leader_that_is_deposed_is_told() {
     let election = redlock.election("l").ttl(ms(4_000));
     let leadership = election.campaign().await.unwrap();
     on_all(&masters).await;
-    patient(&masters).lock("l").break_from(&leadership.owner()).await.unwrap();
+    patient(&masters).lock("l").force_release(&leadership.owner()).await.unwrap();
     let work = leadership.run(std::future::pending::<()>());
     let error = soon("the loss", work).await.unwrap_err();
     assert!(matches!(error, Error::Lost { cause: Loss::NotOurs, .. }), "{error}");
@@ -282,7 +282,7 @@ async fn a_campaign_waits_for_longer_than_any_wait_may_be() {
     let error = soon("the end of the wait", ends).await.unwrap().unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { .. }), "{error}");
     assert!(!waits.is_finished());
-    client().lock("l").break_from(&owner).await.unwrap();
+    client().lock("l").force_release(&owner).await.unwrap();
     drop(soon("its turn", waits).await.unwrap().unwrap());
 }
 
@@ -372,7 +372,7 @@ async fn masters_that_forgot_the_leader_do_not_say_that_nobody_leads() {
     let client = || Redlock::builder().masters(masters.urls()).ttl(ms(20_000)).build().unwrap();
     let (redlock, other) = (client(), client());
     for client in [&redlock, &other] {
-        let trusted = || client.standings().iter().all(|status| status.standing == Standing::Trusted);
+        let trusted = || client.master_status().iter().all(|status| status.standing == Standing::Trusted);
         until("the handshakes", async || {
             client.lock("l").inspect().await.unwrap().answered() == 3 && trusted()
         })

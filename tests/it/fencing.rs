@@ -61,8 +61,8 @@ async fn a_token_rises_with_every_grant_and_stays_where_an_owner_enters_again() 
         let outer = lock.acquire().await.unwrap();
         let inner = lock.acquire().await.unwrap();
         outer.extend(TTL).await.unwrap();
-        assert!(outer.fence() > before && inner.fence() == outer.fence());
-        before = outer.fence();
+        assert!(outer.fencing_token().get() > before && inner.fencing_token() == outer.fencing_token());
+        before = outer.fencing_token().get();
         inner.release().await.unwrap();
         outer.release().await.unwrap();
     }
@@ -73,13 +73,13 @@ async fn whoever_adopts_a_lock_has_a_higher_token_than_whoever_handed_it_over() 
     let masters = Masters::start(3);
     let (one, other) = (patient(&masters), patient(&masters));
     let guard = one.lock("l").acquire().await.unwrap();
-    let before = guard.fence();
+    let before = guard.fencing_token();
     let token = guard.hand_over().await.unwrap();
     let adopted = other.lock("l").adopt(&token).await.unwrap();
-    assert!(adopted.fence() > before);
+    assert!(adopted.fencing_token() > before);
     adopted.extend(TTL).await.unwrap();
     adopted.release().await.unwrap();
-    assert!(one.lock("l").acquire().await.unwrap().fence() > before);
+    assert!(one.lock("l").acquire().await.unwrap().fencing_token() > before);
 }
 
 /// A master that was not there for the last grants has a lower counter, and a record of one that came to nothing a higher.
@@ -96,20 +96,20 @@ async fn masters_that_give_different_tokens_are_brought_to_the_highest() {
     };
     let (one, other) = (ahead(&masters[0], 100), ahead(&masters[1], 200));
     let guard = redlock.lock("l").acquire().await.unwrap();
-    assert!(guard.fence() > one.min(other));
+    assert!(guard.fencing_token().get() > one.min(other));
     let entries = || -> Vec<Option<String>> {
         masters.iter().map(|server| server.command(&["HGET", "quorate:{l}", "x"])).collect()
     };
     until("a majority with this token", async || {
-        let token = guard.fence().to_string();
+        let token = guard.fencing_token().to_string();
         let same = |entry: &&String| entry.split(' ').nth(1) == Some(&token);
         entries().iter().flatten().filter(same).count() >= 2
     })
     .await;
     guard.extend(TTL).await.unwrap();
-    let before = guard.fence();
+    let before = guard.fencing_token();
     guard.release().await.unwrap();
-    assert!(redlock.lock("l").acquire().await.unwrap().fence() > before);
+    assert!(redlock.lock("l").acquire().await.unwrap().fencing_token() > before);
 }
 
 /// What servers were asked, beyond an acquire and a release each. A stall of the machine costs some, so the best of three
@@ -158,7 +158,7 @@ async fn harm(masters: &Mutex<Masters>, watcher: &Redlock, stop: &AtomicBool) ->
         harmed += 1;
         let trusted = async || {
             let _ = watcher.lock("x").inspect().await; // so that it connects
-            watcher.standings()[victim].standing == Standing::Trusted
+            watcher.master_status()[victim].standing == Standing::Trusted
         };
         until("the master to have its vote again", trusted).await;
     }
@@ -193,7 +193,7 @@ async fn tokens_rise_in_real_time_while_masters_die_and_come_back() {
             match redlock.lock("l").acquire().await {
                 Ok(guard) => {
                     let at = Instant::now();
-                    granted.lock().unwrap().push(Granted { asked, at, token: guard.fence() });
+                    granted.lock().unwrap().push(Granted { asked, at, token: guard.fencing_token().get() });
                     let _ = guard.release().await; // a quorum may not be there at the moment
                 }
                 Err(_) => drop(left.fetch_add(1, Ordering::Relaxed)),
@@ -217,7 +217,7 @@ async fn five_rolling_restarts_never_cost_a_holder_its_lease() {
     let client = || client().cold_start(quorate::ColdStart::Quarantine).build().unwrap();
     let (redlock, rival) = (client(), client());
     let guard = redlock.lock("l").acquire().await.unwrap();
-    let token = guard.fence();
+    let token = guard.fencing_token();
     for place in 0..5 {
         masters[place].restart_empty();
         until("the lock on the master that restarted", async || {
@@ -227,7 +227,7 @@ async fn five_rolling_restarts_never_cost_a_holder_its_lease() {
         })
         .await;
     }
-    assert_eq!(guard.fence(), token);
+    assert_eq!(guard.fencing_token(), token);
     guard.release().await.unwrap();
 }
 

@@ -1,12 +1,12 @@
 //! A lock that changes hands between two clients.
 
-use quorate::{Error, Guard, Invalid, Loss, Redlock, Token};
+use quorate::{Error, Guard, Handover, Invalid, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
 
-/// The token as the other process gets it.
-async fn token_of(guard: &Guard) -> Token {
+/// The hand-over as the other process gets it.
+async fn handed_over(guard: &Guard) -> Handover {
     guard.hand_over().await.unwrap().to_string().parse().unwrap()
 }
 
@@ -16,7 +16,7 @@ async fn a_lock_changes_hands_and_is_never_free_in_between() {
     let (here, there, other) = (patient(&masters), patient(&masters), patient(&masters));
     let guard = here.lock("l").acquire().await.unwrap();
     on_all(&masters).await;
-    let token = token_of(&guard).await;
+    let handover = handed_over(&guard).await;
     // Where it comes later than the adoption, which is another client's, it leaves a key to its TTL.
     let mine = guard.owner().to_string();
     let is_mine = |server: &RedisServer| crate::holds(server, "quorate:{l}", &mine).is_some();
@@ -26,7 +26,7 @@ async fn a_lock_changes_hands_and_is_never_free_in_between() {
     assert!(matches!(guard.extend(TTL).await, Err(Error::Lost { cause: Loss::HandedOver, .. })));
     assert!(matches!(other.lock("l").try_acquire().await, Err(Error::Held { .. })));
 
-    let adopted = there.lock("l").adopt(&token).await.unwrap();
+    let adopted = there.lock("l").adopt(&handover).await.unwrap();
     assert!(adopted.remaining() > TTL / 2);
     assert_ne!(adopted.owner(), guard.owner());
     assert!(matches!(guard.release().await, Err(Error::NotHeld { .. } | Error::Lost { .. })));
@@ -42,61 +42,61 @@ async fn whoever_adopts_first_is_the_only_one() {
     let (here, there) = (patient(&masters), patient(&masters));
     for _ in 0..10 {
         let guard = here.lock("l").acquire().await.unwrap();
-        let token = token_of(&guard).await;
+        let handover = handed_over(&guard).await;
         let lock = |redlock: &Redlock| redlock.lock("l");
         let (one, two) = (lock(&here), lock(&there));
-        let both = tokio::join!(one.adopt(&token), two.adopt(&token));
+        let both = tokio::join!(one.adopt(&handover), two.adopt(&handover));
         let (adopted, refused) = match both {
             (Ok(adopted), Err(error)) | (Err(error), Ok(adopted)) => (adopted, error),
             (Err(_), Err(_)) => continue, // they split the vote, and gave it back
             (Ok(_), Ok(_)) => panic!("two have it"),
         };
         assert!(matches!(refused, Error::Held { .. } | Error::NoQuorum { .. }), "{refused}");
-        let again = there.lock("l").adopt(&token).await.unwrap_err();
+        let again = there.lock("l").adopt(&handover).await.unwrap_err();
         assert!(again.holder().is_some(), "{again}");
         adopted.release().await.unwrap();
-        let gone = there.lock("l").adopt(&token).await.unwrap_err();
+        let gone = there.lock("l").adopt(&handover).await.unwrap_err();
         assert!(matches!(gone, Error::Lost { cause: Loss::NotOurs, .. } | Error::NoQuorum { .. }), "{gone}");
         eventually(SOON, || masters.empty()).await;
     }
 }
 
 #[tokio::test]
-async fn a_token_of_another_lock_or_of_other_masters_is_refused_and_nothing_is_sent() {
+async fn a_hand_over_of_another_lock_or_of_other_masters_is_refused_and_nothing_is_sent() {
     let (masters, others) = (Masters::start(3), Masters::start(3));
     let here = patient(&masters);
     let guard = here.lock("l").acquire().await.unwrap();
     on_all(&masters).await;
-    let token = token_of(&guard).await;
+    let handover = handed_over(&guard).await;
     let invalid = |error: Error| match error {
-        Error::Invalid(invalid @ Invalid::Token { .. }) => invalid.to_string(),
+        Error::Invalid(invalid @ Invalid::Handover { .. }) => invalid.to_string(),
         other => panic!("{other}"),
     };
-    let text = invalid(patient(&others).lock("l").adopt(&token).await.unwrap_err());
+    let text = invalid(patient(&others).lock("l").adopt(&handover).await.unwrap_err());
     assert!(text.contains("other masters"), "{text}");
     let prefixed = builder(&masters).prefix("x:").build().unwrap();
-    let text = invalid(prefixed.lock("l").adopt(&token).await.unwrap_err());
+    let text = invalid(prefixed.lock("l").adopt(&handover).await.unwrap_err());
     assert!(text.contains("other key prefix") || text.contains("another key prefix"), "{text}");
-    let text = invalid(here.lock("m").adopt(&token).await.unwrap_err());
+    let text = invalid(here.lock("m").adopt(&handover).await.unwrap_err());
     assert!(text.contains("\"l\"") && text.contains("\"m\""), "{text}");
     assert!(others.empty().is_ok());
 
-    // The token of a live guard would be its owner's.
+    // The hand-over of a live guard would be its owner's.
     let live = here.lock("live").acquire().await.unwrap();
-    let text = token.to_string();
+    let text = handover.to_string();
     let [form, "lock", fingerprint, _, "0", "l"] = text.split('.').collect::<Vec<_>>()[..] else {
         panic!("{text}")
     };
     let owner = live.owner().to_string().replace(':', ".");
     let forged = format!("{form}.lock.{fingerprint}.{owner}.live");
-    let error = forged.parse::<Token>().unwrap_err().to_string();
+    let error = forged.parse::<Handover>().unwrap_err().to_string();
     assert!(error.contains("has not been handed over"), "{error}");
     assert!(live.is_valid());
 
     // The masters in another order are the same masters.
     let reversed = crate::begin().masters(masters.urls().into_iter().rev()).ttl(TTL).build().unwrap();
     answering(&reversed, 3).await;
-    let _ = reversed.lock("l").adopt(&token).await.unwrap();
+    let _ = reversed.lock("l").adopt(&handover).await.unwrap();
 }
 
 #[tokio::test]
@@ -133,25 +133,25 @@ async fn a_lock_that_was_entered_twice_is_not_handed_over() {
     let error = outer.hand_over().await.unwrap_err();
     assert!(matches!(error, Error::Invalid(Invalid::EnteredAgain { holds: 2, .. })), "{error}");
     inner.release().await.unwrap();
-    let token = token_of(&outer).await;
+    let handover = handed_over(&outer).await;
     drop(outer);
     // The owner that handed it over has it no more, under whatever name.
     assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })));
-    lock.adopt(&token).await.unwrap().release().await.unwrap();
+    lock.adopt(&handover).await.unwrap().release().await.unwrap();
     eventually(SOON, || masters.empty()).await;
 }
 
 #[tokio::test]
-async fn an_adoption_that_is_cancelled_leaves_the_lock_to_its_token() {
+async fn an_adoption_that_is_cancelled_leaves_the_lock_to_the_hand_over() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let guard = redlock.lock("l").acquire().await.unwrap();
     on_all(&masters).await;
-    let mut token = token_of(&guard).await;
+    let mut handover = handed_over(&guard).await;
     let lock = redlock.lock("l");
     for polls in 0..40 {
         let adopted = {
-            let mut adopting = Box::pin(lock.adopt(&token));
+            let mut adopting = Box::pin(lock.adopt(&handover));
             let mut done = None;
             for _ in 0..polls {
                 if let std::task::Poll::Ready(adopted) = futures::poll!(&mut adopting) {
@@ -164,13 +164,13 @@ async fn an_adoption_that_is_cancelled_leaves_the_lock_to_its_token() {
         };
         // An error is that of one who came while the one before was still giving it back.
         if let Some(Ok(adopted)) = adopted {
-            token = token_of(&adopted).await;
+            handover = handed_over(&adopted).await;
         }
     }
     let adopted = {
         let mut adopted = None;
         crate::until("the lock to be adopted", async || {
-            adopted = lock.adopt(&token).await.ok();
+            adopted = lock.adopt(&handover).await.ok();
             adopted.is_some()
         })
         .await;
@@ -181,30 +181,30 @@ async fn an_adoption_that_is_cancelled_leaves_the_lock_to_its_token() {
 }
 
 #[tokio::test]
-async fn a_token_that_nobody_adopts_is_void_after_the_ttl() {
+async fn a_hand_over_that_nobody_adopts_is_void_after_the_ttl() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let guard =
         builder(&masters).timeout(ms(500)).build().unwrap().lock("l").ttl(ms(1_000)).acquire().await.unwrap();
-    let token = token_of(&guard).await;
+    let handover = handed_over(&guard).await;
     eventually(SOON, || masters.empty()).await;
-    let error = redlock.lock("l").adopt(&token).await.unwrap_err();
+    let error = redlock.lock("l").adopt(&handover).await.unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
 }
 
 /// What was not sent yet when the adoption was given up must not be sent after it was taken back.
 #[tokio::test]
-async fn an_adoption_that_is_cancelled_while_its_client_connects_leaves_the_lock_to_its_token() {
+async fn an_adoption_that_is_cancelled_while_its_client_connects_leaves_the_lock_to_the_hand_over() {
     let masters = Masters::start(3);
     let here = patient(&masters);
     for round in 0..40 {
         let guard = here.lock("l").acquire().await.unwrap();
         on_all(&masters).await;
-        let token = token_of(&guard).await;
+        let handover = handed_over(&guard).await;
         let there = patient(&masters);
         let adopted = {
             let lock = there.lock("l");
-            let mut adopting = Box::pin(lock.adopt(&token));
+            let mut adopting = Box::pin(lock.adopt(&handover));
             match futures::poll!(&mut adopting) {
                 // This thread stood still for so long that the other had done it all.
                 std::task::Poll::Ready(adopted) => Some(adopted.unwrap()),
@@ -217,7 +217,7 @@ async fn an_adoption_that_is_cancelled_while_its_client_connects_leaves_the_lock
         there.shutdown(SOON).await.unwrap();
         let adopted = match adopted {
             Some(adopted) => adopted,
-            None => here.lock("l").adopt(&token).await.unwrap(),
+            None => here.lock("l").adopt(&handover).await.unwrap(),
         };
         adopted.release().await.unwrap();
         eventually(SOON, || masters.empty()).await;
@@ -225,16 +225,16 @@ async fn an_adoption_that_is_cancelled_while_its_client_connects_leaves_the_lock
 }
 
 #[tokio::test]
-async fn a_token_of_another_kind_of_lock_is_refused_as_one_and_is_as_good_as_it_was() {
+async fn a_hand_over_of_another_kind_of_lock_is_refused_as_one_and_is_as_good_as_it_was() {
     let masters = Masters::start(3);
     let (here, there) = (patient(&masters), patient(&masters));
     let guard = here.read_lock("l").acquire().await.unwrap();
     on_all(&masters).await;
-    let token = token_of(&guard).await;
+    let handover = handed_over(&guard).await;
     for other in [there.fair_lock("l"), there.lock("l"), there.mutex("l")] {
-        let error = other.adopt(&token).await.unwrap_err();
+        let error = other.adopt(&handover).await.unwrap_err();
         assert!(error.to_string().contains("another kind of lock"), "{error}");
     }
-    there.read_lock("l").adopt(&token).await.unwrap().release().await.unwrap();
+    there.read_lock("l").adopt(&handover).await.unwrap().release().await.unwrap();
     eventually(SOON, || masters.empty()).await;
 }

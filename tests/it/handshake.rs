@@ -35,7 +35,7 @@ async fn new_masters_have_no_vote_until_whatever_they_may_have_granted_is_over()
         |outcome: &Outcome| matches!(outcome, Outcome::Refused { reason: Refusal::Quarantined, .. });
     assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
     assert!(error.votes().iter().any(|vote| quarantined(&vote.outcome)), "{error}");
-    let standings = redlock.standings();
+    let standings = redlock.master_status();
     assert!(standings.iter().any(|master| match master.standing {
         Standing::Quarantined { left, .. } => left > ms(1_000) && left <= QUARANTINE,
         _ => false,
@@ -126,9 +126,12 @@ async fn a_client_whose_clock_is_wrong_goes_by_the_masters() {
     crate::answering(&right, 3).await;
     let wrong = begin_new().masters(masters.urls()).clock(Arc::new(Wrong)).build().unwrap();
     let guard = wrong.lock("l").try_acquire().await.unwrap();
-    let before = guard.fence();
+    let before = guard.fencing_token();
     guard.release().await.unwrap();
-    assert!(right.lock("l").try_acquire().await.unwrap().fence() > before, "its tokens are as others'");
+    assert!(
+        right.lock("l").try_acquire().await.unwrap().fencing_token() > before,
+        "its tokens are as others'"
+    );
 }
 
 /// A master whose clock is wrong from the start has no vote, and the others are enough.
@@ -140,14 +143,14 @@ async fn a_master_whose_clock_is_wrong_has_no_vote() {
     let guard = redlock.lock("l").acquire().await.unwrap();
     until(
         "it to be refused",
-        async || matches!(&redlock.standings()[0].standing, Standing::Refused(why) if why.contains("clock")),
+        async || matches!(&redlock.master_status()[0].standing, Standing::Refused(why) if why.contains("clock")),
     )
     .await;
     assert!(guard.is_valid());
     masters[0].set_clock_offset(0);
     until("it to be trusted", async || {
         let _ = redlock.lock("x").inspect().await;
-        redlock.standings()[0].standing == Standing::Trusted
+        redlock.master_status()[0].standing == Standing::Trusted
     })
     .await;
 }

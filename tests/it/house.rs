@@ -213,12 +213,13 @@ fn the_simulator_names_nothing_that_the_link_decides() {
 /// cli -> library -> lock -> engine -> master: a lower layer never names a higher one.
 #[test]
 fn imports_point_one_way() {
-    let layers: [(&str, &[&str]); 5] = [
+    let layers: [(&str, &[&str]); 6] = [
         ("src/master/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
         ("src/engine/", &["crate::lock", "crate::client", "crate::builder", "crate::host"]),
         ("src/wake/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
         ("src/renewal/", &["crate::engine", "crate::master", "crate::lock", "crate::client"]),
-        ("src/", &["quorate_testkit", "crate::blocking"]),
+        ("src/blocking/", &["crate::lock", "crate::client", "crate::builder"]),
+        ("src/", &["quorate_testkit"]),
     ];
     for (layer, above) in layers {
         for (name, text) in files(layer, ".rs") {
@@ -289,30 +290,37 @@ fn the_tests_that_the_docs_name_are_there() {
     assert!(named > 60, "only {named} tests are named");
 }
 
-/// The names of the public methods of a type, in all files of the library or in those of the blocking API.
-fn methods(of: &str, blocking: bool) -> Vec<String> {
-    let heads = [format!(" {of}"), format!(" {of}<Unfenced>"), format!("<F> {of}<F>")];
-    let heads = heads.map(|head| format!("\nimpl{head} {{\n"));
-    let sources =
-        files("src", ".rs").into_iter().filter(|(name, _)| name.starts_with("src/blocking/") == blocking);
-    let mut names = Vec::new();
-    for (_, text) in sources {
-        let bodies = heads.iter().flat_map(|head| text.split(head).skip(1));
-        let bodies = bodies.map(|rest| rest.split("\n}").next().unwrap());
-        let lines = bodies.flat_map(str::lines).map(|line| line.trim().replace("async ", ""));
-        names.extend(
-            lines.filter_map(|line| Some(line.strip_prefix("pub fn ")?.split(['(', '<']).next()?.to_owned())),
-        );
+/// The public methods of the faces, each with its type: the async ones, or the others.
+fn methods(asynchronous: bool) -> Vec<String> {
+    let head = if asynchronous { "pub async fn " } else { "pub fn " };
+    let folders = ["src/lock/", "src/client.rs", "src/builder.rs", "src/owner.rs"];
+    let faces = files("src", ".rs")
+        .into_iter()
+        .filter(|(name, _)| folders.iter().any(|folder| name.starts_with(folder)));
+    let mut found = Vec::new();
+    for (_, text) in faces {
+        for body in text.split("\nimpl").skip(1) {
+            let (of, body) = body.split_once(" {\n").unwrap();
+            let of = of.trim_start_matches("<F>").trim().split('<').next().unwrap();
+            let body = body.split("\n}").next().unwrap();
+            let methods = body.lines().filter_map(|line| line.trim().strip_prefix(head));
+            found.extend(methods.map(|line| format!("{of}::{}", line.split(['(', '<']).next().unwrap())));
+        }
     }
-    names
+    found
 }
 
+/// But for work that is dropped when the lock is lost, and for `lost`, whose twin is `sleep_blocking`.
 #[test]
-fn the_blocking_api_has_every_method_of_the_async_one() {
-    for (of, without) in [("Redlock", vec!["election"]), ("Lock", vec![]), ("Guard", vec!["lost", "run"])] {
-        let there = methods(of, true);
-        let missing = methods(of, false).into_iter().filter(|name| !there.contains(name));
-        assert_eq!(missing.collect::<Vec<_>>(), without, "{of} in src/blocking/");
+fn every_async_method_has_a_blocking_twin() {
+    let others = methods(false);
+    let (with, without): (Vec<String>, Vec<String>) =
+        methods(true).into_iter().partition(|method| others.contains(&format!("{method}_blocking")));
+    let expected = ["Election::lead", "Leadership::lost", "Leadership::run", "Guard::lost", "Guard::run"];
+    assert_eq!(without, expected, "these have no twin");
+    assert!(with.len() >= 18, "only these were found: {with:?}");
+    for of in ["Guard", "Leadership"] {
+        assert!(others.contains(&format!("{of}::sleep_blocking")));
     }
 }
 

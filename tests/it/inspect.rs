@@ -32,12 +32,12 @@ async fn an_inspection_says_who_holds_it_where_and_for_how_long() {
 async fn an_inspection_tells_the_holders_fencing_token() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
-    assert_eq!(redlock.lock("l").inspect().await.unwrap().fence(), None);
+    assert_eq!(redlock.lock("l").inspect().await.unwrap().fencing_token(), None);
     let guard = redlock.lock("l").acquire().await.unwrap();
     on_all(&masters).await;
-    assert_eq!(redlock.lock("l").inspect().await.unwrap().fence(), Some(guard.fence()));
+    assert_eq!(redlock.lock("l").inspect().await.unwrap().fencing_token(), Some(guard.fencing_token()));
     guard.release().await.unwrap();
-    assert_eq!(redlock.lock("l").inspect().await.unwrap().fence(), None);
+    assert_eq!(redlock.lock("l").inspect().await.unwrap().fencing_token(), None);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use quorate::fence::FencingToken;
 use quorate::{Error, Guard, Lock, Loss, Redlock, Unfenced};
 use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
 
@@ -25,7 +26,7 @@ const KINDS: [Kind; 6] = [
 ];
 
 /// Whether a token is above one of before. The layouts of other libraries have none.
-fn is_next(kind: &str, before: Option<u64>, token: Option<u64>) -> bool {
+fn is_next(kind: &str, before: Option<FencingToken>, token: Option<FencingToken>) -> bool {
     match kind {
         "plain mutex" | "redisson" => (before, token) == (None, None),
         _ => token > before,
@@ -53,10 +54,10 @@ async fn of_every_kind_one_has_it_and_the_next_one_is_woken() {
         assert_eq!(*holder.owner, *held.owner().to_string(), "{kind}");
         let waiting = waiter(lock(&other, "l").ttl(LONG)).await;
         until("a place on every master", async || masters.iter().all(|server| places(server) == 1)).await;
-        let before = held.fence_if_any();
+        let before = held.fencing_token_if_any();
         held.release().await.unwrap();
         let next = handed(waiting).await;
-        assert!(is_next(kind, before, next.fence_if_any()), "{kind}");
+        assert!(is_next(kind, before, next.fencing_token_if_any()), "{kind}");
         next.release().await.unwrap();
         nothing_is_left(&masters).await;
     }
@@ -127,9 +128,9 @@ async fn of_every_kind_a_lease_outlives_its_ttl_and_is_extended_seen_and_broken(
         let holder = lock.inspect().await.unwrap().holder().unwrap();
         assert_eq!(*holder.owner, *held.owner().to_string(), "{kind}");
         assert!(holder.remaining.unwrap() > Duration::from_secs(10), "{kind}");
-        lock.break_from(&held.owner()).await.unwrap();
+        lock.force_release(&held.owner()).await.unwrap();
         let next = lock.try_acquire().await.unwrap();
-        assert!(is_next(kind, held.fence_if_any(), next.fence_if_any()), "{kind}");
+        assert!(is_next(kind, held.fencing_token_if_any(), next.fencing_token_if_any()), "{kind}");
         assert!(lock.inspect().await.unwrap().holder().unwrap().owner != holder.owner, "{kind}");
         next.release().await.unwrap();
     }
@@ -142,11 +143,11 @@ async fn of_every_kind_a_lock_is_handed_over() {
         let masters = Masters::start(3);
         let (one, other) = (patient(&masters), patient(&masters));
         let held = lock(&one, "l").acquire().await.unwrap();
-        let fence = held.fence_if_any();
+        let fence = held.fencing_token_if_any();
         let token = held.hand_over().await.unwrap();
         assert!(matches!(lock(&other, "l").try_acquire().await, Err(Error::Held { .. })), "{kind}");
         let adopted = lock(&other, "l").adopt(&token).await.unwrap();
-        assert!(is_next(kind, fence, adopted.fence_if_any()), "{kind}");
+        assert!(is_next(kind, fence, adopted.fencing_token_if_any()), "{kind}");
         assert!(matches!(lock(&one, "l").adopt(&token).await, Err(Error::Held { .. })), "{kind}");
         adopted.release().await.unwrap();
         nothing_is_left(&masters).await;
@@ -233,7 +234,7 @@ async fn of_every_kind_many_take_turns() {
         held.release().await.unwrap();
         let turns = waiters.into_iter().map(|waiting| async {
             let guard = tokio::time::timeout(SOON, waiting).await.expect(kind).unwrap().unwrap();
-            let fence = guard.fence_if_any();
+            let fence = guard.fencing_token_if_any();
             guard.release().await.unwrap();
             fence
         });

@@ -58,7 +58,9 @@ async fn every_name_that_is_held_or_waited_for_is_told_once_with_its_holders() {
     assert_eq!((kind("map"), kind("printers")), (LockKind::ReadWrite, LockKind::Semaphore { permits: 3 }));
     let holder = names["a lock"].holder().unwrap();
     assert_eq!((&*holder.owner, holder.label.as_deref()), (&*lock.owner().to_string(), Some("here")));
-    assert!(holder.remaining.unwrap() <= TTL && names["a lock"].fence() == Some(lock.fence()));
+    assert!(
+        holder.remaining.unwrap() <= TTL && names["a lock"].fencing_token() == Some(lock.fencing_token())
+    );
     let reads = names["map"].held();
     assert_eq!((reads.len(), reads[0].part, reads[1].part), (2, Part::Read, Part::Read));
     assert_eq!(names["printers"].held()[0].part, Part::Permit(permit.permit().unwrap()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quorate::{Error, Guard, Invalid, Loss, Redlock, Token};
+use quorate::{Error, Guard, Handover, Invalid, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
@@ -229,7 +229,7 @@ async fn a_lock_that_lost_one_name_is_lost_and_told() {
     let (here, there) = (patient(&masters), patient(&masters));
     let guard = here.lock_all(["a", "b"]).renew_every(ms(20)).acquire().await.unwrap();
     on_every_master(&masters, &["a", "b"], &guard).await;
-    there.lock("b").break_from(&guard.owner()).await.unwrap();
+    there.lock("b").force_release(&guard.owner()).await.unwrap();
     let loss = tokio::time::timeout(SOON, guard.lost()).await.unwrap();
     assert!(matches!(loss, Error::Lost { cause: Loss::NotOurs, .. }), "{loss}");
     assert!(!guard.is_valid());
@@ -257,13 +257,13 @@ async fn it_changes_hands_once_and_as_a_whole() {
     let masters = Masters::start(5);
     let (here, there) = (patient(&masters), patient(&masters));
     let guard = here.lock_all(["a", "b"]).acquire().await.unwrap();
-    let token: Token = guard.hand_over().await.unwrap().to_string().parse().unwrap();
+    let token: Handover = guard.hand_over().await.unwrap().to_string().parse().unwrap();
     assert!(matches!(there.lock("b").try_acquire().await, Err(Error::Held { .. })));
     let wrong = there.lock_all(["a", "c"]).adopt(&token).await.unwrap_err();
-    assert!(matches!(wrong, Error::Invalid(Invalid::Token { .. })), "{wrong}");
+    assert!(matches!(wrong, Error::Invalid(Invalid::Handover { .. })), "{wrong}");
     let adopted = there.lock_all(["b", "a"]).adopt(&token).await.unwrap();
     on_every_master(&masters, &["a", "b"], &adopted).await;
-    assert!(adopted.fence() > guard.fence());
+    assert!(adopted.fencing_token() > guard.fencing_token());
     assert!(matches!(here.lock_all(["a", "b"]).adopt(&token).await, Err(Error::Held { .. })));
     adopted.release().await.unwrap();
     is_free(&here, &["a", "b"]).await;
@@ -285,11 +285,11 @@ async fn it_can_be_looked_at_and_broken() {
     let guard = here.lock_all(["b", "a"]).acquire().await.unwrap();
     on_every_master(&masters, &["a", "b"], &guard).await;
     assert!(lock.is_held_by(&guard.owner()).await.unwrap());
-    lock.break_from(&guard.owner()).await.unwrap();
+    lock.force_release(&guard.owner()).await.unwrap();
     assert!(lock.inspect().await.unwrap().is_free());
     let next = there.lock("a").try_acquire().await.unwrap();
     assert!(guard.extend(ms(30_000)).await.is_err());
-    assert!(next.fence() > guard.fence());
+    assert!(next.fencing_token() > guard.fencing_token());
     next.release().await.unwrap();
     drop(guard);
     eventually(SOON, || masters.empty()).await;
@@ -307,8 +307,8 @@ async fn tokens_rise_whether_a_name_is_locked_by_itself_or_with_others() {
             names => redlock.lock_all(names),
         };
         let guard = lock.wait(SOON).acquire().await.unwrap();
-        assert!(guard.fence() > last, "{names:?}");
-        last = guard.fence();
+        assert!(guard.fencing_token().get() > last, "{names:?}");
+        last = guard.fencing_token().get();
         on_every_master(&masters, names, &guard).await;
         guard.release().await.unwrap();
     }
@@ -318,10 +318,10 @@ async fn tokens_rise_whether_a_name_is_locked_by_itself_or_with_others() {
         let _: i64 = server.command(&["HSET", "quorate:{b}", "fence", &ahead.to_string()]);
     }
     let guard = redlock.lock_all(["a", "b", "c"]).wait(SOON).acquire().await.unwrap();
-    assert!(guard.fence() > ahead);
-    let fence = guard.fence();
+    assert!(guard.fencing_token().get() > ahead);
+    let fence = guard.fencing_token();
     guard.release().await.unwrap();
-    assert!(redlock.lock("c").wait(SOON).acquire().await.unwrap().fence() > fence);
+    assert!(redlock.lock("c").wait(SOON).acquire().await.unwrap().fencing_token() > fence);
 }
 
 #[tokio::test]
@@ -347,7 +347,7 @@ async fn a_named_owner_enters_the_same_names_again_and_its_other_locks_are_other
     assert!(one.is_valid());
     one.release().await.unwrap();
     let broken = both.acquire().await.unwrap();
-    both.break_from(&me).await.unwrap();
+    both.force_release(&me).await.unwrap();
     assert!(!broken.is_valid(), "it is told at once");
     eventually(SOON, || masters.empty()).await;
 }
@@ -404,7 +404,7 @@ async fn bad_names_are_refused_before_anything_is_sent() {
             lock.try_acquire().await.map(drop),
             lock.acquire().await.map(drop),
             lock.inspect().await.map(drop),
-            lock.break_from(&foreign).await,
+            lock.force_release(&foreign).await,
             lock.clone().owned_by(&redlock.owner()).release().await,
         ];
         for outcome in outcomes {
@@ -429,7 +429,7 @@ async fn in_strict_mode_the_names_of_a_holder_that_died_are_watched_and_taken_ov
     let client = || builder(&masters).strict().timeout(ms(1_500)).build().unwrap();
     let (here, there) = (client(), client());
     let guard = here.lock_all(["a", "b", "c"]).lease(ms(2_000)).acquire().await.unwrap();
-    let (fence, owner) = (guard.fence(), guard.owner().to_string());
+    let (fence, owner) = (guard.fencing_token(), guard.owner().to_string());
     let is_noted = |server: &RedisServer, name: &str| {
         crate::holds(server, &format!("quorate:{{{name}}}"), &owner).is_some()
     };
@@ -437,7 +437,7 @@ async fn in_strict_mode_the_names_of_a_holder_that_died_are_watched_and_taken_ov
     until("the names on every master", async || all()).await;
     std::mem::forget(guard);
     let next = there.lock_all(["a", "b", "c"]).wait(SOON).acquire().await.unwrap();
-    assert!(next.fence() > fence);
+    assert!(next.fencing_token() > fence);
     next.release().await.unwrap();
     is_free(&here, &["a", "b", "c"]).await;
 }

@@ -198,7 +198,7 @@ async fn a_lock_that_another_client_broke_is_lost_at_the_next_renewal() {
     let (redlock, other) = (patient(&masters), patient(&masters));
     let guard = redlock.lock("l").renew_every(ms(200)).acquire().await.unwrap();
     on_all(&masters).await;
-    other.lock("l").break_from(&guard.owner()).await.unwrap();
+    other.lock("l").force_release(&guard.owner()).await.unwrap();
     let taken = other.lock("l").renew_every(ms(200)).try_acquire().await.unwrap();
     let Ok(loss) = tokio::time::timeout(SOON, guard.lost()).await else { panic!("not told") };
     let Error::Lost { cause: Loss::NotOurs, votes, .. } = &loss else { panic!("{loss}") };

@@ -78,7 +78,7 @@ async fn the_documented_rights_are_enough() {
     let guard = redlock.lock("l").acquire().await.unwrap();
     guard.extend(TTL).await.unwrap();
     assert!(redlock.lock("l").inspect().await.unwrap().holder().is_some());
-    redlock.lock("l").break_from(&guard.owner()).await.unwrap();
+    redlock.lock("l").force_release(&guard.owner()).await.unwrap();
     let log: Vec<redis::Value> = server.command(&["ACL", "LOG"]);
     assert!(log.is_empty(), "something was denied: {log:?}");
 }

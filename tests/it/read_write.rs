@@ -52,7 +52,7 @@ async fn many_read_at_a_time_and_nobody_writes_meanwhile() {
     for i in 0..9 {
         readers.push(read(&clients[i % 3]).acquire().await.unwrap());
     }
-    let mut fences: Vec<u64> = readers.iter().map(Guard::fence).collect();
+    let mut fences: Vec<_> = readers.iter().map(Guard::fencing_token).collect();
     fences.dedup();
     assert_eq!(fences.len(), 9, "each has a token of its own");
     let Err(Error::Held { .. }) = write(&clients[0]).try_acquire().await else { panic!("nine read") };
@@ -64,14 +64,14 @@ async fn many_read_at_a_time_and_nobody_writes_meanwhile() {
     assert_eq!(*holder.owner, *last.owner().to_string());
     last.release().await.unwrap();
     let writer = write(&clients[1]).wait(SOON).acquire().await.unwrap();
-    assert!(writer.fence() > *fences.iter().max().unwrap());
+    assert!(writer.fencing_token() > *fences.iter().max().unwrap());
     let Err(Error::Held { holder, .. }) = read(&clients[0]).try_acquire().await else { panic!("one writes") };
     assert_eq!(*holder.owner, *writer.owner().to_string());
     let Err(Error::Held { .. }) = write(&clients[0]).try_acquire().await else { panic!("one writes") };
-    let fence = writer.fence();
+    let fence = writer.fencing_token();
     writer.release().await.unwrap();
     let reader = read(&clients[2]).acquire().await.unwrap();
-    assert!(reader.fence() > fence);
+    assert!(reader.fencing_token() > fence);
     reader.release().await.unwrap();
     nothing_is_left(&masters).await;
 }
@@ -101,14 +101,14 @@ async fn a_writer_that_waits_is_not_starved_by_new_readers() {
     }
     let reading = waiter(read(&clients[2]).ttl(LONG)).await;
     standing(masters.iter(), 2).await;
-    let fence = first.fence();
+    let fence = first.fencing_token();
     first.release().await.unwrap();
     let writer = handed(writing).await;
-    assert!(writer.fence() > fence && !reading.is_finished());
-    let fence = writer.fence();
+    assert!(writer.fencing_token() > fence && !reading.is_finished());
+    let fence = writer.fencing_token();
     writer.release().await.unwrap();
     let reader = handed(reading).await;
-    assert!(reader.fence() > fence);
+    assert!(reader.fencing_token() > fence);
     reader.release().await.unwrap();
     nothing_is_left(&masters).await;
 }
@@ -271,13 +271,13 @@ async fn an_owner_reads_again_writes_again_and_goes_from_writing_to_reading_and_
     let (reads, writes) = (read(&redlock).owned_by(&me), write(&redlock).owned_by(&me));
     let outer = writes.acquire().await.unwrap();
     let inner = writes.acquire().await.unwrap();
-    assert_eq!(inner.fence(), outer.fence());
+    assert_eq!(inner.fencing_token(), outer.fencing_token());
     inner.release().await.unwrap();
     // Others wait to read, also in this process: who writes does not stand behind them.
     let waiting = [waiter(read(&redlock).ttl(LONG)).await, waiter(read(&other).ttl(LONG)).await];
     standing(masters.iter(), 2).await;
     let reading = reads.acquire().await.unwrap();
-    assert!(reading.fence() > outer.fence());
+    assert!(reading.fencing_token() > outer.fencing_token());
     assert!(reads.is_held_by(&me).await.unwrap() && writes.is_held_by(&me).await.unwrap());
     outer.release().await.unwrap();
     for waiter in waiting {
@@ -369,10 +369,10 @@ async fn readers_are_renewed_extended_seen_and_broken_each_by_itself() {
         assert!(read(&clients[0]).is_held_by(&guard.owner()).await.unwrap());
         assert!(!write(&clients[0]).is_held_by(&guard.owner()).await.unwrap());
     }
-    read(&clients[1]).break_from(&one.owner()).await.unwrap();
+    read(&clients[1]).force_release(&one.owner()).await.unwrap();
     assert!(!read(&clients[0]).is_held_by(&one.owner()).await.unwrap());
     assert!(read(&clients[0]).is_held_by(&other.owner()).await.unwrap());
-    assert!(matches!(read(&clients[1]).break_from(&one.owner()).await, Err(Error::NotHeld { .. })));
+    assert!(matches!(read(&clients[1]).force_release(&one.owner()).await, Err(Error::NotHeld { .. })));
     let error = one.extend(Duration::from_secs(20)).await.unwrap_err();
     assert!(matches!(error, Error::Lost { cause: Loss::NotOurs, .. }), "{error}");
     assert!(!read(&clients[0]).is_held_by(&one.owner()).await.unwrap(), "it does not come back");
@@ -389,7 +389,7 @@ async fn a_reader_is_handed_over_while_others_read() {
     let held = read(&one).acquire().await.unwrap();
     let token = held.hand_over().await.unwrap();
     let adopted = read(&other).adopt(&token).await.unwrap();
-    assert!(adopted.fence() > held.fence() && !held.is_valid() && beside.is_valid());
+    assert!(adopted.fencing_token() > held.fencing_token() && !held.is_valid() && beside.is_valid());
     assert!(matches!(read(&one).adopt(&token).await, Err(Error::Lost { .. })));
     beside.release().await.unwrap();
     assert!(matches!(write(&one).try_acquire().await, Err(Error::Held { .. })));

@@ -75,7 +75,7 @@ async fn crowd(clients: &[Redlock], turns: u32, windows: &Mutex<Vec<Window>>) {
         false => client.read_lock("l"),
     };
     let note = |turn, guard: &Guard, (from, to)| {
-        let window = Window { from, to, writes: writes(turn), fence: guard.fence() };
+        let window = Window { from, to, writes: writes(turn), fence: guard.fencing_token().get() };
         windows.lock().unwrap().push(window);
     };
     take_turns(clients, (TASKS, turns), lock, note).await;

@@ -56,7 +56,7 @@ async fn on_a_quorum_java_and_a_lock_here_exclude_each_other_and_neither_release
     java_takes_it(&mut java).await;
     let error = lock.try_acquire().await.unwrap_err();
     assert!(matches!(&error, Error::Held { holder, .. } if *holder.owner == *java[0].me), "{error}");
-    lock.break_from(&owner).await.unwrap_err();
+    lock.force_release(&owner).await.unwrap_err();
     assert_eq!(lock.inspect().await.unwrap().answered(), 3); // behind all that came before
     for (connection, server) in java.iter_mut().zip(masters.iter()) {
         assert_eq!(hash(server), [connection.me.clone(), "1".to_owned()]);

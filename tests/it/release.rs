@@ -95,13 +95,13 @@ async fn a_stuck_lock_can_be_broken_by_naming_its_owner() {
     let field = me.to_string();
     let entered = |server: &RedisServer| crate::holds(server, "quorate:{l}", &field) == Some(2);
     eventually(SOON, || if masters.iter().all(entered) { Ok(()) } else { Err("not on all yet") }).await;
-    let error = operator.lock("l").break_from(&operator.owner()).await.unwrap_err();
+    let error = operator.lock("l").force_release(&operator.owner()).await.unwrap_err();
     assert!(matches!(error, Error::NotHeld { .. }), "{error}");
     assert!(error.to_string().contains(&me.to_string()), "it says who does: {error}");
 
-    operator.lock("l").break_from(&me).await.unwrap();
+    operator.lock("l").force_release(&me).await.unwrap();
     assert_eq!(masters.empty(), Ok(()), "however many holds there were");
-    assert!(matches!(operator.lock("l").break_from(&me).await, Err(Error::NotHeld { .. })));
+    assert!(matches!(operator.lock("l").force_release(&me).await, Err(Error::NotHeld { .. })));
     let error = first.extend(ms(30_000)).await.unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     assert!(!second.is_valid(), "the lease is one for both");
@@ -117,10 +117,10 @@ async fn breaking_a_lock_of_this_client_ends_its_guards() {
     let redlock = patient(&masters);
     let me = redlock.owner();
     let guard = redlock.lock("l").owned_by(&me).acquire().await.unwrap();
-    redlock.lock("l").break_from(&me).await.unwrap();
+    redlock.lock("l").force_release(&me).await.unwrap();
     assert!(!guard.is_valid());
     assert!(matches!(guard.release().await, Err(Error::NotHeld { .. })));
-    let error = redlock.lock("l").break_from(&me).await.unwrap_err();
+    let error = redlock.lock("l").force_release(&me).await.unwrap_err();
     assert!(matches!(error, Error::NotHeld { .. }), "{error}");
 }
 
@@ -131,7 +131,7 @@ async fn breaking_without_a_quorum_does_not_claim_that_the_lock_is_free() {
     let guard = redlock.lock("l").acquire().await.unwrap();
     masters[0].kill();
     masters[1].kill();
-    let error = redlock.lock("l").break_from(&guard.owner()).await.unwrap_err();
+    let error = redlock.lock("l").force_release(&guard.owner()).await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
 }
 
@@ -225,7 +225,7 @@ async fn breaking_an_own_lock_is_done_when_the_masters_are_back() {
     on_all(&masters).await;
     masters[0].freeze();
     masters[1].freeze();
-    let error = redlock.lock("l").break_from(&me).await.unwrap_err();
+    let error = redlock.lock("l").force_release(&me).await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
     assert!(!guard.is_valid());
     masters[0].thaw();
@@ -274,7 +274,7 @@ async fn a_lock_that_was_broken_is_not_taken_back_where_its_owner_never_had_it()
     // The third master never granted it, as far as it knows.
     let _: i64 = masters[2].command(&["DEL", "quorate:{l}"]);
     masters[1].freeze();
-    let _ = admin.lock("l").break_from(&guard.owner()).await; // two of three heard it
+    let _ = admin.lock("l").force_release(&guard.owner()).await; // two of three heard it
     masters[1].thaw();
     let lost = tokio::time::timeout(SOON, guard.lost()).await.expect("it is told");
     assert!(matches!(lost, Error::Lost { .. }), "{lost}");

@@ -129,7 +129,7 @@ async fn come(meeting: &Meeting, lock: &Lock<Unfenced>, held: &Guard<Unfenced>) 
 async fn broken(redlock: &Redlock, operator: &Redlock, kind: &Kind) -> Guard<Unfenced> {
     let guard = (kind.3)(redlock, NAME).lease(TTL).wait(SOON).acquire().await.unwrap();
     settled(redlock).await;
-    (kind.3)(operator, NAME).break_from(&guard.owner()).await.unwrap();
+    (kind.3)(operator, NAME).force_release(&guard.owner()).await.unwrap();
     settled(operator).await;
     guard
 }
@@ -153,7 +153,7 @@ async fn meet(masters: &Masters, [one, other]: &[Redlock; 2], holder: &Kind, riv
     drop(extended);
     if meeting != Meeting::Held {
         assert!(!lock.is_held_by(&held.owner()).await.unwrap());
-        lock.break_from(&held.owner()).await.unwrap_err();
+        lock.force_release(&held.owner()).await.unwrap_err();
     }
     settled(other).await;
     assert_eq!(contents(masters, &meeting, rival), before);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use quorate::config::MAX_PERMITS;
-use quorate::{Error, Guard, Invalid, Lock, LockKind, Loss, Part, Redlock, Token};
+use quorate::{Error, Guard, Handover, Invalid, Lock, LockKind, Loss, Part, Redlock};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
@@ -203,11 +203,11 @@ async fn a_permit_that_is_taken_away_is_lost_and_the_others_are_not() {
     let permit = semaphore(&redlock, 2).renew_every(ms(200)); // which is when it is told
     let guards = [permit.try_acquire().await.unwrap(), permit.try_acquire().await.unwrap()];
     assert!(semaphore(&operator, 2).is_held_by(&guards[1].owner()).await.unwrap());
-    semaphore(&operator, 2).break_from(&guards[1].owner()).await.unwrap();
+    semaphore(&operator, 2).force_release(&guards[1].owner()).await.unwrap();
     let lost = tokio::time::timeout(SOON, guards[1].lost()).await.unwrap();
     assert!(matches!(lost, Error::Lost { cause: Loss::NotOurs, .. }), "{lost}");
     assert!(!semaphore(&operator, 2).is_held_by(&guards[1].owner()).await.unwrap());
-    let error = semaphore(&operator, 2).break_from(&guards[1].owner()).await.unwrap_err();
+    let error = semaphore(&operator, 2).force_release(&guards[1].owner()).await.unwrap_err();
     assert!(matches!(error, Error::NotHeld { .. }), "{error}");
     let next = semaphore(&operator, 2).try_acquire().await.unwrap();
     assert_eq!(next.permit(), guards[1].permit());
@@ -230,7 +230,10 @@ async fn whoever_looks_sees_each_permit_that_is_held() {
     assert_eq!((seen.kind(), seen.free(), seen.answered()), (Some(LockKind::Semaphore { permits: 3 }), 2, 3));
     let [held] = seen.held() else { panic!("{seen:?}") };
     assert_eq!(held.part, Part::Permit(guard.permit().unwrap()));
-    assert_eq!((&*held.holder.owner, held.fence), (&*guard.owner().to_string(), Some(guard.fence())));
+    assert_eq!(
+        (&*held.holder.owner, held.fencing_token),
+        (&*guard.owner().to_string(), Some(guard.fencing_token()))
+    );
     let _others =
         [semaphore(&redlock, 3).acquire().await.unwrap(), semaphore(&redlock, 3).acquire().await.unwrap()];
     until("three to be seen", async || redlock.inspect("l").await.unwrap().held().len() == 3).await;
@@ -242,15 +245,15 @@ async fn a_permit_changes_hands() {
     let masters = Masters::start(3);
     let (here, there) = (patient(&masters), patient(&masters));
     let guards = take_all(&here, 2).await;
-    let token: Token = guards[0].hand_over().await.unwrap().to_string().parse().unwrap();
+    let token: Handover = guards[0].hand_over().await.unwrap().to_string().parse().unwrap();
     assert!(matches!(semaphore(&there, 2).try_acquire().await, Err(Error::Held { .. })));
     for other in [semaphore(&there, 3), there.lock("l")] {
         let error = other.adopt(&token).await.unwrap_err();
-        assert!(matches!(error, Error::Invalid(Invalid::Token { .. })), "{error}");
+        assert!(matches!(error, Error::Invalid(Invalid::Handover { .. })), "{error}");
     }
     let adopted = semaphore(&there, 2).adopt(&token).await.unwrap();
     assert_eq!(adopted.permit(), guards[0].permit());
-    assert!(adopted.fence() > guards[0].fence());
+    assert!(adopted.fencing_token() > guards[0].fencing_token());
     assert!(matches!(semaphore(&there, 2).try_acquire().await, Err(Error::Held { .. })));
     adopted.release().await.unwrap();
     semaphore(&there, 2).try_acquire().await.unwrap().release().await.unwrap();
@@ -266,8 +269,8 @@ async fn the_fences_of_each_permit_rise_also_when_their_number_changes() {
         let guards = take_all(&redlock, permits).await;
         for guard in &guards {
             let last = &mut last[guard.permit().unwrap() as usize];
-            assert!(guard.fence() > *last);
-            *last = guard.fence();
+            assert!(guard.fencing_token().get() > *last);
+            *last = guard.fencing_token().get();
         }
         drop(guards);
         eventually(SOON, || masters.empty()).await;
@@ -322,7 +325,7 @@ async fn no_permits_and_too_many_are_refused_before_anything_is_sent() {
             lock.acquire().await.unwrap_err(),
             lock.try_acquire().await.unwrap_err(),
             lock.inspect().await.unwrap_err(),
-            lock.break_from(&owner).await.unwrap_err(),
+            lock.force_release(&owner).await.unwrap_err(),
         ];
         for error in errors {
             assert!(matches!(error, Error::Invalid(Invalid::Permits { max: MAX_PERMITS, .. })), "{error}");

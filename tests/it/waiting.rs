@@ -250,19 +250,21 @@ async fn a_lease_that_ended_before_its_caller_ran_is_taken_anew_while_there_is_t
             masters.iter().all(|server| queue(server).len() == 1)
         })
         .await;
-        let before = held.fence();
+        let before = held.fencing_token();
         held.release().await.unwrap();
         // Granted and over, both without the caller.
         let mut unseen = None;
         until("another grant", async || {
-            unseen = seen().await.fence().filter(|fence| *fence > before);
+            unseen = seen().await.fencing_token().filter(|fence| *fence > before);
             unseen.is_some()
         })
         .await;
         until("the end of its lease", async || seen().await.is_free()).await;
         until("the end of the wait", async || !is_over || begun.elapsed() > wait).await;
         match acquire.await {
-            Ok(guard) if !is_over => assert!(Some(guard.fence()) > unseen && guard.is_valid(), "{guard:?}"),
+            Ok(guard) if !is_over => {
+                assert!(Some(guard.fencing_token()) > unseen && guard.is_valid(), "{guard:?}")
+            }
             Err(Error::Lost { cause: Loss::Expired, .. }) if is_over => {}
             other => panic!("{other:?}"),
         }

@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
+use quorate::fence::FencingToken;
 use quorate::{Error, Guard, Moment, Redlock, Unfenced};
 use quorate_testkit::Dice;
 use rslock::LockManager;
@@ -215,7 +216,11 @@ impl Held {
 
     /// Its token, if it has one.
     pub(super) fn fence(&self) -> Option<u64> {
-        if let Self::Quorate(guard) = self { guard.fence_if_any() } else { None }
+        if let Self::Quorate(guard) = self {
+            guard.fencing_token_if_any().map(FencingToken::get)
+        } else {
+            None
+        }
     }
 
     /// Whether its holder may believe that it has it.

@@ -34,7 +34,7 @@ fn permit(file: &Path) -> u32 {
 fn told(file: &Path) -> (u32, String) {
     let told = read(file);
     let words: Vec<_> = told.split_whitespace().collect();
-    assert!(quorate::fence::parse(words[1]).unwrap() > 0, "{told}");
+    assert!(quorate::fence::parse(words[1]).unwrap().get() > 0, "{told}");
     words[2].parse::<quorate::Owner>().unwrap();
     (words[0].parse().unwrap(), words[2].to_owned())
 }

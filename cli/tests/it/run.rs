@@ -42,7 +42,10 @@ fn the_jobs_exit_code_output_and_environment_are_passed_on() {
     let lines: Vec<_> = out.lines().collect();
     assert!(lines.len() == 3 && lines[0] == "a lock", "{out}");
     lines[1].parse::<quorate::Owner>().unwrap();
-    assert!(quorate::fence::parse(lines[2]).unwrap() > 1_600_000_000_000_000, "microseconds since 1970");
+    assert!(
+        quorate::fence::parse(lines[2]).unwrap().get() > 1_600_000_000_000_000,
+        "microseconds since 1970"
+    );
     let (code, ..) = output(quorate(&masters).args(["run", "l", "--", "sh", "-c", "kill -9 $$"]));
     assert_eq!(code, 128 + 9);
     wait_until_released(&masters);

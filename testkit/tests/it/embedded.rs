@@ -143,7 +143,7 @@ async fn a_master_that_forgot_what_it_granted_has_no_vote_and_others_have() {
     embedded[1].set_reachable(false);
     let error = client.lock("l").try_acquire().await.unwrap_err();
     assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
-    let standings = client.standings();
+    let standings = client.master_status();
     assert!(matches!(standings[0].standing, Standing::Quarantined { .. }), "{standings:?}");
     assert_eq!(standings[2].standing, Standing::Trusted);
 }

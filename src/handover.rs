@@ -1,4 +1,4 @@
-//! The token by which a lock changes hands.
+//! A lock on its way from one process to another.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::error::{Invalid, excerpt};
 use crate::owner::Owner;
 use crate::protocol::{Kind, Permit};
 
-/// What the text of a token begins with.
+/// What the text begins with.
 const FORM: &str = "quorate2";
 
 /// A lock that has left one process and was not taken up by another yet: made by
@@ -21,7 +21,7 @@ const FORM: &str = "quorate2";
 /// lock's kind and name, the owner that the lock has meanwhile, a fingerprint of the masters, and which permit of a semaphore
 /// it is. Whoever has it can take the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct Handover {
     kind: Kind,
     name: Arc<str>,
     owner: Owner,
@@ -31,7 +31,7 @@ pub struct Token {
     permit: Option<Permit>,
 }
 
-impl Token {
+impl Handover {
     pub(crate) fn new(
         kind: Kind,
         name: Arc<str>,
@@ -68,11 +68,11 @@ impl Token {
     }
 
     pub(crate) fn invalid(&self, why: impl Into<String>) -> Invalid {
-        Invalid::Token { token: excerpt(&self.to_string()), why: why.into() }
+        Invalid::Handover { handover: excerpt(&self.to_string()), why: why.into() }
     }
 }
 
-impl fmt::Display for Token {
+impl fmt::Display for Handover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = utf8_percent_encode(&self.name, NON_ALPHANUMERIC);
         let (client, number) = (self.owner.client(), self.owner.number());
@@ -85,12 +85,12 @@ impl fmt::Display for Token {
     }
 }
 
-impl FromStr for Token {
+impl FromStr for Handover {
     type Err = Invalid;
 
     /// Reads what [`Display`](fmt::Display) wrote, and nothing else.
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = |why: &str| Invalid::Token { token: excerpt(text), why: why.to_owned() };
+        let invalid = |why: &str| Invalid::Handover { handover: excerpt(text), why: why.to_owned() };
         let parse = || {
             let mut parts = text.splitn(7, '.');
             let mut next = || parts.next();
@@ -106,14 +106,15 @@ impl FromStr for Token {
                 }
                 None => None,
             };
-            let token = Self { kind, name: (*name).into(), owner, masters, permit };
-            (token.to_string() == text).then_some(token)
+            let handover = Self { kind, name: (*name).into(), owner, masters, permit };
+            (handover.to_string() == text).then_some(handover)
         };
-        let token = parse().ok_or_else(|| invalid("it is not a token, or was cut short or changed"))?;
-        if !token.owner.is_nobody() {
+        let handover =
+            parse().ok_or_else(|| invalid("it is not a hand-over, or was cut short or changed"))?;
+        if !handover.owner.is_nobody() {
             return Err(invalid("it names the owner of a guard, which has not been handed over"));
         }
-        Ok(token)
+        Ok(handover)
     }
 }
 
@@ -121,25 +122,25 @@ impl FromStr for Token {
 mod tests {
     use super::*;
 
-    fn token(name: &str, number: u64) -> Token {
+    fn handover(name: &str, number: u64) -> Handover {
         let owner = Owner::new(Uuid::from_u128(7), number);
-        Token::new(Kind::Lock, name.into(), owner, "0123456789abcdef".to_owned(), None)
+        Handover::new(Kind::Lock, name.into(), owner, "0123456789abcdef".to_owned(), None)
     }
 
     #[test]
-    fn a_token_reads_back_what_it_wrote_whatever_the_name() {
+    fn a_hand_over_reads_back_what_it_wrote_whatever_the_name() {
         for name in ["invoice:42", "a.b/c d\n", "ключ%41", "."] {
-            let text = token(name, 0).to_string();
+            let text = handover(name, 0).to_string();
             assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || ".-%".contains(c)), "{text}");
-            assert_eq!(text.parse::<Token>().unwrap(), token(name, 0));
-            let of_permit = Token { permit: Some(Permit { number: 2, of: 5 }), ..token(name, 0) };
-            assert_eq!(of_permit.to_string().parse::<Token>().unwrap(), of_permit);
+            assert_eq!(text.parse::<Handover>().unwrap(), handover(name, 0));
+            let of_permit = Handover { permit: Some(Permit { number: 2, of: 5 }), ..handover(name, 0) };
+            assert_eq!(of_permit.to_string().parse::<Handover>().unwrap(), of_permit);
         }
     }
 
     #[test]
-    fn what_is_not_a_token_is_refused_and_named() {
-        let good = token("l", 0).to_string();
+    fn what_is_not_a_hand_over_is_refused_and_named() {
+        let good = handover("l", 0).to_string();
         for text in [
             "",
             "x",
@@ -150,16 +151,16 @@ mod tests {
             &good.replace(".l", ".l.2"),
             &good.replace(".l", ".l.2-+5"),
         ] {
-            if let Ok(token) = text.parse::<Token>() {
-                assert!(token.name().is_empty(), "{text:?} was read as {token:?}"); // an empty name is refused later
+            if let Ok(handover) = text.parse::<Handover>() {
+                assert!(handover.name().is_empty(), "{text:?} was read as {handover:?}"); // an empty name is refused later
                 continue;
             }
-            let error = text.parse::<Token>().unwrap_err();
-            assert!(error.to_string().contains("not a token"), "{error}");
+            let error = text.parse::<Handover>().unwrap_err();
+            assert!(error.to_string().contains("not a hand-over"), "{error}");
         }
-        let error = token("l", 3).to_string().parse::<Token>().unwrap_err();
+        let error = handover("l", 3).to_string().parse::<Handover>().unwrap_err();
         assert!(error.to_string().contains("has not been handed over"), "{error}");
-        assert!(token("l", 0).check("0123456789abcdef").is_ok());
-        assert!(token("l", 0).check("fedcba9876543210").is_err());
+        assert!(handover("l", 0).check("0123456789abcdef").is_ok());
+        assert!(handover("l", 0).check("fedcba9876543210").is_err());
     }
 }
