@@ -17,23 +17,23 @@ struct Shown<'a> {
     quorum: usize,
     /// How many masters have a vote now.
     can_vote: usize,
-    masters: Vec<Master<'a>>,
-    together: Vec<Found<'a>>,
+    masters: Vec<ExaminedMaster<'a>>,
+    together: Vec<ShownFinding<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Master<'a> {
+struct ExaminedMaster<'a> {
     master: &'a str,
     /// When it has a vote: 0 for now; `null` where something has to be mended first.
     votes_in_ms: Option<u64>,
     round_trip_ms: Option<f64>,
     /// Its clock, ahead of the median of all, or of this host's where too few answered.
     clock_ahead_ms: Option<i64>,
-    findings: Vec<Found<'a>>,
+    findings: Vec<ShownFinding<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Found<'a> {
+struct ShownFinding<'a> {
     severity: String,
     about: &'a str,
     what: &'a str,
@@ -60,13 +60,13 @@ impl<'a> From<&'a Report> for Shown<'a> {
             severity: report.severity().to_string(),
             quorum: report.quorum,
             can_vote: report.can_vote(),
-            masters: report.masters.iter().map(Master::from).collect(),
-            together: report.together.iter().map(Found::from).collect(),
+            masters: report.masters.iter().map(ExaminedMaster::from).collect(),
+            together: report.together.iter().map(ShownFinding::from).collect(),
         }
     }
 }
 
-impl<'a> From<&'a Examined> for Master<'a> {
+impl<'a> From<&'a Examined> for ExaminedMaster<'a> {
     fn from(examined: &'a Examined) -> Self {
         let whole = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
@@ -74,12 +74,12 @@ impl<'a> From<&'a Examined> for Master<'a> {
             votes_in_ms: examined.votes_in.map(whole),
             round_trip_ms: examined.round_trip.map(|time| (time.as_secs_f64() * 1e6).round() / 1e3),
             clock_ahead_ms: examined.clock_ahead,
-            findings: examined.findings.iter().map(Found::from).collect(),
+            findings: examined.findings.iter().map(ShownFinding::from).collect(),
         }
     }
 }
 
-impl<'a> From<&'a Finding> for Found<'a> {
+impl<'a> From<&'a Finding> for ShownFinding<'a> {
     fn from(Finding { severity, about, what, fix, .. }: &'a Finding) -> Self {
         Self { severity: severity.to_string(), about, what, fix: fix.as_deref() }
     }

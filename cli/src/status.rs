@@ -60,11 +60,11 @@ struct Status {
     answered: usize,
     /// For how long no quorum has a vote, because masters may have forgotten what they granted; `null` where one has.
     quarantine_ms: Option<u64>,
-    masters: Vec<Master>,
+    masters: Vec<ShownMaster>,
 }
 
 #[derive(Debug, Serialize)]
-struct Master {
+struct ShownMaster {
     master: String,
     /// free, held, refused, unreachable or unknown.
     state: &'static str,
@@ -164,7 +164,7 @@ impl Status {
             quorum: seen.quorum(),
             answered: seen.answered(),
             quarantine_ms: quarantine.map(|quarantine| whole_ms(quarantine.left)),
-            masters: seen.votes().iter().zip(standings).map(Master::new).collect(),
+            masters: seen.votes().iter().zip(standings).map(ShownMaster::new).collect(),
         }
     }
 
@@ -285,7 +285,7 @@ impl std::fmt::Display for Held {
     }
 }
 
-impl Master {
+impl ShownMaster {
     fn new((vote, status): (&Vote, &MasterStatus)) -> Self {
         let (standing, quarantine) = match &status.standing {
             Standing::Trusted => ("trusted", None),

@@ -10,8 +10,9 @@ use quorate::{Error, Guard, Lock, Unfenced};
 
 use crate::history::{AttemptOutcome, Site};
 use crate::locks::Wish;
-use crate::plan::{Ask, End, LOCKS, Step, Task};
+use crate::plan::{Ask, End, Step, Task};
 use crate::recorder::Held;
+use crate::size::LOCKS;
 use crate::stage::{Client, Stage};
 
 /// How many of a thousand writers that begin to read do so for longer than they write.

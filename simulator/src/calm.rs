@@ -7,9 +7,11 @@ use crate::actor::Acting;
 use crate::checkers::hand_off::HAND_OFF;
 use crate::checkers::left_behind::SETTLING;
 use crate::checkers::order::{self, IN_LINE};
+use crate::left::Left;
 use crate::locks::Locks;
-use crate::plan::{CLIENTS, End, LOCKS, LONGER, Plan};
-use crate::run::{Left, look, look_for_places};
+use crate::look::{look, look_for_places};
+use crate::plan::{End, Plan};
+use crate::size::{CLIENTS, LOCKS, LONGER};
 use crate::stage::Stage;
 
 /// How long a client is ready to wait when all is calm.

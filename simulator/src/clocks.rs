@@ -10,7 +10,7 @@ use quorate::seam::{Clock, Random};
 use quorate_testkit::Dice;
 
 use crate::history::Time;
-use crate::world::World;
+use crate::true_time::TrueTime;
 
 /// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.
 const EPOCH: i64 = 1_790_000_000_000_000;
@@ -35,7 +35,7 @@ impl Rate {
 
 /// A client's clocks: one that only goes forward, and the wall clock.
 pub(crate) struct ClientClock {
-    world: Arc<World>,
+    time: Arc<TrueTime>,
     rate: Rate,
     wall: WallClock,
     /// What the clock showed when the run began.
@@ -43,9 +43,9 @@ pub(crate) struct ClientClock {
 }
 
 impl ClientClock {
-    pub(crate) fn new(world: Arc<World>, rate: Rate, off: i64) -> Arc<Self> {
-        let wall = WallClock::new(world.clone(), rate, off);
-        Arc::new(Self { world, rate, wall, origin: Duration::from_secs(1_000) })
+    pub(crate) fn new(time: Arc<TrueTime>, rate: Rate, off: i64) -> Arc<Self> {
+        let wall = WallClock::new(time.clone(), rate, off);
+        Arc::new(Self { time, rate, wall, origin: Duration::from_secs(1_000) })
     }
 
     /// The clock that somebody may set.
@@ -62,7 +62,7 @@ impl ClientClock {
 
 impl Clock for ClientClock {
     fn now(&self) -> Moment {
-        let shown = self.rate.shows(self.world.now());
+        let shown = self.rate.shows(self.time.now());
         Moment::from_origin(self.origin + Duration::from_nanos(u64::try_from(shown).unwrap_or(0)))
     }
 
@@ -83,20 +83,20 @@ impl fmt::Debug for ClientClock {
 /// A wall clock: a client's, or a master's, by which keys expire.
 #[derive(Debug)]
 pub(crate) struct WallClock {
-    world: Arc<World>,
+    time: Arc<TrueTime>,
     rate: Rate,
     /// How far it is off, in microseconds.
     off: AtomicI64,
 }
 
 impl WallClock {
-    pub(crate) fn new(world: Arc<World>, rate: Rate, off: i64) -> Self {
-        Self { world, rate, off: AtomicI64::new(off) }
+    pub(crate) fn new(time: Arc<TrueTime>, rate: Rate, off: i64) -> Self {
+        Self { time, rate, off: AtomicI64::new(off) }
     }
 
     /// Microseconds since 1970, as far as it knows.
     pub(crate) fn micros(&self) -> u64 {
-        let micros = EPOCH + self.off.load(Ordering::Relaxed) + self.rate.shows(self.world.now()) / 1_000;
+        let micros = EPOCH + self.off.load(Ordering::Relaxed) + self.rate.shows(self.time.now()) / 1_000;
         u64::try_from(micros).unwrap_or(0)
     }
 

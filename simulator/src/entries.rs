@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use quorate_testkit::{EmbeddedServer, Resp};
 
-use crate::server::text;
-
 /// What owners and tickets that are those of readers begin with, and of writers.
 const READS: &str = "r:";
 const WRITES: &str = "w:";
@@ -77,4 +75,11 @@ pub(crate) fn field_of(slot: &str, owner: &str) -> String {
 /// An owner, or a ticket, without what it begins with.
 pub(crate) fn owner_of(field: &str) -> &str {
     field.strip_prefix(READS).or_else(|| field.strip_prefix(WRITES)).unwrap_or(field)
+}
+
+pub(crate) fn text(reply: &Resp) -> Option<String> {
+    match reply {
+        Resp::Bulk(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    }
 }

@@ -9,7 +9,8 @@ use quorate_testkit::{EmbeddedServer, Restart};
 use tokio::task::JoinHandle;
 
 use crate::clocks::{Rate, WallClock};
-use crate::link::{Link, Way, Weather};
+use crate::link::way::Way;
+use crate::link::{Link, Weather};
 use crate::process::Process;
 use crate::server::Server;
 use crate::trace::Trace;
@@ -31,7 +32,7 @@ impl Lone {
     /// Outside of a tokio runtime.
     pub fn new(seed: u64) -> Self {
         let world = World::new(seed, Trace::new(false));
-        let server = Server::new(world.clone(), 0, WallClock::new(world.clone(), Rate(0), 0), false);
+        let server = Server::new(world.clone(), 0, WallClock::new(world.time.clone(), Rate(0), 0), false);
         let delay = (Duration::from_millis(1), Duration::from_millis(2));
         let weather = Weather { delay, repeated: 0, overtaken: 0 };
         let link = Link::new(&world, &Process::new(0, &world), &server, weather);

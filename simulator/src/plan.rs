@@ -5,27 +5,10 @@ use std::time::Duration;
 
 use quorate_testkit::Dice;
 
-use crate::faults::{Fault, Kind};
+use crate::faults::{Fault, Profile};
 use crate::history::Time;
 use crate::locks::Locks;
-
-/// How many masters a run has.
-pub const MASTERS: usize = 5;
-
-/// How many clients.
-pub const CLIENTS: usize = 5;
-
-/// How many locks.
-pub(crate) const LOCKS: usize = 2;
-
-/// How many times longer than the usual one a TTL may be.
-pub(crate) const LONGER: u32 = 2;
-
-/// How many tasks each client works with.
-pub(crate) const ACTORS: usize = 2;
-
-/// How many operations a run has: acquires, re-entries, extensions, releases, cancellations and drops.
-pub const OPERATIONS: usize = 200;
+use crate::size::{ACTORS, CLIENTS, LOCKS, LONGER, MASTERS, OPERATIONS};
 
 /// How many of a thousand acquires have a caller whose runtime is busy.
 const BUSY: u64 = 100;
@@ -35,16 +18,6 @@ const RATE: i64 = 4_000;
 
 /// How far wall clocks are apart, in microseconds, where nobody sets them.
 const OFF: i64 = 100_000;
-
-/// What may go wrong in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
-    /// Nothing but what Redlock is made for: networks and processes that delay, lose, break and stand still, masters that
-    /// keep their data when they are restarted, clocks that are a little wrong.
-    Inside,
-    /// Besides, once or more, the one fault that Redlock's argument excludes.
-    Outside(Kind),
-}
 
 /// One run.
 #[derive(Clone, Debug)]

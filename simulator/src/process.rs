@@ -23,11 +23,11 @@ pub(crate) struct Process {
     world: Arc<World>,
     /// Decides which task is run next.
     dice: Dice,
-    state: Mutex<State>,
+    state: Mutex<ProcessState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ProcessState {
     life: Life,
     /// The tasks that are to be run when it goes on.
     waiting: Vec<Waker>,
@@ -67,7 +67,11 @@ impl Process {
         }
     }
 
-    fn reach<D: FnOnce() + Send + 'static>(&self, delivery: D, kept: fn(&mut State) -> &mut Vec<Delivery>) {
+    fn reach<D: FnOnce() + Send + 'static>(
+        &self,
+        delivery: D,
+        kept: fn(&mut ProcessState) -> &mut Vec<Delivery>,
+    ) {
         if let Some(delivery) = self.now_or_later(delivery, kept) {
             self.world.reach();
             delivery();
@@ -78,7 +82,7 @@ impl Process {
     fn now_or_later<D: FnOnce() + Send + 'static>(
         &self,
         what: D,
-        kept: fn(&mut State) -> &mut Vec<Delivery>,
+        kept: fn(&mut ProcessState) -> &mut Vec<Delivery>,
     ) -> Option<D> {
         let mut state = self.state();
         match state.life {
@@ -101,7 +105,7 @@ impl Process {
 
     /// It goes on.
     pub(crate) fn resume(&self) {
-        let State { mail, alarms, waiting, .. } = {
+        let ProcessState { mail, alarms, waiting, .. } = {
             let mut state = self.state();
             if state.life != Life::Still {
                 return;
@@ -115,7 +119,10 @@ impl Process {
 
     /// It is killed, and nothing of it is ever run again.
     pub(crate) fn kill(&self) {
-        let gone = std::mem::replace(&mut *self.state(), State { life: Life::Dead, ..State::default() });
+        let gone = std::mem::replace(
+            &mut *self.state(),
+            ProcessState { life: Life::Dead, ..ProcessState::default() },
+        );
         drop(gone); // unlocked: whoever hears of it may look here
     }
 
@@ -123,7 +130,7 @@ impl Process {
         self.state().life == Life::Dead
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,7 +140,7 @@ impl Process {
     }
 
     fn start(self: &Arc<Self>, task: BoxFuture<'static, ()>) {
-        let (world, task) = (self.world.clone(), Task { process: self.clone(), task });
+        let (world, task) = (self.world.clone(), ProcessTask { process: self.clone(), task });
         drop(tokio::spawn(async move { world.guard(task).await }));
     }
 }
@@ -155,12 +162,12 @@ impl Spawn for Tasks {
 }
 
 /// A task that is run when its process is.
-struct Task {
+struct ProcessTask {
     process: Arc<Process>,
     task: BoxFuture<'static, ()>,
 }
 
-impl Future for Task {
+impl Future for ProcessTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {

@@ -12,10 +12,10 @@ use crate::locks::Wish;
 
 /// What has happened so far.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder(Mutex<State>);
+pub(crate) struct Recorder(Mutex<RecorderState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct RecorderState {
     history: History,
     /// The guards that are held now, with the numbers of their holds.
     held: Vec<(usize, Arc<Held>)>,
@@ -59,7 +59,7 @@ impl Held {
 }
 
 impl Recorder {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecorderState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,17 +1,16 @@
 //! One run: a storm, in which everything that was planned goes wrong; then calm, in which everything has to work again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-use tokio::sync::Notify;
 
 use crate::actor::act;
 use crate::calm::calm;
 use crate::checkers;
-use crate::history::{History, Key, Place, Stuck, Time, Violation};
-use crate::plan::{ACTORS, Plan};
-use crate::recorder::short_name;
+use crate::history::{History, Time, Violation};
+use crate::left::Left;
+use crate::look::look;
+use crate::plan::Plan;
+use crate::size::ACTORS;
 use crate::stage::Stage;
 use crate::trace::Trace;
 use crate::world::World;
@@ -24,9 +23,6 @@ const SHORTEST_STORM: Duration = Duration::from_secs(2);
 
 /// How long the work of the storm may take.
 const LONGEST_STORM: Duration = Duration::from_secs(120);
-
-/// How long a client may take for what it does when all is calm: more than it waits, or the next needs.
-const LONGEST_CALM: Duration = Duration::from_secs(60);
 
 /// What became of a run.
 #[derive(Debug)]
@@ -112,84 +108,4 @@ async fn storm(stage: &Arc<Stage>, plan: &Plan) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     left.note(stage);
-}
-
-/// How much each client still has to do.
-#[derive(Clone)]
-pub(crate) struct Left(Arc<Vec<AtomicUsize>>, Arc<Notify>);
-
-impl Left {
-    pub(crate) fn of(stage: &Arc<Stage>) -> Self {
-        Self(Arc::new(stage.clients.iter().map(|_| AtomicUsize::new(0)).collect()), Arc::default())
-    }
-
-    /// Has a client do something.
-    pub(crate) fn run(
-        &self,
-        stage: &Arc<Stage>,
-        client: usize,
-        acting: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let its = self.clone();
-        its.0[client].fetch_add(1, Ordering::Relaxed);
-        stage.clients[client].process.run(async move {
-            acting.await;
-            its.0[client].fetch_sub(1, Ordering::Relaxed);
-            its.1.notify_one();
-        });
-    }
-
-    /// The clients that live, and are not done.
-    fn clients(&self, stage: &Arc<Stage>) -> impl Iterator<Item = usize> {
-        stage.living().filter(|client| self.0[*client].load(Ordering::Relaxed) > 0)
-    }
-
-    /// Waits for all that live, for so long as it may take.
-    pub(crate) async fn wait(&self, stage: &Arc<Stage>) {
-        let all_done = async {
-            while self.clients(stage).next().is_some() {
-                self.1.notified().await;
-            }
-        };
-        if tokio::time::timeout(LONGEST_CALM, all_done).await.is_err() {
-            self.note(stage);
-        }
-    }
-
-    /// It is too late for those that are not done.
-    fn note(&self, stage: &Arc<Stage>) {
-        let now = stage.world.look_at_the_time();
-        stage.world.recorder.with(|history| {
-            history.stuck.extend(self.clients(stage).map(|client| Stuck { client, at: now }));
-        });
-    }
-}
-
-/// Looks who stands in the queues of all masters.
-pub(crate) fn look_for_places(stage: &Arc<Stage>) {
-    let found = stage.servers.iter().flat_map(|server| server.places());
-    let found = found.filter_map(|place| {
-        let client = stage.client_of(&place.ticket)?;
-        Some(Place { client, ticket: short_name(&place.ticket, client), ..place })
-    });
-    let found: Vec<_> = found.collect();
-    stage.world.note(|| format!("{} places in the queues", found.len()));
-    stage.world.recorder.with(|history| history.places = found);
-}
-
-/// Looks at what all masters keep.
-pub(crate) fn look(stage: &Arc<Stage>) {
-    stage.world.look_at_the_time();
-    let found = stage.servers.iter().flat_map(|server| server.locks());
-    let found = found.map(|key| match stage.client_of(&key.owner) {
-        Some(client) => Key { client: Some(client), owner: short_name(&key.owner, client), ..key },
-        None => key,
-    });
-    let found: Vec<_> = found.collect();
-    let names = stage.servers.iter().flat_map(|server| server.names());
-    stage.world.note(|| format!("{} entries on the masters", found.len()));
-    stage.world.recorder.with(|history| {
-        history.keys.extend(found);
-        history.names.extend(names);
-    });
 }

@@ -9,11 +9,11 @@ use quorate::seam::{Call, Passport, Script, Value, Words};
 use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
 use crate::clocks::WallClock;
-use crate::entries::{Entry, entries, field_of, owner_of};
+use crate::entries::{Entry, entries, field_of, owner_of, text};
 use crate::history::{Key, Name, Place, Time};
 use crate::world::World;
 
-type Request = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce() + Send>;
 
 /// One master.
 pub(crate) struct Server {
@@ -23,13 +23,13 @@ pub(crate) struct Server {
     world: Arc<World>,
     /// Whether its scripts refuse no vote.
     is_trusting: bool,
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
 }
 
-struct State {
-    life: Life,
+struct ServerState {
+    life: ServerLife,
     /// What arrived while it stood still.
-    backlog: Vec<Request>,
+    backlog: Vec<Job>,
     /// The tickets that were in a call which was executed late, or came back with older data.
     late_tickets: BTreeSet<String>,
     /// What it was last asked to keep, by the key and the field of its entry.
@@ -40,7 +40,7 @@ struct State {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum ServerLife {
     Running,
     Still,
     Down,
@@ -61,8 +61,8 @@ impl Server {
         let clock = Arc::new(clock);
         let its = clock.clone();
         let redis = EmbeddedServer::with_clock(number, Arc::new(move || its.micros()));
-        let state = State {
-            life: Life::Running,
+        let state = ServerState {
+            life: ServerLife::Running,
             backlog: Vec::new(),
             late_tickets: BTreeSet::new(),
             written: BTreeMap::new(),
@@ -76,12 +76,12 @@ impl Server {
     pub(crate) fn take(&self, request: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.state();
         match state.life {
-            Life::Running => {}
-            Life::Still => {
+            ServerLife::Running => {}
+            ServerLife::Still => {
                 state.backlog.push(Box::new(request));
                 return true;
             }
-            Life::Down => return false,
+            ServerLife::Down => return false,
         }
         drop(state); // it comes back here
         request();
@@ -139,7 +139,7 @@ impl Server {
         let is_strict = passport.args().nth(STRICT) == Some("1");
         let ("held", Some(Value::Text(owner))) = (verb_of(refusal), refusal.get(1)) else { return };
         for key in call.words.keys().step_by(KEYS_PER_NAME).filter(|_| !is_strict) {
-            let Some(Site::Name(name)) = site(key) else { continue };
+            let Some(KeySite::Name(name)) = site(key) else { continue };
             let all = entries(&self.redis, key);
             let over =
                 all.iter().filter(|entry| *entry.owner == **owner && !entry.counts(self.clock.micros()));
@@ -176,8 +176,8 @@ impl Server {
     /// It stands still.
     pub(crate) fn pause(&self) {
         let mut state = self.state();
-        if state.life == Life::Running {
-            state.life = Life::Still;
+        if state.life == ServerLife::Running {
+            state.life = ServerLife::Still;
         }
     }
 
@@ -185,10 +185,10 @@ impl Server {
     pub(crate) fn resume(&self) {
         let backlog = {
             let mut state = self.state();
-            if state.life != Life::Still {
+            if state.life != ServerLife::Still {
                 return;
             }
-            state.life = Life::Running;
+            state.life = ServerLife::Running;
             std::mem::take(&mut state.backlog)
         };
         backlog.into_iter().for_each(|request| request());
@@ -197,7 +197,7 @@ impl Server {
     /// It is killed. Its connections have to be broken by whoever has them.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
-        state.life = Life::Down;
+        state.life = ServerLife::Down;
         state.backlog.clear();
     }
 
@@ -205,10 +205,10 @@ impl Server {
     pub(crate) fn start(&self, with: Restart) {
         let restarts = {
             let mut state = self.state();
-            if state.life != Life::Down {
+            if state.life != ServerLife::Down {
                 return;
             }
-            state.life = Life::Running;
+            state.life = ServerLife::Running;
             state.restarts += 1;
             state.restarts
         };
@@ -243,12 +243,12 @@ impl Server {
         let mut found = Vec::new();
         for key in self.redis.keys() {
             match site(&key) {
-                Some(Site::Name(name)) => {
+                Some(KeySite::Name(name)) => {
                     let entries = entries(&self.redis, &key);
                     let counting = entries.iter().filter(|entry| entry.counts(self.clock.micros()));
                     found.extend(counting.map(|entry| self.found_entry(&key, name, entry)));
                 }
-                Some(Site::Shared(name)) => found.push(self.found_key(&key, name)),
+                Some(KeySite::Shared(name)) => found.push(self.found_key(&key, name)),
                 None => {}
             }
         }
@@ -259,7 +259,7 @@ impl Server {
     pub(crate) fn names(&self) -> Vec<Name> {
         let (keys, found) = (self.redis.keys(), self.world.now());
         let names = keys.iter().filter_map(|key| match site(key) {
-            Some(Site::Name(name)) => Some((key, name.to_owned())),
+            Some(KeySite::Name(name)) => Some((key, name.to_owned())),
             _ => None,
         });
         let name = |(key, name): (&String, String)| {
@@ -342,7 +342,7 @@ impl Server {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -359,7 +359,7 @@ fn verb_of(reply: &[Value]) -> &str {
 }
 
 /// What a key of a lock is.
-enum Site<'a> {
+enum KeySite<'a> {
     /// The hash of this name.
     Name(&'a str),
     /// The key of a lock of another library, of this name.
@@ -369,10 +369,10 @@ enum Site<'a> {
 /// What the keys of queues begin with.
 const QUEUES: &str = "quorate:waiting:";
 
-fn site(key: &str) -> Option<Site<'_>> {
+fn site(key: &str) -> Option<KeySite<'_>> {
     match key.strip_prefix("quorate:") {
-        Some(own) => own.strip_prefix('{')?.strip_suffix('}').map(Site::Name),
-        None => Some(Site::Shared(key)),
+        Some(own) => own.strip_prefix('{')?.strip_suffix('}').map(KeySite::Name),
+        None => Some(KeySite::Shared(key)),
     }
 }
 
@@ -381,13 +381,6 @@ pub(crate) const KEYS_PER_NAME: usize = 2;
 
 fn millis(word: &str) -> Duration {
     Duration::from_millis(word.parse().unwrap_or(0))
-}
-
-pub(crate) fn text(reply: &Resp) -> Option<String> {
-    match reply {
-        Resp::Bulk(text) => Some(String::from_utf8_lossy(text).into_owned()),
-        _ => None,
-    }
 }
 
 impl fmt::Debug for Server {

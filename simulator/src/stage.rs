@@ -10,12 +10,14 @@ use quorate_testkit::Restart;
 use crate::clocks::{Chance, ClientClock, Rate, WallClock};
 use crate::entries::owner_of;
 use crate::faults::Fault;
-use crate::link::{Link, Way, Weather};
+use crate::link::way::Way;
+use crate::link::{Link, Weather};
 use crate::locks::{Locks, Wish};
 use crate::plan::Plan;
 use crate::process::{Process, Tasks};
 use crate::resource::Resource;
 use crate::server::Server;
+use crate::size::LONGER;
 use crate::world::World;
 
 /// The masters and clients of one run.
@@ -51,12 +53,12 @@ pub(crate) struct Client {
 impl Stage {
     pub(crate) fn new(world: &Arc<World>, plan: &Plan) -> Arc<Self> {
         let server = |(number, (rate, off)): (usize, &(i64, i64))| {
-            let clock = WallClock::new(world.clone(), Rate(*rate), *off);
+            let clock = WallClock::new(world.time.clone(), Rate(*rate), *off);
             Server::new(world.clone(), number, clock, plan.trusting)
         };
         let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
         let client = |(number, (rate, off)): (usize, &(i64, i64))| {
-            let clock = ClientClock::new(world.clone(), Rate(*rate), *off);
+            let clock = ClientClock::new(world.time.clone(), Rate(*rate), *off);
             Client::new(world, plan, number, clock, &servers)
         };
         let clients = plan.clients.iter().enumerate().map(client).collect();
@@ -163,7 +165,7 @@ impl Client {
             servers.iter().map(|server| Link::new(world, &process, server, weather)).collect();
         let mut builder = Redlock::builder()
             .ttl(plan.ttl)
-            .max_ttl(plan.ttl * crate::plan::LONGER)
+            .max_ttl(plan.ttl * LONGER)
             .clock(clock.clone())
             .random(Arc::new(Chance(world.dice("client", number as u64))))
             .executor(Arc::new(Tasks(process.clone())));

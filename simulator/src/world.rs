@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use quorate_testkit::Dice;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use crate::history::{Time, Violation};
 use crate::recorder::Recorder;
 use crate::trace::Trace;
+use crate::true_time::TrueTime;
 
 type Event = Box<dyn FnOnce() + Send>;
 
@@ -35,9 +35,7 @@ pub fn words_of(panic: &(dyn Any + Send)) -> String {
 
 /// True time, the agenda, and the trace of one run.
 pub(crate) struct World {
-    began: Instant,
-    /// What time it is, in nanoseconds: to ask tokio each time costs a simulation some of its speed.
-    now: AtomicU64,
+    pub(crate) time: Arc<TrueTime>,
     /// Whether the event that happens has reached any client.
     reached: AtomicBool,
     agenda: Mutex<Agenda>,
@@ -71,8 +69,7 @@ impl World {
     /// A world at its beginning, in a runtime whose time is paused.
     pub(crate) fn new(seed: u64, trace: Trace) -> Arc<Self> {
         Arc::new(Self {
-            began: present(),
-            now: AtomicU64::new(0),
+            time: TrueTime::beginning_now(),
             reached: AtomicBool::new(false),
             agenda: Mutex::default(),
             sooner: Notify::new(),
@@ -86,24 +83,12 @@ impl World {
 
     /// True time.
     pub(crate) fn now(&self) -> Time {
-        Duration::from_nanos(self.now.load(Relaxed))
-    }
-
-    /// The same as an instant of tokio's time.
-    pub(crate) fn instant(&self) -> Instant {
-        self.began + self.now()
-    }
-
-    /// The true time of an instant.
-    pub(crate) fn time_of(&self, instant: Instant) -> Time {
-        instant.saturating_duration_since(self.began)
+        self.time.now()
     }
 
     /// Looks what time it is, whenever some may have passed: when anybody is run.
     pub(crate) fn look_at_the_time(&self) -> Time {
-        let now = present() - self.began;
-        self.now.store(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), Relaxed);
-        now
+        self.time.look()
     }
 
     /// The event that happens has reached a client, which may have something to do now.
@@ -173,7 +158,7 @@ impl World {
             tokio::select! {
                 biased;
                 () = self.sooner.notified() => {}
-                () = tokio::time::sleep_until(self.began + next.unwrap_or(far)) => {}
+                () = tokio::time::sleep_until(self.time.instant_of(next.unwrap_or(far))) => {}
             }
         }
     }
@@ -232,9 +217,4 @@ async fn let_others_run() {
         Poll::Pending
     })
     .await;
-}
-
-#[allow(clippy::disallowed_methods, reason = "tokio's time is paused: this is virtual time")]
-fn present() -> Instant {
-    Instant::now()
 }

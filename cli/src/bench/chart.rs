@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::report::{OrderStatistic, Report};
-use super::statistics::{Curve, Summary};
+use super::statistics::{Curve, LatencySummary};
 use super::table::ms;
 use crate::page::escaped;
 use crate::page::scale::{Scale, grid, tick};
@@ -91,7 +91,7 @@ pub(crate) fn quorums(report: &Report) -> Option<String> {
     for of in &report.order_statistics {
         let middle = LEFT + slot * (of.masters as f64 - 0.5);
         body += &under_axis(middle, of, all);
-        let mark = |name: &str, side: f64, summary: &Summary| {
+        let mark = |name: &str, side: f64, summary: &LatencySummary| {
             let what = match name {
                 "measured" => "measured acquire".to_owned(),
                 _ => format!("quorum of the {name} {}", of.masters),
@@ -137,7 +137,7 @@ fn under_axis(x: f64, of: &OrderStatistic, all: usize) -> String {
 }
 
 /// A mark at the median and a line to the 90th percentile; with an arrow's head, if that is beyond the axis.
-fn marked(y: &Scale, x: f64, name: &str, what: &str, summary: &Summary) -> String {
+fn marked(y: &Scale, x: f64, name: &str, what: &str, summary: &LatencySummary) -> String {
     if !summary.p50.0.is_finite() {
         return String::new();
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::chart;
 use super::report::{Level, Report};
-use super::statistics::Summary;
+use super::statistics::LatencySummary;
 use super::table::{answered, failures, ms};
 use crate::page::{self, escaped, section, table, whole};
 
@@ -139,7 +139,7 @@ fn again(report: &Report) -> String {
     section("Again", text, &page::command(&report.command))
 }
 
-fn cells(summary: &Summary, with_max: bool) -> String {
+fn cells(summary: &LatencySummary, with_max: bool) -> String {
     let times = [summary.p50, summary.p90, summary.p99, summary.max];
     let shown = &times[..if with_max { 4 } else { 3 }];
     shown.iter().map(|time| format!("<td>{}</td>", ms(*time))).collect()

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::measure::{Measured, Tally};
 use super::plan::Plan;
 use super::rounds::quorum;
-use super::statistics::{Curve, Summary, curve, summary};
+use super::statistics::{Curve, LatencySummary, curve, summary};
 use crate::words::{joined, quoted};
 
 #[derive(Debug, Serialize)]
@@ -25,7 +25,7 @@ pub(crate) struct Report {
     pub(crate) duration_ms: u64,
     pub(crate) ttl_ms: u64,
     pub(crate) quorum: usize,
-    pub(crate) masters: Vec<Master>,
+    pub(crate) masters: Vec<MeasuredMaster>,
     /// One lock after the other.
     pub(crate) single: Cycles,
     /// For each number of these masters, when a quorum of so many had answered.
@@ -36,14 +36,14 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Master {
+pub(crate) struct MeasuredMaster {
     pub(crate) master: String,
     pub(crate) answered: u64,
     pub(crate) unanswered: u64,
     /// Why it did not answer, the last time.
     pub(crate) detail: Option<String>,
     /// Where it answered.
-    pub(crate) round_trip: Summary,
+    pub(crate) round_trip: LatencySummary,
     /// Of all rounds, so it ends below 1 where it did not always answer.
     #[serde(skip)]
     pub(crate) curve: Curve,
@@ -51,8 +51,8 @@ pub(crate) struct Master {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Cycles {
-    pub(crate) acquire: Summary,
-    pub(crate) release: Summary,
+    pub(crate) acquire: LatencySummary,
+    pub(crate) release: LatencySummary,
     /// By kind of failure.
     pub(crate) failed_acquires: BTreeMap<&'static str, u64>,
     pub(crate) failed_releases: BTreeMap<&'static str, u64>,
@@ -65,9 +65,9 @@ pub(crate) struct OrderStatistic {
     pub(crate) masters: usize,
     pub(crate) quorum: usize,
     /// With the masters that have the shortest median round trips.
-    pub(crate) fastest: Summary,
+    pub(crate) fastest: LatencySummary,
     /// With any of the masters: over every choice of so many.
-    pub(crate) any: Summary,
+    pub(crate) any: LatencySummary,
     #[serde(skip)]
     pub(crate) curve: Curve,
 }
@@ -178,10 +178,10 @@ impl Level {
     }
 }
 
-fn masters(measured: &Measured) -> Vec<Master> {
+fn masters(measured: &Measured) -> Vec<MeasuredMaster> {
     let master = |(i, seen): (usize, &super::measure::Seen)| {
         let times = measured.rounds.of(i);
-        Master {
+        MeasuredMaster {
             master: seen.master.clone(),
             answered: seen.answered,
             unanswered: seen.unanswered,

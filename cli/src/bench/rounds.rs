@@ -104,7 +104,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::statistics::{Ms, NEVER, Summary};
+    use super::super::statistics::{LatencySummary, Ms, NEVER};
     use super::*;
 
     fn rounds(of: &[&[f64]]) -> Rounds {
@@ -183,7 +183,7 @@ mod tests {
         #[test]
         fn percentiles_rise(of in some_rounds()) {
             let order = all(&of).quorum_of_any(of[0].len());
-            let Summary { p50, p90, p99, max, .. } = order.summary();
+            let LatencySummary { p50, p90, p99, max, .. } = order.summary();
             prop_assert!(p50 <= p90 && p90 <= p99 && p99 <= max);
             prop_assert!(order.curve().is_sorted());
         }

@@ -21,7 +21,7 @@ impl Serialize for Ms {
 
 /// What a number of times were like. All of them never came where there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Summary {
+pub(crate) struct LatencySummary {
     pub(crate) count: u64,
     #[serde(rename = "mean_ms")]
     pub(crate) mean: Ms,
@@ -83,13 +83,13 @@ impl Sorted {
         self.0.iter().map(|(_, weight)| weight).sum()
     }
 
-    pub(crate) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> LatencySummary {
         let whole = self.weight();
         let mean = self.0.iter().map(|(time, weight)| time * weight).sum::<f64>() / whole;
         let at = self.at(&[0.5, 0.9, 0.99, 1.0]);
         let [p50, p90, p99, max] = std::array::from_fn(|i| Ms(at[i]));
         let mean = Ms(if mean.is_nan() { NEVER } else { mean });
-        Summary { count: whole.round() as u64, mean, p50, p90, p99, max }
+        LatencySummary { count: whole.round() as u64, mean, p50, p90, p99, max }
     }
 
     pub(crate) fn curve(&self) -> Curve {
@@ -100,13 +100,13 @@ impl Sorted {
 }
 
 /// The summary of a histogram of nanoseconds.
-pub(crate) fn summary(times: &Histogram<u64>) -> Summary {
+pub(crate) fn summary(times: &Histogram<u64>) -> LatencySummary {
     if times.is_empty() {
         return Sorted::new([]).summary();
     }
     let at = |share| Ms(times.value_at_quantile(share) as f64 / 1e6);
     let mean = Ms(times.mean() / 1e6);
-    Summary { count: times.len(), mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1.0) }
+    LatencySummary { count: times.len(), mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1.0) }
 }
 
 /// The curve of a histogram of nanoseconds.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn percentiles_are_of_the_nearest_rank() {
         let summary = Sorted::new((1..=200).rev().map(f64::from)).summary();
-        let Summary { count, mean, p50, p90, p99, max } = summary;
+        let LatencySummary { count, mean, p50, p90, p99, max } = summary;
         assert_eq!((count, mean), (200, Ms(100.5)));
         assert_eq!((p50, p90, p99, max), (Ms(100.0), Ms(180.0), Ms(198.0), Ms(200.0)));
     }
@@ -147,7 +147,7 @@ mod tests {
     fn a_histogram_is_summed_up_in_milliseconds() {
         let mut times = Histogram::new(3).unwrap();
         (1..=100).for_each(|us| times.record(us * 1000).unwrap());
-        let Summary { count, p50, max, .. } = summary(&times);
+        let LatencySummary { count, p50, max, .. } = summary(&times);
         assert_eq!(count, 100);
         assert!((p50.0 - 0.050).abs() < 1e-4 && (max.0 - 0.100).abs() < 1e-4, "{p50:?} {max:?}");
         assert!(curve(&times).is_sorted());

@@ -4,7 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 use super::report::{Cycles, Report};
-use super::statistics::{Ms, Summary};
+use super::statistics::{LatencySummary, Ms};
 
 /// Everything, as tables under headings.
 pub(crate) fn text(report: &Report) -> String {
@@ -61,7 +61,7 @@ pub(crate) fn failures(report: &Report) -> Vec<String> {
 fn round_trips(report: &Report) -> String {
     let mut table = table(&["MASTER", "ANSWERED", "P50", "P90", "P99", "MAX"]);
     for master in &report.masters {
-        let Summary { p50, p90, p99, max, .. } = master.round_trip;
+        let LatencySummary { p50, p90, p99, max, .. } = master.round_trip;
         let mut row = vec![master.master.clone(), answered(master.answered, master.unanswered)];
         row.extend([p50, p90, p99, max].map(ms));
         table.add_row(row);
@@ -80,7 +80,7 @@ pub(crate) fn answered(answered: u64, unanswered: u64) -> String {
 fn single(cycles: &Cycles) -> String {
     let mut table = table(&["", "COUNT", "P50", "P90", "P99", "MAX"]);
     for (what, summary) in [("acquire", cycles.acquire), ("release", cycles.release)] {
-        let Summary { count, p50, p90, p99, max, .. } = summary;
+        let LatencySummary { count, p50, p90, p99, max, .. } = summary;
         let mut row = vec![what.to_owned(), count.to_string()];
         row.extend([p50, p90, p99, max].map(ms));
         table.add_row(row);

@@ -8,9 +8,9 @@ use quorate_chaos::history::{History, Micros, Struck};
 use quorate_chaos::run::Trial;
 
 use super::charts;
-use super::examples::{others, told};
 use super::summary::{Found, Kind, Summary, ms, storm};
 use super::timeline::{COLOURS, Timeline};
+use super::violations::{others, told};
 use super::votes::REASONS;
 use crate::page::{self, escaped, section, table, whole};
 

@@ -3,7 +3,6 @@
 mod args;
 mod charts;
 mod containers;
-mod examples;
 mod files;
 mod html;
 mod kinds;
@@ -14,6 +13,7 @@ mod sample;
 mod summary;
 mod timeline;
 mod told;
+mod violations;
 mod votes;
 
 use std::any::Any;

@@ -11,7 +11,7 @@ use quorate_chaos::run::{Trial, TrialOutcome, Verdict};
 use quorate_chaos::workload::Kind as Kinds;
 use serde::Serialize;
 
-use super::examples::{others, told};
+use super::violations::{Violation, others, told};
 use crate::exit::{self, Code};
 
 #[derive(Debug, Serialize)]
@@ -67,14 +67,6 @@ pub(crate) enum Found {
     Nothing,
     Violation,
     Inconclusive,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Violation {
-    pub(crate) property: &'static str,
-    pub(crate) what: String,
-    /// From the beginning of the history.
-    pub(crate) at_ms: f64,
 }
 
 /// What came of the calls about locks of one kind.

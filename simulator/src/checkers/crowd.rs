@@ -4,7 +4,7 @@
 //! its semaphore must be in a window. Which permit each says it is does not matter here. Locks that are not semaphores
 //! are not looked at.
 
-use super::grouped;
+use super::grouped::grouped;
 use crate::history::{History, Hold, Violation};
 
 /// The property's name.

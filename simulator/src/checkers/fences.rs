@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{grouped, holds_by_site};
+use super::grouped::{grouped, holds_by_site};
 use crate::history::{Attempt, History, Hold, Time, Violation, Write};
 
 /// The property's name.

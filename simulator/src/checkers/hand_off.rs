@@ -21,7 +21,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::grouped;
+use super::grouped::grouped;
 use super::left_behind::SETTLING;
 use super::stillness::Stillness;
 use crate::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};

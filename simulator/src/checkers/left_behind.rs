@@ -70,10 +70,10 @@ fn violation(key: &Key, client: Option<ClientNumber>, wanted: Time) -> Violation
 }
 
 /// What the owners of locks were handed.
-struct Owners<'a>(BTreeMap<(Site<'a>, bool, &'a str), Vec<Wish<'a>>>);
+struct Owners<'a>(BTreeMap<(Site<'a>, bool, &'a str), Vec<Wanted<'a>>>);
 
 /// From a guard's grant on: until when it, or one before it, wants the key.
-struct Wish<'a> {
+struct Wanted<'a> {
     hold: &'a Hold,
     until: Time,
 }
@@ -82,12 +82,12 @@ impl<'a> Owners<'a> {
     fn of(history: &'a History) -> Self {
         let mut holds: Vec<_> = history.holds.iter().collect();
         holds.sort_by_key(|hold| hold.granted);
-        let mut owners: BTreeMap<_, Vec<Wish<'_>>> = BTreeMap::new();
+        let mut owners: BTreeMap<_, Vec<Wanted<'_>>> = BTreeMap::new();
         for hold in holds {
             for site in hold.sites() {
                 let wishes = owners.entry((site, hold.shared, &*hold.owner)).or_default();
                 let before = wishes.last().map_or(Time::ZERO, |wish| wish.until);
-                wishes.push(Wish { hold, until: before.max(hold.window_end()) });
+                wishes.push(Wanted { hold, until: before.max(hold.window_end()) });
             }
         }
         Self(owners)
@@ -104,7 +104,7 @@ impl<'a> Owners<'a> {
         self.wishes(key).first().map(|wish| wish.hold.client)
     }
 
-    fn wishes(&self, key: &'a Key) -> &[Wish<'a>] {
+    fn wishes(&self, key: &'a Key) -> &[Wanted<'a>] {
         self.0.get(&(key.site(), key.shared, &*key.owner)).map_or(&[], |wishes| wishes)
     }
 }

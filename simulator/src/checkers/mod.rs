@@ -17,13 +17,12 @@
 //! The first five must hold whatever happens, as long as clocks run at nearly the same rate; the last even where they
 //! do not.
 
-use std::collections::BTreeMap;
-
-use crate::history::{History, Hold, Site, Time, Violation};
+use crate::history::{History, Violation};
 
 pub mod born_valid;
 pub mod crowd;
 pub mod fences;
+mod grouped;
 pub mod hand_off;
 pub mod left_behind;
 pub mod liveness;
@@ -79,27 +78,6 @@ pub fn check_safety(history: &History) -> Vec<Violation> {
     violations
 }
 
-/// The guards of each lock, or each permit, in the order in which they were handed out.
-fn holds_by_site(history: &History) -> BTreeMap<Site<'_>, Vec<&Hold>> {
-    let sites = history.holds.iter().flat_map(|hold| hold.sites().map(move |site| (site, hold)));
-    grouped(sites, |hold| hold.granted)
-}
-
-/// What belongs to each of these, in the order of time.
-fn grouped<'a, K: Ord, T>(
-    things: impl Iterator<Item = (K, &'a T)>,
-    at: impl Fn(&T) -> Time,
-) -> BTreeMap<K, Vec<&'a T>> {
-    let mut grouped: BTreeMap<K, Vec<&T>> = BTreeMap::new();
-    for (place, thing) in things {
-        grouped.entry(place).or_default().push(thing);
-    }
-    for things in grouped.values_mut() {
-        things.sort_by_key(|thing| at(thing));
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -107,9 +85,10 @@ mod tests {
 
     use super::made_up::{given_back, history, hold, ms};
     use super::*;
+    use crate::history::Hold;
 
     /// What helps the checkers, and checks nothing.
-    const HELPERS: [&str; 3] = ["made_up", "mod", "stillness"];
+    const HELPERS: [&str; 4] = ["grouped", "made_up", "mod", "stillness"];
 
     #[test]
     fn every_file_is_on_the_list_under_its_name() {

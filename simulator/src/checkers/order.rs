@@ -16,7 +16,7 @@
 //! A waiter that gives up, or fails, does not count, for it asks for the last time without a place; nor does one whose client was
 //! killed, or stood still meanwhile, for it is passed over.
 
-use super::grouped;
+use super::grouped::grouped;
 use super::left_behind::SETTLING;
 use super::stillness::Stillness;
 use crate::history::{Attempt, AttemptOutcome, History, Time, Violation};

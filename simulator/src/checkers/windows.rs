@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use super::holds_by_site;
+use super::grouped::holds_by_site;
 use crate::history::{History, Hold, Violation};
 
 /// The property's name.

@@ -7,7 +7,7 @@ use quorate::seam::{Delivery, LinkState, Message, Passport, Question, Reach, Sig
 use tokio::time::Instant;
 
 use super::Link;
-use super::network::{Greeting, Request, Task};
+use super::network::{Greeting, Request, RequestKind};
 use crate::history::{OutOfReach, Time};
 
 impl Link {
@@ -17,7 +17,7 @@ impl Link {
         {
             let mut state = self.state();
             let before = state.link.reach().clone();
-            change(&mut state.link, self.world.instant());
+            change(&mut state.link, self.world.time.instant());
             state.link.take_deliveries(&mut deliveries);
             self.note_reach(&before, &state);
         }
@@ -43,7 +43,7 @@ impl Link {
     }
 
     /// Notes where another state was reached, and when callers are told that the master does not answer.
-    fn note_reach(&self, before: &Reach, state: &super::State) {
+    fn note_reach(&self, before: &Reach, state: &super::LinkContext) {
         let reach = state.link.reach();
         if reach == before {
             return;
@@ -82,12 +82,12 @@ impl Link {
 
     fn request(&self, message: Message<'_>, now: Time, passport: Passport) -> Request {
         match message {
-            Message::Ping => Request { asked: Some(now), passport, task: Task::Ping },
+            Message::Ping => Request { asked: Some(now), passport, task: RequestKind::Ping },
             Message::Evaluate { script, calls, .. } => {
                 let asked = calls.iter().filter(|pending| pending.is_vote());
-                let asked = asked.map(|pending| self.world.time_of(pending.asked())).min();
+                let asked = asked.map(|pending| self.world.time.time_of(pending.asked())).min();
                 let calls = calls.iter().map(|pending| pending.call.clone()).collect();
-                Request { asked, passport, task: Task::Calls(script, calls) }
+                Request { asked, passport, task: RequestKind::Calls(script, calls) }
             }
         }
     }
@@ -107,7 +107,7 @@ impl Link {
     fn set_timers(self: &Arc<Self>) {
         let (opens, rings) = {
             let mut state = self.state();
-            let time_of = |at: Option<Instant>| at.map(|at| self.world.time_of(at));
+            let time_of = |at: Option<Instant>| at.map(|at| self.world.time.time_of(at));
             let (opens, rings) = (time_of(state.link.opens_at()), time_of(state.link.alarm()));
             let is_new =
                 (opens != state.opens, rings.is_some_and(|at| state.rings.is_none_or(|set| at < set)));
@@ -152,7 +152,7 @@ impl Link {
                 return;
             }
             state.opens = None;
-            state.link.opening(self.world.instant());
+            state.link.opening(self.world.time.instant());
             if !state.link.is_opening() {
                 return;
             }
@@ -171,7 +171,7 @@ impl Link {
         self.transmit(Request {
             asked: None,
             passport: Passport::default(),
-            task: Task::Hello(question, is_new),
+            task: RequestKind::Hello(question, is_new),
         });
     }
 
@@ -206,7 +206,7 @@ impl Link {
     }
 
     /// The reply to the oldest message.
-    pub(super) fn answered(self: &Arc<Self>, task: &Task, reply: Result<Value, String>) {
+    pub(super) fn answered(self: &Arc<Self>, task: &RequestKind, reply: Result<Value, String>) {
         self.with(|link, now| link.answered(reply, now));
         if task.is_extension() {
             // The lease may be longer as soon as the engine has run.

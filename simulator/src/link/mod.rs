@@ -3,16 +3,16 @@
 
 mod driver;
 mod network;
+mod transmission;
+pub(crate) mod way;
 mod words;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use quorate::config::DEFAULT_TIMEOUT;
-use quorate::seam::{Call, Ear, Handshake, LinkState, Master, Passport, Reach, Reply};
+use quorate::seam::{Handshake, LinkState, Passport};
 use quorate_testkit::Dice;
 use tokio::sync::Notify;
 
@@ -33,14 +33,14 @@ pub(crate) struct Link {
     pub(crate) process: Arc<Process>,
     pub(crate) server: Arc<Server>,
     dice: Dice,
-    state: Mutex<State>,
+    state: Mutex<LinkContext>,
     handshake: OnceLock<Handshake>,
     /// Told when the master answers.
     up: Notify,
     pub(crate) hearing: Hearing,
 }
 
-struct State {
+struct LinkContext {
     /// The library's own.
     link: LinkState,
     /// When it is looked at next: to open a connection, and for calls whose time is up.
@@ -63,7 +63,7 @@ impl Link {
         let number = (process.number * 100 + server.number) as u64;
         let name: Arc<str> = format!("sim://m{}", server.number).into();
         let chance = Arc::new(Chance(world.dice("attempts to connect", number)));
-        let state = State {
+        let state = LinkContext {
             link: LinkState::new(name.clone(), DEFAULT_TIMEOUT, chance),
             opens: None,
             rings: None,
@@ -84,7 +84,7 @@ impl Link {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LinkContext> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,51 +100,6 @@ impl Link {
 
     pub(crate) fn note(&self, what: impl FnOnce() -> String) {
         self.world.note(|| format!("c{} m{}  {}", self.process.number, self.server.number, what()));
-    }
-}
-
-/// A link as the engine sees it.
-#[derive(Debug)]
-pub(crate) struct Way(pub(crate) Arc<Link>);
-
-impl Master for Way {
-    fn name(&self) -> &Arc<str> {
-        &self.0.name
-    }
-
-    fn introduce(&self, handshake: Handshake) {
-        let _ = self.0.handshake.set(handshake); // it is told once
-    }
-
-    fn call(&self, call: Call, reply: Reply) {
-        if self.0.process.is_dead() {
-            return std::mem::forget(reply); // nobody is there to hear of it
-        }
-        self.0.with(|link, now| link.call(call, reply, now));
-    }
-
-    fn ready(&self) -> BoxFuture<'static, ()> {
-        let link = self.0.clone();
-        async move {
-            link.with(|link, now| link.want(now));
-            loop {
-                let told = link.up.notified();
-                if *link.state().link.reach() == Reach::Up {
-                    return;
-                }
-                told.await;
-            }
-        }
-        .boxed()
-    }
-
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
-        let link = self.0.clone();
-        async move {
-            let _listening = Hearing::begin(&link, channel, ear);
-            std::future::pending().await
-        }
-        .boxed()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The network between a client and a master, and what the master does with what arrives.
+//! The network between a client and a master: its weather, and what is on its way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use quorate::seam::{Call, Failure, Passport, Question, Script, Value};
 
-use super::Link;
-use super::words::{describe, tell, tell_reply};
 use crate::history::Time;
 use crate::pipe::Pipe;
 
@@ -27,17 +25,17 @@ pub(super) struct Network {
     /// Whether there is a connection, open or being opened.
     pub(super) is_connected: bool,
     /// Its number.
-    connection: u64,
+    pub(super) connection: u64,
     /// The last connection that the server knows: nothing of an earlier one is executed any more.
-    known: u64,
+    pub(super) known: u64,
     /// How many messages there ever were.
-    count: u64,
+    pub(super) count: u64,
     /// The messages of this connection that were not answered yet.
-    sent: BTreeMap<u64, Arc<Request>>,
+    pub(super) sent: BTreeMap<u64, Arc<Request>>,
     /// The replies that are there before those to earlier messages.
-    received: BTreeMap<u64, Reply>,
-    there: Pipe<u64>,
-    back: Pipe<(u64, Reply)>,
+    pub(super) received: BTreeMap<u64, NetworkReply>,
+    pub(super) there: Pipe<u64>,
+    pub(super) back: Pipe<(u64, NetworkReply)>,
 }
 
 /// A message to the master.
@@ -45,10 +43,10 @@ pub(super) struct Request {
     /// Since when its sender waits, where that tells something of the master.
     pub(super) asked: Option<Time>,
     pub(super) passport: Passport,
-    pub(super) task: Task,
+    pub(super) task: RequestKind,
 }
 
-pub(super) enum Task {
+pub(super) enum RequestKind {
     /// The first message of a connection. It tells whether the master was new when the question was made up.
     Hello(Option<Question>, bool),
     Ping,
@@ -58,19 +56,19 @@ pub(super) enum Task {
 /// What a master says to the question of a handshake.
 pub(super) type Greeting = Result<Value, Failure>;
 
-enum Reply {
+pub(super) enum NetworkReply {
     Greeting(Option<Greeting>),
     To(Result<Value, String>),
 }
 
-impl Task {
+impl RequestKind {
     /// Whether a lease may be longer when it was answered.
     pub(super) fn is_extension(&self) -> bool {
         let extends = |call: &Call| call.words.args().next() == Some("extend");
         matches!(self, Self::Calls(_, calls) if calls.iter().any(extends))
     }
 
-    fn calls(&self) -> &[Call] {
+    pub(super) fn calls(&self) -> &[Call] {
         match self {
             Self::Calls(_, calls) => calls,
             _ => &[],
@@ -109,222 +107,9 @@ impl Network {
     }
 
     /// The oldest message, if the reply to it is there.
-    fn next_reply(&mut self) -> Option<(Arc<Request>, Reply)> {
+    pub(super) fn next_reply(&mut self) -> Option<(Arc<Request>, NetworkReply)> {
         let number = *self.sent.first_key_value()?.0;
         let reply = self.received.remove(&number)?;
         Some((self.sent.remove(&number)?, reply))
     }
-}
-
-impl Link {
-    /// Puts a message on its way.
-    pub(super) fn transmit(self: &Arc<Self>, request: Request) {
-        let (request, delay) = (Arc::new(request), self.delay());
-        let (number, weather) = {
-            let mut state = self.state();
-            let network = &mut state.network;
-            if !network.is_connected {
-                return; // it broke, and the process does not know that yet
-            }
-            network.count += 1;
-            network.sent.insert(network.count, request.clone());
-            (network.count, network.weather)
-        };
-        if !request.task.calls().is_empty() {
-            if self.dice.happens(weather.repeated) {
-                self.transmit_again(&request);
-            }
-            if self.dice.happens(weather.overtaken) {
-                let link = self.clone();
-                return self.world.after(delay * 3, move || link.arrive(number, true));
-            }
-        }
-        let arrives = self.state().network.there.push(self.world.now() + delay, number);
-        let link = self.clone();
-        self.world.at(arrives, move || link.pump());
-    }
-
-    /// The same message once more, later, and nobody hears of it.
-    fn transmit_again(self: &Arc<Self>, request: &Arc<Request>) {
-        let (link, request) = (self.clone(), request.clone());
-        self.world.after(self.delay() + self.dice.millis(1, 100), move || {
-            let its = link.clone();
-            let _ = link.server.take(move || its.execute_late("a second time", &request));
-        });
-    }
-
-    /// Hands on what has arrived, in both directions.
-    pub(crate) fn pump(self: &Arc<Self>) {
-        let now = self.world.now();
-        while let Some(number) = {
-            let mut state = self.state();
-            state.network.there.pop(now)
-        } {
-            self.arrive(number, false);
-        }
-        while let Some((number, reply)) = {
-            let mut state = self.state();
-            state.network.back.pop(now)
-        } {
-            let link = self.clone();
-            self.process.deliver(move || link.receive(number, reply));
-        }
-        self.hearing.pump(self);
-    }
-
-    /// Nothing gets through in these directions, or everything does again.
-    pub(crate) fn block(self: &Arc<Self>, there: bool, back: bool) {
-        {
-            let mut state = self.state();
-            (state.network.there.blocked, state.network.back.blocked) = (there, back);
-        }
-        self.pump();
-    }
-
-    pub(crate) fn is_blocked(&self) -> bool {
-        let state = self.state();
-        state.network.there.blocked || state.network.back.blocked
-    }
-
-    /// A message arrives at the master, which may do it much later.
-    fn arrive(self: &Arc<Self>, number: u64, late: bool) {
-        let (request, connection) = {
-            let state = self.state();
-            let Some(request) = state.network.sent.get(&number) else { return };
-            (request.clone(), state.network.connection)
-        };
-        let link = self.clone();
-        let is_taken = self.server.take(move || {
-            let (is_open, is_forgotten) = {
-                let network = &link.state().network;
-                (network.sent.contains_key(&number), network.known > connection)
-            };
-            if is_open {
-                link.execute(number, &request, late);
-            } else if !is_forgotten {
-                link.execute_late("late", &request);
-            }
-        });
-        if !is_taken {
-            self.break_off(); // nobody listens there
-        }
-    }
-
-    fn execute(self: &Arc<Self>, number: u64, request: &Request, late: bool) {
-        let reply = match &request.task {
-            Task::Hello(_, was_new) if *was_new != self.server.redis.is_whole() => {
-                return self.break_off(); // what is known of a process is not said to the next one
-            }
-            Task::Hello(question, _) => {
-                {
-                    let network = &mut self.state().network;
-                    network.known = network.connection;
-                }
-                Reply::Greeting(question.as_ref().map(|question| self.greet(question)))
-            }
-            Task::Ping => Reply::To(Ok(Value::Nil)),
-            Task::Calls(script, calls) => {
-                let reply = self.server.run(script, calls, &request.passport, late);
-                self.note(|| format!("executes {} -> {}", described(calls), tell_reply(&reply)));
-                Reply::To(reply)
-            }
-        };
-        let delay = self.delay();
-        let arrives = self.state().network.back.push(self.world.now() + delay, (number, reply));
-        let link = self.clone();
-        self.world.at(arrives, move || link.pump());
-    }
-
-    fn greet(&self, question: &Question) -> Greeting {
-        let script = self.handshake.get().expect("it asked").script();
-        let answer = self.server.redis.greet(script, question);
-        self.note(|| format!("greets -> {}", tell(&answer)));
-        answer
-    }
-
-    fn execute_late(&self, how: &str, request: &Request) {
-        if let Task::Calls(script, calls) = &request.task {
-            self.note(|| format!("executes {how}: {}", described(calls)));
-            let _ = self.server.run(script, calls, &request.passport, true);
-        }
-    }
-
-    /// A reply arrives at the client, which gets replies in the order of its messages.
-    fn receive(self: &Arc<Self>, number: u64, reply: Reply) {
-        {
-            let network = &mut self.state().network;
-            if network.sent.contains_key(&number) {
-                network.received.insert(number, reply);
-            }
-        }
-        while let Some((request, reply)) = {
-            let mut state = self.state();
-            state.network.next_reply()
-        } {
-            match (reply, &request.task) {
-                (Reply::Greeting(greeting), Task::Hello(question, _)) => {
-                    self.greeted(question.as_ref().zip(greeting));
-                }
-                (Reply::To(reply), task) => self.answered(task, reply),
-                (Reply::Greeting(_), _) => unreachable!("only a hello is greeted"),
-            }
-        }
-    }
-
-    /// The connection breaks. What is on its way is lost, or executed late, while the client does not know of it.
-    pub(crate) fn break_off(self: &Arc<Self>) {
-        let connection = self.state().network.connection();
-        if let Some(connection) = connection {
-            self.disconnect();
-            let link = self.clone();
-            self.process.deliver(move || link.notice_break(connection));
-        }
-        self.hearing.break_off(self);
-    }
-
-    fn notice_break(self: &Arc<Self>, connection: u64) {
-        if self.state().network.connection == connection {
-            let why = "the connection broke";
-            self.with(|link, now| link.broke(why, now));
-            self.with(|link, now| link.not_opened(why, now));
-        }
-    }
-
-    /// There is no connection any more.
-    pub(super) fn disconnect(self: &Arc<Self>) {
-        let (on_the_way, connection) = {
-            let network = &mut self.state().network;
-            network.is_connected = false;
-            network.received.clear();
-            network.back.empty().for_each(drop);
-            let sent = std::mem::take(&mut network.sent);
-            let on_the_way: Vec<_> = network.there.empty().filter_map(|id| sent.get(&id).cloned()).collect();
-            (on_the_way, network.connection)
-        };
-        self.leave_late(on_the_way, connection);
-    }
-
-    /// Half of what was on its way is executed all the same, in order, unless the next connection is there first.
-    fn leave_late(self: &Arc<Self>, on_the_way: Vec<Arc<Request>>, connection: u64) {
-        let mut delay = self.delay();
-        for request in on_the_way {
-            if self.dice.happens(500) {
-                continue;
-            }
-            delay += self.dice.millis(0, 20);
-            let link = self.clone();
-            self.world.after(delay, move || {
-                let its = link.clone();
-                let _ = link.server.take(move || {
-                    if its.state().network.known <= connection {
-                        its.execute_late("late", &request);
-                    }
-                });
-            });
-        }
-    }
-}
-
-fn described(calls: &[Call]) -> String {
-    calls.iter().map(describe).collect::<Vec<_>>().join("; ")
 }

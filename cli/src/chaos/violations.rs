@@ -1,11 +1,19 @@
-//! Which violations are told one by one, and what is said of the others. Pure.
+//! The violations of a summary: which are told one by one, and what is said of the others. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::summary::Violation;
+use serde::Serialize;
 
 /// How many are told, if there are no more properties than that.
 const TOLD: usize = 8;
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Violation {
+    pub(crate) property: &'static str,
+    pub(crate) what: String,
+    /// From the beginning of the history.
+    pub(crate) at_ms: f64,
+}
 
 /// The first of each property, and of the others those that came first; in the order in which they are.
 pub(super) fn told(violations: &[Violation]) -> Vec<&Violation> {

@@ -1,0 +1,55 @@
+//! A link as the library's engine sees it.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use quorate::seam::{Call, Ear, Handshake, Master, Reach, Reply};
+
+use super::Link;
+use crate::hearing::Hearing;
+
+/// A link as the engine sees it.
+#[derive(Debug)]
+pub(crate) struct Way(pub(crate) Arc<Link>);
+
+impl Master for Way {
+    fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    fn introduce(&self, handshake: Handshake) {
+        let _ = self.0.handshake.set(handshake); // it is told once
+    }
+
+    fn call(&self, call: Call, reply: Reply) {
+        if self.0.process.is_dead() {
+            return std::mem::forget(reply); // nobody is there to hear of it
+        }
+        self.0.with(|link, now| link.call(call, reply, now));
+    }
+
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        let link = self.0.clone();
+        async move {
+            link.with(|link, now| link.want(now));
+            loop {
+                let told = link.up.notified();
+                if *link.state().link.reach() == Reach::Up {
+                    return;
+                }
+                told.await;
+            }
+        }
+        .boxed()
+    }
+
+    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+        let link = self.0.clone();
+        async move {
+            let _listening = Hearing::begin(&link, channel, ear);
+            std::future::pending().await
+        }
+        .boxed()
+    }
+}

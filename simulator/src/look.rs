@@ -1,0 +1,36 @@
+//! Looks at what the masters keep, and writes it down.
+
+use std::sync::Arc;
+
+use crate::history::{Key, Place};
+use crate::recorder::short_name;
+use crate::stage::Stage;
+
+/// Looks at what all masters keep.
+pub(crate) fn look(stage: &Arc<Stage>) {
+    stage.world.look_at_the_time();
+    let found = stage.servers.iter().flat_map(|server| server.locks());
+    let found = found.map(|key| match stage.client_of(&key.owner) {
+        Some(client) => Key { client: Some(client), owner: short_name(&key.owner, client), ..key },
+        None => key,
+    });
+    let found: Vec<_> = found.collect();
+    let names = stage.servers.iter().flat_map(|server| server.names());
+    stage.world.note(|| format!("{} entries on the masters", found.len()));
+    stage.world.recorder.with(|history| {
+        history.keys.extend(found);
+        history.names.extend(names);
+    });
+}
+
+/// Looks who stands in the queues of all masters.
+pub(crate) fn look_for_places(stage: &Arc<Stage>) {
+    let found = stage.servers.iter().flat_map(|server| server.places());
+    let found = found.filter_map(|place| {
+        let client = stage.client_of(&place.ticket)?;
+        Some(Place { client, ticket: short_name(&place.ticket, client), ..place })
+    });
+    let found: Vec<_> = found.collect();
+    stage.world.note(|| format!("{} places in the queues", found.len()));
+    stage.world.recorder.with(|history| history.places = found);
+}
