@@ -1,4 +1,25 @@
-//! Waiting for a lock: in line within the process, in the queues on the masters, and always with a bound in time.
+//! Waiting for a lock: attempts until one is granted, or the wait is over.
+//!
+//! 1. Waiters of one name in one process stand in line (`wake/line.rs`). Only the first asks the masters;
+//!    for a semaphore, up to eight. An owner that has the lock already does not line up.
+//! 2. The first attempt is a plain round. Refused, the client listens on every master (`wake/hub.rs`) and
+//!    attempts again as soon as it hears a quorum: subscribe, then check, then wait.
+//! 3. From then on each attempt takes a place in the queues of the masters that refuse it, instead of the
+//!    place of the attempt before. Each has a ticket of its own, so that no call is ambiguous.
+//! 4. It asks again when a quorum of the masters has called it, or 5 ms after the first call; when calls may
+//!    have been missed; or when the TTLs on a quorum have run out, and a quarter of that later for each that
+//!    is ahead of it (`arbitration.rs`). Where nobody has a quorum, nobody would call: it polls.
+//! 5. Contenders that split the vote see the same holders and follow one rule (`arbitration.rs`): the one
+//!    with most masters asks again, the others withdraw and keep their places.
+//! 6. Of a semaphore it draws a permit that this client has not, and that a quorum may have free by the last
+//!    votes (`permits.rs`).
+//! 7. A waiter that goes away gives up its place on every master. If the lock is free at that moment, the
+//!    next in the queue is called.
+//! 8. For a fair lock the first in the queue looks every second, the second every two, and so on: a first
+//!    that was called and does not ask is passed over.
+//! 9. While a client of another library has the lock, which calls nobody, it polls (`foreign.rs`).
+//!
+//! A call is a hint: the waiter asks, and is granted or refused like anybody.
 
 use std::sync::Arc;
 use std::time::Duration;
