@@ -9,6 +9,7 @@ use quorate_testkit::Masters;
 use crate::Scale;
 use crate::contender::{self, Client, Floor, Length, Load, Quorate, Rslock};
 use crate::figures::Row;
+use crate::passed;
 
 /// The environment variable that makes a process a sample, with the name of the contender.
 pub(crate) const SAMPLE: &str = "QUORATE_BENCH_SAMPLE";
@@ -46,7 +47,11 @@ const STRACE: Tool = Tool {
 };
 
 pub(crate) fn instructions(scale: Scale) -> Vec<Row> {
-    CALLGRIND.rows(scale.of(&[(1, 200), (64, 8)], &[(1, 5)]), scale)
+    let rows = CALLGRIND.rows(scale.of(&[(1, 200), (64, 8)], &[(1, 5)]), scale);
+    if scale == Scale::Full && !rows.is_empty() {
+        passed::print();
+    }
+    rows
 }
 
 pub(crate) fn system_calls(scale: Scale) -> Vec<Row> {

@@ -20,6 +20,7 @@ mod handoff_child;
 mod handoff_crew;
 mod measure;
 mod meter;
+mod passed;
 mod script;
 mod table_list;
 mod tables;
@@ -71,6 +72,9 @@ fn main() {
     }
     if let Ok(contender) = std::env::var(counted::SAMPLE) {
         return counted::run_sample(&contender);
+    }
+    if let Ok(acquires) = std::env::var(passed::SAMPLE) {
+        return passed::run_sample(&acquires);
     }
     // Cargo passes options of its own, which begin with a dash. `cargo test --all-targets` runs benches without `--bench`.
     let (options, words): (Vec<String>, Vec<String>) =
