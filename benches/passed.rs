@@ -83,7 +83,7 @@ pub(crate) fn run_sample(acquires: &str) {
     let acquires: u32 = acquires.parse().unwrap();
     contender::runtime().block_on(async {
         let masters: Vec<String> = std::env::args().skip(1).collect();
-        let redlock = contender::quorate(&masters).build().unwrap();
+        let redlock = contender::new(&masters).build().unwrap();
         let lock = redlock.lock("bench");
         for _ in 1..100 {
             lock.try_acquire().await.unwrap().release().await.unwrap();

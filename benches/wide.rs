@@ -13,7 +13,7 @@ use crate::figures::Row;
 use crate::measure::middle;
 
 /// Round trips in ms from Washington DC, as IBM Cloud published them for 3 February to 3 March 2024:
-/// `_include-segments/network-latency.md` of github.com/ibm-cloud-docs/vpc, "Inter-region latency". To Toronto, Dallas,
+/// network-latency in `_include-segments` of github.com/ibm-cloud-docs/vpc, "Inter-region latency". To Toronto, Dallas,
 /// London, Frankfurt and Tokyo.
 const ROUND_TRIPS: [u64; 5] = [19, 32, 75, 98, 167];
 const CYCLES: usize = 30;

@@ -83,7 +83,7 @@ impl Graph {
         ways
     }
 
-    /// `a.rs -Guard-> b.rs -Lock-> a.rs`
+    /// As in `one -Guard-> other -Lock-> one`.
     fn show(&self, way: &[&str]) -> String {
         let steps = way.windows(2).map(|pair| format!(" -{}-> {}", self.edges[pair[0]][pair[1]], pair[1]));
         way[0].to_owned() + &steps.collect::<String>()
