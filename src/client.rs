@@ -48,8 +48,24 @@ impl Redlock {
         Election::new(self.lock(name))
     }
 
-    /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it
-    /// is what the last connection to each of them found.
+    /// How each master stands with this client: whether it may vote, and if not, why and for how long; whether it can be
+    /// reached, since when, and how fast it answered last. Nothing is sent: it is what the last connection to each of them
+    /// found. A master that nobody calls, and that falls silent without closing the connection, is not noticed before the next
+    /// call.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn show(redlock: quorate::Redlock) {
+    /// for status in redlock.master_status() {
+    ///     match (status.reachable, status.unchanged_for, status.last_round_trip) {
+    ///         (Some(true), _, Some(took)) => println!("{} answers within {took:?}", status.master),
+    ///         (Some(false), Some(time), _) => println!("{} has been out of reach for {time:?}", status.master),
+    ///         _ => println!("{}: {}", status.master, status.standing),
+    ///     }
+    /// }
+    /// # }
+    /// ```
     pub fn master_status(&self) -> Vec<MasterStatus> {
         self.engine().standings()
     }

@@ -86,8 +86,8 @@ pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, Delivery, Ear, Failure, Heard, Hears, Layer, LinkState, Master, Message, Overdue, Part,
-        Pending, Reach, Reply, Script, Terms, Value, WordIter, Words, connect,
+        Call, Contact, Delivery, Ear, Failure, Heard, Hears, Layer, LinkState, Master, Message, Overdue,
+        Part, Pending, Reach, Reply, Script, Terms, Value, WordIter, Words, connect,
     };
     pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};

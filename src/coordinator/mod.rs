@@ -187,7 +187,8 @@ impl Coordinator {
 
     /// How the masters stand with this client.
     pub(crate) fn standings(&self) -> Vec<MasterStatus> {
-        self.trust.status(&self.names)
+        let masters = self.masters.iter().map(|master| (master.name(), master.contact()));
+        self.trust.status(masters)
     }
 
     /// What tells these masters, and this key prefix, from others.

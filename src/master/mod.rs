@@ -10,6 +10,7 @@ use crate::vote::{Refusal, Silence};
 
 mod address;
 mod call;
+mod contact;
 mod dial;
 mod driver;
 mod examine;
@@ -25,6 +26,7 @@ mod value;
 
 pub(crate) use address::Address;
 pub use call::{Call, Hears, Overdue, Reply, Terms, WordIter, Words};
+pub use contact::Contact;
 pub(crate) use dial::Dialler;
 pub(crate) use examine::{Visit, examine};
 pub use link::{Delivery, LinkState, Message, Reach};
@@ -59,6 +61,12 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
 
     /// Resolves when the master is connected and answering; at once if it is. It may never be.
     fn ready(&self) -> BoxFuture<'static, ()>;
+
+    /// Whether it can be reached, as far as it knows without asking; `None` where that is not known. A master of another kind
+    /// need not tell.
+    fn contact(&self) -> Option<Contact> {
+        None
+    }
 
     /// Listens on a channel for as long as it is polled, across reconnects, and tells `ear` what it hears. What is
     /// published while it does not listen is missed.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver::Link;
 use super::session::Parts;
-use super::{Address, Call, Dialler, Ear, Master, Reply, Script, listen};
+use super::{Address, Call, Contact, Dialler, Ear, Master, Reply, Script, listen};
 use crate::error::Invalid;
 use crate::executor::Executor;
 use crate::random::SystemRandom;
@@ -88,6 +88,10 @@ impl Master for RedisMaster {
     fn ready(&self) -> BoxFuture<'static, ()> {
         let link = self.link.clone();
         async move { link.ready().await }.boxed()
+    }
+
+    fn contact(&self) -> Option<Contact> {
+        self.link.contact()
     }
 
     fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
