@@ -1,12 +1,13 @@
 //! A distributed lock that is held when a majority of N independent Redis masters say so.
 //!
 //! ```
+//! # async fn pay(invoice: u32) -> Result<(), Box<dyn std::error::Error>> { Ok(()) }
 //! # quorate_testkit::doc(|masters| async move {
 //! use quorate::Redlock;
 //!
 //! let redlock = Redlock::builder().masters(masters).build()?; // redis://10.0.0.1, redis://10.0.0.2, ...
 //! let guard = redlock.lock("invoice:42").acquire().await?;
-//! guard.run(async { /* nobody else has invoice:42; this is dropped before that could change */ }).await?;
+//! guard.run(pay(42)).await?; // nobody else has invoice:42; the work is dropped before that could change
 //! guard.release().await?; // or drop it: released in the background
 //! # Ok::<(), Box<dyn std::error::Error>>(()) });
 //! ```

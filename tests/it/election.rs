@@ -191,7 +191,7 @@ async fn a_leader_that_is_deposed_is_told() {
     let leadership = election.campaign().await.unwrap();
     on_all(&masters).await;
     patient(&masters).lock("l").force_release(&leadership.owner()).await.unwrap();
-    let work = leadership.run(std::future::pending::<()>());
+    let work = leadership.run(std::future::pending::<Result<(), Error>>());
     let error = soon("the loss", work).await.unwrap_err();
     assert!(matches!(error, Error::Lost { cause: Loss::NotOurs, .. }), "{error}");
     assert!(matches!(leadership.lost().await, Error::Lost { cause: Loss::NotOurs, .. }));
