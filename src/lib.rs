@@ -63,6 +63,7 @@ mod owner;
 mod protocol;
 mod random;
 mod renewal;
+mod shutdown;
 mod source;
 mod sync;
 mod trust;
@@ -79,6 +80,7 @@ pub use lock::{
     Election, Fenced, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer, Unfenced,
 };
 pub use owner::Owner;
+pub use shutdown::{Shutdown, Untold};
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
 

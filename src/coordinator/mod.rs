@@ -9,7 +9,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
@@ -83,6 +83,8 @@ pub(crate) struct Coordinator {
     settings: Settings,
     executor: Executor,
     tasks: TaskTracker,
+    /// How many clean-ups each master has not confirmed.
+    untold: Box<[AtomicUsize]>,
     /// Cancelled when the client is shut down.
     closing: CancellationToken,
     client: Uuid,
@@ -118,6 +120,7 @@ impl Coordinator {
         let trust = Trust::new(settings.terms(masters.len()), clock.clone());
         let places = masters.iter().enumerate();
         places.for_each(|(place, master)| master.introduce(trust.handshake(place)));
+        let untold = masters.iter().map(|_| AtomicUsize::new(0)).collect();
         let names = masters.iter().map(|master| master.name().clone()).collect();
         let (outbox, delivering) = Outbox::new(masters.clone());
         executor.spawn(delivering);
@@ -142,6 +145,7 @@ impl Coordinator {
             settings,
             executor,
             tasks: TaskTracker::new(),
+            untold,
             closing: CancellationToken::new(),
             client,
             owners: AtomicU64::new(0),
@@ -267,6 +271,12 @@ impl Coordinator {
     /// How many operations and clean-ups are under way.
     pub(crate) fn under_way(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// The masters that have not confirmed every clean-up, and how many they have not.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
+        let counts = self.untold.iter().map(|count| count.load(Ordering::Relaxed));
+        self.names.iter().zip(counts).filter(|(_, left)| *left > 0)
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
