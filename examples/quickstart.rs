@@ -16,7 +16,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Err(error) => return Err(error.into()), // it says what happened on every master
     };
 
-    let work = async { println!("working as {}, with {:?} left", guard.owner(), guard.remaining()) };
+    let work = async {
+        println!("working as {}, with {:?} left", guard.owner(), guard.remaining());
+        Ok::<(), Box<dyn std::error::Error>>(()) // or an error of yours
+    };
     guard.run(work).await?; // should the lease be lost, the work is dropped before it ends
 
     guard.release().await?; // or drop it: released in the background

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::lock::Election;
 use crate::owner::Owner;
+use crate::shutdown::{Shutdown, Untold};
 use crate::trust::MasterStatus;
 
 /// A client of N independent masters, and where locks come from. Clones share everything.
@@ -48,8 +49,24 @@ impl Redlock {
         Election::new(self.lock(name))
     }
 
-    /// How each master stands with this client: whether it may vote, and if not, why and for how long. Nothing is sent: it
-    /// is what the last connection to each of them found.
+    /// How each master stands with this client: whether it may vote, and if not, why and for how long; whether it can be
+    /// reached, since when, and how fast it answered last. Nothing is sent: it is what the last connection to each of them
+    /// found. A master that nobody calls, and that falls silent without closing the connection, is not noticed before the next
+    /// call.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn show(redlock: quorate::Redlock) {
+    /// for status in redlock.master_status() {
+    ///     match (status.reachable, status.unchanged_for, status.last_round_trip) {
+    ///         (Some(true), _, Some(took)) => println!("{} answers within {took:?}", status.master),
+    ///         (Some(false), Some(time), _) => println!("{} has been out of reach for {time:?}", status.master),
+    ///         _ => println!("{}: {}", status.master, status.standing),
+    ///     }
+    /// }
+    /// # }
+    /// ```
     pub fn master_status(&self) -> Vec<MasterStatus> {
         self.engine().standings()
     }
@@ -83,14 +100,12 @@ impl Redlock {
     /// Refuses every further acquire, ends those that wait, and lets every release that is under way reach its masters,
     /// for `deadline` at most. Guards that are still held stay valid, and can be extended and released as before.
     ///
+    /// It tells which masters did not hear of everything by then, a dead one for example. What is left goes on in the
+    /// background while the process and a handle live; otherwise it ends with its TTL.
+    ///
     /// # Cancel safety
     ///
     /// Once polled, the client is shut down; dropping the future only stops the waiting.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unflushed`] when the deadline came first. What is left goes on in the background while the process
-    /// and a handle live.
     ///
     /// # Examples
     ///
@@ -98,26 +113,26 @@ impl Redlock {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// drop(redlock.lock("invoice:42").acquire().await?); // released in the background
-    /// redlock.shutdown(std::time::Duration::from_secs(1)).await?;
+    /// let shutdown = redlock.shutdown(std::time::Duration::from_secs(1)).await;
+    /// assert!(shutdown.is_complete(), "{shutdown}"); // a line for the log, where it is not
     /// assert!(redlock.lock("invoice:42").acquire().await.is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn shutdown(&self, deadline: Duration) -> Result<(), Error> {
+    pub async fn shutdown(&self, deadline: Duration) -> Shutdown {
         let (reply, flushed) = oneshot::channel();
         let engine = self.engine().clone();
         self.inner.executor().spawn(async move {
             let in_time = tokio::time::timeout(deadline, engine.close()).await.is_ok();
             let _ = reply.send(in_time); // the caller may have gone
         });
-        match flushed.await {
-            Ok(true) => Ok(()),
-            _ => Err(Error::Unflushed { under_way: self.engine().under_way(), deadline }),
-        }
+        let is_complete = flushed.await.unwrap_or(false);
+        let untold = self.engine().untold().map(|(master, left)| Untold { master: master.clone(), left });
+        Shutdown { untold: untold.collect(), is_complete }
     }
 
     /// [`shutdown`](Redlock::shutdown) [without async](crate::blocking).
-    pub fn shutdown_blocking(&self, deadline: Duration) -> Result<(), Error> {
-        blocking::wait(&self.inner, self.shutdown(deadline))
+    pub fn shutdown_blocking(&self, deadline: Duration) -> Result<Shutdown, Error> {
+        blocking::wait(&self.inner, async { Ok(self.shutdown(deadline).await) })
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {

@@ -156,16 +156,6 @@ pub enum Error {
     #[error("the client was shut down")]
     Closed,
 
-    /// The client's shutdown came to its deadline before every release had reached the masters. What is left goes on
-    /// in the background while the process lives, and dies with its TTL otherwise.
-    #[error("{under_way} operations were still under way when the shutdown's {deadline:?} were over")]
-    Unflushed {
-        /// How many were left.
-        under_way: usize,
-        /// The time that was given.
-        deadline: Duration,
-    },
-
     /// The background thread could not be started.
     #[error("the background thread could not be started")]
     Start(#[source] Arc<io::Error>),
@@ -188,7 +178,6 @@ impl Error {
             | Self::Cancelled { .. }
             | Self::Invalid(_)
             | Self::Closed
-            | Self::Unflushed { .. }
             | Self::Start(_) => &[],
         }
     }

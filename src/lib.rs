@@ -1,12 +1,13 @@
 //! A distributed lock that is held when a majority of N independent Redis masters say so.
 //!
 //! ```
+//! # async fn pay(invoice: u32) -> Result<(), Box<dyn std::error::Error>> { Ok(()) }
 //! # quorate_testkit::doc(|masters| async move {
 //! use quorate::Redlock;
 //!
 //! let redlock = Redlock::builder().masters(masters).build()?; // redis://10.0.0.1, redis://10.0.0.2, ...
 //! let guard = redlock.lock("invoice:42").acquire().await?;
-//! guard.run(async { /* nobody else has invoice:42; this is dropped before that could change */ }).await?;
+//! guard.run(pay(42)).await?; // nobody else has invoice:42; the work is dropped before that could change
 //! guard.release().await?; // or drop it: released in the background
 //! # Ok::<(), Box<dyn std::error::Error>>(()) });
 //! ```
@@ -62,6 +63,7 @@ mod owner;
 mod protocol;
 mod random;
 mod renewal;
+mod shutdown;
 mod source;
 mod sync;
 mod trust;
@@ -78,6 +80,7 @@ pub use lock::{
     Election, Fenced, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer, Unfenced,
 };
 pub use owner::Owner;
+pub use shutdown::{Shutdown, Untold};
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
 
@@ -86,8 +89,8 @@ pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, Delivery, Ear, Failure, Heard, Hears, Layer, LinkState, Master, Message, Overdue, Part,
-        Pending, Reach, Reply, Script, Terms, Value, WordIter, Words, connect,
+        Call, Contact, Delivery, Ear, Failure, Heard, Hears, Layer, LinkState, Master, Message, Overdue,
+        Part, Pending, Reach, Reply, Script, Terms, Value, WordIter, Words, connect,
     };
     pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};

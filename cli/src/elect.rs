@@ -30,7 +30,7 @@ pub(crate) async fn elect(args: ElectArgs) -> Result<Code, Failure> {
         election = election.wait(wait);
     }
     let ended = lead(&redlock, &election, args.wait, &plan, &args.command, &mut signals).await;
-    let _ = redlock.shutdown(run::FLUSH).await; // a master that is dead never hears of it
+    redlock.shutdown(run::FLUSH).await; // a master that is dead never hears of it
     ended
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
         Ok(guard) => under(guard, &redlock, &plan, &args.command, &mut signals).await,
         Err(failure) => Err(failure),
     };
-    let _ = redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
+    redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
     match ended? {
         Ended::ByItself(code) => Ok(code),
         Ended::Stopped { why, .. } => Err(Failure::new(exit::LOST, format!("the job was ended: {why}"))),

@@ -19,7 +19,7 @@ use crate::config::Settings;
 use crate::executor::Executor;
 use crate::master::{Call, Failure, Hears, Master, Reply, Script, Terms, Words};
 use crate::protocol::{Op, Subject};
-use crate::trust::{Handshake, Trust};
+use crate::trust::{Handshake, MasterStatus, Trust};
 
 /// How many parcels are handed over before the masters' connections get their turn.
 const AT_ONCE: usize = 256;
@@ -72,6 +72,11 @@ impl Dispatcher {
     /// The masters' names.
     pub(super) fn names(&self) -> &[Arc<str>] {
         &self.common.names
+    }
+
+    /// How the masters stand with this client.
+    pub(super) fn status(&self) -> Vec<MasterStatus> {
+        self.trust().status(self.masters.iter().map(|master| (master.name(), master.contact())))
     }
 
     /// Which masters may vote.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -37,6 +37,8 @@ pub(crate) struct Engine {
     pub(super) tasks: TaskTracker,
     /// Cancelled when the client is shut down.
     pub(super) closing: CancellationToken,
+    /// How many clean-ups each master has not confirmed.
+    pub(super) untold: Box<[AtomicUsize]>,
     client: Uuid,
     /// The last number given to an owner.
     owners: AtomicU64,
@@ -53,6 +55,7 @@ impl Engine {
         let client = fresh_uuid(&*random);
         let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
         let dispatcher = Dispatcher::new(masters.clone(), clock.clone(), &settings, &executor);
+        let untold = masters.iter().map(|_| AtomicUsize::new(0)).collect();
         let engine = Arc::new(Self {
             dispatcher,
             leases: Leases::new(clock, settings.ttl),
@@ -62,6 +65,7 @@ impl Engine {
             executor,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
+            untold,
             client,
             owners: AtomicU64::new(0),
         });
@@ -83,7 +87,7 @@ impl Engine {
 
     /// How the masters stand with this client.
     pub(crate) fn standings(&self) -> Vec<MasterStatus> {
-        self.dispatcher.trust().status(self.dispatcher.names())
+        self.dispatcher.status()
     }
 
     /// What tells these masters, and this key prefix, from others.
@@ -178,6 +182,12 @@ impl Engine {
     /// How many operations and clean-ups are under way.
     pub(crate) fn under_way(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// The masters that have not confirmed every clean-up, and how many they have not.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
+        let counts = self.untold.iter().map(|count| count.load(Ordering::Relaxed));
+        self.dispatcher.names().iter().zip(counts).filter(|(_, left)| *left > 0)
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {

@@ -1,6 +1,7 @@
 //! Clean-up: telling the masters what an owner holds now, until they have heard it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -149,9 +150,19 @@ impl Engine {
             Effort::Once => Terms::Vote { timeout },
             Effort::UntilDone => Terms::CleanUp { timeout },
         };
+        if effort == Effort::UntilDone {
+            for place in places.iter() {
+                self.untold[place].fetch_add(1, Ordering::Relaxed);
+            }
+        }
         let (hold, round, under_way) = (notice.hold.clone(), notice.round, self.tasks.token());
         let clean_up = CleanUp { engine: self.clone(), notice, effort, votes, _under_way: under_way };
         self.dispatcher.tell(places, &hold, round, op, terms, Arc::new(clean_up));
+    }
+
+    /// A master has heard a clean-up, or needs it no more.
+    fn note_told(&self, place: usize) {
+        self.untold[place].fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Tells one master again and again, until it has heard it.
@@ -215,7 +226,14 @@ impl Hears for CleanUp {
             let (engine, notice) = (&self.engine, &self.notice);
             let patience_ends = engine.clock().now() + REFUSED_FOR;
             if engine.is_worth_repeating(&outcome, notice.keys_end, patience_ends) {
-                engine.spawn(engine.clone().repeat(place, notice.clone()));
+                let repeating = engine.clone().repeat(place, notice.clone());
+                let engine = engine.clone();
+                self.engine.spawn(async move {
+                    repeating.await;
+                    engine.note_told(place);
+                });
+            } else {
+                engine.note_told(place);
             }
         }
         if let Some(votes) = &self.votes {

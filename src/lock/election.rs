@@ -25,11 +25,12 @@ use crate::owner::Owner;
 /// # Examples
 ///
 /// ```
+/// # async fn schedule() -> Result<(), quorate::Error> { Ok(()) }
 /// # quorate_testkit::doc(|masters| async move {
 /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
 /// let first = redlock.election("scheduler").campaign().await?; // waits until it leads
 /// let term = first.term();
-/// first.run(async { /* nobody else leads; this is dropped before that could change */ }).await?;
+/// first.run(schedule()).await?; // nobody else leads; the work is dropped before that could change
 /// first.resign().await?; // or drop it: it resigns in the background
 /// let second = redlock.election("scheduler").campaign().await?;
 /// assert!(second.term() > term);
@@ -166,7 +167,7 @@ impl Election {
             let ended = tokio::select! {
                 biased;
                 () = self.cancelled() => Err(Error::Cancelled { name: self.lock.name.clone() }),
-                ended = leadership.run(work) => ended,
+                ended = leadership.run(async { Ok::<_, Error>(work.await) }) => ended,
             };
             if let Err(Error::Lost { .. }) = ended {
                 continue;
@@ -310,12 +311,12 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`], as [`Guard::run`].
+    /// That of `work`, or [`Error::Lost`], as [`Guard::run`] says.
     ///
     /// # Examples
     ///
     /// See [`Election`].
-    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Error> {
+    pub async fn run<T, E: From<Error>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         self.guard.run(work).await
     }
 

@@ -183,7 +183,10 @@ impl<F> Guard<F> {
     }
 
     /// Runs `work` under the lock: until it is done, or the lease is lost. Then `work` is dropped, before the lease
-    /// ends, provided that it yields.
+    /// ends, provided that it yields. It returns what `work` returned.
+    ///
+    /// The error of `work` is one that can be made of an [`Error`], by `From`: the caller's own, `Box<dyn std::error::Error>`,
+    /// `anyhow::Error`, or [`Error`] itself for work that cannot fail in another way.
     ///
     /// # Cancel safety
     ///
@@ -191,8 +194,8 @@ impl<F> Guard<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`], as [`lost`](Guard::lost) tells it: `work` was dropped, or was done only after the lease had
-    /// ended.
+    /// That of `work`. Or [`Error::Lost`], as [`lost`](Guard::lost) tells it: `work` was dropped, or succeeded only after the
+    /// lease had ended.
     ///
     /// # Examples
     ///
@@ -200,28 +203,32 @@ impl<F> Guard<F> {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let guard = redlock.lock("invoice:42").acquire().await?;
-    /// let sum = guard.run(async { 40 + 2 }).await?;
+    /// let sum = guard.run(async {
+    ///     let part: u32 = "40".parse()?; // any error
+    ///     Ok::<_, Box<dyn std::error::Error>>(part + 2)
+    /// }).await?;
     /// assert_eq!(sum, 42);
+    /// guard.run(async { Ok::<_, quorate::Error>(()) }).await?; // work that cannot fail
     /// guard.release().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn run<W: Future>(&self, work: W) -> Result<W::Output, Error> {
-        let output = {
-            let (mut lost, mut work) = (pin!(self.lost()), pin!(work));
-            // The clock is read before each step of the work.
-            poll_fn(|context| match self.loss() {
-                Some(loss) => Poll::Ready(Err(loss)),
-                None => match lost.as_mut().poll(context) {
-                    Poll::Ready(loss) => Poll::Ready(Err(loss)),
-                    Poll::Pending => work.as_mut().poll(context).map(Ok),
-                },
-            })
-            .await?
-        };
-        match self.is_valid() {
-            true => Ok(output),
-            false => Err(self.lost().await),
-        }
+    pub async fn run<T, E: From<Error>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let output = self.until_lost(work).await??;
+        if self.is_valid() { Ok(output) } else { Err(self.lost().await.into()) }
+    }
+
+    /// Runs `work` until it is done, or the lease is lost.
+    async fn until_lost<W: Future>(&self, work: W) -> Result<W::Output, Error> {
+        let (mut lost, mut work) = (pin!(self.lost()), pin!(work));
+        // The clock is read before each step of the work.
+        poll_fn(|context| match self.loss() {
+            Some(loss) => Poll::Ready(Err(loss)),
+            None => match lost.as_mut().poll(context) {
+                Poll::Ready(loss) => Poll::Ready(Err(loss)),
+                Poll::Pending => work.as_mut().poll(context).map(Ok),
+            },
+        })
+        .await
     }
 
     /// Sleeps for `time` under the lock, [without async](crate::blocking): for work that waits for something, or does it

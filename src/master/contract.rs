@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::call::{Call, Reply};
+use super::contact::Contact;
 use super::ear::Ear;
 use crate::trust::Handshake;
 
@@ -33,6 +34,12 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
 
     /// Resolves when the master is connected and answering; at once if it is. It may never be.
     fn ready(&self) -> BoxFuture<'static, ()>;
+
+    /// Whether it can be reached, as far as it knows without asking; `None` where that is not known. A master of another kind
+    /// need not tell.
+    fn contact(&self) -> Option<Contact> {
+        None
+    }
 
     /// Listens on a channel for as long as it is polled, across reconnects, and tells `ear` what it hears. What is
     /// published while it does not listen is missed.

@@ -1,13 +1,17 @@
 //! Drives the link to one Redis server: opens its connections, moves its messages and tells callers, with tokio.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::task::AtomicWaker;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::call::{Call, Reply};
+use super::contact::Contact;
 use super::link::{Delivery, LinkState, Reach};
 use super::resp::Frame;
 use super::session::{self, Identity, Parts, Session};
@@ -17,8 +21,10 @@ use crate::sync::{Mutex, MutexGuard};
 /// The link to one master, shared by its callers and its driver.
 pub(crate) struct Link {
     state: Mutex<LinkState>,
-    /// Whether the master answers.
-    up: watch::Sender<bool>,
+    /// Whether the master answers, and since when; `None` before the first connection.
+    up: watch::Sender<Option<(bool, Instant)>>,
+    /// How long (ns) the last answer took; 0 where there was none.
+    round_trip: AtomicU64,
     /// Wakes the driver, which looks what there is to do.
     driver: AtomicWaker,
     /// Told when the alarm is to ring sooner.
@@ -30,7 +36,8 @@ impl Link {
         let state = LinkState::new(parts.address.name().clone(), parts.patience, parts.random.clone());
         Self {
             state: Mutex::new(state),
-            up: watch::Sender::new(false),
+            up: watch::Sender::new(None),
+            round_trip: AtomicU64::new(0),
             driver: AtomicWaker::new(),
             sooner: Notify::new(),
         }
@@ -47,7 +54,15 @@ impl Link {
         self.with(|state| state.want(now()));
         self.driver.wake();
         // The sender lives in `self`, so this cannot fail while `self` is borrowed.
-        let _ = self.up.subscribe().wait_for(|up| *up).await;
+        let _ = self.up.subscribe().wait_for(|up| matches!(up, Some((true, _)))).await;
+    }
+
+    /// Whether the master answers, since when, and how fast.
+    pub(crate) fn contact(&self) -> Option<Contact> {
+        let (reachable, since) = (*self.up.borrow())?;
+        let round_trip = self.round_trip.load(Ordering::Relaxed);
+        let last_round_trip = (round_trip > 0).then_some(Duration::from_nanos(round_trip));
+        Some(Contact { reachable, unchanged_for: now().duration_since(since), last_round_trip })
     }
 
     /// Nobody drives it any more.
@@ -64,12 +79,11 @@ impl Link {
         let mut deliveries = Vec::new();
         let mut state = self.state();
         let alarm_before = state.alarm();
-        let was_up = *state.reach() == Reach::Up;
+        let answered = answers(state.reach());
         let result = change(&mut state);
         state.take_deliveries(&mut deliveries);
-        let is_up = *state.reach() == Reach::Up;
-        if was_up != is_up {
-            self.up.send_replace(is_up);
+        if answers(state.reach()) != answered {
+            self.note_up(*state.reach() == Reach::Up);
         }
         if state.alarm().is_some_and(|alarm| alarm_before.is_none_or(|before| alarm < before)) {
             self.sooner.notify_one();
@@ -77,6 +91,16 @@ impl Link {
         drop(state);
         deliveries.into_iter().for_each(Delivery::tell);
         result
+    }
+
+    fn note_up(&self, is_up: bool) {
+        self.up.send_if_modified(|up| {
+            let is_news = up.is_none_or(|(was_up, _)| was_up != is_up);
+            if is_news {
+                *up = Some((is_up, now()));
+            }
+            is_news
+        });
     }
 
     /// Resolves with what `find` finds in the state, once there is something.
@@ -139,14 +163,15 @@ impl Link {
 
     /// Moves messages until the connection is lost, or not wanted any more.
     async fn serve(&self, mut transport: Transport) {
-        let mut frames = Vec::new();
+        let (mut frames, mut sent_at) = (Vec::new(), VecDeque::new());
         poll_fn(|context| {
             self.driver.register(context.waker());
             let read = transport.read(context, &mut frames);
             if !frames.is_empty() {
+                self.note_round_trips(&frames, &mut sent_at);
                 self.with(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
             }
-            if let Err(why) = read.and_then(|()| self.send(&mut transport, context)) {
+            if let Err(why) = read.and_then(|()| self.send(&mut transport, &mut sent_at, context)) {
                 self.with(|state| state.broke(&why, now()));
             }
             if self.state().is_open() { Poll::Pending } else { Poll::Ready(()) }
@@ -154,11 +179,27 @@ impl Link {
         .await;
     }
 
-    /// Sends what is to be sent, as far as the socket takes it.
-    fn send(&self, transport: &mut Transport, context: &mut Context<'_>) -> Result<(), String> {
+    /// Replies come in the order of messages: takes the moments at which those were sent that are answered now.
+    fn note_round_trips(&self, frames: &[Frame], sent_at: &mut VecDeque<Instant>) {
+        let replies = frames.iter().filter(|frame| matches!(frame, Frame::Reply(_))).count();
+        if let Some(sent) = sent_at.drain(..replies.min(sent_at.len())).last() {
+            let round_trip = now().duration_since(sent).as_nanos().max(1);
+            self.round_trip.store(round_trip.try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+    }
+
+    /// Sends what is to be sent, as far as the socket takes it, and notes when.
+    fn send(
+        &self,
+        transport: &mut Transport,
+        sent_at: &mut VecDeque<Instant>,
+        context: &mut Context<'_>,
+    ) -> Result<(), String> {
         loop {
             self.with(|state| {
-                while transport.has_room() && state.send_next(|message| transport.pack(message)).is_some() {}
+                while transport.has_room() && state.send_next(|message| transport.pack(message)).is_some() {
+                    sent_at.push_back(now());
+                }
             });
             let was_full = !transport.has_room();
             transport.write(context)?;
@@ -166,6 +207,15 @@ impl Link {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Whether the master answers; `None` while a connection is made to one that was not called before, or answered until now.
+fn answers(reach: &Reach) -> Option<bool> {
+    match reach {
+        Reach::Up => Some(true),
+        Reach::Silent | Reach::Down(_) => Some(false),
+        Reach::Idle | Reach::Connecting => None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod address;
 mod call;
+mod contact;
 mod contract;
 mod dial;
 mod driver;
@@ -20,6 +21,7 @@ mod value;
 
 pub(crate) use address::Address;
 pub use call::{Call, Hears, Overdue, Reply, Terms, WordIter, Words};
+pub use contact::Contact;
 pub use contract::Master;
 pub(crate) use dial::Dialler;
 pub use ear::{Ear, Heard};

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::address::Address;
 use super::call::{Call, Reply};
+use super::contact::Contact;
 use super::contract::Master;
 use super::dial::Dialler;
 use super::driver::Link;
@@ -94,6 +95,10 @@ impl Master for RedisMaster {
     fn ready(&self) -> BoxFuture<'static, ()> {
         let link = self.link.clone();
         async move { link.ready().await }.boxed()
+    }
+
+    fn contact(&self) -> Option<Contact> {
+        self.link.contact()
     }
 
     fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {

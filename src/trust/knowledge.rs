@@ -10,6 +10,7 @@ use super::standing::{MasterStatus, Standing};
 use super::terms::Terms;
 use super::watched::Watched;
 use crate::clock::{Clock, Moment};
+use crate::master::Contact;
 use crate::sync::{Mutex, MutexGuard};
 
 /// How far (us) a client's proposals may run ahead of the time, which they do where it asks more than once a microsecond.
@@ -106,12 +107,19 @@ impl Trust {
     }
 
     /// How the masters stand with this client.
-    pub(crate) fn status(&self, masters: &[Arc<str>]) -> Vec<MasterStatus> {
+    pub(crate) fn status<'a>(
+        &self,
+        masters: impl Iterator<Item = (&'a Arc<str>, Option<Contact>)>,
+    ) -> Vec<MasterStatus> {
         let (now, standings) = (self.clock.now(), self.standings());
-        let status = |(master, standing): (&Arc<str>, &Standing)| MasterStatus {
-            master: master.clone(),
-            standing: standing.at(now),
-        };
-        masters.iter().zip(standings.iter()).map(status).collect()
+        let status =
+            |((master, contact), standing): ((&Arc<str>, Option<Contact>), &Standing)| MasterStatus {
+                master: master.clone(),
+                standing: standing.at(now),
+                reachable: contact.map(|contact| contact.reachable),
+                unchanged_for: contact.map(|contact| contact.unchanged_for),
+                last_round_trip: contact.and_then(|contact| contact.last_round_trip),
+            };
+        masters.zip(standings.iter()).map(status).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock::Moment;
 
-/// A master, and whether it may vote.
+/// A master, whether it may vote, and whether it can be reached. See [`Redlock::master_status`](crate::Redlock::master_status).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MasterStatus {
@@ -14,6 +14,14 @@ pub struct MasterStatus {
     pub master: Arc<str>,
     /// What the last handshake with it came to.
     pub standing: Standing,
+    /// Whether it is connected and answers. `None` before it was called for the first time, while the first connection is made,
+    /// and for a master of another kind that does not tell.
+    pub reachable: Option<bool>,
+    /// For how long it has been [`reachable`](MasterStatus::reachable), or has not, without a break.
+    pub unchanged_for: Option<Duration>,
+    /// How long the last call took that it answered: from when the call was handed to the connection, to the answer. `None`
+    /// before the first answer.
+    pub last_round_trip: Option<Duration>,
 }
 
 /// What the last handshake with a master came to.

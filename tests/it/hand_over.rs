@@ -214,7 +214,7 @@ async fn an_adoption_that_is_cancelled_while_its_client_connects_leaves_the_lock
                 }
             }
         };
-        there.shutdown(SOON).await.unwrap();
+        assert!(there.shutdown(SOON).await.is_complete());
         let adopted = match adopted {
             Some(adopted) => adopted,
             None => here.lock("l").adopt(&handover).await.unwrap(),

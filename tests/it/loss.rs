@@ -36,7 +36,7 @@ async fn is_told_in_time(redlock: Redlock, guard: Arc<Guard>) {
     let running = async {
         let work = async move {
             let _work = work;
-            std::future::pending::<()>().await
+            std::future::pending::<Result<(), Error>>().await
         };
         let end = guard.run(work).await;
         assert!(matches!(end, Err(Error::Lost { cause: Loss::Expired, .. })), "{end:?}");
@@ -157,7 +157,7 @@ async fn a_lease_that_most_masters_deny_is_lost_at_the_next_renewal() {
     let redlock = patient(&masters);
     let guard = redlock.lock("l").renew_every(ms(200)).acquire().await.unwrap();
     on_all(&masters).await;
-    let work = guard.run(std::future::pending::<()>());
+    let work = guard.run(std::future::pending::<Result<(), Error>>());
     let denying = async {
         (0..2).for_each(|i| granted_since(&masters[i]));
         for _ in 0..2 {
@@ -245,7 +245,7 @@ async fn work_that_is_done_in_time_has_its_output_and_the_guard_still_holds() {
         for _ in 0..4 {
             renewed(&guard).await;
         }
-        "done"
+        Ok::<_, Error>("done")
     };
     assert_eq!(guard.run(work).await.unwrap(), "done");
     guard.release().await.unwrap();
@@ -257,13 +257,45 @@ async fn work_that_ends_after_the_lease_is_lost() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
     let guard = redlock.lock("l").lease(ms(600)).acquire().await.unwrap();
-    let end = guard.run(async { std::thread::sleep(ms(700)) }).await;
-    assert!(matches!(end, Err(Error::Lost { cause: Loss::Expired, .. })), "{end:?}");
-    let Error::Lost { .. } =
-        guard.run(async { panic!("it is run though the lease is over") }).await.unwrap_err()
-    else {
-        panic!()
+    let late = async {
+        std::thread::sleep(ms(700));
+        Ok::<_, Error>(())
     };
+    let end = guard.run(late).await;
+    assert!(matches!(end, Err(Error::Lost { cause: Loss::Expired, .. })), "{end:?}");
+    let never = async { panic!("it is run though the lease is over") };
+    let end: Result<(), Error> = guard.run(never).await;
+    assert!(matches!(end, Err(Error::Lost { .. })), "{end:?}");
+}
+
+/// An error of the caller's own.
+#[derive(Debug)]
+enum Failed {
+    Work,
+    Lock(Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Lock(error)
+    }
+}
+
+#[tokio::test]
+async fn work_that_fails_is_told_apart_from_a_lock_that_is_lost() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let guard = redlock.lock("l").lease(ms(600)).acquire().await.unwrap();
+    let failing = async { Err::<(), _>(Failed::Work) };
+    assert!(matches!(guard.run(failing).await, Err(Failed::Work)));
+    assert!(guard.is_valid());
+    let failing_late = async {
+        std::thread::sleep(ms(700));
+        Err::<(), _>(Failed::Work)
+    };
+    assert!(matches!(guard.run(failing_late).await, Err(Failed::Work)), "its own error says more");
+    let lost = guard.run(std::future::pending::<Result<(), Failed>>()).await.unwrap_err();
+    assert!(matches!(lost, Failed::Lock(Error::Lost { cause: Loss::Expired, .. })), "{lost:?}");
 }
 
 #[tokio::test]
@@ -343,7 +375,7 @@ async fn a_process_that_is_stopped() {
     lines.next();
     let valid = guard.is_valid();
     let lost = guard.lost().now_or_never();
-    let ran = guard.run(async {}).now_or_never().expect("it is over at once").is_ok();
+    let ran = guard.run(async { Ok::<_, Error>(()) }).now_or_never().expect("it is over at once").is_ok();
     println!("looked valid={valid} lost={} ran={ran}", lost.is_some());
     lines.next(); // the process ends without a release
     std::process::exit(0);

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Instant;
 
-use quorate::{Outcome, Redlock};
+use quorate::{MasterStatus, Outcome, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient};
@@ -109,6 +109,40 @@ async fn a_master_that_comes_back_takes_part_again() {
         masters[i].restart();
         answering(&redlock, 3).await;
     }
+}
+
+#[tokio::test]
+async fn a_master_tells_whether_it_is_reachable_since_when_and_how_fast() {
+    let mut masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let unknown = |status: &MasterStatus| {
+        (status.reachable, status.unchanged_for, status.last_round_trip) == (None, None, None)
+    };
+    assert!(redlock.master_status().iter().all(unknown));
+    works(&redlock).await;
+    answering(&redlock, 3).await;
+    let begun = Instant::now();
+    for status in redlock.master_status() {
+        let took = status.last_round_trip.unwrap();
+        assert!(ms(0) < took && took < ms(1_000), "{took:?}");
+        assert_eq!(status.reachable, Some(true));
+    }
+
+    masters[1].kill();
+    let lost = || redlock.master_status()[1].clone();
+    eventually(SOON, || if lost().reachable == Some(false) { Ok(()) } else { Err(lost()) }).await;
+    let first = lost().unchanged_for.unwrap();
+    assert!(first <= begun.elapsed(), "{first:?}");
+    tokio::time::sleep(ms(50)).await; // it tries to connect meanwhile
+    works(&redlock).await;
+    assert!(lost().unchanged_for.unwrap() >= first + ms(50) && lost().reachable == Some(false));
+    assert!(redlock.master_status()[0].unchanged_for.unwrap() > lost().unchanged_for.unwrap());
+
+    masters[1].restart();
+    answering(&redlock, 3).await;
+    let back = lost();
+    assert_eq!(back.reachable, Some(true));
+    assert!(back.unchanged_for.unwrap() < begun.elapsed() - ms(50), "{back:?}");
 }
 
 /// An idle connection that the server closes (its `timeout`, say) is opened again before anybody needs it.

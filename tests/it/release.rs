@@ -143,11 +143,11 @@ async fn a_shutdown_flushes_releases_and_refuses_what_comes_after() {
     let guards = futures::future::join_all(locks.iter().map(quorate::Lock::try_acquire)).await;
     assert!(guards.iter().all(Result::is_ok));
     drop(guards);
-    redlock.shutdown(SOON).await.unwrap();
+    assert!(redlock.shutdown(SOON).await.is_complete());
     assert_eq!(masters.empty(), Ok(()));
     assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Closed)));
     assert!(redlock.lock("l").inspect().await.unwrap().is_free());
-    redlock.shutdown(SOON).await.unwrap();
+    assert!(redlock.shutdown(SOON).await.is_complete());
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn a_guard_that_outlives_the_shutdown_is_still_released() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let (one, two) = (redlock.lock("1").acquire().await.unwrap(), redlock.lock("2").acquire().await.unwrap());
-    redlock.shutdown(SOON).await.unwrap();
+    assert!(redlock.shutdown(SOON).await.is_complete());
     assert!(one.is_valid());
     one.extend(ms(60_000)).await.unwrap();
     assert!(one.remaining() > ms(50_000));
@@ -171,10 +171,14 @@ async fn a_shutdown_that_cannot_flush_says_so_at_its_deadline() {
     let guard = redlock.lock("l").acquire().await.unwrap();
     masters[0].freeze();
     drop(guard);
-    let error = redlock.shutdown(ms(200)).await.unwrap_err();
-    assert!(matches!(error, Error::Unflushed { under_way: 1.., .. }), "{error}");
+    let shutdown = redlock.shutdown(ms(200)).await;
+    let [untold] = &*shutdown.untold else { panic!("{shutdown}") };
+    assert_eq!((&*untold.master, untold.left), (&*redlock.master_status()[0].master, 1));
+    assert!(!shutdown.is_complete() && shutdown.to_string().contains(&*untold.master), "{shutdown}");
     masters[0].thaw();
     eventually(SOON, || masters.empty()).await;
+    let shutdown = redlock.shutdown(SOON).await;
+    assert!(shutdown.is_complete() && shutdown.untold.is_empty(), "{shutdown}");
 }
 
 /// The guard whose hold was given back by its owner has nothing to give back itself: another one's must stay.
@@ -244,7 +248,7 @@ async fn a_shutdown_ends_the_acquires_that_wait() {
         async move { redlock.lock("l").wait(TTL).acquire().await }
     });
     tokio::time::sleep(ms(50)).await;
-    redlock.shutdown(SOON).await.unwrap();
+    assert!(redlock.shutdown(SOON).await.is_complete());
     assert!(matches!(waiting.await.unwrap(), Err(Error::Closed)));
     guard.release().await.unwrap();
 }
@@ -260,8 +264,10 @@ async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
     }
     masters[2].kill();
     drop(guards);
-    assert!(matches!(redlock.shutdown(ms(300)).await, Err(Error::Unflushed { under_way: 1..=100, .. })));
-    redlock.shutdown(SOON).await.unwrap();
+    let shutdown = redlock.shutdown(ms(300)).await;
+    let left: Vec<_> = shutdown.untold.iter().map(|untold| untold.left).collect();
+    assert!(!shutdown.is_complete() && matches!(left[..], [1..=100]), "{shutdown:?}");
+    assert!(redlock.shutdown(SOON).await.is_complete());
 }
 
 /// Renewal must not take back what was broken, on a master that never had it or was out of reach then.

@@ -137,7 +137,7 @@ impl Locks {
     /// Gives back what is left, as far as it can.
     pub(super) async fn close(self, within: Duration) {
         if let Self::Quorate(redlock, _) = self {
-            let _ = redlock.shutdown(within).await; // what it could not give back ends with its lease
+            redlock.shutdown(within).await; // what it could not give back ends with its lease
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
         signal = job::next(&mut signals) => Err(Failure::new(job::code_of(signal), format!("ended by {signal}"))),
         never = progress.follow() => match never {},
     };
-    let _ = redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
+    redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
     drop(progress);
 
     if !measured.is_empty() {
