@@ -5,8 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::invalid::Invalid;
-pub(crate) use crate::invalid::excerpt;
+use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::vote::{Listed, Named, Vote};
 

@@ -34,7 +34,7 @@
 
 use std::time::Duration;
 
-use crate::error::{Invalid, excerpt};
+use crate::invalid::Invalid;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose numbers are doubles, have
@@ -193,7 +193,7 @@ pub fn header(fence: u64) -> (&'static str, String) {
 ///
 /// # Errors
 ///
-/// [`Invalid::Fence`] for anything else. A number that is no fence must not reach a check: one that is far too high would
+/// [`Invalid`] for anything else. A number that is no fence must not reach a check: one that is far too high would
 /// shut out all that come after.
 ///
 /// # Examples
@@ -206,7 +206,7 @@ pub fn header(fence: u64) -> (&'static str, String) {
 pub fn parse(text: &str) -> Result<u64, Invalid> {
     let number =
         text.parse().ok().filter(|fence: &u64| (1..=MAX).contains(fence) && fence.to_string() == text);
-    number.ok_or_else(|| Invalid::Fence(excerpt(text)))
+    number.ok_or_else(|| Invalid::fence(text, MAX))
 }
 
 /// Remembers the highest fence that a resource within this process has seen, and lets in what is not below it.

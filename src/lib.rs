@@ -62,6 +62,7 @@ mod random;
 mod renewal;
 mod source;
 mod sync;
+mod text;
 mod token;
 mod trust;
 mod vote;
@@ -70,8 +71,9 @@ mod wake;
 pub use builder::Builder;
 pub use client::Redlock;
 pub use clock::Moment;
-pub use error::{Error, Holder, Invalid, Loss};
+pub use error::{Error, Holder, Loss};
 pub use held::{HeldPart, LockKind, Part};
+pub use invalid::Invalid;
 pub use lock::{
     Election, Fenced, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer, Unfenced,
 };

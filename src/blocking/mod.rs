@@ -22,14 +22,14 @@
 //! # Where it may not be called
 //!
 //! Where tokio runs tasks on the thread, because all of them would stand still, the one that has the lock perhaps among them. Such
-//! a call is refused with [`Invalid::InsideRuntime`], before anything is sent; nothing panics. There, use the async API, or let
+//! a call is refused with [`Error::Invalid`], before anything is sent; nothing panics. There, use the async API, or let
 //! `tokio::task::spawn_blocking`, `block_in_place` or a thread of your own make the call: these may all wait. What needs no waiting
 //! may be called anywhere: options, [`Guard::is_valid`], and the drop of a guard, which releases in the background.
 //!
 //! Two cases cannot be told: another runtime than tokio's, and a task within `tokio::task::unconstrained`. A call blocks there.
 //!
 //! A client whose engine runs on a [runtime](Builder::runtime) or [executor](Builder::executor) that it was lent does not block
-//! either, which is [`Invalid::LentRuntime`]: nobody might be driving it, and the call would never end. Wait with that
+//! either, which is [`Error::Invalid`], too: nobody might be driving it, and the call would never end. Wait with that
 //! runtime's own `block_on` instead, which drives it.
 //!
 //! # How to stop a call
@@ -56,18 +56,19 @@ pub use redlock::{Listing, Redlock};
 
 use crate::builder::Builder;
 use crate::doctor::Report;
-use crate::error::{Error, Invalid};
+use crate::error::Error;
+use crate::invalid::Invalid;
 
 impl Builder {
     /// [`build`](Builder::build), for the blocking API: see [`blocking`](crate::blocking).
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Builder::build), and [`Invalid::LentRuntime`] after [`runtime`](Builder::runtime) or
+    /// Those of [`build`](Builder::build), and [`Error::Invalid`] after [`runtime`](Builder::runtime) or
     /// [`executor`](Builder::executor).
     pub fn build_blocking(self) -> Result<Redlock, Error> {
         if !self.has_own_thread() {
-            return Err(Invalid::LentRuntime.into());
+            return Err(Invalid::lent_runtime().into());
         }
         self.build().map(Redlock::from)
     }
@@ -76,7 +77,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// As [`build_blocking`](Builder::build_blocking), and [`Invalid::InsideRuntime`].
+    /// As [`build_blocking`](Builder::build_blocking), and [`Error::Invalid`] on a thread that runs async tasks.
     ///
     /// # Examples
     ///
@@ -101,8 +102,8 @@ fn wait<T>(redlock: &crate::Redlock, operation: impl Future<Output = Result<T, E
 /// Whether the thread that calls may wait, and the engine goes on meanwhile.
 fn check(has_own_thread: bool) -> Result<(), Invalid> {
     match (caller::runs_tasks(), has_own_thread) {
-        (true, _) => Err(Invalid::InsideRuntime),
-        (false, false) => Err(Invalid::LentRuntime),
+        (true, _) => Err(Invalid::inside_runtime()),
+        (false, false) => Err(Invalid::lent_runtime()),
         (false, true) => Ok(()),
     }
 }

@@ -16,7 +16,8 @@ use super::hold::Hold;
 use super::permits::has_free;
 use super::wait::{Wait, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
-use crate::error::{Error, Invalid};
+use crate::error::Error;
+use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::renewal::Renewal;
@@ -159,7 +160,7 @@ impl Coordinator {
         check_wait(request.wait)?;
         check_label(&request.label)?;
         if let Some(owner) = request.owner.filter(|owner| owner.client() != self.client()) {
-            return Err(Invalid::ForeignOwner { owner });
+            return Err(Invalid::foreign_owner(owner));
         }
         let timeout = self.settings.timeout_for(request.ttl)?;
         self.settings.check_delay(request.delay, request.ttl)?;
@@ -169,7 +170,7 @@ impl Coordinator {
         if let Some(Polling { interval, tries }) = request.polling
             && (interval < MIN_INTERVAL || tries == 0)
         {
-            return Err(Invalid::Polling { interval, min: MIN_INTERVAL, tries });
+            return Err(Invalid::polling(interval, MIN_INTERVAL, tries));
         }
         Ok(timeout)
     }

@@ -14,7 +14,8 @@ use super::quorum::Decision;
 use super::round::Round;
 use super::tokens::Tokens;
 use super::{Coordinator, fresh_uuid, verdict};
-use crate::error::{Error, Invalid, Loss};
+use crate::error::{Error, Loss};
+use crate::invalid::Invalid;
 use crate::lease;
 use crate::master::Terms;
 use crate::owner::Owner;
@@ -57,10 +58,10 @@ impl Coordinator {
             return Err(loss);
         }
         if count.holds != 1 {
-            return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: count.holds }.into());
+            return Err(Invalid::entered_again(&hold.name, count.holds).into());
         }
         if self.has_sibling(hold) {
-            return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: 2 }.into());
+            return Err(Invalid::entered_again(&hold.name, 2).into());
         }
         let (ttl, Title { fence, label, .. }) = {
             let lease = hold.lease();

@@ -28,9 +28,11 @@ use tokio_util::sync::CancellationToken;
 use crate::client::Redlock;
 use crate::config::check_permits;
 use crate::coordinator::{Adoption, Polling, Request};
-use crate::error::{Error, Invalid, excerpt};
+use crate::error::Error;
+use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::Kind;
+use crate::text::quoted;
 use crate::token::Token;
 
 mod all;
@@ -308,8 +310,9 @@ impl<F> Lock<F> {
     /// See [`Guard::hand_over`].
     pub async fn adopt(&self, token: &Token) -> Result<Guard<F>, Error> {
         if *token.name() != self.name {
+            let shown = |name: &str| quoted(name, 28);
             return Err(token
-                .invalid(format!("it is for lock {:?}, not {:?}", token.name(), self.name))
+                .invalid(&format!("it is for lock {}, not {}", shown(token.name()), shown(&self.name)))
                 .into());
         }
         if token.kind() != self.kind || token.permit().map(|permit| permit.of) != self.permits {
@@ -349,7 +352,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(&self) -> Result<(), Error> {
-        let owner = self.named_owner()?.ok_or(Invalid::NoOwner)?;
+        let owner = self.named_owner()?.ok_or_else(Invalid::no_owner)?;
         self.redlock.engine().release_by_owner(self.kind, self.name.clone(), owner).await
     }
 
@@ -436,7 +439,7 @@ impl<F> Lock<F> {
     /// The owner that was named. A permit has one of its own.
     fn named_owner(&self) -> Result<Option<Owner>, Invalid> {
         match (self.permits, self.options.owner) {
-            (Some(_), Some(owner)) => Err(Invalid::OwnedPermit { name: excerpt(&self.name), owner }),
+            (Some(_), Some(owner)) => Err(Invalid::owned_permit(&self.name, owner)),
             (Some(_), None) => Ok(None),
             (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.redlock.engine().client()))),
         }

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::driver::Link;
 use super::session::Parts;
 use super::{Address, Call, Dialler, Ear, Master, Reply, Script, listen};
-use crate::error::Invalid;
 use crate::executor::Executor;
+use crate::invalid::Invalid;
 use crate::random::SystemRandom;
 use crate::trust::Handshake;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Moment};
-use crate::error::Invalid;
+use crate::invalid::Invalid;
 use crate::protocol::{NEWEST, OLDEST, UNMEASURED, VERSION};
 use crate::sync::{Mutex, MutexGuard};
 
@@ -74,7 +74,7 @@ impl FromStr for ColdStart {
     /// Reads what [`Display`](fmt::Display) wrote, and nothing else.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let known = Self::ALL.into_iter().find(|policy| policy.word() == text);
-        known.ok_or_else(|| Invalid::ColdStart(crate::error::excerpt(text)))
+        known.ok_or_else(|| Invalid::cold_start(text))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quorate::blocking::{Guard, Lock, Redlock};
 use quorate::seam::Clock;
-use quorate::{Error, Invalid, Loss, Moment, Token, Unfenced};
+use quorate::{Error, Loss, Moment, Token, Unfenced};
 use quorate_testkit::{Masters, RedisServer};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{block_in_place, spawn_blocking};
@@ -356,21 +356,25 @@ fn options_are_those_of_the_async_lock() {
     let redlock = crate::begin().master("redis://127.0.0.1:1").build_blocking().unwrap();
     let lock = || redlock.lock("l").wait(ms(50));
     let refused = |lock: Lock| match lock.acquire().unwrap_err() {
-        Error::Invalid(invalid) => invalid,
+        Error::Invalid(invalid) => invalid.to_string(),
         other => panic!("{other}"),
     };
     let day = Duration::from_secs(24 * 60 * 60);
-    assert!(matches!(refused(lock().ttl(ms(1))), Invalid::Ttl { .. }));
-    assert!(matches!(refused(lock().lock_delay(day)), Invalid::LockDelay { .. }));
-    assert!(matches!(refused(lock().renew_every(day)), Invalid::RenewalInterval { .. }));
-    assert!(matches!(refused(lock().hold_at_most(ms(1))), Invalid::HoldCap { .. }));
-    assert!(matches!(refused(lock().heartbeat(ms(1))), Invalid::Heartbeat { .. }));
-    assert!(matches!(refused(lock().wait(2 * day)), Invalid::Wait { .. }));
-    assert!(matches!(refused(lock().poll(ms(1), 0)), Invalid::Polling { .. }));
-    let times = refused(lock().lease(TTL).renew_at_most(1));
-    assert_eq!(times, Invalid::FixedLease { option: "renew_at_most" });
     let foreign = "00000000-0000-0000-0000-000000000007:1".parse().unwrap();
-    assert_eq!(refused(lock().owned_by(&foreign)), Invalid::ForeignOwner { owner: foreign });
+    for (lock, option) in [
+        (lock().ttl(ms(1)), "a TTL of "),
+        (lock().lock_delay(day), "a lock delay of "),
+        (lock().renew_every(day), "a renewal interval of "),
+        (lock().hold_at_most(ms(1)), "a cap of "),
+        (lock().heartbeat(ms(1)), "a heartbeat of "),
+        (lock().wait(2 * day), "a wait of "),
+        (lock().poll(ms(1), 0), "polling 0 times "),
+        (lock().lease(TTL).renew_at_most(1), "`renew_at_most` "),
+        (lock().owned_by(&foreign), "owner 00000000-0000-0000-0000-000000000007:1 "),
+    ] {
+        let text = refused(lock);
+        assert!(text.starts_with(option), "{text}");
+    }
     assert_eq!(lock().name(), "l");
 }
 
@@ -395,7 +399,7 @@ fn runtimes() -> [Runtime; 2] {
 #[track_caller]
 fn assert_refused<T>(result: Result<T, Error>) {
     match result {
-        Err(Error::Invalid(Invalid::InsideRuntime)) => {}
+        Err(Error::Invalid(why)) if why.to_string().contains("runs async tasks") => {}
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was done"),
     }
@@ -507,7 +511,8 @@ fn a_client_on_a_lent_runtime_is_refused() {
     let masters = Masters::start(3);
     let [runtime, _] = runtimes();
     let lent = || builder(&masters).runtime(runtime.handle().clone());
-    let is_refused = |error: Error| matches!(error, Error::Invalid(Invalid::LentRuntime));
+    let is_refused =
+        |error: Error| matches!(error, Error::Invalid(why) if why.to_string().contains("was lent"));
     assert!(is_refused(lent().build_blocking().unwrap_err()));
     assert!(is_refused(lent().examine_blocking().unwrap_err()));
     let redlock = lent().build().unwrap();

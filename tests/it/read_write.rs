@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
+use quorate::{Error, Guard, Lock, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
@@ -461,7 +461,7 @@ async fn nobody_is_given_one_of_the_two_locks_of_an_owner() {
     let reading = read(&redlock).owned_by(&me).acquire().await.unwrap();
     for guard in [&writing, &reading] {
         let error = guard.hand_over().await.unwrap_err();
-        assert!(matches!(error, Error::Invalid(Invalid::EnteredAgain { .. })), "{error}");
+        assert!(matches!(&error, Error::Invalid(why) if why.to_string().contains("is entered ")), "{error}");
     }
     writing.release().await.unwrap();
     let token = reading.hand_over().await.unwrap();
