@@ -8,7 +8,8 @@ use crate::text::{line, quoted};
 /// How much of a value is shown.
 const VALUE: usize = 40;
 
-/// Input that was refused before anything was sent. Its text says which value it was, what is allowed, and what to do.
+/// Input that was refused before anything was sent. Its text says which value it was, what is
+/// allowed, and what to do.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Invalid(Box<str>);
 
@@ -192,7 +193,9 @@ impl Invalid {
     /// The URL is without user and password.
     pub(crate) fn url(url: &str, why: &str) -> Self {
         let url = quoted(url, 32);
-        Self::new(format_args!("master URL {url}: {why}; the form is redis://[user:password@]host[:port][/db]"))
+        Self::new(format_args!(
+            "master URL {url}: {why}; the form is redis://[user:password@]host[:port][/db]"
+        ))
     }
 
     /// Braces would move the keys to another cluster slot.

@@ -71,7 +71,7 @@ mod wake;
 pub use builder::Builder;
 pub use client::Redlock;
 pub use clock::Moment;
-pub use error::{Error, Holder, Loss};
+pub use error::{Error, ErrorKind, Holder, Loss};
 pub use held::{HeldPart, LockKind, Part};
 pub use invalid::Invalid;
 pub use lock::{
@@ -80,7 +80,7 @@ pub use lock::{
 pub use owner::Owner;
 pub use token::Token;
 pub use trust::{ColdStart, MasterStatus, Standing};
-pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
+pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
 
 /// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's tasks.
 pub mod seam {

@@ -3,8 +3,8 @@
 /// The most characters of an error's line.
 const LINE: usize = 160;
 
-/// At most `most` characters of a text of any kind: what could break the line is escaped, and of a longer text the
-/// middle is left out.
+/// At most `most` characters of a text of any kind: what could break the line is escaped, and of a
+/// longer text the middle is left out.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let quoted = format!("{text:?}");
     clipped(&quoted[1..quoted.len() - 1], most)
@@ -13,6 +13,11 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 /// The same in quotes.
 pub(crate) fn quoted(text: &str, most: usize) -> String {
     format!("\"{}\"", shortened(text, most))
+}
+
+/// Whether an error's line has room for this.
+pub(crate) fn fits_a_line(text: &str) -> bool {
+    text.chars().count() <= LINE
 }
 
 /// An error's text, which is one line already, where that is not too long.

@@ -199,7 +199,8 @@ impl Coordinator {
 pub(super) fn may_change(error: &Error) -> bool {
     !matches!(
         error,
-        Error::AnotherKind { .. }
+        Error::Refused { .. }
+            | Error::AnotherKind { .. }
             | Error::OtherPermits { .. }
             | Error::AlreadyHeld { .. }
             | Error::Upgrade { .. }

@@ -211,7 +211,8 @@ impl<F> Lock<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can vote, both within the
+    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can vote, and
+    /// [`Error::Refused`] when so many refuse for good that the rest are no quorum, all within the
     /// per-master time-out; [`Error::Lost`] when this task was not run until the lease was over; [`Error::Invalid`]
     /// and [`Error::Closed`] before anything is sent.
     ///
@@ -247,7 +248,8 @@ impl<F> Lock<F> {
     ///
     /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too few masters could
     /// vote at the end, [`Error::QueueFull`] when this client has too many waiters for this lock, [`Error::Cancelled`]
-    /// by a token, and the others of [`try_acquire`](Lock::try_acquire). With a wait of zero it is that. A lease that is over
+    /// by a token, and the others of [`try_acquire`](Lock::try_acquire), of which
+    /// [`Error::Refused`], [`Error::AnotherKind`] and [`Error::OtherPermits`] are not waited for. With a wait of zero it is that. A lease that is over
     /// before this task is run is taken anew while the wait lasts, and [`Error::Lost`] only at its end.
     ///
     /// # Examples

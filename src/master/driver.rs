@@ -132,7 +132,7 @@ impl Link {
                     self.with(|state| state.opened(passport.is_some(), now()));
                     self.serve(Transport::new(stream, passport.unwrap_or_default())).await;
                 }
-                Err(why) => self.with(|state| state.not_opened(&why, now())),
+                Err(why) => self.with(|state| state.not_opened(why, now())),
             }
         }
     }

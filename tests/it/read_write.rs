@@ -289,7 +289,7 @@ async fn an_owner_reads_again_writes_again_and_goes_from_writing_to_reading_and_
     for lock in [writes.clone(), writes.clone().wait(SOON), writes.clone().wait(Duration::ZERO)] {
         let error = lock.acquire().await.unwrap_err();
         assert!(
-            matches!(&error, Error::Upgrade { name, owner } if &**name == "l" && *owner == me),
+            matches!(&error, Error::Upgrade { name, owner, .. } if &**name == "l" && *owner == me),
             "{error}"
         );
         assert!(error.to_string().contains("cannot become a write lock"), "{error}");

@@ -116,7 +116,7 @@ async fn a_cancelled_or_dropped_waiter_leaves_its_line_and_the_queues() {
     token.cancel();
     for cancelled in [first, second] {
         let error = cancelled.await.unwrap().unwrap_err();
-        assert!(matches!(&error, Error::Cancelled { name } if &**name == "l"), "{error}");
+        assert!(matches!(&error, Error::Cancelled { name, .. } if &**name == "l"), "{error}");
     }
     standing(masters.iter(), 1).await;
     third.abort();
@@ -137,7 +137,7 @@ async fn a_full_line_is_an_error_at_once_and_others_lines_are_not() {
     standing(masters.iter(), 1).await;
     let waiters = [first, waiter(redlock.lock("l")).await];
     let error = redlock.lock("l").acquire().await.unwrap_err();
-    assert!(matches!(&error, Error::QueueFull { name, limit: 2 } if &**name == "l"), "{error}");
+    assert!(matches!(&error, Error::QueueFull { name, limit: 2, .. } if &**name == "l"), "{error}");
     assert!(
         matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })),
         "it does not stand in line"
