@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let guard = match redlock.lock("invoice:42").wait(Duration::from_secs(5)).acquire().await {
         Ok(guard) => guard,
         Err(Error::WaitTimedOut { holder, .. }) => return Err(format!("busy: {holder}").into()),
-        Err(error) => return Err(error.into()), // it says what happened on every master
+        Err(error) => return Err(error.into()), // {error:#} has every master's vote
     };
 
     let work = async {

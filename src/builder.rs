@@ -13,10 +13,11 @@ use crate::clock::{BootClock, Clock, Moment};
 use crate::config::{MAX_MASTERS, Settings};
 use crate::doctor::{self, Facts, Report, Unasked, Visitor};
 use crate::engine::{Engine, quorum};
-use crate::error::{Error, Invalid};
+use crate::error::Error;
 use crate::executor::{Executor, Spawn};
 use crate::host::Host;
 use crate::inner::Inner;
+use crate::invalid::Invalid;
 use crate::master::{self, Address, Dialler, Master, Parts, RedisMaster, Roster, Visit};
 use crate::protocol::{SCRIPTS, Wakes};
 use crate::random::{Random, SystemRandom};
@@ -294,7 +295,7 @@ impl Builder {
         if let Some(Executor::Runtime(runtime)) = &self.executor
             && runtime.runtime_flavor() != RuntimeFlavor::CurrentThread
         {
-            return Err(Invalid::Runtime.into());
+            return Err(Invalid::runtime().into());
         }
         let origins = origins(std::mem::take(&mut self.sources))?;
         #[cfg(feature = "tls")]
@@ -350,15 +351,15 @@ impl Checked {
 
 fn origins(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
     match sources.len() {
-        0 => return Err(Invalid::NoMasters { limit: MAX_MASTERS }),
-        count if count > MAX_MASTERS => return Err(Invalid::TooManyMasters { count, limit: MAX_MASTERS }),
+        0 => return Err(Invalid::no_masters(MAX_MASTERS)),
+        count if count > MAX_MASTERS => return Err(Invalid::too_many_masters(count, MAX_MASTERS)),
         _ => {}
     }
     let mut origins: Vec<Checked> = Vec::new();
     for Source(origin) in sources {
         let origin = Checked::new(origin)?;
         if origins.iter().any(|known| known.is_same_as(&origin)) {
-            return Err(Invalid::DuplicateMaster { master: origin.name() });
+            return Err(Invalid::duplicate_master(&origin.name()));
         }
         origins.push(origin);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::{Invalid, excerpt};
+use crate::invalid::Invalid;
 use crate::trust::{ColdStart, Terms};
 
 /// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
@@ -110,14 +110,14 @@ impl Settings {
         check_wait(self.wait)?;
         check_label(&self.label)?;
         if self.max_ttl < MIN_TTL || self.max_ttl > MAX_TTL {
-            return Err(Invalid::MaxTtl { max_ttl: self.max_ttl, min: MIN_TTL, max: MAX_TTL });
+            return Err(Invalid::max_ttl(self.max_ttl, MIN_TTL, MAX_TTL));
         }
         self.timeout_for(self.ttl)?;
         if self.max_waiters == 0 {
-            return Err(Invalid::NoWaiters);
+            return Err(Invalid::no_waiters());
         }
         if self.prefix.len() > MAX_PREFIX || self.prefix.contains(['{', '}']) {
-            return Err(Invalid::Prefix { prefix: excerpt(&self.prefix), limit: MAX_PREFIX });
+            return Err(Invalid::prefix(&self.prefix, MAX_PREFIX));
         }
         Ok(())
     }
@@ -138,14 +138,14 @@ impl Settings {
         self.check_ttl(ttl)?;
         let timeout = self.timeout.unwrap_or_else(|| self.timeout().min(ttl / 4));
         if timeout.is_zero() || timeout >= ttl {
-            return Err(Invalid::Timeout { timeout, ttl });
+            return Err(Invalid::timeout(timeout, ttl));
         }
         Ok(timeout)
     }
 
     fn check_ttl(&self, ttl: Duration) -> Result<(), Invalid> {
         if ttl < MIN_TTL || ttl > self.max_ttl {
-            return Err(Invalid::Ttl { ttl, min: MIN_TTL, max: self.max_ttl });
+            return Err(Invalid::ttl(ttl, MIN_TTL, self.max_ttl));
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Settings {
     /// Checks how long a lock is to be kept from others after a lease that ended without a release.
     pub(crate) fn check_delay(&self, delay: Duration, ttl: Duration) -> Result<(), Invalid> {
         if ttl + delay > self.max_ttl {
-            return Err(Invalid::LockDelay { delay, ttl, max: self.max_ttl });
+            return Err(Invalid::lock_delay(delay, ttl, self.max_ttl));
         }
         Ok(())
     }
@@ -167,40 +167,36 @@ impl Settings {
 
 pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
     match name.len() {
-        0 => Err(Invalid::EmptyName { limit: MAX_NAME }),
-        length if length > MAX_NAME => {
-            Err(Invalid::LongName { name: excerpt(name), length, limit: MAX_NAME })
-        }
+        0 => Err(Invalid::empty_name(MAX_NAME)),
+        length if length > MAX_NAME => Err(Invalid::long_name(name, MAX_NAME)),
         _ => Ok(()),
     }
 }
 
 pub(crate) fn check_label(label: &str) -> Result<(), Invalid> {
     if label.len() > MAX_LABEL || label.chars().any(char::is_control) {
-        return Err(Invalid::Label { label: excerpt(label), length: label.len(), limit: MAX_LABEL });
+        return Err(Invalid::label(label, MAX_LABEL));
     }
     Ok(())
 }
 
 pub(crate) fn check_permits(permits: Option<u32>) -> Result<(), Invalid> {
     match permits {
-        Some(permits) if permits == 0 || permits > MAX_PERMITS => {
-            Err(Invalid::Permits { permits, max: MAX_PERMITS })
-        }
+        Some(permits) if permits == 0 || permits > MAX_PERMITS => Err(Invalid::permits(permits, MAX_PERMITS)),
         _ => Ok(()),
     }
 }
 
 pub(crate) fn check_wait(wait: Duration) -> Result<(), Invalid> {
     if wait > MAX_WAIT {
-        return Err(Invalid::Wait { wait, max: MAX_WAIT });
+        return Err(Invalid::wait(wait, MAX_WAIT));
     }
     Ok(())
 }
 
 pub(crate) fn check_look(interval: Duration) -> Result<(), Invalid> {
     if interval < MIN_LOOK || interval > MAX_LOOK {
-        return Err(Invalid::LookInterval { interval, min: MIN_LOOK, max: MAX_LOOK });
+        return Err(Invalid::look_interval(interval, MIN_LOOK, MAX_LOOK));
     }
     Ok(())
 }
@@ -224,7 +220,7 @@ mod tests {
     fn a_ttl_outside_its_limits_is_refused_and_named() {
         for ttl in [Duration::ZERO, Duration::from_millis(9), DEFAULT_MAX_TTL + Duration::from_millis(1)] {
             let error = Settings::default().timeout_for(ttl).unwrap_err();
-            assert_eq!(error, Invalid::Ttl { ttl, min: MIN_TTL, max: DEFAULT_MAX_TTL });
+            assert_eq!(error, Invalid::ttl(ttl, MIN_TTL, DEFAULT_MAX_TTL));
             assert!(error.to_string().contains(&format!("{ttl:?}")), "{error}");
         }
     }
@@ -234,7 +230,7 @@ mod tests {
         let ttl = Duration::from_millis(100);
         for timeout in [Duration::ZERO, ttl, ttl * 2] {
             let settings = Settings { timeout: Some(timeout), ..Settings::default() };
-            assert_eq!(settings.timeout_for(ttl), Err(Invalid::Timeout { timeout, ttl }));
+            assert_eq!(settings.timeout_for(ttl), Err(Invalid::timeout(timeout, ttl)));
         }
     }
 
@@ -256,7 +252,7 @@ mod tests {
     #[test]
     fn names_have_1_to_512_bytes() {
         assert_eq!(check_name(&"x".repeat(512)), Ok(()));
-        assert_eq!(check_name(""), Err(Invalid::EmptyName { limit: 512 }));
+        assert_eq!(check_name(""), Err(Invalid::empty_name(512)));
         let error = check_name(&"ä".repeat(257)).unwrap_err().to_string();
         assert!(error.contains("514 bytes") && error.contains("512") && error.contains("ää…"), "{error}");
     }
@@ -265,7 +261,7 @@ mod tests {
     fn a_prefix_with_braces_or_too_long_is_refused() {
         for prefix in ["a{b".to_owned(), "}".to_owned(), "p".repeat(257)] {
             let settings = Settings { prefix: prefix.into(), ..Settings::default() };
-            assert!(matches!(settings.check(), Err(Invalid::Prefix { limit: 256, .. })));
+            assert_eq!(settings.check(), Err(Invalid::prefix(&settings.prefix, 256)));
         }
     }
 }

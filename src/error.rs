@@ -1,34 +1,40 @@
 //! What can go wrong, split by what a caller would do next.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::invalid::Invalid;
-pub(crate) use crate::invalid::excerpt;
+use crate::invalid::Invalid;
 use crate::owner::Owner;
-use crate::vote::{Listed, Named, Vote};
+use crate::text::{fits_a_line, line, quoted};
+use crate::vote::{Refusal, Votes, named};
 
-/// Why an operation did not do what it was asked to. Each kind calls for something else from the caller, and each that
-/// comes of a round carries every master's [`Vote`].
-#[derive(Clone, Debug, thiserror::Error)]
+/// Why an operation did not do what it was asked to. Each [kind](Error::kind) calls for something
+/// else from the caller, and each that comes of a round carries every master's
+/// [vote](Error::votes).
+///
+/// The text is one line of at most 160 characters, whatever the names are: long names and labels
+/// lack their middle. The alternate form, `{error:#}`, is one line, too, and has all of the names
+/// and every master's vote.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another owner has the lock, or enough masters to deny it. Come back later.
-    #[error("lock {name:?} is {holder} [{}]", Listed(votes))]
+    /// Another owner has the lock, or enough masters to deny it; or all permits of a semaphore are
+    /// taken. Come back later.
+    #[non_exhaustive]
     Held {
         /// The lock's name.
         name: Arc<str>,
         /// Who has it.
         holder: Box<Holder>,
         /// Every master's part in the round.
-        votes: Arc<[Vote]>,
+        votes: Votes,
     },
 
-    /// Too few masters can vote at all: they are out of reach, silent or refusing. Look at the masters.
-    #[error("no quorum for lock {name:?}: {granted} of the {needed} masters needed agreed{} [{}]",
-        if *late { ", and only when the lease was over already" } else { "" }, Listed(votes))]
+    /// Too few masters can vote at all: they are out of reach, silent or refusing. Look at the
+    /// masters.
+    #[non_exhaustive]
     NoQuorum {
         /// The lock's name.
         name: Arc<str>,
@@ -36,34 +42,48 @@ pub enum Error {
         granted: usize,
         /// How many would have had to.
         needed: usize,
-        /// A quorum granted, but too late for any of the lease to be left: the TTL is too short for these masters.
+        /// A quorum granted, but too late for any of the lease to be left: the TTL is too short for
+        /// these masters.
         late: bool,
         /// Every master's part in the round.
-        votes: Arc<[Vote]>,
+        votes: Votes,
+    },
+
+    /// So many masters refuse this client for good that the rest are no quorum: they do not know
+    /// its password, it may not do what locks need, their clients have other terms, or the servers
+    /// are none that can keep locks. It is not waited for.
+    #[non_exhaustive]
+    Refused {
+        /// The lock's name.
+        name: Arc<str>,
+        /// How many masters refuse for good: see [`Refusal::is_permanent`].
+        masters: usize,
+        /// Why most of them do.
+        reason: Refusal,
+        /// Every master's part in the round.
+        votes: Votes,
     },
 
     /// The wait budget ran out while others had the lock.
-    #[error(
-        "waited {waited:.1?} for lock {name:?} {}; it is {holder} [{}]",
-        match attempts { 0 => "behind others in line".to_owned(), n => format!("in {n} attempts") },
-        Listed(votes)
-    )]
+    #[non_exhaustive]
     WaitTimedOut {
         /// The lock's name.
         name: Arc<str>,
         /// How long the acquire waited.
         waited: Duration,
-        /// How many rounds it tried; none where others of this client were ahead of it in line to the end.
+        /// How many rounds it tried; none where others of this client were ahead of it in line to
+        /// the end.
         attempts: u32,
         /// Who had it in the last of them.
         holder: Box<Holder>,
         /// Every master's part in the last round.
-        votes: Arc<[Vote]>,
+        votes: Votes,
     },
 
-    /// The owner reads, and asked to write: it would wait for itself, and two such readers for each other. Release the read lock
-    /// first, and look again at what was read, or take the write lock from the start. Nothing was sent.
-    #[error("{owner} has read lock {name:?}, which cannot become a write lock: release it first")]
+    /// The owner reads, and asked to write: it would wait for itself, and two such readers for each
+    /// other. Release the read lock first, and look again at what was read, or take the write lock
+    /// from the start. Nothing was sent.
+    #[non_exhaustive]
     Upgrade {
         /// The lock's name.
         name: Arc<str>,
@@ -73,7 +93,7 @@ pub enum Error {
 
     /// So many acquires of this client wait for the lock already. Shed load, or raise
     /// [`max_waiters`](crate::Builder::max_waiters).
-    #[error("lock {name:?} has {limit} waiters in this client already, and takes no more")]
+    #[non_exhaustive]
     QueueFull {
         /// The lock's name.
         name: Arc<str>,
@@ -82,40 +102,39 @@ pub enum Error {
     },
 
     /// The acquire was cancelled by the token that it was given.
-    #[error("the acquire of lock {name:?} was cancelled")]
+    #[non_exhaustive]
     Cancelled {
         /// The lock's name.
         name: Arc<str>,
     },
 
-    /// The lease ended, or a majority of the masters say that this owner does not hold the lock. Somebody else may
-    /// have held it meanwhile: stop what the lock protects.
-    #[error("lock {name:?} was lost: {cause}{}{}{}", if votes.is_empty() { "" } else { " [" }, Listed(votes),
-        if votes.is_empty() { "" } else { "]" })]
+    /// The lease ended, or a majority of the masters say that this owner does not hold the lock.
+    /// Somebody else may have held it meanwhile: stop what the lock protects.
+    #[non_exhaustive]
     Lost {
         /// The lock's name.
         name: Arc<str>,
         /// How it was lost.
         cause: Loss,
-        /// Every master's part in the round that found it lost, or in the last renewal that failed; empty where there
-        /// was none.
-        votes: Arc<[Vote]>,
+        /// Every master's part in the round that found it lost, or in the last renewal that failed;
+        /// empty where there was none.
+        votes: Votes,
     },
 
-    /// The name is in use by another kind of lock, or by something that is no lock. Nothing was overwritten. It is not waited
-    /// for: one of the two should have another name.
-    #[error("{name:?} is held as another kind of lock, or is none [{}]", Listed(votes))]
+    /// The name is in use by another kind of lock, or by something that is no lock. Nothing was
+    /// overwritten. It is not waited for: one of the two should have another name.
+    #[non_exhaustive]
     AnotherKind {
         /// The lock's name.
         name: Arc<str>,
         /// Every master's part in the round.
-        votes: Arc<[Vote]>,
+        votes: Votes,
     },
 
-    /// The semaphore has another number of permits than the one asked for, and somebody has one of them. Nothing was
-    /// overwritten. It is not waited for: all clients have to ask with the same number, which may change while nobody
-    /// has a permit.
-    #[error("semaphore {name:?} has {permits} permits, and not {asked} [{}]", Listed(votes))]
+    /// The semaphore has another number of permits than the one asked for, and somebody has one of
+    /// them. Nothing was overwritten. It is not waited for: all clients have to ask with the same
+    /// number, which may change while nobody has a permit.
+    #[non_exhaustive]
     OtherPermits {
         /// The semaphore's name.
         name: Arc<str>,
@@ -124,11 +143,12 @@ pub enum Error {
         /// How many there are.
         permits: u32,
         /// Every master's part in the round.
-        votes: Arc<[Vote]>,
+        votes: Votes,
     },
 
-    /// An acquire by an owner that holds this lock already, and cannot enter it again. It is a bug in the caller.
-    #[error("lock {name:?} is held by {owner} already, and cannot be entered again")]
+    /// An acquire by an owner that holds this lock already, and cannot enter it again. It is a bug
+    /// in the caller.
+    #[non_exhaustive]
     AlreadyHeld {
         /// The lock's name.
         name: Arc<str>,
@@ -136,37 +156,123 @@ pub enum Error {
         owner: Owner,
     },
 
-    /// A release of a lock that this owner does not hold, or by more holds than it has. It is a bug in the caller.
-    #[error("lock {name:?} is not held by {owner}{}{}{}", if votes.is_empty() { "" } else { " [" }, Listed(votes),
-        if votes.is_empty() { "" } else { "]" })]
+    /// A release of a lock that this owner does not hold, or by more holds than it has. It is a bug
+    /// in the caller.
+    #[non_exhaustive]
     NotHeld {
         /// The lock's name.
         name: Arc<str>,
         /// Who does not hold it.
         owner: Owner,
         /// Every master's part in the round; empty when this process knew without asking.
-        votes: Arc<[Vote]>,
+        votes: Votes,
     },
 
     /// The input, or the place from which the call came, was refused before anything was sent.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(Invalid),
 
     /// The client was shut down.
-    #[error("the client was shut down")]
     Closed,
 
     /// The background thread could not be started.
-    #[error("the background thread could not be started")]
-    Start(#[source] Arc<io::Error>),
+    Start(Arc<io::Error>),
+}
+
+/// What kind of [`Error`] it is: for metrics, and for what to do next.
+///
+/// | kind | busy | retryable | what to do |
+/// |---|---|---|---|
+/// | `Held`, `WaitTimedOut` | yes | yes | come back, after [`Error::retry_after`] if it is known |
+/// | `QueueFull` | yes | yes | shed load, or allow more waiters |
+/// | `NoQuorum` | no | yes | look at the masters; they may come back by themselves |
+/// | `Refused` | no | no | mend the password, the rights, the settings or the servers |
+/// | `Lost` | no | no | stop what the lock protects; another acquire begins anew |
+/// | `AnotherKind`, `OtherPermits` | no | no | give a name one kind of lock, and one size |
+/// | `Upgrade`, `AlreadyHeld`, `NotHeld`, `Invalid` | no | no | mend the code that calls |
+/// | `Cancelled`, `Closed` | no | no | nothing: this program wanted it |
+/// | `Start` | no | no | look at the limits of the system |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is the variant of `Error` that has its name")]
+pub enum ErrorKind {
+    Held,
+    NoQuorum,
+    Refused,
+    WaitTimedOut,
+    Upgrade,
+    QueueFull,
+    Cancelled,
+    Lost,
+    AnotherKind,
+    OtherPermits,
+    AlreadyHeld,
+    NotHeld,
+    Invalid,
+    Closed,
+    Start,
 }
 
 impl Error {
+    /// What kind it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Held { .. } => ErrorKind::Held,
+            Self::NoQuorum { .. } => ErrorKind::NoQuorum,
+            Self::Refused { .. } => ErrorKind::Refused,
+            Self::WaitTimedOut { .. } => ErrorKind::WaitTimedOut,
+            Self::Upgrade { .. } => ErrorKind::Upgrade,
+            Self::QueueFull { .. } => ErrorKind::QueueFull,
+            Self::Cancelled { .. } => ErrorKind::Cancelled,
+            Self::Lost { .. } => ErrorKind::Lost,
+            Self::AnotherKind { .. } => ErrorKind::AnotherKind,
+            Self::OtherPermits { .. } => ErrorKind::OtherPermits,
+            Self::AlreadyHeld { .. } => ErrorKind::AlreadyHeld,
+            Self::NotHeld { .. } => ErrorKind::NotHeld,
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Closed => ErrorKind::Closed,
+            Self::Start(_) => ErrorKind::Start,
+        }
+    }
+
+    /// Whether somebody else has the lock, or waits for it before this call: nothing is wrong.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+    /// let guard = redlock.lock("invoice:42").acquire().await?;
+    /// let error = redlock.lock("invoice:42").try_acquire().await.unwrap_err();
+    /// assert!(error.is_busy() && error.is_retryable());
+    /// assert!(error.retry_after() <= Some(guard.remaining() * 2)); // when the lease would be over
+    /// assert!(error.to_string().chars().count() <= 160);
+    /// assert!(format!("{error:#}").contains("held by"), "the votes of all masters");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub fn is_busy(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Held | ErrorKind::WaitTimedOut | ErrorKind::QueueFull)
+    }
+
+    /// Whether the same call may succeed later though nobody mends anything: where it [is
+    /// busy](Error::is_busy), and where too few masters could vote. [`ErrorKind`] has the table.
+    pub fn is_retryable(&self) -> bool {
+        self.is_busy() || self.kind() == ErrorKind::NoQuorum
+    }
+
+    /// After how long the lock is free at the latest, unless its holder renews the lease: where it
+    /// is known who holds it, and the lease ends. Of a full semaphore it is the first of the
+    /// permits.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.holder()?.remaining
+    }
+
     /// Every master's part in the round that failed; empty where there was none.
-    pub fn votes(&self) -> &[Vote] {
+    pub fn votes(&self) -> &Votes {
+        static NONE: Votes = Votes::none();
         match self {
             Self::Held { votes, .. }
             | Self::NoQuorum { votes, .. }
+            | Self::Refused { votes, .. }
             | Self::WaitTimedOut { votes, .. }
             | Self::Lost { votes, .. }
             | Self::AnotherKind { votes, .. }
@@ -178,7 +284,7 @@ impl Error {
             | Self::Cancelled { .. }
             | Self::Invalid(_)
             | Self::Closed
-            | Self::Start(_) => &[],
+            | Self::Start(_) => &NONE,
         }
     }
 
@@ -191,12 +297,133 @@ impl Error {
     }
 }
 
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Start(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            self.write(f, Room::ALL)?;
+            return match self.votes() {
+                votes if votes.is_empty() => Ok(()),
+                votes => write!(f, " [{votes}]"),
+            };
+        }
+        f.write_str(&in_line(|text, room| self.write(text, room))?)
+    }
+}
+
+/// How much is told.
+#[derive(Clone, Copy)]
+struct Room {
+    /// How many characters of a name or a label.
+    most: usize,
+    /// Whether to tell what only somebody who looks for a cause wants to know.
+    details: bool,
+}
+
+impl Room {
+    const ALL: Self = Self { most: usize::MAX, details: true };
+
+    /// From the most to the least that an error's line may have of names and labels.
+    fn for_a_line() -> impl Iterator<Item = Self> {
+        [64, 44, 28, 20, 12].into_iter().map(|most| Self { most, details: false })
+    }
+}
+
+impl Error {
+    fn write(&self, f: &mut impl Write, room: Room) -> fmt::Result {
+        let shown = |name: &str| quoted(name, room.most);
+        match self {
+            Self::Held { name, holder, .. } => match holder.permits {
+                Some(permits) => {
+                    taken(f, permits, &format!(" of semaphore {}", shown(name)), holder.remaining)
+                }
+                None => {
+                    write!(f, "lock {} is ", shown(name))?;
+                    holder.write(f, room)
+                }
+            },
+            Self::WaitTimedOut { name, waited, attempts, holder, .. } => {
+                let what = if holder.permits.is_some() { "semaphore" } else { "lock" };
+                write!(f, "waited {waited:.1?} for {what} {}", shown(name))?;
+                match attempts {
+                    0 => f.write_str(", behind others in line")?,
+                    attempts if room.details => write!(f, " in {attempts} attempts")?,
+                    _ => {}
+                }
+                f.write_str(if holder.permits.is_some() { ": " } else { "; it is " })?;
+                holder.write(f, room)
+            }
+            Self::NoQuorum { name, late: true, .. } => write!(
+                f,
+                "no quorum for lock {}: enough masters granted, but only when the lease was over already; use a longer TTL",
+                shown(name)
+            ),
+            Self::NoQuorum { name, granted, needed, votes, .. } => {
+                write!(
+                    f,
+                    "no quorum for lock {}: {granted} of the {needed} masters needed agreed",
+                    shown(name)
+                )?;
+                if votes.len() > *granted { write!(f, " ({})", votes.against()) } else { Ok(()) }
+            }
+            Self::Refused { name, masters, reason, votes } => {
+                let (of, name) = (votes.len(), shown(name));
+                write!(f, "lock {name}: {masters} of {of} masters refuse for good, {reason}")?;
+                reason.remedy().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
+            }
+            Self::Upgrade { name, owner } => write!(
+                f,
+                "{owner} has read lock {}, which cannot become a write lock: release it first",
+                shown(name)
+            ),
+            Self::QueueFull { name, limit } => write!(
+                f,
+                "lock {} has {limit} waiters in this client already, and takes no more: come back, or raise max_waiters",
+                shown(name)
+            ),
+            Self::Cancelled { name } => write!(f, "the acquire of lock {} was cancelled", shown(name)),
+            Self::Lost { name, cause, .. } => write!(f, "lock {} was lost: {cause}", shown(name)),
+            Self::AnotherKind { name, .. } => write!(
+                f,
+                "{} is held as another kind of lock, or is none: one of the two needs another name",
+                shown(name)
+            ),
+            Self::OtherPermits { name, asked, permits, .. } => write!(
+                f,
+                "semaphore {} has {permits} permits, and not {asked}: ask with the same number everywhere",
+                shown(name)
+            ),
+            Self::AlreadyHeld { name, owner } => {
+                write!(f, "lock {} is held by {owner} already, and cannot be entered again", shown(name))
+            }
+            Self::NotHeld { name, owner, .. } => write!(f, "lock {} is not held by {owner}", shown(name)),
+            Self::Invalid(invalid) => write!(f, "{invalid}"),
+            Self::Closed => f.write_str("the client was shut down"),
+            Self::Start(_) => f.write_str("the background thread could not be started"),
+        }
+    }
+}
+
 /// How a lock was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Loss {
-    /// The lease is over, or is about to be: it was not to be renewed, or no renewal reached a quorum in time, or the
-    /// process stood still.
+    /// The lease is over, or is about to be: it was not to be renewed, or no renewal reached a
+    /// quorum in time, or the process stood still.
     Expired,
     /// So many masters say that another owner has it, or nobody, that the rest are no quorum.
     NotOurs,
@@ -220,7 +447,11 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Who has a lock, as the votes of a round tell: the owner that most masters name.
+/// Who has a lock, as the votes of a round tell: the owner that most masters name. Of a semaphore
+/// it is the owner of the permit that was asked for.
+///
+/// The text is one line: long owners and labels lack their middle, and the alternate form,
+/// `{holder:#}`, has all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {
@@ -228,17 +459,24 @@ pub struct Holder {
     pub owner: Arc<str>,
     /// What its client calls it: see [`Builder::label`](crate::Builder::label).
     pub label: Option<Arc<str>>,
-    /// For how long it has had the lock, by the masters' clocks: the longest that any of them told. `None` where none did.
+    /// For how long it has had the lock, by the masters' clocks: the longest that any of them told.
+    /// `None` where none did.
     pub held_for: Option<Duration>,
     /// How many masters named it before the round was decided.
     pub masters: usize,
-    /// The longest that any of them keeps others away, or `None` when one does so for ever.
+    /// The longest that any of them keeps others away, or `None` when one does so for ever. Where a
+    /// semaphore is full, it is how long until the first of its permits is free.
     pub remaining: Option<Duration>,
+    /// How many permits a semaphore has, where all of them are taken.
+    pub permits: Option<u32>,
 }
 
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "held by {}", Named(&self.owner, self.label.as_deref()))?;
+impl Holder {
+    fn write(&self, f: &mut impl Write, room: Room) -> fmt::Result {
+        if let Some(permits) = self.permits {
+            return taken(f, permits, "", self.remaining);
+        }
+        write!(f, "held by {}", named(&self.owner, self.label.as_deref(), room.most))?;
         if let Some(time) = self.held_for {
             write!(f, " for {time:.1?}")?;
         }
@@ -246,6 +484,166 @@ impl fmt::Display for Holder {
             Some(left) => write!(f, ", and for at most {left:.1?} more")?,
             None => f.write_str(", with no expiry")?,
         }
-        write!(f, " ({} masters say so)", self.masters)
+        match room.details {
+            true => write!(f, " ({} masters say so)", self.masters),
+            false => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match f.alternate() {
+            true => self.write(f, Room::ALL),
+            false => f.write_str(&in_line(|text, room| self.write(text, room))?),
+        }
+    }
+}
+
+/// The line that `write` makes, with as much of the names and labels as there is room for.
+fn in_line(write: impl Fn(&mut String, Room) -> fmt::Result) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    for room in Room::for_a_line() {
+        text.clear();
+        write(&mut text, room)?;
+        if fits_a_line(&text) {
+            return Ok(text);
+        }
+    }
+    Ok(line(&text))
+}
+
+/// That a semaphore is full.
+fn taken(f: &mut impl Write, permits: u32, of: &str, first_free: Option<Duration>) -> fmt::Result {
+    match permits {
+        1 => write!(f, "the only permit{of} is taken")?,
+        _ => write!(f, "all {permits} permits{of} are taken")?,
+    }
+    match first_free {
+        Some(time) => write!(f, "; the first is free in at most {time:.1?}"),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::vote::{Outcome, Silence, Vote};
+
+    fn votes(outcomes: impl IntoIterator<Item = Outcome>, master: &str) -> Votes {
+        let vote = |outcome| Vote { master: master.into(), outcome, latency: Duration::from_millis(1) };
+        outcomes.into_iter().map(vote).collect::<Arc<[Vote]>>().into()
+    }
+
+    fn holder(owner: &str, label: &str, time: Duration, permits: Option<u32>) -> Box<Holder> {
+        let (owner, label) = (owner.into(), Some(label.into()));
+        Box::new(Holder { owner, label, held_for: Some(time), masters: 15, remaining: Some(time), permits })
+    }
+
+    /// Everything that has a text of somebody else's in it.
+    fn all(name: &str, owner: &str, label: &str, time: Duration, of: u32) -> Vec<Error> {
+        let count = of as usize;
+        let (reason, detail) = (Refusal::Unsupported, Arc::<str>::from(owner));
+        let outcomes = [
+            Outcome::held_by(owner, Some(time), None, None),
+            Outcome::Absent,
+            Outcome::Refused { reason, detail: detail.clone() },
+            Outcome::Unreachable(detail.clone()),
+            Outcome::Unknown(Silence::ConnectionLost(detail)),
+            Outcome::Pending,
+        ];
+        let votes = votes(outcomes, label);
+        let ours = Owner::new(uuid::Uuid::from_u128(7), u64::MAX);
+        let refused =
+            |reason| Error::Refused { name: name.into(), masters: count, reason, votes: votes.clone() };
+        let permanent = [Refusal::Password, Refusal::NoPermission, Refusal::OtherTerms, Refusal::Unsupported];
+        let mut errors: Vec<Error> = permanent.into_iter().map(refused).collect();
+        for permits in [None, Some(of)] {
+            let (name, holder) = (Arc::<str>::from(name), holder(owner, label, time, permits));
+            let (waited, attempts) = (time, of);
+            errors.push(Error::Held { name: name.clone(), holder: holder.clone(), votes: votes.clone() });
+            errors.push(Error::WaitTimedOut { name, waited, attempts, holder, votes: votes.clone() });
+        }
+        for late in [false, true] {
+            let (granted, needed, votes) = (count, count, votes.clone());
+            errors.push(Error::NoQuorum { name: name.into(), granted, needed, late, votes });
+        }
+        for cause in [Loss::Expired, Loss::NotOurs, Loss::Capped, Loss::Silent, Loss::HandedOver] {
+            errors.push(Error::Lost { name: name.into(), cause, votes: votes.clone() });
+        }
+        let (asked, permits) = (of, of);
+        errors.extend([
+            Error::Upgrade { name: name.into(), owner: ours },
+            Error::QueueFull { name: name.into(), limit: count },
+            Error::Cancelled { name: name.into() },
+            Error::AnotherKind { name: name.into(), votes: votes.clone() },
+            Error::OtherPermits { name: name.into(), asked, permits, votes: votes.clone() },
+            Error::AlreadyHeld { name: name.into(), owner: ours },
+            Error::NotHeld { name: name.into(), owner: ours, votes },
+            Invalid::long_name(name, count).into(),
+            Invalid::label(label, count).into(),
+            Invalid::owned_permit(name, ours).into(),
+            Invalid::token(owner, "it is not a token, or was cut short or changed").into(),
+            Invalid::url(name, "its database number is negative").into(),
+            Invalid::ttl(time, time, time).into(),
+            Invalid::renewal_interval(time, time, time, time).into(),
+        ]);
+        errors
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn an_error_is_one_line_of_160_characters_at_most(
+            name in "(?s).{0,200}", owner in "(?s).{0,200}", label in "(?s).{0,200}", time: Duration, of: u32,
+        ) {
+            for error in all(&name, &owner, &label, time, of) {
+                for (text, most) in [(error.to_string(), 160), (format!("{error:#}"), usize::MAX)] {
+                    prop_assert!(text.chars().count() <= most, "{} of {text:?}", text.chars().count());
+                    prop_assert!(!text.contains(['\u{2028}', '\u{2029}']), "{text:?}");
+                    prop_assert!(!text.chars().any(char::is_control), "{text:?}");
+                }
+            }
+        }
+    }
+
+    /// What is of an ordinary length is not cut, and the texts of this crate never are.
+    #[test]
+    fn what_it_is_about_and_what_to_do_is_never_left_out() {
+        let owner = "0190f5fe-7e0c-7a51-8f43-0a1b2c3d4e5f:1234";
+        let (long, time) = ("x".repeat(200), Duration::from_millis(86_399_900));
+        for (name, label) in
+            [("invoice:42", "web1 4711 backup"), (&*long, "web1 4711"), ("l", &*long), (&*long, &*long)]
+        {
+            for error in all(name, owner, label, time, 15) {
+                if error.kind() == ErrorKind::Invalid {
+                    continue; // it has no room for a whole name
+                }
+                let (text, whole) = (error.to_string(), format!("{error:#}"));
+                let cut = text.matches('…').count();
+                let names = usize::from(text.contains("\"xx")) + usize::from(text.contains("(xx"));
+                assert_eq!(cut, names, "{text}");
+                let holder = error.holder().filter(|holder| holder.permits.is_none());
+                assert!(holder.is_none() || text.contains(owner), "{text}");
+                assert_eq!(whole.contains("not waited for"), !error.votes().is_empty(), "{whole}");
+                assert!(!matches!(error, Error::Held { .. }) || whole.contains(name), "{whole}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_master_that_was_not_waited_for_is_none_of_those_that_refused() {
+        let refused = || Outcome::Refused { reason: Refusal::ReadOnly, detail: "READONLY".into() };
+        let down = || Outcome::Unreachable("gone".into());
+        let votes = votes([Outcome::Granted, refused(), down(), down(), Outcome::Pending], "m");
+        let error = Error::NoQuorum { name: "l".into(), granted: 1, needed: 3, late: false, votes };
+        assert_eq!(
+            error.to_string(),
+            "no quorum for lock \"l\": 1 of the 3 masters needed agreed (1 refused, 2 unreachable, 1 not waited for)"
+        );
+        assert!(format!("{error:#}").ends_with("; m unreachable (gone); m not waited for]"), "{error:#}");
     }
 }

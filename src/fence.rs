@@ -36,7 +36,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::{Invalid, excerpt};
+use crate::invalid::Invalid;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose numbers are doubles, have
@@ -252,7 +252,7 @@ pub fn header(fence: impl Into<u64>) -> (&'static str, String) {
 ///
 /// # Errors
 ///
-/// [`Invalid::Fence`] for anything else. A number that is no fence must not reach a check: one that is far too high would
+/// [`Invalid`] for anything else. A number that is no fence must not reach a check: one that is far too high would
 /// shut out all that come after.
 ///
 /// # Examples
@@ -264,7 +264,7 @@ pub fn header(fence: impl Into<u64>) -> (&'static str, String) {
 /// ```
 pub fn parse(text: &str) -> Result<FencingToken, Invalid> {
     let token = text.parse().ok().and_then(FencingToken::new);
-    token.filter(|token| token.to_string() == text).ok_or_else(|| Invalid::Fence(excerpt(text)))
+    token.filter(|token| token.to_string() == text).ok_or_else(|| Invalid::fence(text, MAX))
 }
 
 /// Remembers the highest fence that a resource within this process has seen, and lets in what is not below it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use uuid::Uuid;
 
-use crate::error::{Invalid, excerpt};
+use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Permit};
 
@@ -67,8 +67,8 @@ impl Handover {
         Ok(())
     }
 
-    pub(crate) fn invalid(&self, why: impl Into<String>) -> Invalid {
-        Invalid::Handover { handover: excerpt(&self.to_string()), why: why.into() }
+    pub(crate) fn invalid(&self, why: &str) -> Invalid {
+        Invalid::handover(&self.to_string(), why)
     }
 }
 
@@ -90,7 +90,7 @@ impl FromStr for Handover {
 
     /// Reads what [`Display`](fmt::Display) wrote, and nothing else.
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = |why: &str| Invalid::Handover { handover: excerpt(text), why: why.to_owned() };
+        let invalid = |why: &str| Invalid::handover(text, why);
         let parse = || {
             let mut parts = text.splitn(7, '.');
             let mut next = || parts.next();

@@ -1,288 +1,239 @@
-//! Input that is refused: each value with its limit.
+//! Input that is refused: each text has the value, the limit and what to do.
 
+use std::fmt::{self, Debug, Display};
 use std::time::Duration;
 
-use crate::owner::Owner;
+use crate::text::{line, quoted};
 
-/// Input that was refused, with its value and the limit.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Invalid {
-    /// An empty lock name.
-    #[error("the lock's name is empty; it must have 1 to {limit} bytes")]
-    EmptyName {
-        /// The most bytes a name may have.
-        limit: usize,
-    },
-    /// A lock name that is too long.
-    #[error("the lock's name has {length} bytes; at most {limit} are allowed (it begins {name:?})")]
-    LongName {
-        /// How the name begins.
-        name: String,
-        /// Its length in bytes.
-        length: usize,
-        /// The most bytes a name may have.
-        limit: usize,
-    },
-    /// A label that is too long, or has control characters.
-    #[error("the label {label:?} has {length} bytes; at most {limit} are allowed, and no control characters")]
-    Label {
-        /// How the label begins.
-        label: String,
-        /// Its length in bytes.
-        length: usize,
-        /// The most bytes a label may have.
-        limit: usize,
-    },
-    /// A lock over no names.
-    #[error("no names: give 1 to {limit} of them")]
-    NoNames {
-        /// The most names.
-        limit: usize,
-    },
-    /// A lock over too many names.
-    #[error("a lock over {count} names: at most {limit} are allowed")]
-    TooManyNames {
-        /// How many were given.
-        count: usize,
-        /// The most names.
-        limit: usize,
-    },
-    /// A lock over several names that has one of them twice.
-    #[error("the name {name:?} is given twice; the names of one lock must differ")]
-    DuplicateName {
-        /// How the name begins.
-        name: String,
-    },
-    /// A TTL outside of its limits.
-    #[error(
-        "a TTL of {ttl:?} is not within {min:?} and {max:?}, this client's max TTL: leases renew themselves, or raise \
-        it, for all clients of these masters"
-    )]
-    Ttl {
-        /// The TTL asked for.
-        ttl: Duration,
-        /// The shortest TTL.
-        min: Duration,
-        /// The longest TTL.
-        max: Duration,
-    },
-    /// A max TTL outside of its limits.
-    #[error("a max TTL of {max_ttl:?} is not within {min:?} and {max:?}")]
-    MaxTtl {
-        /// The max TTL asked for.
-        max_ttl: Duration,
-        /// The shortest.
-        min: Duration,
-        /// The longest.
-        max: Duration,
-    },
-    /// A lock delay that is too long: what a master may forget must be over when its quarantine is.
-    #[error("a lock delay of {delay:?} and the TTL of {ttl:?} are together above the max TTL of {max:?}")]
-    LockDelay {
-        /// The delay asked for.
-        delay: Duration,
-        /// The TTL.
-        ttl: Duration,
-        /// The most that both may be together.
-        max: Duration,
-    },
-    /// A runtime with several threads for the engine.
-    #[error(
-        "the engine's runtime must be a current-thread one: on several threads a clean-up could overtake what it undoes"
-    )]
-    Runtime,
-    /// Text that is not a policy for cold starts.
-    #[error("{0:?} is not a cold start policy: use quarantine, uptime, fsync or none")]
-    ColdStart(String),
-    /// A per-master time-out that is zero, or not below the TTL.
-    #[error("a per-master time-out of {timeout:?} must be above zero and below the TTL of {ttl:?}")]
-    Timeout {
-        /// The time-out asked for.
-        timeout: Duration,
-        /// The TTL it has to be below.
-        ttl: Duration,
-    },
-    /// A wait budget that is too long.
-    #[error("a wait of {wait:?} is above the limit of {max:?}")]
-    Wait {
-        /// The wait asked for.
-        wait: Duration,
-        /// The longest wait.
-        max: Duration,
-    },
-    /// An observer's time between two looks that is outside of its limits.
-    #[error("a look every {interval:?} is not within {min:?} and {max:?}")]
-    LookInterval {
-        /// The interval asked for.
-        interval: Duration,
-        /// The shortest interval.
-        min: Duration,
-        /// The longest interval.
-        max: Duration,
-    },
-    /// A renewal interval that is too short, or leaves no time for a second try before the lease ends.
-    #[error(
-        "a renewal interval of {interval:?} is not within {min:?} and {max:?}, two thirds of the TTL of {ttl:?}"
-    )]
-    RenewalInterval {
-        /// The interval asked for.
-        interval: Duration,
-        /// The shortest interval.
-        min: Duration,
-        /// The longest interval.
-        max: Duration,
-        /// The TTL that it has to fit into.
-        ttl: Duration,
-    },
-    /// A cap on the time held that is below one TTL.
-    #[error("a cap of {cap:?} on the time held is below the TTL of {ttl:?}: use a shorter TTL")]
-    HoldCap {
-        /// The cap asked for.
-        cap: Duration,
-        /// The TTL.
-        ttl: Duration,
-    },
-    /// A heartbeat that is too quick to keep.
-    #[error("a heartbeat of {heartbeat:?} is below the limit of {min:?}")]
-    Heartbeat {
-        /// The heartbeat asked for.
-        heartbeat: Duration,
-        /// The shortest heartbeat.
-        min: Duration,
-    },
-    /// An option for renewal on a lock whose lease is fixed.
-    #[error("`{option}` is about renewal, and a fixed lease is never renewed: use `ttl` instead of `lease`")]
-    FixedLease {
-        /// The option.
-        option: &'static str,
-    },
-    /// Polling without a pause, or without a try.
-    #[error(
-        "polling {tries} times every {interval:?}: there must be one try at least, and {min:?} between two"
-    )]
-    Polling {
-        /// The pause between two tries.
-        interval: Duration,
-        /// The shortest pause.
-        min: Duration,
-        /// The most tries.
-        tries: u32,
-    },
-    /// A number of permits outside of its limits.
-    #[error("a semaphore of {permits} permits: it must have 1 to {max}")]
-    Permits {
-        /// The number asked for.
-        permits: u32,
-        /// The most permits.
-        max: u32,
-    },
-    /// An owner that was named for a semaphore. Every acquire takes another permit, so there is nothing to enter again.
-    #[error("owner {owner} was named for semaphore {name:?}, where every permit has an owner of its own")]
-    OwnedPermit {
-        /// The semaphore's name.
-        name: String,
-        /// The owner.
-        owner: Owner,
-    },
-    /// A bound of no waiters at all.
-    #[error("at most 0 waiters: it must be 1 at least; to try without waiting, use try_acquire")]
-    NoWaiters,
-    /// A hand-over that cannot be adopted.
-    #[error("hand-over {handover:?}: {why}")]
-    Handover {
-        /// How its text begins.
-        handover: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A lock that its owner has entered more than once cannot be handed over: the other guards would be left behind.
-    #[error("lock {name:?} is entered {holds} times; it can be handed over only by its last guard")]
-    EnteredAgain {
-        /// The lock's name.
-        name: String,
-        /// The owner's hold count.
-        holds: u32,
-    },
-    /// No master was given.
-    #[error("no masters: give 1 to {limit} of them")]
-    NoMasters {
-        /// The most masters.
-        limit: usize,
-    },
-    /// Too many masters were given.
-    #[error("{count} masters: at most {limit} are allowed")]
-    TooManyMasters {
-        /// How many were given.
-        count: usize,
-        /// The most masters.
-        limit: usize,
-    },
-    /// The same server was given twice. It would have two votes.
-    #[error("master {master} is listed twice; each must be an independent server")]
-    DuplicateMaster {
-        /// The server, without user and password.
-        master: String,
-    },
-    /// A master's URL that cannot be used.
-    #[error(
-        "master URL {url:?}: {why}; the form is redis://[user:password@]host[:port][/database], or rediss://, \
-         valkey://, valkeys://, or unix:///path?db=..&user=..&pass=.."
-    )]
-    Url {
-        /// The URL, without user and password.
-        url: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A key prefix that is too long, or has braces (they would move the keys to another cluster slot).
-    #[error("key prefix {prefix:?} must have at most {limit} bytes and no braces")]
-    Prefix {
-        /// The prefix asked for.
-        prefix: String,
-        /// The most bytes it may have.
-        limit: usize,
-    },
-    /// A certificate that cannot be read.
-    #[error("TLS root certificates: {why}")]
-    Certificate {
-        /// What is wrong.
-        why: String,
-    },
-    /// Text that is not an owner.
-    #[error("{0:?} is not an owner; the form is the client's UUID, a colon and a number")]
-    Owner(String),
-    /// Text that is not a fence.
-    #[error("{0:?} is not a fence; it is a whole number from 1 to {max}, in decimal", max = crate::fence::MAX)]
-    Fence(String),
-    /// An owner that another client made. Its holds are counted there, so it cannot take part here.
-    #[error("owner {owner} belongs to another client; this client can only break its locks, not share them")]
-    ForeignOwner {
-        /// The owner.
-        owner: Owner,
-    },
-    /// An operation that needs an owner was given none.
-    #[error("no owner was named: name one with owned_by, or run inside an owner's scope")]
-    NoOwner,
-    /// A [blocking](crate::blocking) call on a thread on which tokio runs tasks: they would all stand still.
-    #[error(
-        "a blocking call on a thread that runs async tasks, which would stand still: await the async API there, or make \
-        the call within tokio::task::spawn_blocking"
-    )]
-    InsideRuntime,
-    /// A [blocking](crate::blocking) call to a client whose engine has no thread of its own: it could wait for ever.
-    #[error(
-        "a blocking call to a client whose builder was lent a runtime or an executor, which may stand still meanwhile: \
-        build it without, or wait for the async API with that runtime's own block_on"
-    )]
-    LentRuntime,
+/// How much of a value is shown.
+const VALUE: usize = 40;
+
+/// Input that was refused before anything was sent. Its text says which value it was, what is
+/// allowed, and what to do.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Invalid(Box<str>);
+
+impl Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-/// The start of a text, short enough for an error message.
-pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 64;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+impl Debug for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Invalid").field(&self.0).finish()
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl Invalid {
+    fn new(text: impl Display) -> Self {
+        Self(line(&text.to_string()).into())
+    }
+}
+
+/// Names, labels and owners.
+impl Invalid {
+    pub(crate) fn empty_name(limit: usize) -> Self {
+        Self::new(format_args!("the lock's name is empty; it must have 1 to {limit} bytes"))
+    }
+
+    pub(crate) fn long_name(name: &str, limit: usize) -> Self {
+        let (length, name) = (name.len(), quoted(name, VALUE));
+        Self::new(format_args!("lock name {name} has {length} bytes; at most {limit} are allowed"))
+    }
+
+    pub(crate) fn no_names(limit: usize) -> Self {
+        Self::new(format_args!("no names: give 1 to {limit} of them"))
+    }
+
+    pub(crate) fn too_many_names(count: usize, limit: usize) -> Self {
+        Self::new(format_args!("a lock over {count} names: at most {limit} are allowed"))
+    }
+
+    pub(crate) fn duplicate_name(name: &str) -> Self {
+        let name = quoted(name, VALUE);
+        Self::new(format_args!("the name {name} is given twice; the names of one lock must differ"))
+    }
+
+    pub(crate) fn label(label: &str, limit: usize) -> Self {
+        let (length, label) = (label.len(), quoted(label, VALUE));
+        Self::new(format_args!(
+            "label {label} has {length} bytes; at most {limit} are allowed, and no control characters"
+        ))
+    }
+
+    pub(crate) fn owner(text: &str) -> Self {
+        let text = quoted(text, VALUE);
+        Self::new(format_args!("{text} is not an owner; the form is the client's UUID, a colon and a number"))
+    }
+
+    /// An owner that another client made: its holds are counted there.
+    pub(crate) fn foreign_owner(owner: impl Display) -> Self {
+        Self::new(format_args!(
+            "owner {owner} belongs to another client; this one can only break its locks, not share them"
+        ))
+    }
+
+    pub(crate) fn no_owner() -> Self {
+        Self::new("no owner was named: name one with owned_by, or run inside an owner's scope")
+    }
+
+    /// Every acquire of a semaphore takes another permit, so there is nothing to enter again.
+    pub(crate) fn owned_permit(name: &str, owner: impl Display) -> Self {
+        let name = quoted(name, VALUE);
+        Self::new(format_args!("owner {owner} for semaphore {name}: each permit has an owner of its own"))
+    }
+
+    /// The other guards of a lock that was entered again would be left behind by a hand-over.
+    pub(crate) fn entered_again(name: &str, holds: u32) -> Self {
+        let name = quoted(name, VALUE);
+        Self::new(format_args!("lock {name} is entered {holds} times; only its last guard can hand it over"))
+    }
+
+    pub(crate) fn handover(handover: &str, why: &str) -> Self {
+        Self::new(format_args!("hand-over {}: {why}", quoted(handover, VALUE)))
+    }
+
+    pub(crate) fn fence(text: &str, max: u64) -> Self {
+        let text = quoted(text, VALUE);
+        Self::new(format_args!("{text} is not a fence; it is a whole number from 1 to {max}, in decimal"))
+    }
+}
+
+/// Times and numbers.
+impl Invalid {
+    pub(crate) fn ttl(ttl: Duration, min: Duration, max: Duration) -> Self {
+        Self::new(format_args!(
+            "a TTL of {ttl:?} is not within {min:?} and {max:?}, the max TTL: leases renew themselves, or raise \
+             max_ttl for all clients"
+        ))
+    }
+
+    pub(crate) fn max_ttl(max_ttl: Duration, min: Duration, max: Duration) -> Self {
+        Self::new(format_args!("a max TTL of {max_ttl:?} is not within {min:?} and {max:?}"))
+    }
+
+    /// What a master may forget must be over when its quarantine is.
+    pub(crate) fn lock_delay(delay: Duration, ttl: Duration, max: Duration) -> Self {
+        Self::new(format_args!(
+            "a lock delay of {delay:?} and the TTL of {ttl:?} are together above the max TTL of {max:?}"
+        ))
+    }
+
+    pub(crate) fn timeout(timeout: Duration, ttl: Duration) -> Self {
+        Self::new(format_args!(
+            "a per-master time-out of {timeout:?} must be above zero and below the TTL of {ttl:?}"
+        ))
+    }
+
+    pub(crate) fn wait(wait: Duration, max: Duration) -> Self {
+        Self::new(format_args!("a wait of {wait:?} is above the limit of {max:?}"))
+    }
+
+    pub(crate) fn look_interval(interval: Duration, min: Duration, max: Duration) -> Self {
+        Self::new(format_args!("a look every {interval:?} is not within {min:?} and {max:?}"))
+    }
+
+    /// It must leave time for a second try before the lease ends.
+    pub(crate) fn renewal_interval(interval: Duration, min: Duration, max: Duration, ttl: Duration) -> Self {
+        Self::new(format_args!(
+            "a renewal interval of {interval:?} is not within {min:?} and {max:?}, two thirds of the TTL of {ttl:?}"
+        ))
+    }
+
+    pub(crate) fn hold_cap(cap: Duration, ttl: Duration) -> Self {
+        Self::new(format_args!(
+            "a cap of {cap:?} on the time held is below the TTL of {ttl:?}: use a shorter TTL"
+        ))
+    }
+
+    pub(crate) fn heartbeat(heartbeat: Duration, min: Duration) -> Self {
+        Self::new(format_args!("a heartbeat of {heartbeat:?} is below the limit of {min:?}"))
+    }
+
+    pub(crate) fn fixed_lease(option: &str) -> Self {
+        Self::new(format_args!(
+            "`{option}` is about renewal, and a fixed lease is never renewed: use `ttl` instead of `lease`"
+        ))
+    }
+
+    pub(crate) fn polling(interval: Duration, min: Duration, tries: u32) -> Self {
+        Self::new(format_args!(
+            "polling {tries} times every {interval:?}: there must be one try at least, and {min:?} between two"
+        ))
+    }
+
+    pub(crate) fn permits(permits: u32, max: u32) -> Self {
+        Self::new(format_args!("a semaphore of {permits} permits: it must have 1 to {max}"))
+    }
+
+    pub(crate) fn no_waiters() -> Self {
+        Self::new("at most 0 waiters: it must be 1 at least; to try without waiting, use try_acquire")
+    }
+}
+
+/// Masters, and where a client runs.
+impl Invalid {
+    pub(crate) fn no_masters(limit: usize) -> Self {
+        Self::new(format_args!("no masters: give 1 to {limit} of them"))
+    }
+
+    pub(crate) fn too_many_masters(count: usize, limit: usize) -> Self {
+        Self::new(format_args!("{count} masters: at most {limit} are allowed"))
+    }
+
+    /// It would have two votes. The name is without user and password.
+    pub(crate) fn duplicate_master(master: &str) -> Self {
+        let master = quoted(master, VALUE);
+        Self::new(format_args!("master {master} is listed twice; each must be an independent server"))
+    }
+
+    /// The URL is without user and password.
+    pub(crate) fn url(url: &str, why: &str) -> Self {
+        let url = quoted(url, 32);
+        Self::new(format_args!(
+            "master URL {url}: {why}; the form is redis://[user:password@]host[:port][/db]"
+        ))
+    }
+
+    /// Braces would move the keys to another cluster slot.
+    pub(crate) fn prefix(prefix: &str, limit: usize) -> Self {
+        let prefix = quoted(prefix, VALUE);
+        Self::new(format_args!("key prefix {prefix} must have at most {limit} bytes and no braces"))
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn certificate(why: &str) -> Self {
+        Self::new(format_args!("TLS root certificates: {}", crate::text::shortened(why, 2 * VALUE)))
+    }
+
+    pub(crate) fn cold_start(text: &str) -> Self {
+        let text = quoted(text, VALUE);
+        Self::new(format_args!("{text} is not a cold start policy: use quarantine, uptime, fsync or none"))
+    }
+
+    pub(crate) fn runtime() -> Self {
+        Self::new(
+            "the engine's runtime must be a current-thread one: on several threads a clean-up could overtake what \
+             it undoes",
+        )
+    }
+
+    /// All tasks of the thread would stand still.
+    pub(crate) fn inside_runtime() -> Self {
+        Self::new(
+            "a blocking call on a thread that runs async tasks, which would stand still: await the async API, or use \
+             tokio::task::spawn_blocking",
+        )
+    }
+
+    /// Nobody might be driving that runtime, and the call would never end.
+    pub(crate) fn lent_runtime() -> Self {
+        Self::new(
+            "a blocking call to a client that was lent a runtime or an executor: build it without, or use the async \
+             API with its own block_on",
+        )
     }
 }

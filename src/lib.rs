@@ -66,6 +66,7 @@ mod renewal;
 mod shutdown;
 mod source;
 mod sync;
+mod text;
 mod trust;
 mod vote;
 mod wake;
@@ -73,16 +74,17 @@ mod wake;
 pub use builder::Builder;
 pub use client::Redlock;
 pub use clock::Moment;
-pub use error::{Error, Holder, Invalid, Loss};
+pub use error::{Error, ErrorKind, Holder, Loss};
 pub use handover::Handover;
 pub use held::{HeldPart, LockKind, Part};
+pub use invalid::Invalid;
 pub use lock::{
     Election, Fenced, Guard, Inspection, Leader, Leadership, Listing, Lock, Observed, Observer, Unfenced,
 };
 pub use owner::Owner;
 pub use shutdown::{Shutdown, Untold};
 pub use trust::{ColdStart, MasterStatus, Standing};
-pub use vote::{Outcome, Permits, Refusal, Silence, Vote};
+pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
 
 /// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's tasks.
 pub mod seam {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-use crate::error::Invalid;
+use crate::invalid::Invalid;
 
 tokio::task_local! {
     static SCOPE: Owner;
@@ -115,7 +115,7 @@ impl FromStr for Owner {
             let owner = Self { client: Uuid::try_parse(client).ok()?, number: number.parse().ok()? };
             (owner.to_string() == text).then_some(owner)
         };
-        parse().ok_or_else(|| Invalid::Owner(crate::error::excerpt(text)))
+        parse().ok_or_else(|| Invalid::owner(text))
     }
 }
 

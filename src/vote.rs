@@ -1,8 +1,11 @@
 //! What each master said in a round.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::text::shortened;
 
 /// One master's part in a round: what it answered, and how long that took.
 #[derive(Clone, Debug)]
@@ -12,8 +15,90 @@ pub struct Vote {
     pub master: Arc<str>,
     /// What it answered, if it did.
     pub outcome: Outcome,
-    /// From the start of the round to the answer; for [`Outcome::Pending`], to the round's decision.
+    /// From the start of the round to the answer; for [`Outcome::Pending`], to the round's
+    /// decision.
     pub latency: Duration,
+}
+
+/// Every master's part in a round, in the order in which the client lists the masters: a slice. Its
+/// text is one line with every master.
+#[derive(Clone, Debug, Default)]
+pub struct Votes(Option<Arc<[Vote]>>);
+
+impl Votes {
+    pub(crate) const fn none() -> Self {
+        Self(None)
+    }
+
+    /// How many masters did not do what was asked, by what they said instead.
+    pub(crate) fn against(&self) -> Against<'_> {
+        Against(self)
+    }
+}
+
+impl Deref for Votes {
+    type Target = [Vote];
+
+    fn deref(&self) -> &[Vote] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl<'a> IntoIterator for &'a Votes {
+    type Item = &'a Vote;
+    type IntoIter = std::slice::Iter<'a, Vote>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl From<Arc<[Vote]>> for Votes {
+    fn from(votes: Arc<[Vote]>) -> Self {
+        Self(Some(votes))
+    }
+}
+
+impl From<&[Vote]> for Votes {
+    fn from(votes: &[Vote]) -> Self {
+        Self(Some(votes.into()))
+    }
+}
+
+impl fmt::Display for Votes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, vote) in self.iter().enumerate() {
+            write!(f, "{}{vote}", if i == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+/// The votes against what was asked, in counts. A master that was not waited for is none of those
+/// that refused.
+pub(crate) struct Against<'a>(&'a [Vote]);
+
+impl fmt::Display for Against<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = ["held", "free", "refused", "unreachable", "silent", "not waited for"];
+        let word = |outcome: &Outcome| match outcome {
+            Outcome::Granted => None,
+            Outcome::Held { .. } => Some(words[0]),
+            Outcome::Absent => Some(words[1]),
+            Outcome::Refused { .. } => Some(words[2]),
+            Outcome::Unreachable(_) => Some(words[3]),
+            Outcome::Unknown(_) => Some(words[4]),
+            Outcome::Pending => Some(words[5]),
+        };
+        let count = |wanted: &str| self.0.iter().filter(|vote| word(&vote.outcome) == Some(wanted)).count();
+        let mut separator = "";
+        for (count, word) in words.map(|word| (count(word), word)).into_iter().filter(|(count, _)| *count > 0)
+        {
+            write!(f, "{separator}{count} {word}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
 }
 
 /// What a master answered to one operation of a round.
@@ -24,13 +109,15 @@ pub enum Outcome {
     Granted,
     /// Another owner holds the lock there.
     Held {
-        /// The owner, as it stands on the master. A lock of another library may have an owner of another form.
+        /// The owner, as it stands on the master. A lock of another library may have an owner of
+        /// another form.
         owner: Arc<str>,
         /// What its client calls it: see [`Builder::label`](crate::Builder::label).
         label: Option<Arc<str>>,
         /// For how long it has had it, by the masters' clocks; `None` where no token tells.
         held_for: Option<Duration>,
-        /// For how long others are kept away, or `None` when that never ends, as a key of another library's may not.
+        /// For how long others are kept away, or `None` when that never ends, as a key of another
+        /// library's may not.
         remaining: Option<Duration>,
         /// The owner's hold count.
         count: u64,
@@ -93,19 +180,31 @@ pub enum Refusal {
     OutOfMemory,
     /// `MISCONF`: it cannot persist, and is set to refuse writes then.
     Misconfigured,
-    /// `NOPERM` or `NOAUTH`: this user may not do that.
+    /// `WRONGPASS` or `NOAUTH`: it does not know this user and password.
+    Password,
+    /// `NOPERM`: this user may not do that.
     NoPermission,
+    /// `DISAGREES`: its clients have other terms. These are how many masters there are, the max TTL,
+    /// and whether locks are strict.
+    OtherTerms,
+    /// It does not know a command that locks need: it is too old, of another kind, or the command
+    /// was renamed.
+    Unsupported,
     /// `WRONGTYPE`: something that is not a lock has the lock's key. It was left alone.
     WrongType,
-    /// The name is held as another kind of lock there, or as a semaphore with another number of permits. It was left alone.
+    /// The name is held as another kind of lock there, or as a semaphore with another number of
+    /// permits. It was left alone.
     AnotherKind,
     /// A later round of the same owner was there first, or a higher token.
     Stale,
-    /// It lost keys, or restarted, since this client's connection was opened, which is being opened anew.
+    /// It lost keys, or restarted, since this client's connection was opened, which is being opened
+    /// anew.
     Forgot,
-    /// It is new, or restarted, or lost its keys, and has no vote until whatever it granted before is over.
+    /// It is new, or restarted, or lost its keys, and has no vote until whatever it granted before
+    /// is over.
     Quarantined,
-    /// Its clock jumped, or is far from those of the others. It may have done what it was asked: that is undone.
+    /// Its clock jumped, or is far from those of the others. It may have done what it was asked:
+    /// that is undone.
     Clock,
     /// `NOREPLICAS`, `MASTERDOWN` and whatever else a server may say.
     Other,
@@ -122,10 +221,67 @@ pub enum Silence {
 }
 
 impl Refusal {
+    /// What a server's error reply is about. Its first word is its code, but for scripts, where
+    /// Redis 7 puts its own words before an ACL's.
+    pub(crate) fn of_reply(reply: &str) -> Self {
+        match reply.split(' ').next().unwrap_or("") {
+            "READONLY" => Refusal::ReadOnly,
+            "LOADING" => Refusal::Loading,
+            "BUSY" => Refusal::Busy,
+            "OOM" => Refusal::OutOfMemory,
+            "MISCONF" => Refusal::Misconfigured,
+            "NOAUTH" | "WRONGPASS" => Refusal::Password,
+            "NOPERM" => Refusal::NoPermission,
+            "DISAGREES" => Refusal::OtherTerms,
+            "WRONGTYPE" => Refusal::WrongType,
+            "KIND" => Refusal::AnotherKind,
+            "FORGOT" => Refusal::Forgot,
+            "QUARANTINE" => Refusal::Quarantined,
+            "CLOCK" => Refusal::Clock,
+            _ if reply.contains("The user executing the script") => Refusal::NoPermission,
+            _ if is_about_an_unknown_command(reply) => Refusal::Unsupported,
+            _ => Refusal::Other,
+        }
+    }
+
     /// Whether a master says so before it writes anything of a lock.
     pub(crate) fn comes_first(self) -> bool {
-        matches!(self, Self::Forgot | Self::Clock | Self::Quarantined | Self::AnotherKind | Self::Stale)
+        matches!(
+            self,
+            Self::Forgot
+                | Self::Clock
+                | Self::Quarantined
+                | Self::AnotherKind
+                | Self::Stale
+                | Self::Password
+                | Self::OtherTerms
+        )
     }
+
+    /// Whether the master refuses this client whatever it asks for, until somebody changes how the
+    /// client or the master is set up. Any other refusal may pass by itself, or is about one name.
+    pub fn is_permanent(self) -> bool {
+        self.remedy().is_some()
+    }
+
+    /// What to do about a refusal that is permanent.
+    pub(crate) fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::Password => Some("put the user and password that they know into the URLs"),
+            Self::NoPermission => Some("give the user the rights that quorate doctor names"),
+            Self::OtherTerms => Some("all clients need the same masters, max TTL and strictness"),
+            Self::Unsupported => Some("use Redis 6.2 or later, or Valkey"),
+            _ => None,
+        }
+    }
+}
+
+/// Servers say it in words only, and before Redis 5 of a script that asks for the time and then
+/// writes, too.
+fn is_about_an_unknown_command(reply: &str) -> bool {
+    reply.starts_with("ERR unknown command")
+        || reply.contains("nknown Redis command called from")
+        || reply.contains("not allowed after non deterministic commands")
 }
 
 impl Outcome {
@@ -146,7 +302,8 @@ impl Outcome {
         self.is_definite_no() || matches!(self, Self::Refused { reason: Refusal::WrongType, .. })
     }
 
-    /// Whether the place of the acquire before is surely given up there: one that refuses writes still says who holds the lock.
+    /// Whether the place of the acquire before is surely given up there: one that refuses writes
+    /// still says who holds the lock.
     pub(crate) fn takes_over(&self) -> bool {
         matches!(self, Self::Granted | Self::Held { ahead: Some(_), .. })
     }
@@ -157,7 +314,8 @@ impl Outcome {
     }
 }
 
-/// For how long somebody has a lock by this token: from the moment that it is. `None` where it is none, 0.
+/// For how long somebody has a lock by this token: from the moment that it is. `None` where it is
+/// none, 0.
 pub(crate) fn since(token: u64, now: Duration) -> Option<Duration> {
     (token > 0).then(|| now.saturating_sub(Duration::from_micros(token)))
 }
@@ -170,7 +328,10 @@ impl fmt::Display for Refusal {
             Self::Busy => "busy with a script",
             Self::OutOfMemory => "out of memory",
             Self::Misconfigured => "cannot persist",
+            Self::Password => "wrong password",
             Self::NoPermission => "no permission",
+            Self::OtherTerms => "other terms",
+            Self::Unsupported => "unsupported server",
             Self::WrongType => "not a lock",
             Self::AnotherKind => "held as another kind",
             Self::Stale => "overtaken by a later round",
@@ -187,17 +348,17 @@ impl fmt::Display for Outcome {
         match self {
             Self::Granted => f.write_str("granted"),
             Self::Held { owner, label, remaining, .. } => {
-                write!(f, "held by {}", Named(owner, label.as_deref()))?;
+                write!(f, "held by {}", named(owner, label.as_deref(), usize::MAX))?;
                 match remaining {
                     Some(left) => write!(f, " with {left:?} left"),
                     None => f.write_str(" with no expiry"),
                 }
             }
             Self::Absent => f.write_str("no such lock"),
-            Self::Refused { reason, detail } => write!(f, "refused, {reason} ({detail})"),
-            Self::Unreachable(why) => write!(f, "unreachable ({why})"),
+            Self::Refused { reason, detail } => write!(f, "refused, {reason} ({})", whole(detail)),
+            Self::Unreachable(why) => write!(f, "unreachable ({})", whole(why)),
             Self::Unknown(Silence::TimedOut) => f.write_str("no answer in time"),
-            Self::Unknown(Silence::ConnectionLost(why)) => write!(f, "connection lost ({why})"),
+            Self::Unknown(Silence::ConnectionLost(why)) => write!(f, "connection lost ({})", whole(why)),
             Self::Pending => f.write_str("not waited for"),
         }
     }
@@ -205,7 +366,8 @@ impl fmt::Display for Outcome {
 
 impl fmt::Display for Vote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { master, outcome, latency } = self;
+        let Self { outcome, latency, .. } = self;
+        let master = whole(&self.master);
         match outcome {
             Outcome::Unreachable(_) | Outcome::Pending => write!(f, "{master} {outcome}"),
             _ => write!(f, "{master} {outcome} ({:.1} ms)", latency.as_secs_f64() * 1e3),
@@ -213,20 +375,24 @@ impl fmt::Display for Vote {
     }
 }
 
-/// An owner, and its label behind it.
-pub(crate) struct Named<'a>(pub(crate) &'a str, pub(crate) Option<&'a str>);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self(owner, Some(label)) => write!(f, "{owner} ({label})"),
-            Self(owner, None) => f.write_str(owner),
-        }
+/// An owner, and its label behind it, in one line. So many characters of the label are shown, and
+/// an owner of ours in any case.
+pub(crate) fn named(owner: &str, label: Option<&str>, most: usize) -> String {
+    const OWNER: usize = 44;
+    let owner = shortened(owner, most.max(OWNER));
+    match label {
+        Some(label) => format!("{owner} ({})", shortened(label, most)),
+        None => owner,
     }
 }
 
-/// The votes of a granted round in little room, for guards are many: a latency in whole microseconds for each master, and
-/// what is out of the ordinary by itself.
+/// A text of any kind as a part of a line.
+fn whole(text: &str) -> String {
+    shortened(text, usize::MAX)
+}
+
+/// The votes of a granted round in little room, for guards are many: a latency in whole
+/// microseconds for each master, and what is out of the ordinary by itself.
 #[derive(Debug)]
 pub(crate) struct Record {
     micros: Box<[u32]>,
@@ -264,18 +430,6 @@ impl Record {
             latency: Duration::from_micros((*micros).into()),
         };
         masters.iter().zip(&self.micros).enumerate().map(vote).collect()
-    }
-}
-
-/// Votes as one line of text.
-pub(crate) struct Listed<'a>(pub(crate) &'a [Vote]);
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, vote) in self.0.iter().enumerate() {
-            write!(f, "{}{vote}", if i == 0 { "" } else { "; " })?;
-        }
-        Ok(())
     }
 }
 

@@ -80,7 +80,7 @@ async fn campaign(
         (Error::Held { name, holder, .. }, _) => {
             say(format_args!("waiting to lead{within}: {name:?} is {holder}"));
         }
-        _ => say(format_args!("waiting to lead{within}: {error}")),
+        _ => say(format_args!("waiting to lead{within}: {}", exit::told(&error))),
     }
     election.campaign().await
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::Path;
 
-use quorate::Error;
+use quorate::{Error, ErrorKind};
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(crate) const UNWELL: Code = Code(78);
 pub(crate) const VIOLATED: Code = Code(79);
 /// Nothing was found, and not everything could be looked at.
 pub(crate) const INCONCLUSIVE: Code = Code(80);
+/// So many masters refuse this client for good that the rest are no quorum: it makes no sense to try again.
+pub(crate) const REFUSED: Code = Code(81);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);
 /// There is no such job.
@@ -66,16 +68,22 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let code = match &error {
-            Error::Held { .. } | Error::WaitTimedOut { .. } => HELD,
-            Error::NoQuorum { .. } => NO_QUORUM,
-            Error::Lost { .. } => LOST,
-            Error::NotHeld { .. } => NOT_HELD,
-            Error::Invalid(_) | Error::AnotherKind { .. } | Error::OtherPermits { .. } => USAGE,
+        let code = match error.kind() {
+            ErrorKind::Held | ErrorKind::WaitTimedOut => HELD,
+            ErrorKind::NoQuorum => NO_QUORUM,
+            ErrorKind::Refused => REFUSED,
+            ErrorKind::Lost => LOST,
+            ErrorKind::NotHeld => NOT_HELD,
+            ErrorKind::Invalid | ErrorKind::AnotherKind | ErrorKind::OtherPermits => USAGE,
             _ => FAILED,
         };
-        Self::new(code, error.to_string())
+        Self::new(code, told(&error))
     }
+}
+
+/// What an operator has to know: where the masters are what is wrong, what each of them said.
+pub(crate) fn told(error: &Error) -> String {
+    if error.is_busy() { error.to_string() } else { format!("{error:#}") }
 }
 
 /// The codes, for the help.
@@ -96,6 +104,8 @@ Exit codes:
    78  something is wrong with the masters, and a quorum of them can vote (doctor)
    79  a property of the locks does not hold (chaos)
    80  nothing was found, but the search for an order was given up for some locks (chaos)
+   81  the masters refuse for good: a wrong password, no rights, other terms than those of their clients, or an
+       unsupported server
   126  the job cannot be executed (run, elect)
   127  the job was not found (run, elect)
 

@@ -10,7 +10,7 @@ use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{LeaseArgs, RunArgs};
-use crate::exit::{self, Code, Failure};
+use crate::exit::{self, Code, Failure, told};
 use crate::job::{self, Job};
 use crate::lease_plan::{Due, LeasePlan};
 use crate::quarantine::Quarantine;
@@ -57,7 +57,7 @@ async fn acquire(redlock: &Redlock, lock: &Lock, wait: Duration) -> Result<Guard
     match (&error, Quarantine::keeps(redlock)) {
         (Error::NoQuorum { .. }, Some(quarantine)) => say(quarantine.advice(wait)),
         _ if wait.is_zero() => {}
-        _ => say(format_args!("waiting for up to {}: {error}", humantime::format_duration(wait))),
+        _ => say(format_args!("waiting for up to {}: {}", humantime::format_duration(wait), told(&error))),
     }
     if wait.is_zero() { Err(error) } else { lock.acquire().await }
 }
@@ -125,7 +125,7 @@ pub(crate) async fn under(
         }
         // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
         Err(error) => {
-            say(error);
+            say(told(&error));
             Ok(Ended::ByItself(code))
         }
     }
@@ -204,7 +204,7 @@ impl Watch<'_> {
         let error = self.guard.renewal_error();
         if let (Some(error), false) = (&error, self.failing) {
             let left = self.guard.remaining();
-            say(format_args!("the lease was not renewed, {left:.1?} of it are left: {error}"));
+            say(format_args!("the lease was not renewed, {left:.1?} of it are left: {}", told(error)));
         }
         self.failing = error.is_some();
     }
@@ -213,7 +213,7 @@ impl Watch<'_> {
         self.tell_of_renewal();
         if self.ending.is_none() {
             match loss {
-                Error::Lost { cause: Loss::NotOurs, .. } => self.end(job, &loss.to_string()),
+                Error::Lost { cause: Loss::NotOurs, .. } => self.end(job, &told(loss)),
                 _ => self.end(job, UNRENEWED),
             }
         }

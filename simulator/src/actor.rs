@@ -128,7 +128,7 @@ impl Acting {
         let guard = match granted {
             Ok(guard) => guard,
             Err(error) => {
-                self.note(|| format!("#{attempt} failed: {error}"));
+                self.note(|| format!("#{attempt} failed: {error:#}"));
                 self.stage.world.recorder.answer(attempt, now, AttemptOutcome::Failed);
                 return None;
             }
@@ -216,6 +216,6 @@ async fn busily<T>(busy: Duration, doing: impl Future<Output = T>) -> T {
 fn outcome_of(outcome: &Result<(), Error>) -> String {
     match outcome {
         Ok(()) => "yes".to_owned(),
-        Err(error) => error.to_string(),
+        Err(error) => format!("{error:#}"),
     }
 }

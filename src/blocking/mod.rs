@@ -22,10 +22,10 @@
 //!
 //! Besides the errors of the async method, a blocking call fails, before anything is sent, where it must not wait:
 //!
-//! - with [`Invalid::InsideRuntime`] on a thread that runs tokio's tasks. All tasks of that thread would stand still, the
+//! - with [`Error::Invalid`] on a thread that runs tokio's tasks. All tasks of that thread would stand still, the
 //!   one that has the lock perhaps among them. Await the async method there, or make the call on a thread that may wait: one
 //!   of your own, or that of `tokio::task::spawn_blocking` or `block_in_place`. Nothing panics.
-//! - with [`Invalid::LentRuntime`] where the engine runs on a [runtime](crate::Builder::runtime) or
+//! - with [`Error::Invalid`] where the engine runs on a [runtime](crate::Builder::runtime) or
 //!   [executor](crate::Builder::executor) that the client was lent. Nobody might be driving it, and the call would never
 //!   end. Wait with that runtime's own `block_on` instead, which drives it.
 //!
@@ -54,8 +54,9 @@ mod caller;
 
 use std::time::Duration;
 
-use crate::error::{Error, Invalid};
+use crate::error::Error;
 use crate::inner::Inner;
+use crate::invalid::Invalid;
 
 /// Waits for an operation of this client on this thread, if that may wait.
 pub(crate) fn wait<T>(client: &Inner, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
@@ -86,8 +87,8 @@ pub(crate) fn wait_unless_lent<T>(
 /// Whether this thread may wait, and somebody else drives the engine meanwhile.
 fn check(has_own_thread: bool) -> Result<(), Invalid> {
     match (caller::runs_tasks(), has_own_thread) {
-        (true, _) => Err(Invalid::InsideRuntime),
-        (false, false) => Err(Invalid::LentRuntime),
+        (true, _) => Err(Invalid::inside_runtime()),
+        (false, false) => Err(Invalid::lent_runtime()),
         (false, true) => Ok(()),
     }
 }

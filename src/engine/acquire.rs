@@ -12,7 +12,8 @@ use super::permits::has_free;
 use super::request::{Polling, Request, may_change};
 use super::wait::{Wait, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
-use crate::error::{Error, Invalid};
+use crate::error::Error;
+use crate::invalid::Invalid;
 use crate::vote::Vote;
 
 impl Engine {
@@ -95,7 +96,7 @@ impl Engine {
         check_wait(request.wait)?;
         check_label(&request.label)?;
         if let Some(owner) = request.owner.filter(|owner| owner.client() != self.client()) {
-            return Err(Invalid::ForeignOwner { owner });
+            return Err(Invalid::foreign_owner(owner));
         }
         let timeout = self.settings.timeout_for(request.ttl)?;
         self.settings.check_delay(request.delay, request.ttl)?;
@@ -105,7 +106,7 @@ impl Engine {
         if let Some(Polling { interval, tries }) = request.polling
             && (interval < MIN_INTERVAL || tries == 0)
         {
-            return Err(Invalid::Polling { interval, min: MIN_INTERVAL, tries });
+            return Err(Invalid::polling(interval, MIN_INTERVAL, tries));
         }
         Ok(timeout)
     }

@@ -14,8 +14,9 @@ use super::tally::Round;
 use super::tokens::Tokens;
 use super::undo::Notice;
 use super::verdict;
-use crate::error::{Error, Invalid, Loss};
+use crate::error::{Error, Loss};
 use crate::handover::Handover;
+use crate::invalid::Invalid;
 use crate::lease;
 use crate::master::Terms;
 use crate::owner::Owner;
@@ -57,10 +58,10 @@ impl Engine {
             return Err(loss);
         }
         if count.holds != 1 {
-            return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: count.holds }.into());
+            return Err(Invalid::entered_again(&hold.name, count.holds).into());
         }
         if self.has_sibling(hold) {
-            return Err(Invalid::EnteredAgain { name: hold.name.to_string(), holds: 2 }.into());
+            return Err(Invalid::entered_again(&hold.name, 2).into());
         }
         let (ttl, Title { fence, label, .. }) = {
             let lease = hold.lease();

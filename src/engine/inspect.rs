@@ -232,6 +232,7 @@ fn held_part(told: &[&Entry], now: Duration) -> HeldPart {
             held_for: since(token, now),
             masters: told.len(),
             remaining: left().all(|left| left.is_some()).then(|| left().flatten().max()).flatten(),
+            permits: None,
         },
     }
 }

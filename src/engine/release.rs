@@ -14,7 +14,7 @@ use crate::config::check_permits;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op, Permit};
-use crate::vote::{Outcome, Vote};
+use crate::vote::{Outcome, Vote, Votes};
 
 /// A release that the masters are being told of.
 struct Release {
@@ -69,7 +69,7 @@ impl Engine {
     ) -> Result<(), Error> {
         kind.check_name(&name)?;
         let Some(hold) = self.leases.holds.find(kind, &name, owner) else {
-            return Err(Error::NotHeld { name, owner, votes: Arc::new([]) });
+            return Err(Error::NotHeld { name, owner, votes: Votes::default() });
         };
         let its = hold.clone();
         let begun = self.run(|engine| async move {
@@ -97,7 +97,11 @@ impl Engine {
         let is_guard = generation.is_some();
         if count.holds == 0 || (is_guard && count.owed > 0) {
             count.owed = count.owed.saturating_sub(u32::from(is_guard));
-            return Err(Error::NotHeld { name: hold.name.clone(), owner: hold.owner, votes: Arc::new([]) });
+            return Err(Error::NotHeld {
+                name: hold.name.clone(),
+                owner: hold.owner,
+                votes: Votes::default(),
+            });
         }
         let loss = hold.loss(current, self.clock().now());
         count.holds -= 1;
@@ -200,7 +204,7 @@ fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
     if surely_lost(masters, released + not_theirs) && released > 0 {
         Ok(()) // a quorum can no longer be this owner's
     } else if surely_lost(masters, not_theirs) {
-        Err(Error::NotHeld { name: name.clone(), owner: hold.owner, votes: round.votes() })
+        Err(Error::NotHeld { name: name.clone(), owner: hold.owner, votes: round.votes().into() })
     } else {
         Err(verdict::no_quorum(name, round.votes(), false))
     }

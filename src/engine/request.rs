@@ -43,7 +43,8 @@ pub(crate) struct Polling {
 pub(super) fn may_change(error: &Error) -> bool {
     !matches!(
         error,
-        Error::AnotherKind { .. }
+        Error::Refused { .. }
+            | Error::AnotherKind { .. }
             | Error::OtherPermits { .. }
             | Error::AlreadyHeld { .. }
             | Error::Upgrade { .. }

@@ -1,24 +1,57 @@
 //! What the votes of a denied round mean to the caller: pure.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::permits::has_free;
 use super::quorum::{quorum, surely_lost};
 use crate::error::{Error, Holder, Loss};
 use crate::vote::{Outcome, Refusal, Vote};
 
-/// The error of a round in which no quorum granted: held by another where enough masters were able to vote, or what a quorum
-/// has under this name is no lock of this kind, and otherwise no quorum.
+/// The error of a round in which no quorum granted: so many masters refuse for good that the rest are none, or what a quorum has
+/// under this name is no lock of this kind, or it is held by another and enough masters were able to vote, and otherwise no
+/// quorum.
 pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
-    if let Some(misuse) = misuse(name, permits, &votes) {
-        return misuse;
+    if let Some(never) = refused_for_good(name, &votes).or_else(|| misuse(name, permits, &votes)) {
+        return never;
     }
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
     match holder(&votes) {
-        Some(holder) if able >= quorum(votes.len()) => {
-            Error::Held { name: name.clone(), holder: Box::new(holder), votes }
+        Some(mut holder) if able >= quorum(votes.len()) => {
+            if let Some(permits) = permits.filter(|_| !has_free(&votes, permits)) {
+                (holder.permits, holder.remaining) = (Some(permits), first_free(&votes));
+            }
+            Error::Held { name: name.clone(), holder: Box::new(holder), votes: votes.into() }
         }
         _ => no_quorum(name, votes, false),
     }
+}
+
+/// The error where so many masters refuse for good that the rest are no quorum.
+fn refused_for_good(name: &Arc<str>, votes: &Arc<[Vote]>) -> Option<Error> {
+    let reasons = votes.iter().filter_map(|vote| match vote.outcome {
+        Outcome::Refused { reason, .. } if reason.is_permanent() => Some(reason),
+        _ => None,
+    });
+    let reasons: Vec<Refusal> = reasons.collect();
+    let how_many = |wanted: &Refusal| reasons.iter().filter(|reason| *reason == wanted).count();
+    let most = *reasons.iter().rev().max_by_key(|reason| how_many(reason))?;
+    let (name, masters) = (name.clone(), reasons.len());
+    surely_lost(votes.len(), masters).then(|| Error::Refused {
+        name,
+        masters,
+        reason: most,
+        votes: votes.clone().into(),
+    })
+}
+
+/// How long until the first permit of a full semaphore is free, as the masters tell.
+fn first_free(votes: &[Vote]) -> Option<Duration> {
+    let told = votes.iter().filter_map(|vote| match &vote.outcome {
+        Outcome::Held { permits, .. } => permits.as_ref()?.first_over(),
+        _ => None,
+    });
+    told.max()
 }
 
 /// The error where a quorum has something else under this name.
@@ -44,7 +77,7 @@ pub(crate) fn not_released(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
 fn lost_where(name: &Arc<str>, votes: Arc<[Vote]>, says_so: impl Fn(&Outcome) -> bool) -> Error {
     let not_yours = votes.iter().filter(|vote| says_so(&vote.outcome)).count();
     if surely_lost(votes.len(), not_yours) {
-        Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes }
+        Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes: votes.into() }
     } else {
         no_quorum(name, votes, false)
     }
@@ -53,7 +86,7 @@ fn lost_where(name: &Arc<str>, votes: Arc<[Vote]>, says_so: impl Fn(&Outcome) ->
 /// Too few granted, or they granted too late.
 pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Error {
     let granted = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
-    Error::NoQuorum { name: name.clone(), granted, needed: quorum(votes.len()), late, votes }
+    Error::NoQuorum { name: name.clone(), granted, needed: quorum(votes.len()), late, votes: votes.into() }
 }
 
 fn is_another_kind(outcome: &Outcome) -> bool {
@@ -95,7 +128,7 @@ pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
             None => {
                 let (owner, label) = (owner.clone(), label.clone());
                 let (held_for, remaining) = (*held_for, *remaining);
-                holders.push(Holder { owner, label, held_for, masters: 1, remaining });
+                holders.push(Holder { owner, label, held_for, masters: 1, remaining, permits: None });
             }
         }
     }
@@ -105,10 +138,8 @@ pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::vote::Silence;
+    use crate::vote::{Permits, Silence};
 
     fn votes(outcomes: &[Outcome]) -> Arc<[Vote]> {
         let vote = |outcome: &Outcome| Vote {
@@ -145,6 +176,40 @@ mod tests {
         assert!(matches!(error, Error::AnotherKind { .. }), "{error}");
         let error = denied(&name, None, votes(&[other(), other(), DEAD, Outcome::Granted, Outcome::Granted]));
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_so_many_refuse_for_good_that_the_rest_are_no_quorum_is_refused() {
+        let name = Arc::from("n");
+        let no = |reason| Outcome::Refused { reason, detail: "x".into() };
+        let (password, terms) = (no(Refusal::Password), no(Refusal::OtherTerms));
+        let error =
+            denied(&name, None, votes(&[terms.clone(), password.clone(), DEAD, password.clone(), DEAD]));
+        assert!(matches!(error, Error::Refused { masters: 3, reason: Refusal::Password, .. }), "{error}");
+        for other in [DEAD, Outcome::Pending, Outcome::Granted, no(Refusal::ReadOnly)] {
+            let error = denied(&name, None, votes(&[terms.clone(), password.clone(), DEAD, other, DEAD]));
+            assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+        }
+        let error = denied(&name, None, votes(&[terms, password, held("a", 1), held("a", 1)]));
+        assert!(matches!(error, Error::Refused { masters: 2, .. }), "two of four: {error}");
+    }
+
+    #[test]
+    fn a_semaphore_is_full_where_no_permit_may_be_free() {
+        let name = Arc::from("n");
+        let taken = |free: &[u32], ms| {
+            let permits = Permits::new(free.into(), Some(Duration::from_millis(ms)));
+            Outcome::held_by("b", Some(Duration::from_secs(9)), None, Some(permits))
+        };
+        let error = denied(&name, Some(3), votes(&[taken(&[], 100), taken(&[1], 300), taken(&[], 200)]));
+        assert_eq!(
+            error.to_string(),
+            "all 3 permits of semaphore \"n\" are taken; the first is free in at most 300.0ms"
+        );
+        assert_eq!(error.retry_after(), Some(Duration::from_millis(300)));
+        let error = denied(&name, Some(3), votes(&[taken(&[1], 100), taken(&[1], 300), taken(&[], 200)]));
+        assert!(error.to_string().starts_with("lock \"n\" is held by b"), "a permit may be free: {error}");
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(9)));
     }
 
     #[test]

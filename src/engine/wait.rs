@@ -38,7 +38,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
 use crate::protocol::{Arrival, Place};
-use crate::vote::{Outcome, Refusal, Vote};
+use crate::vote::{Outcome, Refusal, Vote, Votes};
 use crate::wake::{Bell, Denial, Outside, Presence, Spot};
 
 /// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a local network, the last
@@ -66,7 +66,7 @@ pub(super) struct Wait {
     since: Duration,
     attempts: u32,
     /// What the masters said last, of a semaphore.
-    last: Arc<[Vote]>,
+    last: Votes,
     /// How often in a row another permit was free.
     guesses: u32,
     /// Whether masters have just told the time that refused this client's; and whether they ever have.
@@ -98,7 +98,7 @@ impl Wait {
             began,
             since,
             attempts: 0,
-            last: Arc::new([]),
+            last: Votes::default(),
             guesses: 0,
             new_time: false,
             has_new_time: false,
@@ -168,7 +168,7 @@ impl Wait {
         if self.request.permits.is_none() {
             return;
         }
-        self.last = error.votes().into();
+        self.last = error.votes().clone();
         self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
 
@@ -357,7 +357,7 @@ impl Wait {
         }
     }
 
-    fn timed_out(&self, holder: Box<Holder>, votes: Arc<[Vote]>) -> Error {
+    fn timed_out(&self, holder: Box<Holder>, votes: Votes) -> Error {
         let (name, waited, attempts) = (self.request.name.clone(), self.waited(), self.attempts);
         Error::WaitTimedOut { name, waited, attempts, holder, votes }
     }

@@ -96,8 +96,8 @@ impl Election {
         self.lock.name()
     }
 
-    /// Waits to lead: for as long as it takes, whoever leads and whatever is wrong with the masters, or for the
-    /// [`wait`](Election::wait). Candidates are called in turn, as those that wait for a lock: see [`Lock::acquire`].
+    /// Waits to lead: for as long as it takes, whoever leads and whatever is wrong with the masters
+    /// that may pass, or for the [`wait`](Election::wait). Candidates are called in turn, as those that wait for a lock: see [`Lock::acquire`].
     ///
     /// # Cancel safety
     ///
@@ -105,7 +105,8 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], [`Error::Closed`], [`Error::Cancelled`], and [`Error::QueueFull`] when too many candidates of
+    /// [`Error::Invalid`], [`Error::Closed`], [`Error::Cancelled`], [`Error::Refused`] when so many
+    /// masters refuse for good that the rest are no quorum, and [`Error::QueueFull`] when too many candidates of
     /// this client wait. With a [`wait`](Election::wait) those of [`Lock::acquire`].
     ///
     /// # Examples

@@ -29,11 +29,13 @@ use crate::blocking;
 use crate::client::Redlock;
 use crate::config::check_permits;
 use crate::engine::{Adoption, Polling, Request};
-use crate::error::{Error, Invalid, excerpt};
+use crate::error::Error;
 use crate::handover::Handover;
 use crate::inner::Inner;
+use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::Kind;
+use crate::text::quoted;
 
 mod all;
 mod election;
@@ -211,7 +213,8 @@ impl<F> Lock<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can vote, both within the
+    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can vote, and
+    /// [`Error::Refused`] when so many refuse for good that the rest are no quorum, all within the
     /// per-master time-out; [`Error::Lost`] when this task was not run until the lease was over; [`Error::Invalid`]
     /// and [`Error::Closed`] before anything is sent.
     ///
@@ -252,7 +255,8 @@ impl<F> Lock<F> {
     ///
     /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too few masters could
     /// vote at the end, [`Error::QueueFull`] when this client has too many waiters for this lock, [`Error::Cancelled`]
-    /// by a token, and the others of [`try_acquire`](Lock::try_acquire). With a wait of zero it is that. A lease that is over
+    /// by a token, and the others of [`try_acquire`](Lock::try_acquire), of which
+    /// [`Error::Refused`], [`Error::AnotherKind`] and [`Error::OtherPermits`] are not waited for. With a wait of zero it is that. A lease that is over
     /// before this task is run is taken anew while the wait lasts, and [`Error::Lost`] only at its end.
     ///
     /// # Examples
@@ -320,8 +324,9 @@ impl<F> Lock<F> {
     /// See [`Guard::hand_over`].
     pub async fn adopt(&self, handover: &Handover) -> Result<Guard<F>, Error> {
         if *handover.name() != self.name {
+            let shown = |name: &str| quoted(name, 28);
             return Err(handover
-                .invalid(format!("it is for lock {:?}, not {:?}", handover.name(), self.name))
+                .invalid(&format!("it is for lock {}, not {}", shown(handover.name()), shown(&self.name)))
                 .into());
         }
         if handover.kind() != self.kind || handover.permit().map(|permit| permit.of) != self.permits {
@@ -368,7 +373,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(&self) -> Result<(), Error> {
-        let owner = self.named_owner()?.ok_or(Invalid::NoOwner)?;
+        let owner = self.named_owner()?.ok_or_else(Invalid::no_owner)?;
         self.client.engine().release_by_owner(self.kind, self.name.clone(), owner).await
     }
 
@@ -471,7 +476,7 @@ impl<F> Lock<F> {
     /// The owner that was named. A permit has one of its own.
     fn named_owner(&self) -> Result<Option<Owner>, Invalid> {
         match (self.permits, self.options.owner) {
-            (Some(_), Some(owner)) => Err(Invalid::OwnedPermit { name: excerpt(&self.name), owner }),
+            (Some(_), Some(owner)) => Err(Invalid::owned_permit(&self.name, owner)),
             (Some(_), None) => Ok(None),
             (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.client.engine().client()))),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Invalid;
+use crate::invalid::Invalid;
 use crate::renewal::Renewal;
 
 /// The options as they were given.
@@ -32,7 +32,7 @@ impl RenewalOptions {
             ("heartbeat", heartbeat.is_some()),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) if fixed => Err(Invalid::FixedLease { option }),
+            Some((option, _)) if fixed => Err(Invalid::fixed_lease(option)),
             _ if fixed => Ok(None),
             None if ttl == usual.ttl => Ok(Some(usual.clone())),
             _ => {

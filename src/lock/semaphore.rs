@@ -28,7 +28,7 @@ impl Redlock {
     /// for all of them, and is woken by the release of any.
     ///
     /// Every acquire takes another permit, so there is nothing to enter again, and every guard has an owner of its own:
-    /// [`owned_by`](Lock::owned_by) gets [`Invalid::OwnedPermit`], and an [`Owner::scope`] is passed over.
+    /// [`owned_by`](Lock::owned_by) gets [`Error::Invalid`], and an [`Owner::scope`] is passed over.
     /// [`inspect`](Lock::inspect) tells about each permit, [`force_release`](Lock::force_release) takes back the one of an owner, and
     /// [`hand_over`](crate::Guard::hand_over) gives one to another process.
     ///
@@ -38,7 +38,7 @@ impl Redlock {
     /// [`MAX_PERMITS`]: crate::config::MAX_PERMITS
     /// [`Error::OtherPermits`]: crate::Error::OtherPermits
     /// [`Error::AnotherKind`]: crate::Error::AnotherKind
-    /// [`Invalid::OwnedPermit`]: crate::Invalid::OwnedPermit
+    /// [`Error::Invalid`]: crate::Error::Invalid
     ///
     /// # Examples
     ///

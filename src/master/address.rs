@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 
-use crate::error::Invalid;
+use crate::invalid::Invalid;
 
 /// A master's address and credentials. Neither `Debug` nor [`Address::name`] shows user or password.
 #[derive(Clone)]
@@ -25,19 +25,19 @@ pub(crate) enum Endpoint {
 
 impl Address {
     pub(crate) fn parse(url: &str) -> Result<Self, Invalid> {
-        let invalid = |why: &str| Invalid::Url { url: redacted(url), why: why.to_owned() };
+        let invalid = |why: &str| Invalid::url(&redacted(url), why);
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no scheme"))?;
         let (plain, tls) = match scheme {
             "redis" | "valkey" => ("redis", false),
             "rediss" | "valkeys" => ("redis", true),
             "unix" | "redis+unix" | "valkey+unix" => ("unix", false),
-            _ => return Err(invalid("its scheme is none of redis, rediss, valkey, valkeys and unix")),
+            _ => return Err(invalid("its scheme is none of redis(s), valkey(s) and unix")),
         };
         if tls && cfg!(not(feature = "tls")) {
             return Err(invalid("this build has no TLS: it needs the feature `tls`"));
         }
         if tls && rest.contains("#insecure") {
-            return Err(invalid("a certificate is always checked: give its root to the client instead"));
+            return Err(invalid("a certificate is always checked: give its root instead"));
         }
         // TLS is ours (see dial.rs), so the parser is only shown plain URLs.
         let info =
@@ -141,7 +141,7 @@ fn redacted(url: &str) -> String {
     if host.contains(['?', '#']) {
         text.push_str("?***");
     }
-    crate::error::excerpt(&text)
+    text
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::address::Endpoint;
-use crate::error::Invalid;
+use crate::invalid::Invalid;
 
 /// How long a peer may leave what was sent unacknowledged, or be quiet on an idle connection, before the kernel gives
 /// the connection up. It only bounds how long a vanished host keeps a socket; callers stop waiting much earlier.
@@ -44,21 +44,21 @@ impl Dialler {
         use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject};
         use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-        let invalid = |why: String| Invalid::Certificate { why };
+        let invalid = |why: &str| Invalid::certificate(why);
         let mut store = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for pem in roots {
             let before = store.len();
             for certificate in CertificateDer::pem_slice_iter(pem) {
-                let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
-                store.add(certificate).map_err(|error| invalid(error.to_string()))?;
+                let certificate = certificate.map_err(|error| invalid(&error.to_string()))?;
+                store.add(certificate).map_err(|error| invalid(&error.to_string()))?;
             }
             if store.len() == before {
-                return Err(invalid("there is no certificate in the PEM text".to_owned()));
+                return Err(invalid("there is no certificate in the PEM text"));
             }
         }
         let config = ClientConfig::builder_with_provider(ring::default_provider().into())
             .with_safe_default_protocol_versions()
-            .map_err(|error| invalid(error.to_string()))?
+            .map_err(|error| invalid(&error.to_string()))?
             .with_root_certificates(store)
             .with_no_client_auth();
         Ok(Self { tls: std::sync::Arc::new(config).into() })

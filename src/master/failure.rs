@@ -21,25 +21,33 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What a server's error reply means. Its first word is its code, but for scripts, where Redis 7 puts its own
-    /// words before an ACL's.
+    /// What a server's error reply means.
     pub fn from_error_reply(reply: &str) -> Self {
-        let reason = match reply.split(' ').next().unwrap_or("") {
-            "READONLY" => Refusal::ReadOnly,
-            "LOADING" => Refusal::Loading,
-            "BUSY" => Refusal::Busy,
-            "OOM" => Refusal::OutOfMemory,
-            "MISCONF" => Refusal::Misconfigured,
-            "NOPERM" | "NOAUTH" | "WRONGPASS" => Refusal::NoPermission,
-            "WRONGTYPE" => Refusal::WrongType,
-            "KIND" => Refusal::AnotherKind,
-            "FORGOT" => Refusal::Forgot,
-            "QUARANTINE" => Refusal::Quarantined,
-            "CLOCK" => Refusal::Clock,
-            _ if reply.contains("The user executing the script") => Refusal::NoPermission,
-            _ => Refusal::Other,
-        };
-        Self::Refused { reason, detail: reply.into() }
+        Self::Refused { reason: Refusal::of_reply(reply), detail: reply.into() }
+    }
+
+    /// That no connection can be used: refused where that is so until somebody mends it, and otherwise out of reach.
+    pub(crate) fn without_connection(reason: Refusal, detail: &str) -> Self {
+        match reason.is_permanent() {
+            true => Self::Refused { reason, detail: detail.into() },
+            false => Self::Unreachable(detail.into()),
+        }
+    }
+
+    /// Why, in words.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Refused { detail, .. } => detail,
+            Self::Unreachable(why) | Self::Unknown(Silence::ConnectionLost(why)) => why,
+            Self::Unknown(Silence::TimedOut) => "no answer in time",
+        }
+    }
+}
+
+/// A connection that fails before anything was sent on it.
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Self::Unreachable(why.into())
     }
 }
 
@@ -56,7 +64,15 @@ mod tests {
             ("OOM command not allowed when used memory > 'maxmemory'.", Refusal::OutOfMemory),
             ("MISCONF Redis is configured to save RDB snapshots", Refusal::Misconfigured),
             ("NOPERM this user has no permissions", Refusal::NoPermission),
-            ("NOAUTH Authentication required.", Refusal::NoPermission),
+            ("NOAUTH Authentication required.", Refusal::Password),
+            ("WRONGPASS invalid username-password pair or user is disabled.", Refusal::Password),
+            ("DISAGREES its clients have others", Refusal::OtherTerms),
+            ("ERR unknown command 'EVAL', with args beginning with: ", Refusal::Unsupported),
+            ("ERR Unknown Redis command called from script script: 0f", Refusal::Unsupported),
+            (
+                "ERR Error running script: @user_script: 1: Unknown Redis command called from Lua",
+                Refusal::Unsupported,
+            ),
             ("ERR The user executing the script can't run this command", Refusal::NoPermission),
             ("WRONGTYPE Operation against a key", Refusal::WrongType),
             ("KIND it is held as semaphore/3", Refusal::AnotherKind),

@@ -63,8 +63,8 @@ pub enum Reach {
     Up,
     /// A connection is open, and a call on it was not answered in time.
     Silent,
-    /// There is no connection that callers wait for, and why; one may be being opened.
-    Down(Arc<str>),
+    /// There is no connection that callers wait for, and what they are told; one may be being opened.
+    Down(Failure),
 }
 
 /// The connection to one master, as a state machine.
@@ -168,11 +168,11 @@ impl LinkState {
     pub fn call(&mut self, call: Call, reply: Reply, now: Instant) {
         let out_of_reach = match (&self.reach, call.terms) {
             (Reach::Down(why), _) => Some(why.clone()),
-            (Reach::Silent, Terms::Vote { .. }) => Some(DOES_NOT_ANSWER.into()),
+            (Reach::Silent, Terms::Vote { .. }) => Some(unreachable(DOES_NOT_ANSWER)),
             _ => None,
         };
         match out_of_reach {
-            Some(why) => self.deliveries.push(Delivery::To(reply, Err(Failure::Unreachable(why)), None)),
+            Some(why) => self.deliveries.push(Delivery::To(reply, Err(why), None)),
             None => {
                 self.queue.push(Pending::new(call, reply, now));
                 self.want(now);
@@ -228,8 +228,8 @@ impl LinkState {
         }
     }
 
-    /// The connection could not be opened.
-    pub fn not_opened(&mut self, why: &str, now: Instant) {
+    /// The connection could not be opened, and callers are told this.
+    pub fn not_opened(&mut self, why: Failure, now: Instant) {
         if self.is_opening() {
             self.retry_later(why, now);
         }
@@ -256,7 +256,7 @@ impl LinkState {
         let batch = self.queue.next_batch(&mut unwanted);
         for pending in unwanted {
             let why = "it was given up before it could be sent";
-            self.tell(pending, Err(Failure::Unreachable(why.into())), None);
+            self.tell(pending, Err(unreachable(why)), None);
         }
         let batch = batch?;
         let (script, with_source) = (batch.calls[0].call.script, batch.with_source);
@@ -334,7 +334,7 @@ impl LinkState {
     pub fn close(&mut self) {
         let why = "the client was shut down";
         self.lose_sent(why);
-        self.go_down(why);
+        self.go_down(unreachable(why));
         self.connection = Connection::None;
     }
 
@@ -362,7 +362,7 @@ impl LinkState {
         }
         match self.connection {
             Connection::Opening(since) if since + OPEN_LIMIT <= now => {
-                self.retry_later(&format!("no connection within {OPEN_LIMIT:?}"), now);
+                self.retry_later(unreachable(&format!("no connection within {OPEN_LIMIT:?}")), now);
             }
             Connection::Opening(since) if since + self.patience <= now => self.not_opened_in(self.patience),
             Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) => {
@@ -383,7 +383,7 @@ impl LinkState {
         let longest = unsent.iter().map(Pending::timeout).max();
         for pending in unsent {
             let why = format!("not sent within {:?}", pending.timeout());
-            self.tell(pending, Err(Failure::Unreachable(why.into())), None);
+            self.tell(pending, Err(unreachable(&why)), None);
         }
         if let Some(time) = longest.filter(|time| *time >= self.patience) {
             self.not_opened_in(time);
@@ -414,24 +414,24 @@ impl LinkState {
     fn fall_silent(&mut self) {
         if self.reach == Reach::Up {
             self.reach = Reach::Silent;
-            self.give_up_waiting(DOES_NOT_ANSWER, Pending::is_vote);
+            self.give_up_waiting(unreachable(DOES_NOT_ANSWER), Pending::is_vote);
         }
     }
 
     /// It takes so long to open the connection: those that call next do not wait for it.
     fn not_opened_in(&mut self, time: Duration) {
         if self.reach == Reach::Connecting {
-            self.go_down(&format!("no connection within {time:?}"));
+            self.go_down(unreachable(&format!("no connection within {time:?}")));
         }
     }
 
-    fn go_down(&mut self, why: &str) {
-        self.reach = Reach::Down(why.into());
+    fn go_down(&mut self, why: Failure) {
+        self.reach = Reach::Down(why.clone());
         self.give_up_waiting(why, |_| true);
     }
 
-    fn retry_later(&mut self, why: &str, now: Instant) {
-        tracing::debug!(master = &*self.master, why, "unreachable");
+    fn retry_later(&mut self, why: Failure, now: Instant) {
+        tracing::debug!(master = &*self.master, why = why.text(), "unreachable");
         self.go_down(why);
         self.connection = Connection::Due(now + self.backoff.delay(self.random.next_u64()));
     }
@@ -449,7 +449,7 @@ impl LinkState {
             self.reach = Reach::Connecting;
             self.connection = Connection::Due(now);
         } else {
-            self.retry_later(why, now);
+            self.retry_later(unreachable(why), now);
         }
     }
 
@@ -467,9 +467,9 @@ impl LinkState {
     }
 
     /// These calls can be sent no more.
-    fn give_up_waiting(&mut self, why: &str, which: impl Fn(&Pending) -> bool) {
+    fn give_up_waiting(&mut self, why: Failure, which: impl Fn(&Pending) -> bool) {
         let waiting = self.queue.take_waiting(which).collect();
-        self.tell_all(waiting, &Err(Failure::Unreachable(why.into())));
+        self.tell_all(waiting, &Err(why));
     }
 
     fn tell_all(&mut self, calls: Vec<Pending>, answer: &Result<Value, Failure>) {
@@ -480,6 +480,10 @@ impl LinkState {
     fn tell(&mut self, pending: Pending, answer: Result<Value, Failure>, time: Option<u64>) {
         self.deliveries.extend(pending.reply.map(|reply| Delivery::To(reply, answer, time)));
     }
+}
+
+fn unreachable(why: &str) -> Failure {
+    Failure::Unreachable(why.into())
 }
 
 /// Whether an error reply begins with one of these words.

@@ -19,8 +19,8 @@ use super::ear::Ear;
 use super::listen;
 use super::script::Script;
 use super::session::Parts;
-use crate::error::Invalid;
 use crate::executor::Executor;
+use crate::invalid::Invalid;
 use crate::random::SystemRandom;
 use crate::trust::Handshake;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, ServerError};
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, ServerError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::address::Address;
@@ -22,6 +22,7 @@ use super::value::Value;
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
 use crate::trust::{Handshake, Passport, Sight, Welcome};
+use crate::vote::Refusal;
 
 /// What is needed to open a connection.
 #[derive(Debug)]
@@ -86,24 +87,27 @@ impl Roster {
 
 /// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any more, and makes the
 /// connection known. The redis crate does that, and gives the stream back.
-pub(super) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<Session, String> {
+pub(super) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<Session, Failure> {
     let Parts { address, dialler, .. } = parts;
     let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
     let stream = Arc::new(Mutex::new(stream));
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
     let (connection, moves_bytes) =
-        MultiplexedConnection::new_with_config(address.login(), Lent(stream.clone()), config)
-            .await
-            .map_err(|error| without_secrets(describe(&error), address.login()))?;
+        MultiplexedConnection::new_with_config(address.login(), Lent(stream.clone()), config).await.map_err(
+            |error| {
+                let text = without_secrets(describe(&error), address.login());
+                Failure::without_connection(refusal_of_login(&error, &text), &text)
+            },
+        )?;
     let (identity, passport) = {
         let mut moves_bytes = Box::pin(moves_bytes);
         let set_up = SetUp { connection };
         tokio::select! {
             done = set_up.run(parts, predecessor) => done?,
-            () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned()),
+            () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
         }
     };
-    let stream = Arc::into_inner(stream).ok_or("the connection is still in use")?;
+    let stream = Arc::into_inner(stream).ok_or_else(|| "the connection is still in use".to_owned())?;
     let stream = stream.into_inner();
     Ok(Session { stream, identity, passport })
 }
@@ -151,7 +155,7 @@ impl SetUp {
         &self,
         Parts { address, scripts, roster, handshake, .. }: &Parts,
         predecessor: Option<&Identity>,
-    ) -> Result<(Option<Identity>, Option<Passport>), String> {
+    ) -> Result<(Option<Identity>, Option<Passport>), Failure> {
         let identity = self.identify().await?;
         if let Some(Identity { run_id, .. }) = &identity {
             roster.claim(address.name(), run_id)?;
@@ -202,7 +206,7 @@ impl SetUp {
     }
 
     /// Makes the connection known.
-    async fn shake_hands(&self, handshake: &Handshake) -> Result<Passport, String> {
+    async fn shake_hands(&self, handshake: &Handshake) -> Result<Passport, Failure> {
         let sight = if handshake.wants_fsync() { self.look_at_persistence().await? } else { Sight::Nothing };
         loop {
             let question = handshake.question(sight);
@@ -217,7 +221,7 @@ impl SetUp {
             match handshake.answer(&question, answer) {
                 Welcome::Known(passport) => return Ok(passport),
                 Welcome::Again => handshake.sighted().await,
-                Welcome::Refused(why) => return Err(why.to_string()),
+                Welcome::Refused(why) => return Err(why),
             }
         }
     }
@@ -272,6 +276,14 @@ pub(super) fn describe(error: &RedisError) -> String {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         (_, Some(detail)) => format!("{}: {detail}", error.category()),
         (_, None) => error.to_string(),
+    }
+}
+
+/// What a server that did not let this client log in refuses. Some say that in words of their own.
+fn refusal_of_login(error: &RedisError, text: &str) -> Refusal {
+    match error.kind() {
+        ErrorKind::AuthenticationFailed => Refusal::Password,
+        _ => Refusal::of_reply(text),
     }
 }
 

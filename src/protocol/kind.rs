@@ -7,7 +7,7 @@ use super::keys::split_names;
 use super::limits::TIME_TO_ASK;
 use super::scripts;
 use crate::config::{MAX_NAMES, check_name};
-use crate::error::{Invalid, excerpt};
+use crate::invalid::Invalid;
 use crate::master::Script;
 use crate::owner::Owner;
 
@@ -101,14 +101,14 @@ impl Kind {
         }
         let names = self.names(name);
         if names.is_empty() {
-            return Err(Invalid::NoNames { limit: MAX_NAMES });
+            return Err(Invalid::no_names(MAX_NAMES));
         }
         if names.len() > MAX_NAMES {
-            return Err(Invalid::TooManyNames { count: names.len(), limit: MAX_NAMES });
+            return Err(Invalid::too_many_names(names.len(), MAX_NAMES));
         }
         names.iter().try_for_each(|name| check_name(name))?;
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Invalid::DuplicateName { name: excerpt(&pair[0]) }),
+            Some(pair) => Err(Invalid::duplicate_name(&pair[0])),
             None => Ok(()),
         }
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::config::{MIN_INTERVAL, MIN_TTL};
-use crate::error::{Invalid, Loss};
+use crate::error::Loss;
+use crate::invalid::Invalid;
 use crate::lease;
 
 mod schedule;
@@ -43,13 +44,13 @@ impl Renewal {
         let Self { ttl, interval, at_most, heartbeat, .. } = *self;
         let longest = ttl * 2 / 3;
         if interval < MIN_INTERVAL || interval > longest {
-            return Err(Invalid::RenewalInterval { interval, min: MIN_INTERVAL, max: longest, ttl });
+            return Err(Invalid::renewal_interval(interval, MIN_INTERVAL, longest, ttl));
         }
         if let Some(cap) = at_most.filter(|cap| *cap < ttl) {
-            return Err(Invalid::HoldCap { cap, ttl });
+            return Err(Invalid::hold_cap(cap, ttl));
         }
         if let Some(heartbeat) = heartbeat.filter(|heartbeat| *heartbeat < MIN_TTL) {
-            return Err(Invalid::Heartbeat { heartbeat, min: MIN_TTL });
+            return Err(Invalid::heartbeat(heartbeat, MIN_TTL));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::standing::Standing;
 use super::terms::ColdStart;
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
+use crate::vote::Refusal;
 
 /// The script that a connection runs first, by itself.
 pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../../scripts/lua/hello.lua"))]]);
@@ -57,8 +58,8 @@ pub enum Welcome {
     /// Its clock and that of this host differ, or it may have forgotten what it granted, and it is not known yet what time it is. To
     /// be asked again when [`Handshake::sighted`] says so.
     Again,
-    /// It may not be used, and why.
-    Refused(Arc<str>),
+    /// It may not be used, and what its callers are told.
+    Refused(Failure),
 }
 
 impl Default for Passport {
@@ -116,10 +117,9 @@ impl Handshake {
 
     /// What the master's answer means.
     pub fn answer(&self, question: &Question, answer: Result<Value, Failure>) -> Welcome {
-        let refused = |why: &str| {
-            let why: Arc<str> = why.into();
-            self.trust.standings()[self.place] = Standing::Refused(why.clone());
-            Welcome::Refused(why)
+        let refused = |failure: Failure| {
+            self.trust.standings()[self.place] = Standing::Refused(failure.text().into());
+            Welcome::Refused(failure)
         };
         match answer.map(|value| read(&value)) {
             Ok(Some(Answer::Welcome { marker, votes_from, time, why })) => {
@@ -142,14 +142,21 @@ impl Handshake {
                 self.sight(question, time);
                 match error.strip_prefix("CLOCK ") {
                     Some(_) if !question.by_others => Welcome::Again,
-                    Some(why) => refused(why),
-                    None => refused(error.split_once(' ').map_or(&*error, |(_, why)| why)),
+                    Some(why) => refused(Failure::Unreachable(why.into())),
+                    None => {
+                        let why = error.split_once(' ').map_or(&*error, |(_, why)| why);
+                        refused(Failure::without_connection(Refusal::of_reply(&error), why))
+                    }
                 }
             }
-            Ok(None) => refused("it answered the handshake in an unknown form"),
-            Err(Failure::Refused { detail, .. }) => refused(&format!("the handshake failed: {detail}")),
-            Err(Failure::Unreachable(why)) => Welcome::Refused(why),
-            Err(Failure::Unknown(_)) => Welcome::Refused("it did not answer the handshake".into()),
+            Ok(None) => refused(Failure::Unreachable("it answered the handshake in an unknown form".into())),
+            Err(Failure::Refused { reason, detail }) => {
+                refused(Failure::without_connection(reason, &format!("the handshake failed: {detail}")))
+            }
+            Err(unreachable @ Failure::Unreachable(_)) => Welcome::Refused(unreachable),
+            Err(Failure::Unknown(_)) => {
+                Welcome::Refused(Failure::Unreachable("it did not answer the handshake".into()))
+            }
         }
     }
 

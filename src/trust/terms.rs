@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::error::Invalid;
+use crate::invalid::Invalid;
 use crate::protocol::{NEWEST, OLDEST, UNMEASURED, VERSION};
 
 /// How far a master's clock may be from the median, and from its own past: hosts whose clocks are kept by NTP are within a
@@ -57,7 +57,7 @@ impl FromStr for ColdStart {
     /// Reads what [`Display`](fmt::Display) wrote, and nothing else.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let known = Self::ALL.into_iter().find(|policy| policy.word() == text);
-        known.ok_or_else(|| Invalid::ColdStart(crate::error::excerpt(text)))
+        known.ok_or_else(|| Invalid::cold_start(text))
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Holder;
 use crate::sync::{Mutex, MutexGuard};
-use crate::vote::Vote;
+use crate::vote::Votes;
 
 /// The lines of a client.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Line {
 #[derive(Clone, Debug)]
 pub(crate) struct Denial {
     pub(crate) holder: Box<Holder>,
-    pub(crate) votes: Arc<[Vote]>,
+    pub(crate) votes: Votes,
 }
 
 impl Lines {

@@ -18,7 +18,7 @@ async fn a_lock_is_granted_by_a_majority_and_refused_to_others() {
     assert!(guard.is_valid() && guard.remaining() < ms(30_000) - ms(302), "{:?}", guard.remaining());
 
     let error = redlock.lock("l").try_acquire().await.unwrap_err();
-    let Error::Held { name, holder, votes } = &error else { panic!("{error}") };
+    let Error::Held { name, holder, votes, .. } = &error else { panic!("{error}") };
     assert_eq!((&**name, &*holder.owner), ("l", &*guard.owner().to_string()));
     assert!(holder.remaining.unwrap() <= ms(30_500) && holder.remaining.unwrap() > ms(20_000));
     assert_eq!(votes.len(), 5);

@@ -176,7 +176,8 @@ async fn masters_that_refuse_are_told_apart_and_do_not_matter() {
         let error = redlock.lock("l").try_acquire().await.unwrap_err();
         let as_it_should = match error {
             Error::AnotherKind { .. } => reason == Refusal::WrongType,
-            Error::NoQuorum { .. } => reason != Refusal::WrongType,
+            Error::Refused { reason: Refusal::NoPermission, .. } => reason == Refusal::NoPermission,
+            Error::NoQuorum { .. } => !matches!(reason, Refusal::WrongType | Refusal::NoPermission),
             _ => false,
         };
         assert!(as_it_should, "{error}");

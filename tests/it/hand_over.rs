@@ -1,6 +1,6 @@
 //! A lock that changes hands between two clients.
 
-use quorate::{Error, Guard, Handover, Invalid, Loss, Redlock};
+use quorate::{Error, Guard, Handover, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
@@ -69,7 +69,7 @@ async fn a_hand_over_of_another_lock_or_of_other_masters_is_refused_and_nothing_
     on_all(&masters).await;
     let handover = handed_over(&guard).await;
     let invalid = |error: Error| match error {
-        Error::Invalid(invalid @ Invalid::Handover { .. }) => invalid.to_string(),
+        Error::Invalid(why) if why.to_string().starts_with("hand-over ") => why.to_string(),
         other => panic!("{other}"),
     };
     let text = invalid(patient(&others).lock("l").adopt(&handover).await.unwrap_err());
@@ -131,7 +131,10 @@ async fn a_lock_that_was_entered_twice_is_not_handed_over() {
     let lock = redlock.lock("l").owned_by(&redlock.owner());
     let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
     let error = outer.hand_over().await.unwrap_err();
-    assert!(matches!(error, Error::Invalid(Invalid::EnteredAgain { holds: 2, .. })), "{error}");
+    assert!(
+        matches!(&error, Error::Invalid(why) if why.to_string().contains("is entered 2 times")),
+        "{error}"
+    );
     inner.release().await.unwrap();
     let handover = handed_over(&outer).await;
     drop(outer);

@@ -82,7 +82,7 @@ async fn of_every_kind_an_owner_enters_again_or_hears_that_it_cannot() {
         assert!(lock.is_held_by(&me).await.unwrap() && !lock.is_held_by(&you).await.unwrap(), "{kind}");
         match (reenters, lock.acquire().await) {
             (true, Ok(inner)) => inner.release().await.unwrap(),
-            (false, Err(Error::AlreadyHeld { name, owner })) => assert_eq!((&*name, owner), ("l", me)),
+            (false, Err(Error::AlreadyHeld { name, owner, .. })) => assert_eq!((&*name, owner), ("l", me)),
             (_, other) => panic!("{kind}: {other:?}"),
         }
         match (reenters, lock.try_acquire().await) {

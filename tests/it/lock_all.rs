@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quorate::{Error, Guard, Handover, Invalid, Loss, Redlock};
+use quorate::{Error, Guard, Handover, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
@@ -260,7 +260,7 @@ async fn it_changes_hands_once_and_as_a_whole() {
     let token: Handover = guard.hand_over().await.unwrap().to_string().parse().unwrap();
     assert!(matches!(there.lock("b").try_acquire().await, Err(Error::Held { .. })));
     let wrong = there.lock_all(["a", "c"]).adopt(&token).await.unwrap_err();
-    assert!(matches!(wrong, Error::Invalid(Invalid::Handover { .. })), "{wrong}");
+    assert!(matches!(&wrong, Error::Invalid(why) if why.to_string().starts_with("hand-over ")), "{wrong}");
     let adopted = there.lock_all(["b", "a"]).adopt(&token).await.unwrap();
     on_every_master(&masters, &["a", "b"], &adopted).await;
     assert!(adopted.fencing_token() > guard.fencing_token());
@@ -391,15 +391,19 @@ async fn bad_names_are_refused_before_anything_is_sent() {
     let names: Vec<String> = (0..17).map(|i| format!("n{i:02}")).collect();
     let long = "n".repeat(513);
     let none: [&str; 0] = [];
+    const EMPTY: &str = "the lock's name is empty; it must have 1 to 512 bytes";
     let refused = [
-        (redlock.lock_all(none), Invalid::NoNames { limit: 16 }, "16"),
-        (redlock.lock_all(&names), Invalid::TooManyNames { count: 17, limit: 16 }, "17"),
-        (redlock.lock_all(["b", "a", "b"]), Invalid::DuplicateName { name: "b".into() }, "\"b\""),
-        (redlock.lock_all(["b", ""]), Invalid::EmptyName { limit: 512 }, "512"),
-        (redlock.lock_all([""]), Invalid::EmptyName { limit: 512 }, "512"),
+        (redlock.lock_all(none), "no names: give 1 to 16 of them"),
+        (redlock.lock_all(&names), "a lock over 17 names: at most 16 are allowed"),
+        (
+            redlock.lock_all(["b", "a", "b"]),
+            "the name \"b\" is given twice; the names of one lock must differ",
+        ),
+        (redlock.lock_all(["b", ""]), EMPTY),
+        (redlock.lock_all([""]), EMPTY),
     ];
     let foreign = "00000000-0000-0000-0000-000000000007:1".parse().unwrap();
-    for (lock, wanted, told) in refused {
+    for (lock, wanted) in refused {
         let outcomes = [
             lock.try_acquire().await.map(drop),
             lock.acquire().await.map(drop),
@@ -409,8 +413,7 @@ async fn bad_names_are_refused_before_anything_is_sent() {
         ];
         for outcome in outcomes {
             let error = outcome.unwrap_err();
-            assert!(error.to_string().contains(told), "{error}");
-            assert!(matches!(error, Error::Invalid(invalid) if invalid == wanted), "{wanted:?}");
+            assert!(matches!(&error, Error::Invalid(why) if why.to_string() == wanted), "{error}");
         }
     }
     let error = redlock.lock_all(["a", &long]).try_acquire().await.unwrap_err();

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Instant;
 
-use quorate::{MasterStatus, Outcome, Redlock};
+use quorate::{Error, MasterStatus, Outcome, Redlock, Refusal};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient};
@@ -61,8 +61,9 @@ async fn user_password_and_database_are_used() {
     guard.release().await.unwrap();
 
     let wrong = only(format!("redis://bob:wrong@127.0.0.1:{}", server.port()));
-    let error = wrong.lock("l").try_acquire().await.unwrap_err().to_string();
-    assert!(error.contains("WRONGPASS"), "{error}");
+    let error = wrong.lock("l").try_acquire().await.unwrap_err();
+    assert!(matches!(error, Error::Refused { reason: Refusal::Password, .. }), "{error}");
+    assert!(error.votes().to_string().contains("WRONGPASS"), "{error:#}");
 }
 
 /// The rights that a user needs, as the README lists them.

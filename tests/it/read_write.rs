@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
+use quorate::{Error, Guard, Lock, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
@@ -289,7 +289,7 @@ async fn an_owner_reads_again_writes_again_and_goes_from_writing_to_reading_and_
     for lock in [writes.clone(), writes.clone().wait(SOON), writes.clone().wait(Duration::ZERO)] {
         let error = lock.acquire().await.unwrap_err();
         assert!(
-            matches!(&error, Error::Upgrade { name, owner } if &**name == "l" && *owner == me),
+            matches!(&error, Error::Upgrade { name, owner, .. } if &**name == "l" && *owner == me),
             "{error}"
         );
         assert!(error.to_string().contains("cannot become a write lock"), "{error}");
@@ -461,7 +461,7 @@ async fn nobody_is_given_one_of_the_two_locks_of_an_owner() {
     let reading = read(&redlock).owned_by(&me).acquire().await.unwrap();
     for guard in [&writing, &reading] {
         let error = guard.hand_over().await.unwrap_err();
-        assert!(matches!(error, Error::Invalid(Invalid::EnteredAgain { .. })), "{error}");
+        assert!(matches!(&error, Error::Invalid(why) if why.to_string().contains("is entered ")), "{error}");
     }
     writing.release().await.unwrap();
     let token = reading.hand_over().await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::{Error, Guard, Invalid, Lock, Loss, Moment, Redlock};
+use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
 use quorate_testkit::{EmbeddedMaster, EmbeddedMasters, Masters, Proxy, RedisServer, Resp};
 
 use crate::clock::{Jumping, NOTICE, masters_by};
@@ -471,24 +471,25 @@ async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let refused = async |lock: Lock| match lock.acquire().await.unwrap_err() {
-        Error::Invalid(invalid) => (invalid.clone(), invalid.to_string()),
+        Error::Invalid(invalid) => invalid.to_string(),
         other => panic!("{other}"),
     };
     let lock = || redlock.lock("l").ttl(ms(9_000));
     for interval in [Duration::ZERO, ms(6_001), ms(9_000), Duration::MAX] {
-        let (error, text) = refused(lock().renew_every(interval)).await;
-        assert_eq!(error, Invalid::RenewalInterval { interval, min: ms(1), max: ms(6_000), ttl: ms(9_000) });
-        assert!(text.contains(&format!("{interval:?}")) && text.contains("6s"), "{text}");
+        let text = refused(lock().renew_every(interval)).await;
+        let wanted = format!("a renewal interval of {interval:?} is not within 1ms and 6s");
+        assert!(text.starts_with(&wanted) && text.ends_with("the TTL of 9s"), "{text}");
     }
     for cap in [Duration::ZERO, ms(8_999)] {
-        let (error, text) = refused(lock().hold_at_most(cap)).await;
-        assert_eq!(error, Invalid::HoldCap { cap, ttl: ms(9_000) });
-        assert!(text.contains(&format!("{cap:?}")) && text.contains("9s"), "{text}");
+        let text = refused(lock().hold_at_most(cap)).await;
+        assert!(text.starts_with(&format!("a cap of {cap:?} ")) && text.contains("9s"), "{text}");
     }
     for heartbeat in [Duration::ZERO, ms(9)] {
-        let (error, text) = refused(lock().heartbeat(heartbeat)).await;
-        assert_eq!(error, Invalid::Heartbeat { heartbeat, min: ms(10) });
-        assert!(text.contains(&format!("{heartbeat:?}")) && text.contains("10ms"), "{text}");
+        let text = refused(lock().heartbeat(heartbeat)).await;
+        assert!(
+            text.starts_with(&format!("a heartbeat of {heartbeat:?} ")) && text.contains("10ms"),
+            "{text}"
+        );
     }
     let fixed = || redlock.lock("l").lease(ms(9_000));
     for (option, lock) in [
@@ -497,9 +498,8 @@ async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
         ("renew_at_most", fixed().renew_at_most(3)),
         ("heartbeat", fixed().heartbeat(ms(1_000))),
     ] {
-        let (error, text) = refused(lock).await;
-        assert_eq!(error, Invalid::FixedLease { option });
-        assert!(text.contains(option), "{text}");
+        let text = refused(lock).await;
+        assert!(text.starts_with(&format!("`{option}` is about renewal")), "{text}");
     }
     for server in masters.iter() {
         assert_eq!(scripts_run(server), 0, "something was sent");

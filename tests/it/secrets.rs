@@ -102,6 +102,6 @@ async fn a_server_that_quotes_the_login_does_not_give_it_away() {
     let server = RedisServer::start_with(&["--rename-command", "HELLO", "", "--requirepass", PASSWORD]);
     let url = format!("redis://bob:{PASSWORD}@127.0.0.1:{}", server.port());
     let redlock = crate::begin().master(url).timeout(ms(2_000)).build().unwrap();
-    let error = redlock.lock("l").try_acquire().await.unwrap_err().to_string();
+    let error = format!("{:#}", redlock.lock("l").try_acquire().await.unwrap_err());
     assert!(error.contains("HELLO") && !error.contains(PASSWORD) && !error.contains("bob"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use quorate::config::MAX_PERMITS;
-use quorate::{Error, Guard, Handover, Invalid, Lock, LockKind, Loss, Part, Redlock};
+use quorate::{Error, Guard, Handover, Lock, LockKind, Loss, Part, Redlock};
 use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
@@ -249,7 +249,10 @@ async fn a_permit_changes_hands() {
     assert!(matches!(semaphore(&there, 2).try_acquire().await, Err(Error::Held { .. })));
     for other in [semaphore(&there, 3), there.lock("l")] {
         let error = other.adopt(&token).await.unwrap_err();
-        assert!(matches!(error, Error::Invalid(Invalid::Handover { .. })), "{error}");
+        assert!(
+            matches!(&error, Error::Invalid(why) if why.to_string().starts_with("hand-over ")),
+            "{error}"
+        );
     }
     let adopted = semaphore(&there, 2).adopt(&token).await.unwrap();
     assert_eq!(adopted.permit(), guards[0].permit());
@@ -328,12 +331,15 @@ async fn no_permits_and_too_many_are_refused_before_anything_is_sent() {
             lock.force_release(&owner).await.unwrap_err(),
         ];
         for error in errors {
-            assert!(matches!(error, Error::Invalid(Invalid::Permits { max: MAX_PERMITS, .. })), "{error}");
-            assert!(error.to_string().contains(&permits.to_string()), "{error}");
+            let wanted = format!("a semaphore of {permits} permits: it must have 1 to {MAX_PERMITS}");
+            assert!(matches!(&error, Error::Invalid(why) if why.to_string() == wanted), "{error}");
         }
     }
     let error = semaphore(&redlock, 3).owned_by(&redlock.owner()).acquire().await.unwrap_err();
-    assert!(matches!(error, Error::Invalid(Invalid::OwnedPermit { .. })), "{error}");
+    assert!(
+        matches!(&error, Error::Invalid(why) if why.to_string().contains("an owner of its own")),
+        "{error}"
+    );
     let connections: Vec<String> =
         masters.iter().map(|server| server.command(&["CLIENT", "LIST", "TYPE", "normal"])).collect();
     assert!(connections.iter().all(|list| list.lines().count() == 1), "it connected: {connections:?}");

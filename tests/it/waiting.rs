@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures::poll;
-use quorate::{Error, Guard, Invalid, Lock, Loss, Redlock};
+use quorate::{Error, Guard, Lock, Loss, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -116,7 +116,7 @@ async fn a_cancelled_or_dropped_waiter_leaves_its_line_and_the_queues() {
     token.cancel();
     for cancelled in [first, second] {
         let error = cancelled.await.unwrap().unwrap_err();
-        assert!(matches!(&error, Error::Cancelled { name } if &**name == "l"), "{error}");
+        assert!(matches!(&error, Error::Cancelled { name, .. } if &**name == "l"), "{error}");
     }
     standing(masters.iter(), 1).await;
     third.abort();
@@ -137,7 +137,7 @@ async fn a_full_line_is_an_error_at_once_and_others_lines_are_not() {
     standing(masters.iter(), 1).await;
     let waiters = [first, waiter(redlock.lock("l")).await];
     let error = redlock.lock("l").acquire().await.unwrap_err();
-    assert!(matches!(&error, Error::QueueFull { name, limit: 2 } if &**name == "l"), "{error}");
+    assert!(matches!(&error, Error::QueueFull { name, limit: 2, .. } if &**name == "l"), "{error}");
     assert!(
         matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })),
         "it does not stand in line"
@@ -149,7 +149,10 @@ async fn a_full_line_is_an_error_at_once_and_others_lines_are_not() {
     }
     drop(redlock.lock("l").acquire().await.unwrap());
     let error = builder(&masters).max_waiters(0).build().unwrap_err();
-    assert!(matches!(error, Error::Invalid(Invalid::NoWaiters)), "{error}");
+    assert!(
+        matches!(&error, Error::Invalid(why) if why.to_string().contains("at most 0 waiters")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -200,7 +203,7 @@ async fn polling_asks_at_its_interval_as_often_as_it_was_told_and_stands_in_no_q
     drop(tokio::time::timeout(SOON, polling).await.unwrap().unwrap().unwrap());
     for (interval, tries) in [(Duration::ZERO, 5), (ms(5), 0)] {
         let error = redlock.lock("l").poll(interval, tries).acquire().await.unwrap_err();
-        assert!(matches!(error, Error::Invalid(Invalid::Polling { .. })), "{error}");
+        assert!(matches!(&error, Error::Invalid(why) if why.to_string().starts_with("polling ")), "{error}");
     }
 }
 

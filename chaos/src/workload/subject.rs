@@ -252,13 +252,13 @@ impl Held {
                 || unknown("it was lost before anybody looked"),
                 |deadline| Outcome::Extended { deadline },
             ),
-            Err(error) => unknown(&error.to_string()),
+            Err(error) => unknown(&format!("{error:#}")),
         }
     }
 
     pub(super) async fn release(self) -> Outcome {
         let released = match self {
-            Self::Quorate(guard) => guard.release().await.map_err(|error| error.to_string()),
+            Self::Quorate(guard) => guard.release().await.map_err(|error| format!("{error:#}")),
             Self::Rslock(lock, _) => {
                 lock.release().await;
                 Err("it does not say".to_owned())
@@ -273,8 +273,8 @@ impl Held {
 /// else had it.
 fn refused(error: &Error) -> Refused {
     let outcome = match error {
-        Error::Held { .. } | Error::WaitTimedOut { .. } => Outcome::Failed { why: error.to_string() },
-        _ => unknown(&error.to_string()),
+        Error::Held { .. } | Error::WaitTimedOut { .. } => Outcome::Failed { why: format!("{error:#}") },
+        _ => unknown(&format!("{error:#}")),
     };
     Refused { outcome, no_vote: votes::without(error.votes()) }
 }

@@ -125,6 +125,7 @@ fn kind(error: &Error) -> &'static str {
         Error::Held { .. } => "held",
         Error::NoQuorum { late: true, .. } => "late",
         Error::NoQuorum { .. } => "no quorum",
+        Error::Refused { .. } => "refused",
         Error::Lost { .. } => "lost",
         _ => "other",
     }

@@ -101,8 +101,9 @@ fn clients_that_disagree_are_told_so() {
         |args: &[&str]| output(quorate(&masters).args(["run", "l", "-n"]).args(args).args(["--", "true"]));
     assert_eq!(run(&["--max-ttl", "1m", "--strict"]).0, 0);
     let (code, _, error) = run(&["--max-ttl", "1m"]);
-    assert_eq!(code, 69);
+    assert_eq!(code, 81, "{error}");
     assert!(error.contains("60000 ms, strict, and this one has"), "{error}");
+    assert!(error.contains("all clients need the same masters, max TTL and strictness"), "{error}");
     let mut strict = quorate(&masters);
     strict.env("QUORATE_STRICT", "1").env("QUORATE_MAX_TTL", "1m");
     assert_eq!(output(strict.args(["run", "l", "-n", "--", "true"])).0, 0);

@@ -51,7 +51,7 @@ fn as_many_jobs_run_as_there_are_permits_and_the_next_one_waits() {
 
     let (code, _, error) = output(quorate(&masters).args(["run", "l", "--permits", "3", "-n", "--", "true"]));
     assert_eq!(code, 75, "{error}");
-    assert!(error.contains("is held by"), "{error}");
+    assert!(error.contains("all 3 permits of semaphore \"l\" are taken; the first is free in "), "{error}");
 
     let waiting = job(&masters, "3", &files[3]);
     wait_until("who waits to stand in the queue of each", || {

@@ -188,7 +188,7 @@ impl Link {
                 self.with(|link, now| link.opened(is_known, now));
             }
             Welcome::Again => self.ask_again(),
-            Welcome::Refused(why) => self.with(|link, now| link.not_opened(&why, now)),
+            Welcome::Refused(why) => self.with(|link, now| link.not_opened(why, now)),
         }
     }
 

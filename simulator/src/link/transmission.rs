@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quorate::seam::{Call, Question, Value};
+use quorate::seam::{Call, Failure, Question, Value};
 
 use super::Link;
 use super::network::{Greeting, NetworkReply, Request, RequestKind};
@@ -178,7 +178,7 @@ impl Link {
         if self.state().network.connection == connection {
             let why = "the connection broke";
             self.with(|link, now| link.broke(why, now));
-            self.with(|link, now| link.not_opened(why, now));
+            self.with(|link, now| link.not_opened(Failure::Unreachable(why.into()), now));
         }
     }
 

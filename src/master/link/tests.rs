@@ -120,7 +120,7 @@ impl Driven {
         if succeeds {
             self.link.opened(true, self.now);
         } else {
-            self.link.not_opened("it refused", self.now);
+            self.link.not_opened(Failure::Unreachable("it refused".into()), self.now);
         }
         self.sent.clear();
         self.deliver();
@@ -426,7 +426,7 @@ fn a_silent_connection_is_given_up_in_the_end() {
     driven.send();
     driven.wait(PATIENCE + SILENCE_LIMIT);
     assert!(
-        matches!(driven.link.reach(), Reach::Down(why) if why.contains("5s")),
+        matches!(driven.link.reach(), Reach::Down(why) if why.text().contains("5s")),
         "{:?}",
         driven.link.reach()
     );

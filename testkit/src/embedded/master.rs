@@ -56,7 +56,7 @@ impl EmbeddedMaster {
 impl EmbeddedLink {
     /// What the server knows this master by, as after a connection was opened to it. A server that never lost anything is
     /// known to be new when it is.
-    fn passport(&self) -> Result<Passport, Arc<str>> {
+    fn passport(&self) -> Result<Passport, Failure> {
         let Some(handshake) = self.handshake.get() else { return Ok(Passport::default()) };
         let mut known = self.known();
         let server = &self.to.server;
@@ -72,7 +72,7 @@ impl EmbeddedLink {
                         *known = Some((restarts, passport.clone()));
                         Ok(passport)
                     }
-                    Welcome::Again => Err("its clock and this host's differ".into()),
+                    Welcome::Again => Err(Failure::Unreachable("its clock and this host's differ".into())),
                     Welcome::Refused(why) => Err(why),
                 }
             }
@@ -95,12 +95,14 @@ impl Master for EmbeddedLink {
 
     fn call(&self, call: Call, reply: Reply) {
         let passport = match () {
-            () if !reply.is_wanted() => Err("it was given up before it could be sent".into()),
-            () if !*self.to.reachable.borrow() => Err("it was put out of reach".into()),
+            () if !reply.is_wanted() => {
+                Err(Failure::Unreachable("it was given up before it could be sent".into()))
+            }
+            () if !*self.to.reachable.borrow() => Err(Failure::Unreachable("it was put out of reach".into())),
             () => self.passport(),
         };
         match passport {
-            Err(why) => reply.tell(Err(Failure::Unreachable(why))),
+            Err(why) => reply.tell(Err(why)),
             Ok(passport) => {
                 let (time, answer) = self.to.server.run(call.script, &passport, &call.words);
                 if time.is_none() {

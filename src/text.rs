@@ -1,0 +1,63 @@
+//! Text that may be anything, told in one line and in little room.
+
+/// The most characters of an error's line.
+const LINE: usize = 160;
+
+/// At most `most` characters of a text of any kind: what could break the line is escaped, and of a
+/// longer text the middle is left out.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let quoted = format!("{text:?}");
+    clipped(&quoted[1..quoted.len() - 1], most)
+}
+
+/// The same in quotes.
+pub(crate) fn quoted(text: &str, most: usize) -> String {
+    format!("\"{}\"", shortened(text, most))
+}
+
+/// Whether an error's line has room for this.
+pub(crate) fn fits_a_line(text: &str) -> bool {
+    text.chars().count() <= LINE
+}
+
+/// An error's text, which is one line already, where that is not too long.
+pub(crate) fn line(text: &str) -> String {
+    clipped(text, LINE)
+}
+
+fn clipped(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let head = most / 2;
+    let tail = most.saturating_sub(head + 1);
+    let mut clipped: String = text.chars().take(head).collect();
+    clipped.push('…');
+    clipped.extend(text.chars().skip(length - tail));
+    clipped
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_middle_is_left_out() {
+        assert_eq!(shortened("abcdefgh", 8), "abcdefgh");
+        assert_eq!(shortened("abcdefghi", 8), "abcd…ghi");
+        assert_eq!(shortened("größer als", 6), "grö…ls");
+        assert_eq!(quoted("a\n\"b\"\u{2028}", 40), r#""a\n\"b\"\u{2028}""#);
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_never_longer_than_it_may_be(text: String, most in 1usize..100) {
+            let short = shortened(&text, most);
+            prop_assert!(short.chars().count() <= most, "{short:?}");
+            prop_assert!(!short.chars().any(char::is_control), "{short:?}");
+        }
+    }
+}
