@@ -585,7 +585,7 @@ mod tests {
             Invalid::long_name(name, count).into(),
             Invalid::label(label, count).into(),
             Invalid::owned_permit(name, ours).into(),
-            Invalid::token(owner, "it is not a token, or was cut short or changed").into(),
+            Invalid::handover(owner, "it is not one, or was cut short or changed").into(),
             Invalid::url(name, "its database number is negative").into(),
             Invalid::ttl(time, time, time).into(),
             Invalid::renewal_interval(time, time, time, time).into(),

@@ -23,11 +23,10 @@ fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let is_built = [".git", "target"].iter().any(|name| path.ends_with(name));
-            match path.is_dir() {
-                true if is_built => {}
-                true => collect(&path, found),
-                false => found.push(path),
+            if is_built {
+                continue;
             }
+            if path.is_dir() { collect(&path, found) } else { found.push(path) }
         }
     }
     let mut found = Vec::new();
@@ -70,20 +69,20 @@ fn crates() -> Vec<Sources> {
 /// Files that name each other's items can only be understood together.
 #[test]
 fn no_files_are_in_a_circle() {
-    let mut there_are = BTreeSet::new();
+    let mut in_circles = BTreeSet::new();
     let mut new = String::new();
     for sources in crates() {
         let graph = Graph::of(&sources);
         assert!(graph.unresolved.is_empty(), "paths that lead nowhere: {:#?}", graph.unresolved);
         for circle in graph.circles() {
-            there_are.extend(circle.files.iter().map(|file| (*file).to_owned()));
+            in_circles.extend(circle.files.iter().map(|file| (*file).to_owned()));
             if circle.files.iter().any(|file| !IN_CIRCLES.contains(file)) {
                 new += &format!("\n{} files: {}", circle.files.len(), circle.shortest);
             }
         }
     }
     assert!(new.is_empty(), "files in a circle, the shortest of each:{new}");
-    let free: Vec<_> = IN_CIRCLES.iter().filter(|file| !there_are.contains(**file)).collect();
+    let free: Vec<_> = IN_CIRCLES.iter().filter(|file| !in_circles.contains(**file)).collect();
     assert!(free.is_empty(), "in no circle any more, take them off the list IN_CIRCLES: {free:?}");
 }
 
@@ -107,7 +106,7 @@ fn no_type_name_stands_for_two_types() {
             module.types.iter().for_each(|name| defined.entry(name).or_default().push(&module.file));
         }
         for (name, files) in defined.into_iter().filter(|(_, files)| files.len() > 1) {
-            let place = format!("{}: {name}", files[0].split_once("src/").unwrap().0);
+            let place = format!("{}src/: {name}", files[0].split_once("src/").unwrap().0);
             assert!(TWICE.contains(&&*place), "{name} is defined in {}", files.join(" and "));
             twice.insert(place);
         }
@@ -120,29 +119,26 @@ fn no_type_name_stands_for_two_types() {
 const IN_CIRCLES: &[&str] = &[
     "src/builder.rs",
     "src/client.rs",
-    "src/fence.rs",
-    "src/invalid.rs",
     "src/lock/election.rs",
     "src/lock/guard.rs",
     "src/lock/inspection.rs",
     "src/lock/mod.rs",
     "src/lock/observer.rs",
-    "src/owner.rs",
 ];
 
 /// Type names that still stand for two types.
 const TWICE: &[&str] = &[
-    ": Entry",
-    ": Look",
-    ": Master",
-    ": Part",
-    ": Parts",
-    ": Said",
-    ": Slot",
-    ": Standing",
-    ": State",
-    ": Step",
-    ": Terms",
+    "src/: Entry",
+    "src/: Look",
+    "src/: Master",
+    "src/: Part",
+    "src/: Parts",
+    "src/: Said",
+    "src/: Slot",
+    "src/: Standing",
+    "src/: State",
+    "src/: Step",
+    "src/: Terms",
 ];
 
 #[test]

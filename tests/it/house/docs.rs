@@ -1,4 +1,5 @@
-//! What is said about the code: comments have the width that one reads, and the files that they name exist.
+//! What is said about the code: comments have the width that one reads, and the files that they
+//! name exist.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,8 @@ fn comment<'a>(name: &str, line: &'a str) -> Option<&'a str> {
     Some(rest.strip_prefix(['/', '!']).unwrap_or(rest).trim())
 }
 
-/// The comment lines that are too wide, but for tables, code, and what has no place to be parted at.
+/// The comment lines that are too wide, but for tables, code, and what has no place to be parted
+/// at.
 fn wide<'a>(name: &str, text: &'a str) -> Vec<&'a str> {
     let mut found = Vec::new();
     let mut is_code = false;

@@ -1,8 +1,9 @@
 //! Which files of a crate name items of which others, and the circles among them.
 //!
-//! An edge is every path in code, imported or not, that names an item of another file: it goes to the file that defines the
-//! item, through all re-exports. A path that only names a module is none, and neither is `mod`. Methods are not looked at: which
-//! file defines `lease.renew()` takes the type of `lease` to know, and that type is named somewhere.
+//! An edge is every path in code, imported or not, that names an item of another file: it goes to
+//! the file that defines the item, through all re-exports. A path that only names a module is none,
+//! and neither is `mod`. Methods are not looked at: which file defines `lease.renew()` takes the
+//! type of `lease` to know, and that type is named somewhere.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -131,11 +132,11 @@ impl<'a> Search<'a> {
 
     fn first(&mut self, here: &Path, name: &str) -> Vec<Found> {
         let found = self.name(here, name);
-        match found.is_empty() {
-            true if name == self.sources.crate_name => vec![Found::Module(Path::new())],
-            true => vec![Found::Outside],
-            false => found,
+        if !found.is_empty() {
+            return found;
         }
+        let is_crate = name == self.sources.crate_name;
+        vec![if is_crate { Found::Module(Path::new()) } else { Found::Outside }]
     }
 
     /// What follows an item in a path, a variant or a function of a type, is in the item's file.

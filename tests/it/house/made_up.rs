@@ -89,7 +89,7 @@ fn a_module_and_a_function_may_share_a_name() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_told() {
+fn a_path_that_leads_nowhere_is_reported() {
     let graph = graph(&[("a", "use crate::b::{self, Gone};"), ("b", "pub use crate::a::Gone;")]);
     assert_eq!(graph.unresolved.len(), 2, "{:?}", graph.unresolved);
 }

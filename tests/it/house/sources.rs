@@ -1,4 +1,5 @@
-//! A crate's modules, as its source files say them, without its test modules: what each names, and what it is called.
+//! A crate's modules, as its source files say them, without its test modules: what each names, and
+//! what it is called.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +39,8 @@ pub(crate) enum Name {
 }
 
 impl Sources {
-    /// Follows the `mod` declarations from the root file. `files` are the texts of the files by their names.
+    /// Follows the `mod` declarations from the root file. `files` are the texts of the files by
+    /// their names.
     pub(crate) fn read(crate_name: &str, root: &str, files: &BTreeMap<String, String>) -> Self {
         let mut sources = Self { crate_name: crate_name.to_owned(), modules: BTreeMap::new() };
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
