@@ -18,7 +18,7 @@ use crate::executor::{Executor, Spawn};
 use crate::host::Host;
 use crate::inner::Inner;
 use crate::invalid::Invalid;
-use crate::master::{self, Address, Dialler, Master, Parts, RedisMaster, Roster, Visit};
+use crate::master::{self, Address, Dialler, LinkSettings, Master, RedisMaster, Roster, Visit};
 use crate::protocol::{SCRIPTS, Wakes};
 use crate::random::{Random, SystemRandom};
 use crate::source::{Origin, Source};
@@ -207,7 +207,7 @@ impl Builder {
                 Checked::Address(address) => address,
                 Checked::Custom(master) => return master,
             };
-            let parts = Parts {
+            let parts = LinkSettings {
                 address,
                 dialler: dialler.clone(),
                 scripts: SCRIPTS,

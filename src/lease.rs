@@ -47,7 +47,7 @@ const UNDER_WAY: Duration = Duration::from_secs(3);
 
 /// When what a round asked for, to be kept for so long, is surely over: on a master that ran it as late as possible, by a clock
 /// that is slow.
-pub(crate) fn keys_end(sent: Moment, kept: Duration) -> Moment {
+pub(crate) fn expires_by(sent: Moment, kept: Duration) -> Moment {
     sent + kept + kept / 100 + UNDER_WAY
 }
 
@@ -73,7 +73,7 @@ mod tests {
             prop_assert!(deadline(sent, ttl) < stepped, "though its clock stepped by two bands");
             prop_assert!(deadline(sent, ttl) > sent);
             let slowest_expiry = sent + ttl.mul_f64(1.01);
-            prop_assert!(keys_end(sent, kept(ttl, Duration::ZERO)) > slowest_expiry);
+            prop_assert!(expires_by(sent, kept(ttl, Duration::ZERO)) > slowest_expiry);
         }
     }
 }

@@ -91,11 +91,12 @@ pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, Contact, Delivery, Ear, Failure, Heard, Hears, Layer, LinkState, Master, Message, Overdue,
-        Part, Pending, Reach, Reply, Script, Terms, Value, WordIter, Words, connect,
+        Call, CallKind, Contact, Delivery, Failure, Layer, LinkState, Master, Message, Overdue, Pending,
+        Reach, Reply, ReplySink, Script, ScriptPart, Subscriber, SubscriptionEvent, Value, WordIter, Words,
+        connect,
     };
     pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
-    pub use crate::trust::{HELLO, Handshake, Passport, Question, Sight, Welcome};
+    pub use crate::trust::{HELLO, Handshake, Hello, HelloOutcome, Insight, SessionHeader};
 }

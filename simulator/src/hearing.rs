@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quorate::seam::{Ear, Heard};
+use quorate::seam::{Subscriber, SubscriptionEvent};
 use quorate_testkit::Subscription;
 
 use crate::pipe::Pipe;
@@ -14,13 +14,13 @@ pub(crate) struct Hearing(Mutex<HearingState>);
 
 pub(crate) struct HearingState {
     /// Who listens, and its number; one at a time.
-    pub(crate) listener: Option<(u64, Arc<str>, Ear)>,
+    pub(crate) listener: Option<(u64, Arc<str>, Subscriber)>,
     pub(crate) count: u64,
     /// Which of its connections is open.
     pub(crate) attempt: u64,
     pub(crate) subscription: Option<Subscription>,
     /// What is on its way to the client.
-    pub(crate) messages: Pipe<(u64, Heard)>,
+    pub(crate) messages: Pipe<(u64, SubscriptionEvent)>,
 }
 
 impl Default for HearingState {

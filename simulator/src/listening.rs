@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::seam::{Ear, Heard};
+use quorate::seam::{Subscriber, SubscriptionEvent};
 
 use crate::hearing::Hearing;
 use crate::link::{Link, arrival};
@@ -19,7 +19,7 @@ pub(crate) struct Listening {
 
 impl Hearing {
     /// Begins to listen.
-    pub(crate) fn begin(link: &Arc<Link>, channel: Arc<str>, ear: Ear) -> Listening {
+    pub(crate) fn begin(link: &Arc<Link>, channel: Arc<str>, ear: Subscriber) -> Listening {
         let number = {
             let mut state = link.hearing.state();
             state.count += 1;
@@ -66,18 +66,18 @@ impl Hearing {
             (state.attempt, channel.clone())
         };
         let its = Arc::downgrade(link);
-        let ear: Ear = Arc::new(move |heard| {
+        let ear: Subscriber = Arc::new(move |heard| {
             if let Some(link) = its.upgrade() {
                 Self::send(&link, attempt, heard);
             }
         });
         let subscription = link.server.redis.subscribe(&channel, ear);
         link.hearing.state().subscription = Some(subscription);
-        Self::send(link, attempt, Heard::Listening);
+        Self::send(link, attempt, SubscriptionEvent::Subscribed);
     }
 
     /// Something is on its way to the client.
-    fn send(link: &Arc<Link>, attempt: u64, heard: Heard) {
+    fn send(link: &Arc<Link>, attempt: u64, heard: SubscriptionEvent) {
         let arrives = arrival(link);
         let arrives = link.hearing.state().messages.push(arrives, (attempt, heard));
         let its = link.clone();
@@ -100,7 +100,7 @@ impl Hearing {
         }
     }
 
-    fn tell(&self, link: &Arc<Link>, heard: Heard) {
+    fn tell(&self, link: &Arc<Link>, heard: SubscriptionEvent) {
         let Some(ear) = self.state().listener.as_ref().map(|(_, _, ear)| ear.clone()) else { return };
         link.note(|| format!("is heard: {heard:?}"));
         link.process.deliver(move || ear(heard));
@@ -116,7 +116,7 @@ impl Hearing {
         };
         drop(subscription);
         if let Some(number) = number {
-            self.tell(link, Heard::Deaf);
+            self.tell(link, SubscriptionEvent::Disconnected);
             Self::open_again(link, number);
         }
     }

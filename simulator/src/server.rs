@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate::seam::{Call, Passport, Script, Value, Words};
+use quorate::seam::{Call, Script, SessionHeader, Value, Words};
 use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
 use crate::clocks::WallClock;
@@ -94,12 +94,12 @@ impl Server {
         &self,
         script: &'static Script,
         calls: &[Call],
-        passport: &Passport,
+        header: &SessionHeader,
         late: bool,
     ) -> Result<Value, String> {
         let script = if self.is_trusting { trusting(script) } else { script };
         let words: Vec<&Words> = calls.iter().map(|call| &*call.words).collect();
-        let reply = self.redis.call(script, passport, &words);
+        let reply = self.redis.call(script, header, &words);
         if late {
             let words = words.iter().flat_map(|words| words.args()).filter(|word| word.contains(':'));
             self.state().late_tickets.extend(words.map(str::to_owned));
@@ -108,7 +108,7 @@ impl Server {
         for (call, item) in calls.iter().zip(items.iter().skip(1)) {
             self.note(call, matches!(item, Value::Int(1..)), late);
             if let (Some("acquire"), Value::List(refusal)) = (call.words.args().next(), item) {
-                self.note_refusal(call, passport, refusal);
+                self.note_refusal(call, header, refusal);
             }
         }
         reply
@@ -135,8 +135,8 @@ impl Server {
     }
 
     /// An entry that is over by the clock here keeps somebody out: whoever asked may trust a time that was a while ago.
-    fn note_refusal(&self, call: &Call, passport: &Passport, refusal: &[Value]) {
-        let is_strict = passport.args().nth(STRICT) == Some("1");
+    fn note_refusal(&self, call: &Call, header: &SessionHeader, refusal: &[Value]) {
+        let is_strict = header.args().nth(STRICT) == Some("1");
         let ("held", Some(Value::Text(owner))) = (verb_of(refusal), refusal.get(1)) else { return };
         for key in call.words.keys().step_by(KEYS_PER_NAME).filter(|_| !is_strict) {
             let Some(KeySite::Name(name)) = site(key) else { continue };

@@ -48,7 +48,7 @@ pub(crate) struct Server {
     /// Why it refuses all writes, if it does.
     pub(crate) refuses_writes: Option<String>,
     pub(crate) round_trips: Vec<Duration>,
-    pub(crate) looks: Vec<Look>,
+    pub(crate) looks: Vec<ClockLook>,
 }
 
 /// What INFO said; nothing where it was denied.
@@ -94,7 +94,7 @@ pub(crate) struct Denied {
 
 /// It was `time` (us since 1970) on a server at some moment between these two.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct ClockLook {
     pub(crate) asked: Moment,
     pub(crate) heard: Moment,
     pub(crate) time: u64,

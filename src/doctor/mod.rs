@@ -10,6 +10,6 @@ mod report;
 mod tests;
 mod together;
 
-pub(crate) use facts::{Denied, Facts, Info, Kept, Look, Marker, Server, Unasked, Visitor};
+pub(crate) use facts::{ClockLook, Denied, Facts, Info, Kept, Marker, Server, Unasked, Visitor};
 pub use report::{Examined, Finding, Report, Severity};
 pub(crate) use together::judge;

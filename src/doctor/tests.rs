@@ -19,10 +19,10 @@ fn visitor() -> Visitor {
 }
 
 /// A look that took so long (ms), at a clock that is ahead by as much as `ahead` (ms).
-fn look(took: u64, ahead: i64) -> Look {
+fn look(took: u64, ahead: i64) -> ClockLook {
     let at = |ms| Moment::from_origin(Duration::from_millis(ms));
     let time = (NOW + 1_000_000 + took * 500).saturating_add_signed(ahead * 1000);
-    Look { asked: at(1000), heard: at(1000 + took), time }
+    ClockLook { asked: at(1000), heard: at(1000 + took), time }
 }
 
 fn server(place: usize) -> Server {

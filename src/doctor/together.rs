@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::alone::{self, median, parts, secs};
-use super::{Examined, Facts, Finding, Look, Marker, Report, Server, Severity, Visitor};
+use super::{ClockLook, Examined, Facts, Finding, Marker, Report, Server, Severity, Visitor};
 use crate::trust::BAND;
 
 /// Beyond this (us), hosts' clocks are not kept well, though votes count.
@@ -129,8 +129,8 @@ impl Times {
 }
 
 /// What all looks together say of a clock; the last one where they cannot all be true.
-fn estimate(looks: &[Look]) -> Option<(i64, i64)> {
-    let bounds = |look: &Look| {
+fn estimate(looks: &[ClockLook]) -> Option<(i64, i64)> {
+    let bounds = |look: &ClockLook| {
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         let at = |moment: crate::clock::Moment| micros(moment.since(crate::clock::Moment::default()));
         let time = i64::try_from(look.time).unwrap_or(i64::MAX);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::{Ask, Attempt};
-use super::first::First;
+use super::first::FirstAttempt;
 use super::grant::Grant;
 use super::hold::Hold;
 use super::parts::Engine;
@@ -65,14 +65,14 @@ impl Engine {
 
     /// An attempt that the caller may wait for by itself. Whoever is not run any more keeps nobody waiting with it: its owner
     /// is known to nobody, it stands in no line and no queue, and no line is passed by.
-    fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<First> {
+    fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
         let is_alone = wait.is_zero() || self.waiters.are_none(*kind, name);
         if owner.is_some() || cancelled.is_some() || !is_alone {
             return None;
         }
         let hold = self.hold_for(request, &[]);
-        let turn = hold.turn.clone().try_lock_owned().ok()?;
+        let turn = hold.op_lock.clone().try_lock_owned().ok()?;
         let ask = Ask {
             ttl: request.ttl,
             timeout,
@@ -82,10 +82,10 @@ impl Engine {
             place: None,
             arrival: None,
         };
-        Some(First::begin(
+        Some(FirstAttempt::begin(
             Attempt::begin(self, hold, turn, ask, None),
             self.tasks.token(),
-            self.dispatcher.relay().clone(),
+            self.dispatcher.wake_batcher().clone(),
         ))
     }
 

@@ -8,23 +8,23 @@ use tokio::sync::OwnedMutexGuard;
 use super::arbitration::{Ruling, rule};
 use super::effort::Effort;
 use super::grant::Grant;
-use super::hold::{Count, Era, Hold, Title};
+use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
 use super::parts::Engine;
 use super::permits::has_free;
 use super::places::Places;
 use super::quorum::Decision;
 use super::tally::{Due, Later, Round, Tally};
 use super::tokens::Tokens;
-use super::undo::{Notice, Withdrawal};
+use super::undo::{Undo, Withdrawal};
 use super::verdict;
 use crate::error::Error;
 use crate::lease;
-use crate::master::Terms;
+use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Arrival, Kind, Leaving, Op, Permit, Place};
-use crate::renewal::{Course, Renewal};
+use crate::renewal::{LeaseTimer, Renewal};
 use crate::vote::{Outcome, Refusal, Vote};
-use crate::wake::Bell;
+use crate::wake::WakeHandle;
 
 /// How often a waiter that has most masters of a split vote asks again before it withdraws after all: the others may
 /// have died.
@@ -53,10 +53,10 @@ pub(super) struct Ask {
 pub(super) struct Attempt {
     engine: Arc<Engine>,
     hold: Arc<Hold>,
-    count: OwnedMutexGuard<Count>,
+    count: OwnedMutexGuard<HoldState>,
     ask: Ask,
     /// The place to take over, until it is known where that came through.
-    before: Option<Standing>,
+    before: Option<QueuePlace>,
     /// The token that a majority has confirmed, where it was not the same from the start.
     confirmed: Option<u64>,
     /// The first round of its lease; 0 before that.
@@ -72,13 +72,13 @@ impl Attempt {
     pub(super) fn begin(
         engine: &Arc<Engine>,
         hold: Arc<Hold>,
-        mut count: OwnedMutexGuard<Count>,
+        mut count: OwnedMutexGuard<HoldState>,
         ask: Ask,
-        before: Option<Standing>,
+        before: Option<QueuePlace>,
     ) -> Self {
         give_up_if_lapsed(engine, &hold, &mut count);
         if count.holds == 0 && hold.kind.is_shared() {
-            hold.eras.end(); // a release that is still repeated would take what comes now
+            hold.epochs.end(); // a release that is still repeated would take what comes now
         }
         // Whoever enters again asks as for an extend, which takes over no place.
         let before = before.filter(|_| count.holds == 0);
@@ -101,18 +101,18 @@ impl Attempt {
             let (kept, label, watched) = (self.kept(), self.ask.label.clone(), String::new());
             Op::Acquire { kept, label, watched, before, ticket, arrival }
         } else {
-            let Title { fence: token, label, .. } = hold.lease().title.clone();
+            let LeaseTerms { fence: token, label, .. } = hold.lease().terms.clone();
             Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
         };
-        let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
-        self.round = Some(engine.dispatcher.ask(hold, number, &op, terms, era));
+        let (call_kind, epoch) = (CallKind::Vote { timeout: self.ask.timeout }, Some(Epoch::of(hold)));
+        self.round = Some(engine.dispatcher.ask(hold, number, &op, call_kind, epoch));
     }
 
     /// For how long the lock is to be kept from others.
     fn kept(&self) -> Duration {
         match self.count.holds {
             0 => lease::kept(self.ask.ttl, self.ask.delay),
-            _ => lease::kept(self.ask.ttl, self.hold.lease().title.delay),
+            _ => lease::kept(self.ask.ttl, self.hold.lease().terms.delay),
         }
     }
 
@@ -161,13 +161,19 @@ impl Attempt {
             let (hold, engine, kept) = (&self.hold, &self.engine, self.kept());
             let (label, first) = (self.ask.label.clone(), self.first);
             let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first };
-            let (terms, era) = (Terms::Vote { timeout: self.ask.timeout }, Some(Era::of(hold)));
+            let (call_kind, epoch) = (CallKind::Vote { timeout: self.ask.timeout }, Some(Epoch::of(hold)));
             // Where a clock is off the grant does not count, and so it is not confirmed.
             let places = self.round().places(|outcome| !is_off(outcome));
-            let confirming =
-                engine.dispatcher.ask_some(places, hold, engine.dispatcher.next_round(), &op, terms, era);
+            let confirming = engine.dispatcher.ask_some(
+                places,
+                hold,
+                engine.dispatcher.next_round(),
+                &op,
+                call_kind,
+                epoch,
+            );
             let decision = confirming.decision().await;
-            self.count.note_keys(confirming.may_have_run(), lease::keys_end(confirming.sent, kept));
+            self.count.note_keys(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
             if decision != Decision::Granted {
                 confirming.withdraw();
                 return Err(verdict::no_quorum(&self.hold.name, confirming.votes(), false));
@@ -200,7 +206,7 @@ impl Attempt {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
         }
         let round = self.round.take().expect("it was there");
-        let before = self.before.take().map(Standing::into_notice);
+        let before = self.before.take().map(QueuePlace::into_notice);
         self.note_keys(&round);
         self.note_left_places(&round);
         drop(self.standing_on(self.stood.or(round.places(|outcome| self.is_stray_place(outcome)))));
@@ -212,8 +218,8 @@ impl Attempt {
                 self.count.begin(self.first);
                 let tell = self.tell_later(before);
                 round.deal_with(Later { token, tell });
-                let title = Title { fence: token, delay: self.ask.delay, label: self.ask.label.clone() };
-                self.engine.leases.begin(&self.hold, Course::new(sent, ttl, renewal), title)
+                let terms = LeaseTerms { fence: token, delay: self.ask.delay, label: self.ask.label.clone() };
+                self.engine.leases.begin(&self.hold, LeaseTimer::new(sent, ttl, renewal), terms)
             }
             _ => {
                 self.count.holds += 1;
@@ -224,19 +230,19 @@ impl Attempt {
     }
 
     /// Undoes grants that are none of the lease's, and gives up the place of the acquire before where it was not taken over.
-    fn tell_later(&self, before: Option<(Notice, Places)>) -> Box<dyn Fn(Due) + Send + Sync> {
+    fn tell_later(&self, before: Option<(Undo, Places)>) -> Box<dyn Fn(Due) + Send + Sync> {
         let (engine, undo) = (self.engine.clone(), self.engine.notice_of_strays(&self.hold, &self.count));
         Box::new(move |Due { strays, left }| {
-            engine.tell(strays, undo.clone(), Effort::UntilDone, None);
+            engine.tell(strays, undo.clone(), Effort::UntilAcknowledged, None);
             if let Some((leave, on)) = &before {
-                engine.tell(on.and(left), leave.clone(), Effort::UntilDone, None);
+                engine.tell(on.and(left), leave.clone(), Effort::UntilAcknowledged, None);
             }
         })
     }
 
     /// A waiter was refused: it hears the other masters out, unless it is rung before, and where the vote was split it
     /// asks again if it is the one that goes on.
-    pub(super) async fn settle(&mut self, bell: &Bell) -> Decision {
+    pub(super) async fn settle(&mut self, bell: &WakeHandle) -> Decision {
         self.hear_out(bell).await;
         for _ in 0..PERSISTENCE {
             let votes = self.votes();
@@ -259,7 +265,7 @@ impl Attempt {
     }
 
     /// Waits for the votes that are missing. What is granted must not be kept from others for long.
-    async fn hear_out(&self, bell: &Bell) {
+    async fn hear_out(&self, bell: &WakeHandle) {
         let votes = self.votes();
         let patience = match votes.iter().any(|vote| vote.outcome == Outcome::Granted) {
             true => slowest(&votes) * 2,
@@ -283,7 +289,7 @@ impl Attempt {
     }
 
     /// Takes back what was granted without being a lock, and keeps the place in the queue.
-    pub(super) fn withdraw(mut self) -> Option<Standing> {
+    pub(super) fn withdraw(mut self) -> Option<QueuePlace> {
         // Otherwise its drop takes everything back, but for the holds of a lease that stands.
         let place = self.ask.place.filter(|_| self.count.holds == 0)?;
         let round = self.round.take()?;
@@ -301,18 +307,18 @@ impl Attempt {
     /// Tells the masters what the owner has without this round.
     fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
         let once = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::Once));
-        if !once.is_empty() || !self.count.touched.is_empty() {
+        if !once.is_empty() || !self.count.maybe_held_on.is_empty() {
             let leaving = Leaving::Undone(self.first);
-            drop(self.engine.mirror(&self.hold, &mut self.count, leaving, withdrawal, once));
+            drop(self.engine.sync_hold(&self.hold, &mut self.count, leaving, withdrawal, once));
         }
     }
 
     /// Its place on these masters.
-    fn standing_on(&self, on: Places) -> Option<Standing> {
+    fn standing_on(&self, on: Places) -> Option<QueuePlace> {
         let ticket = self.ask.place?.ticket;
         let Hold { kind, name, permit, .. } = &*self.hold;
         let (engine, name) = (self.engine.clone(), name.clone());
-        Some(Standing { engine, kind: *kind, name, permit: *permit, ticket, on })
+        Some(QueuePlace { engine, kind: *kind, name, permit: *permit, ticket, on })
     }
 
     /// Where an earlier round of it has left a place that this one, its last, did not take over: what gives up the owner's own
@@ -338,8 +344,8 @@ impl Attempt {
             // What is pending may not have been sent, and is not any more.
             before.leave_where(round, |outcome| !outcome.takes_over());
         }
-        let keys_end = lease::keys_end(round.sent, self.kept());
-        self.count.note_keys(round.may_have_run(), keys_end);
+        let expires_by = lease::expires_by(round.sent, self.kept());
+        self.count.note_keys(round.may_have_run(), expires_by);
     }
 }
 
@@ -356,7 +362,7 @@ impl Drop for Attempt {
 }
 
 /// The place in the masters' queues of a waiter that is not asking at the moment. Dropping it gives it up.
-pub(super) struct Standing {
+pub(super) struct QueuePlace {
     engine: Arc<Engine>,
     kind: Kind,
     name: Arc<str>,
@@ -367,9 +373,9 @@ pub(super) struct Standing {
     on: Places,
 }
 
-impl Standing {
+impl QueuePlace {
     /// What gives it up, and on which masters. Whoever has that sees to it.
-    fn into_notice(mut self) -> (Notice, Places) {
+    fn into_notice(mut self) -> (Undo, Places) {
         let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
         (self.engine.notice_of_leaving(hold), std::mem::take(&mut self.on))
     }
@@ -380,7 +386,7 @@ impl Standing {
     }
 }
 
-impl Drop for Standing {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         if !self.on.is_empty() {
             let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
@@ -398,7 +404,7 @@ fn has_place(outcome: &Outcome) -> bool {
 }
 
 /// Where the lease is over or given up, its guards have lost their holds, and what follows is a new lease.
-fn give_up_if_lapsed(engine: &Engine, hold: &Arc<Hold>, count: &mut Count) {
+fn give_up_if_lapsed(engine: &Engine, hold: &Arc<Hold>, count: &mut HoldState) {
     if count.holds > 0 && !hold.stands(engine.clock().now()) {
         hold.give_up(count);
         engine.leases.supersede(hold);

@@ -10,14 +10,14 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::mpsc;
 
-use super::hold::{Era, Hold};
+use super::hold::{Epoch, Hold};
 use super::places::Places;
-use super::relay::Relay;
 use super::tally::{Common, Round};
+use super::wake_batcher::WakeBatcher;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::executor::Executor;
-use crate::master::{Call, Failure, Hears, Master, Reply, Script, Terms, Words};
+use crate::master::{Call, CallKind, Failure, Master, Reply, ReplySink, Script, Words};
 use crate::protocol::{Op, Subject};
 use crate::trust::{Handshake, MasterStatus, Trust};
 
@@ -32,7 +32,7 @@ pub(super) struct Dispatcher {
     prefix: Arc<str>,
     /// The usual per-master time-out.
     timeout: Duration,
-    parcels: mpsc::UnboundedSender<Parcel>,
+    parcels: mpsc::UnboundedSender<Submission>,
     /// Whether somebody has waited for the masters to be connected.
     introduced: AtomicBool,
     /// The last number given to a round.
@@ -52,9 +52,9 @@ impl Dispatcher {
         let names = masters.iter().map(|master| master.name().clone()).collect();
         let (parcels, to_deliver) = mpsc::unbounded_channel();
         executor.spawn(deliver(to_deliver, masters.clone()));
-        let (relay, relaying) = Relay::new();
+        let (wake_batcher, relaying) = WakeBatcher::new();
         executor.spawn(relaying);
-        let common = Arc::new(Common { names, trust, clock, relay });
+        let common = Arc::new(Common { names, trust, clock, wake_batcher });
         let (prefix, timeout) = (settings.prefix.clone(), settings.timeout());
         let (introduced, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
         Arc::new(Self { masters, common, prefix, timeout, parcels, introduced, rounds })
@@ -89,8 +89,8 @@ impl Dispatcher {
     }
 
     /// The way back to whoever waits.
-    pub(super) fn relay(&self) -> &Arc<Relay> {
-        &self.common.relay
+    pub(super) fn wake_batcher(&self) -> &Arc<WakeBatcher> {
+        &self.common.wake_batcher
     }
 
     /// What time it is (since 1970), as most masters show.
@@ -109,9 +109,16 @@ impl Dispatcher {
     }
 
     /// The same question of the owner of `hold` to all masters. What was not sent yet when the round is withdrawn, or when
-    /// `era` is over, is not sent any more.
-    pub(super) fn ask(&self, hold: &Hold, number: u64, op: &Op, terms: Terms, era: Option<Era>) -> Round {
-        self.ask_some(Places::all(self.masters()), hold, number, op, terms, era)
+    /// `epoch` is over, is not sent any more.
+    pub(super) fn ask(
+        &self,
+        hold: &Hold,
+        number: u64,
+        op: &Op,
+        kind: CallKind,
+        epoch: Option<Epoch>,
+    ) -> Round {
+        self.ask_some(Places::all(self.masters()), hold, number, op, kind, epoch)
     }
 
     /// The same, to some of the masters.
@@ -121,13 +128,13 @@ impl Dispatcher {
         hold: &Hold,
         number: u64,
         op: &Op,
-        terms: Terms,
-        era: Option<Era>,
+        kind: CallKind,
+        epoch: Option<Epoch>,
     ) -> Round {
-        let (round, trusted) = (self.round(&hold.site, era), self.trusted_for(op));
+        let (round, trusted) = (self.round(&hold.site, epoch), self.trusted_for(op));
         let send = |op: &Op, places| {
             let words = self.words(hold, number, op, trusted);
-            self.send(hold.kind.script(), words, terms, round.tally().clone(), places);
+            self.send(hold.kind.script(), words, kind, round.tally().clone(), places);
         };
         match op {
             // What was watched on one master says nothing of another.
@@ -146,8 +153,8 @@ impl Dispatcher {
     }
 
     /// A round in which nobody was asked yet.
-    pub(super) fn round(&self, site: &Arc<str>, era: Option<Era>) -> Round {
-        Round::new(&self.common, site, era)
+    pub(super) fn round(&self, site: &Arc<str>, epoch: Option<Epoch>) -> Round {
+        Round::new(&self.common, site, epoch)
     }
 
     /// Tells some masters an operation of the owner of `hold`. Their answers go to `to`.
@@ -157,11 +164,11 @@ impl Dispatcher {
         hold: &Hold,
         number: u64,
         op: &Op,
-        terms: Terms,
-        to: Arc<dyn Hears>,
+        kind: CallKind,
+        to: Arc<dyn ReplySink>,
     ) {
         let words = self.words(hold, number, op, self.trusted_for(op));
-        self.send(hold.kind.script(), words, terms, to, places);
+        self.send(hold.kind.script(), words, kind, to, places);
     }
 
     /// Has a script run on some masters. Whatever becomes of it, the answers will come.
@@ -169,11 +176,11 @@ impl Dispatcher {
         &self,
         script: &'static Script,
         words: Words,
-        terms: Terms,
-        to: Arc<dyn Hears>,
+        kind: CallKind,
+        to: Arc<dyn ReplySink>,
         places: Places,
     ) {
-        let parcel = Parcel { script, words: Arc::new(words), terms, to, places };
+        let parcel = Submission { script, words: Arc::new(words), kind, to, places };
         let _ = self.parcels.send(parcel); // a parcel that is dropped says so
     }
 
@@ -223,8 +230,8 @@ impl Dispatcher {
 }
 
 /// Hands parcels over until no more can come.
-async fn deliver(mut parcels: mpsc::UnboundedReceiver<Parcel>, masters: Vec<Arc<dyn Master>>) {
-    let mut batch: Vec<Parcel> = Vec::with_capacity(AT_ONCE);
+async fn deliver(mut parcels: mpsc::UnboundedReceiver<Submission>, masters: Vec<Arc<dyn Master>>) {
+    let mut batch: Vec<Submission> = Vec::with_capacity(AT_ONCE);
     while parcels.recv_many(&mut batch, AT_ONCE).await > 0 {
         let is_full = batch.len() == AT_ONCE;
         batch.drain(..).for_each(|parcel| parcel.deliver(&masters));
@@ -235,28 +242,28 @@ async fn deliver(mut parcels: mpsc::UnboundedReceiver<Parcel>, masters: Vec<Arc<
 }
 
 /// One operation for some of the masters.
-struct Parcel {
+struct Submission {
     script: &'static Script,
     words: Arc<Words>,
-    terms: Terms,
-    to: Arc<dyn Hears>,
+    kind: CallKind,
+    to: Arc<dyn ReplySink>,
     /// To whom it is still to be handed over.
     places: Places,
 }
 
-impl Parcel {
+impl Submission {
     fn deliver(mut self, masters: &[Arc<dyn Master>]) {
         for place in std::mem::take(&mut self.places).iter() {
-            let call = Call { script: self.script, words: self.words.clone(), terms: self.terms };
+            let call = Call { script: self.script, words: self.words.clone(), kind: self.kind };
             masters[place].call(call, Reply::new(self.to.clone(), place));
         }
     }
 }
 
-impl Drop for Parcel {
+impl Drop for Submission {
     fn drop(&mut self) {
         for place in self.places.iter() {
-            self.to.hear(place, Err(Failure::Unreachable("the client was shut down".into())), None);
+            self.to.receive(place, Err(Failure::Unreachable("the client was shut down".into())), None);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::effort::Effort;
-use super::hold::{Era, Hold};
+use super::hold::{Epoch, Hold};
 use super::leases::Extension;
 use super::parts::Engine;
 use super::quorum::Decision;
@@ -13,7 +13,7 @@ use super::verdict;
 use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::lease;
-use crate::master::Terms;
+use crate::master::CallKind;
 use crate::protocol::Op;
 
 /// Whether to wait for votes that can change nothing but what is known.
@@ -37,7 +37,7 @@ impl Engine {
         let timeout = self.settings.timeout_for(ttl)?;
         let hold = hold.clone();
         self.run(|engine| async move {
-            let count = hold.turn.clone().lock_owned().await;
+            let count = hold.op_lock.clone().lock_owned().await;
             if let Some(loss) = hold.loss(generation, engine.clock().now()) {
                 return Err(loss);
             }
@@ -55,23 +55,23 @@ impl Engine {
         hearing: Hearing,
     ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut count } = extension;
-        let title = hold.lease().title.clone();
-        let kept = lease::kept(ttl, title.delay);
-        let (holds, token, label) = (count.holds, title.fence, title.label);
+        let terms = hold.lease().terms.clone();
+        let kept = lease::kept(ttl, terms.delay);
+        let (holds, token, label) = (count.holds, terms.fence, terms.label);
         let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // One that is not sent before the lock is given up must not come behind the release, and take the lock back.
-        let (terms, era) = (Terms::Vote { timeout }, Some(Era::of(&hold)));
-        let round = self.dispatcher.ask(&hold, self.dispatcher.next_round(), &op, terms, era);
+        let (call_kind, epoch) = (CallKind::Vote { timeout }, Some(Epoch::of(&hold)));
+        let round = self.dispatcher.ask(&hold, self.dispatcher.next_round(), &op, call_kind, epoch);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;
         }
-        count.note_keys(round.may_have_run(), lease::keys_end(round.sent, kept)); // they live longer now, or may
+        count.note_keys(round.may_have_run(), lease::expires_by(round.sent, kept)); // they live longer now, or may
         // A grant of the acquire that came too late to be heard has a higher token than the lease's, and refuses each extend. The
         // next one heals.
         let strays = round.stale_by_token(token);
         if !strays.is_empty() {
-            self.tell(strays, self.notice_of_strays(&hold, &count), Effort::UntilDone, None);
+            self.tell(strays, self.notice_of_strays(&hold, &count), Effort::UntilAcknowledged, None);
         }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),

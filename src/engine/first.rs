@@ -9,20 +9,20 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::attempt::Attempt;
 use super::quorum::Decision;
-use super::relay::Relay;
+use super::wake_batcher::WakeBatcher;
 use crate::error::Error;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The caller's end. Dropping it undoes the attempt.
-pub(super) struct First {
-    slot: Arc<Slot>,
-    relay: Arc<Relay>,
+pub(super) struct FirstAttempt {
+    slot: Arc<FirstSlot>,
+    wake_batcher: Arc<WakeBatcher>,
 }
 
 /// Where the attempt is until somebody takes it: its caller, or whoever hears that it came to nothing.
-pub(super) struct Slot(Mutex<State>);
+pub(super) struct FirstSlot(Mutex<Undecided>);
 
-struct State {
+struct Undecided {
     attempt: Option<Attempt>,
     /// How it was decided: why not, where it was not granted.
     decided: Option<Result<(), Error>>,
@@ -31,21 +31,25 @@ struct State {
     under_way: Option<TaskTrackerToken>,
 }
 
-impl First {
-    pub(super) fn begin(attempt: Attempt, under_way: TaskTrackerToken, relay: Arc<Relay>) -> Self {
+impl FirstAttempt {
+    pub(super) fn begin(
+        attempt: Attempt,
+        under_way: TaskTrackerToken,
+        wake_batcher: Arc<WakeBatcher>,
+    ) -> Self {
         let tally = attempt.tally().clone();
         let under_way = Some(under_way);
-        let state = State { attempt: Some(attempt), decided: None, waker: None, under_way };
-        let slot = Arc::new(Slot(Mutex::new(state)));
-        let (deciding, way_back) = (slot.clone(), relay.clone());
+        let state = Undecided { attempt: Some(attempt), decided: None, waker: None, under_way };
+        let slot = Arc::new(FirstSlot(Mutex::new(state)));
+        let (deciding, way_back) = (slot.clone(), wake_batcher.clone());
         tally.on_decision(move |decision| deciding.decide(decision, &way_back));
-        Self { slot, relay }
+        Self { slot, wake_batcher }
     }
 
     /// Waits for the decision: the attempt, to make a grant of, or why there is none.
     pub(super) async fn decision(self) -> Result<Attempt, Error> {
         poll_fn(|context| {
-            self.relay.pass_on();
+            self.wake_batcher.wake_rest();
             let mut state = self.slot.state();
             match state.decided.take() {
                 Some(Ok(())) => Poll::Ready(Ok(state.attempt.take().expect("only the caller takes a grant"))),
@@ -60,16 +64,16 @@ impl First {
     }
 }
 
-impl Drop for First {
+impl Drop for FirstAttempt {
     fn drop(&mut self) {
         let attempt = self.slot.state().attempt.take();
         drop(attempt); // unlocked
     }
 }
 
-impl Slot {
+impl FirstSlot {
     /// Hears the decision, on the thread where the votes come in.
-    pub(super) fn decide(&self, decision: Decision, relay: &Relay) {
+    pub(super) fn decide(&self, decision: Decision, wake_batcher: &WakeBatcher) {
         let mut state = self.state();
         let Some(attempt) = state.attempt.take() else { return };
         let error = match decision {
@@ -92,11 +96,11 @@ impl Slot {
         drop(undone); // it is under way itself from here on
         drop(under_way);
         if let Some(waker) = waker {
-            relay.wake(waker);
+            wake_batcher.wake(waker);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Undecided> {
         self.0.lock()
     }
 }

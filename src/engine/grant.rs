@@ -25,7 +25,7 @@ pub(crate) struct Grant {
 
 impl Grant {
     pub(super) fn new(engine: Arc<Engine>, hold: Arc<Hold>, generation: u64, votes: Record) -> Self {
-        let fence = hold.lease().title.fence;
+        let fence = hold.lease().terms.fence;
         Self { engine, hold, generation, fence, votes, given_back: false }
     }
 

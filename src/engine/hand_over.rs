@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use super::effort::Effort;
 use super::grant::Grant;
-use super::hold::{Era, Hold, Title};
+use super::hold::{Epoch, Hold, LeaseTerms};
 use super::parts::{Engine, fresh_uuid};
 use super::places::Places;
 use super::quorum::Decision;
 use super::tally::Round;
 use super::tokens::Tokens;
-use super::undo::Notice;
+use super::undo::Undo;
 use super::verdict;
 use crate::error::{Error, Loss};
 use crate::handover::Handover;
 use crate::invalid::Invalid;
 use crate::lease;
-use crate::master::Terms;
+use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op};
-use crate::renewal::{Course, Renewal};
+use crate::renewal::{LeaseTimer, Renewal};
 
 /// What to adopt, and how to keep it.
 #[derive(Clone, Debug)]
@@ -53,27 +53,27 @@ impl Engine {
         hold: &Arc<Hold>,
         generation: u64,
     ) -> Result<Handover, Error> {
-        let mut count = hold.turn.lock().await;
+        let mut count = hold.op_lock.lock().await;
         if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss);
         }
         if count.holds != 1 {
             return Err(Invalid::entered_again(&hold.name, count.holds).into());
         }
-        if self.has_sibling(hold) {
+        if self.has_counterpart(hold) {
             return Err(Invalid::entered_again(&hold.name, 2).into());
         }
-        let (ttl, Title { fence, label, .. }) = {
+        let (ttl, LeaseTerms { fence, label, .. }) = {
             let lease = hold.lease();
-            (lease.course.ttl, lease.title.clone())
+            (lease.timer.ttl, lease.terms.clone())
         };
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
-        hold.eras.end();
-        let way = Way { from: hold, to: &transit, ttl, label, timeout, era: Era::of(hold) };
+        hold.epochs.end();
+        let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, way, Some(fence));
-        let keys_end = lease::keys_end(transfer.round().sent, transfer.way.kept());
-        count.keys_end = count.keys_end.max(keys_end);
+        let expires_by = lease::expires_by(transfer.round().sent, transfer.way.kept());
+        count.expires_by = count.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
             if matches!(error, Error::Lost { .. }) {
@@ -87,7 +87,7 @@ impl Engine {
         hold.give_up(&mut count);
         // A master that missed it has its entry still, or its place in the queue.
         let (leaving, all) = (Leaving::Undone(count.first), Places::all(self.dispatcher.masters()));
-        drop(self.mirror(hold, &mut count, leaving, None, all));
+        drop(self.sync_hold(hold, &mut count, leaving, None, all));
         Ok(Handover::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
@@ -112,9 +112,9 @@ impl Engine {
         let Adoption { handover, kind, ttl, label, renewal } = adoption;
         let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit());
         let (transit, hold) = (hold(handover.owner()), hold(self.fresh_owner()));
-        let mut count = hold.turn.lock().await;
-        let (ttl, era) = (*ttl, Era::of(&hold));
-        let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, era };
+        let mut count = hold.op_lock.lock().await;
+        let (ttl, epoch) = (*ttl, Epoch::of(&hold));
+        let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
         let mut transfer = Transfer::begin(self, way, None);
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
@@ -143,10 +143,10 @@ impl Engine {
         let first = transfer.number;
         let kept = transfer.way.kept();
         let round = transfer.done();
-        count.note_keys(round.may_have_run(), lease::keys_end(sent, kept));
+        count.note_keys(round.may_have_run(), lease::expires_by(sent, kept));
         count.begin(first);
-        let title = Title { fence, delay: Duration::ZERO, label: label.clone() };
-        let generation = self.leases.begin(&hold, Course::new(sent, ttl, renewal.clone()), title);
+        let terms = LeaseTerms { fence, delay: Duration::ZERO, label: label.clone() };
+        let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);
         drop(count);
         let grant = Grant::new(self.clone(), hold, generation, round.record());
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
@@ -197,7 +197,7 @@ struct Way<'a> {
     label: Arc<str>,
     timeout: Duration,
     /// When the owner that began it has given the lock up, the way back leads nowhere.
-    era: Era,
+    epoch: Epoch,
 }
 
 impl<'a> Transfer<'a> {
@@ -241,8 +241,8 @@ impl Way<'_> {
     }
 
     fn ask(&self, engine: &Arc<Engine>, number: u64, op: &Op) -> Round {
-        let (terms, era) = (Terms::Vote { timeout: self.timeout }, Some(self.era.clone()));
-        engine.dispatcher.ask(self.to, number, op, terms, era)
+        let (call_kind, epoch) = (CallKind::Vote { timeout: self.timeout }, Some(self.epoch.clone()));
+        engine.dispatcher.ask(self.to, number, op, call_kind, epoch)
     }
 }
 
@@ -250,7 +250,7 @@ impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         round.withdraw(); // what was not sent yet needs no way back
-        let (engine, kept, Way { from, to, label, era, .. }) = (self.engine, self.way.kept(), &self.way);
+        let (engine, kept, Way { from, to, label, epoch, .. }) = (self.engine, self.way.kept(), &self.way);
         let (hold, op) = match self.is_void {
             true => (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.number), place: None }),
             false => {
@@ -258,10 +258,10 @@ impl Drop for Transfer<'_> {
                 (from, Op::Transfer { from: to.owner, kept, label, renews: false, handed: None })
             }
         };
-        let (keys_end, era) = (lease::keys_end(round.sent, kept), Some(era.clone()));
-        let notice =
-            Notice { hold: (*hold).clone(), round: engine.dispatcher.next_round(), op, keys_end, era };
+        let (expires_by, epoch) = (lease::expires_by(round.sent, kept), Some(epoch.clone()));
+        let undo =
+            Undo { hold: (*hold).clone(), round: engine.dispatcher.next_round(), op, expires_by, epoch };
         let done = round.may_have_run();
-        engine.tell(done, notice, Effort::UntilDone, None);
+        engine.tell(done, undo, Effort::UntilAcknowledged, None);
     }
 }

@@ -14,7 +14,7 @@ use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
 use crate::protocol::{Kind, Permit};
-use crate::renewal::{Course, Entry};
+use crate::renewal::{LeaseTimer, Scheduled};
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Vote;
 
@@ -30,24 +30,24 @@ pub(crate) struct Hold {
     pub(super) site: Arc<str>,
     /// Keeps this client from asking for the permit again.
     _picked: Option<Picked>,
-    pub(crate) turn: Arc<tokio::sync::Mutex<Count>>,
+    pub(crate) op_lock: Arc<tokio::sync::Mutex<HoldState>>,
     lease: Mutex<Lease>,
-    pub(super) eras: Eras,
+    pub(super) epochs: Epochs,
     /// Told when a lease begins. Only a named owner has somebody to tell.
     begun: Option<Box<Notify>>,
 }
 
 /// The count, and what a release has to reach. Whoever has the turn may change it.
 #[derive(Debug, Default)]
-pub(crate) struct Count {
+pub(crate) struct HoldState {
     /// How many holds the owner has: the number that the masters mirror.
     pub(crate) holds: u32,
     /// How many of its guards have nothing left to give back, because their holds were given back in another way.
-    pub(crate) owed: u32,
+    pub(crate) surplus: u32,
     /// The masters that may have an entry of it, or a place in the queue.
-    pub(super) touched: Places,
+    pub(super) maybe_held_on: Places,
     /// When what was asked for is surely over everywhere.
-    pub(crate) keys_end: Moment,
+    pub(crate) expires_by: Moment,
     /// The first round of the lease.
     pub(super) first: u64,
     /// Whether the owner may have a place in a queue, as its own ticket.
@@ -56,7 +56,7 @@ pub(crate) struct Count {
 
 /// What a lease rests on, besides its time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Title {
+pub(crate) struct LeaseTerms {
     /// The token of its grant; 0 in a layout of another library.
     pub(crate) fence: u64,
     /// For how long the lock is kept from others should it end without a release.
@@ -70,14 +70,14 @@ pub(crate) struct Title {
 pub(crate) struct Lease {
     /// Rises when a lease begins or ends, so that the guards of one cannot take the next one for theirs.
     pub(crate) generation: u64,
-    pub(crate) course: Course,
-    pub(crate) title: Title,
+    pub(crate) timer: LeaseTimer,
+    pub(crate) terms: LeaseTerms,
     /// Why it is lost, once it is: then it is not renewed any more.
     pub(crate) lost: Option<Loss>,
     /// Why the last renewal failed, if it did.
     pub(crate) trouble: Option<Box<Error>>,
     /// Where it is on the schedule.
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<Scheduled>,
     /// Cancelled when the lease is lost or over. Made for whoever asks first.
     token: Option<CancellationToken>,
 }
@@ -99,9 +99,9 @@ impl Hold {
     }
 
     fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
-        let (turn, lease, eras) = Default::default();
+        let (op_lock, lease, epochs) = Default::default();
         let site = site(&name, permit);
-        Self { name, owner, kind, permit, site, _picked: None, turn, lease, eras, begun: None }
+        Self { name, owner, kind, permit, site, _picked: None, op_lock, lease, epochs, begun: None }
     }
 
     /// How many permits there are, of a semaphore.
@@ -116,13 +116,13 @@ impl Hold {
     /// When the lease of `generation` ends; the origin of time if it is over.
     pub(crate) fn deadline(&self, generation: u64) -> Moment {
         let lease = self.lease();
-        if lease.generation == generation { lease.course.deadline } else { Moment::default() }
+        if lease.generation == generation { lease.timer.deadline } else { Moment::default() }
     }
 
     /// Whether there is a lease that is neither over nor given up.
     pub(crate) fn stands(&self, now: Moment) -> bool {
         let lease = self.lease();
-        lease.lost.is_none() && now < lease.course.deadline
+        lease.lost.is_none() && now < lease.timer.deadline
     }
 
     /// Waits until there is such a lease.
@@ -147,16 +147,16 @@ impl Hold {
     }
 
     /// The last hold is gone: no straggler of this lease may reach a master any more.
-    pub(super) fn give_up(&self, count: &mut Count) {
+    pub(super) fn give_up(&self, count: &mut HoldState) {
         count.holds = 0;
-        self.eras.end();
+        self.epochs.end();
     }
 
     /// A sign of life of the work under the lease of `generation`.
     pub(crate) fn touch(&self, generation: u64, now: Moment) {
         let mut lease = self.lease();
         if lease.generation == generation {
-            lease.course.touched = lease.course.touched.max(now);
+            lease.timer.touched = lease.timer.touched.max(now);
         }
     }
 
@@ -175,7 +175,7 @@ impl Hold {
     pub(crate) fn loss(&self, generation: u64, now: Moment) -> Option<Error> {
         let lease = self.lease();
         let same = lease.generation == generation;
-        let over = !same || now >= lease.course.deadline;
+        let over = !same || now >= lease.timer.deadline;
         let cause = lease.lost.filter(|_| same).or(over.then_some(Loss::Expired))?;
         Some(self.lost(cause, lease.trouble.as_ref().filter(|_| same).map_or(&[], |error| error.votes())))
     }
@@ -188,16 +188,16 @@ impl Hold {
 
 /// Counts the eras of one hold. One ends when the last hold is given up, or given away.
 #[derive(Debug, Default)]
-pub(super) struct Eras(AtomicU64);
+pub(super) struct Epochs(AtomicU64);
 
 /// The era of a hold in which something was asked. What was not sent in it is not sent any more: the owner gave up what it had.
 #[derive(Clone)]
-pub(super) struct Era {
+pub(super) struct Epoch {
     hold: Arc<Hold>,
     number: u64,
 }
 
-impl Eras {
+impl Epochs {
     /// The present one ends: what was not sent yet is not sent any more.
     pub(super) fn end(&self) {
         self.0.fetch_add(1, Ordering::Release);
@@ -208,14 +208,14 @@ impl Eras {
     }
 }
 
-impl Era {
+impl Epoch {
     /// The present one.
     pub(super) fn of(hold: &Arc<Hold>) -> Self {
-        Self { hold: hold.clone(), number: hold.eras.number() }
+        Self { hold: hold.clone(), number: hold.epochs.number() }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.hold.eras.number() != self.number
+        self.hold.epochs.number() != self.number
     }
 }
 
@@ -231,14 +231,14 @@ impl Lease {
 
     /// Whether there is none, or none that would be kept: it was released, lost, or never began.
     pub(super) fn is_over(&self) -> bool {
-        self.lost.is_some() || self.course.deadline == Moment::default()
+        self.lost.is_some() || self.timer.deadline == Moment::default()
     }
 
     /// A lease begins. The guards of the one before have lost theirs, and hear it by the token that is returned.
     #[must_use = "it is to be cancelled when the lease is unlocked"]
-    pub(super) fn begin(&mut self, course: Course, title: Title) -> Option<CancellationToken> {
+    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) -> Option<CancellationToken> {
         let before = self.token.take();
-        *self = Self { generation: self.generation + 1, course, title, ..Self::default() };
+        *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
         before
     }
 
@@ -252,30 +252,30 @@ impl Lease {
     /// It is over: released, or known to be lost. Its guards may still come to give back.
     #[must_use = "it is to be cancelled when the lease is unlocked"]
     pub(super) fn end(&mut self) -> Option<CancellationToken> {
-        self.course.deadline = Moment::default();
+        self.timer.deadline = Moment::default();
         self.token.clone()
     }
 }
 
-impl Count {
+impl HoldState {
     /// Notes which masters may have an entry after a round, and when it is surely over.
-    pub(super) fn note_keys(&mut self, on: Places, keys_end: Moment) {
-        self.touched = self.touched.or(on);
-        self.keys_end = self.keys_end.max(keys_end);
+    pub(super) fn note_keys(&mut self, on: Places, expires_by: Moment) {
+        self.maybe_held_on = self.maybe_held_on.or(on);
+        self.expires_by = self.expires_by.max(expires_by);
     }
 
     /// Notes where its own ticket has a place in the queue, though it was granted elsewhere: the release gives that up, too, and
     /// is repeated until the master has heard it.
     pub(super) fn note_places(&mut self, on: Places) {
         if self.is_queued {
-            self.touched = self.touched.or(on);
+            self.maybe_held_on = self.maybe_held_on.or(on);
         }
     }
 
     /// A lease begins with its first hold, in this round.
     pub(crate) fn begin(&mut self, first: u64) {
         self.holds = 1;
-        self.owed = 0;
+        self.surplus = 0;
         self.first = first;
     }
 }

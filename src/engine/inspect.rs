@@ -13,7 +13,7 @@ use crate::config::check_permits;
 use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind, Part};
-use crate::master::Terms;
+use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Entry, Kind, Op, Seen};
 use crate::vote::{Outcome, Refusal, Vote, since};
@@ -85,10 +85,10 @@ impl Engine {
         names: impl Iterator<Item = &str>,
         kind: Kind,
     ) -> Vec<Vec<Look>> {
-        let (nobody, terms) = (Owner::of_nobody(self.client()), self.unconditional());
+        let (nobody, call_kind) = (Owner::of_nobody(self.client()), self.unconditional());
         let ask = |name: &str| {
             let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-            self.dispatcher.ask(&hold, 0, &Op::Inspect, terms, None)
+            self.dispatcher.ask(&hold, 0, &Op::Inspect, call_kind, None)
         };
         let rounds: Vec<Round> = names.map(ask).collect();
         let mut all = Vec::with_capacity(rounds.len());
@@ -101,8 +101,8 @@ impl Engine {
     }
 
     /// A vote within the time-out that has nothing to do with a lease.
-    pub(super) fn unconditional(&self) -> Terms {
-        Terms::Vote { timeout: self.settings.timeout() }
+    pub(super) fn unconditional(&self) -> CallKind {
+        CallKind::Vote { timeout: self.settings.timeout() }
     }
 }
 
@@ -165,8 +165,9 @@ impl Look {
     /// The entries of a lock of this kind; of a read-write lock those of this half.
     pub(super) fn entries(&self, kind: Kind, permits: Option<u32>) -> impl Iterator<Item = &Entry> {
         let seen = self.seen.iter().filter(move |seen| !is_another_kind(seen, kind, permits));
-        let is_half =
-            move |entry: &&Entry| kind.sibling().is_none() || (kind == Kind::Write) == (*entry.field == *"x");
+        let is_half = move |entry: &&Entry| {
+            kind.counterpart().is_none() || (kind == Kind::Write) == (*entry.field == *"x")
+        };
         seen.flat_map(|seen| &seen.entries).filter(is_half)
     }
 }

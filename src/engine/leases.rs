@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::hold::{Count, Hold, Lease, Registry, Title};
+use super::hold::{Hold, HoldState, Lease, LeaseTerms, Registry};
 use super::permits::Pool;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
-use crate::renewal::{Course, Renewal, Schedule, Step};
+use crate::renewal::{LeaseTimer, Renewal, Schedule, Step};
 
 /// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away. Each is a round, of a
 /// kilobyte.
@@ -39,7 +39,7 @@ pub(super) struct Extension {
     pub(super) hold: Arc<Hold>,
     pub(super) generation: u64,
     pub(super) ttl: Duration,
-    pub(super) count: OwnedMutexGuard<Count>,
+    pub(super) count: OwnedMutexGuard<HoldState>,
 }
 
 impl Leases {
@@ -56,9 +56,9 @@ impl Leases {
     }
 
     /// A lease begins.
-    pub(super) fn begin(&self, hold: &Arc<Hold>, course: Course, title: Title) -> u64 {
+    pub(super) fn begin(&self, hold: &Arc<Hold>, timer: LeaseTimer, terms: LeaseTerms) -> u64 {
         let generation = self.change(hold, |lease| {
-            let before = lease.begin(course, title);
+            let before = lease.begin(timer, terms);
             (lease.generation, before)
         });
         hold.tell_begun();
@@ -75,10 +75,10 @@ impl Leases {
         renewal: Option<Arc<Renewal>>,
     ) -> u64 {
         self.change(hold, |lease| {
-            lease.course.prolong(sent, ttl);
-            if let (None, Some(renewal)) = (&lease.course.renewal, renewal) {
-                let Course { deadline, ttl, .. } = lease.course;
-                lease.course = Course { deadline, ttl, ..Course::new(sent, ttl, Some(renewal)) };
+            lease.timer.prolong(sent, ttl);
+            if let (None, Some(renewal)) = (&lease.timer.renewal, renewal) {
+                let LeaseTimer { deadline, ttl, .. } = lease.timer;
+                lease.timer = LeaseTimer { deadline, ttl, ..LeaseTimer::new(sent, ttl, Some(renewal)) };
             }
             (lease.generation, None)
         })
@@ -91,7 +91,7 @@ impl Leases {
 
     /// The lease is no more, and its guards have lost it, whatever comes next.
     pub(super) fn supersede(&self, hold: &Arc<Hold>) {
-        self.change(hold, |lease| ((), lease.begin(Course::default(), Title::default())));
+        self.change(hold, |lease| ((), lease.begin(LeaseTimer::default(), LeaseTerms::default())));
     }
 
     /// The lease is lost for certain, as `error` tells if there is one, and over: whoever hears of it finds it so.
@@ -127,7 +127,7 @@ impl Leases {
             return;
         }
         let now = self.clock.now();
-        let at = match lease.course.step(now) {
+        let at = match lease.timer.step(now) {
             Step::Wait(at) => at,
             Step::Renew(_) | Step::GiveUp(_) => now,
         };
@@ -146,13 +146,13 @@ impl Leases {
             return None;
         }
         let generation = lease.generation;
-        let (next, renewal, token) = match lease.course.step(now) {
+        let (next, renewal, token) = match lease.timer.step(now) {
             Step::Wait(at) => (Some(at), None, None),
             Step::GiveUp(cause) => (None, None, lease.lose(cause)),
-            Step::Renew(ttl) => match hold.turn.clone().try_lock_owned() {
+            Step::Renew(ttl) => match hold.op_lock.clone().try_lock_owned() {
                 // It is looked at again when it has to be given up, should the renewal take that long.
-                Ok(count) => (Some(lease.course.given_up()), Some((ttl, count)), None),
-                Err(_) => (Some((now + BUSY).min(lease.course.given_up())), None, None),
+                Ok(count) => (Some(lease.timer.given_up()), Some((ttl, count)), None),
+                Err(_) => (Some((now + BUSY).min(lease.timer.given_up())), None, None),
             },
         };
         lease.entry = next.map(|at| self.schedule.put(at, hold.clone()));

@@ -13,8 +13,8 @@ use super::parts::Engine;
 use super::quorum::quorum;
 use super::verdict;
 use crate::error::Error;
-use crate::master::{Failure, Hears, Value, Words};
-use crate::protocol::{Kind, LIST, Step, key_pattern, name_of, step};
+use crate::master::{Failure, ReplySink, Value, Words};
+use crate::protocol::{Kind, LIST, ListStep, key_pattern, name_of, step};
 use crate::vote::{Outcome, Refusal, Vote};
 
 /// How many keys a master looks at in one step: a few milliseconds' work, in which it serves nobody else.
@@ -85,7 +85,7 @@ impl Engine {
     ) -> Result<(Vec<Position>, HashSet<Arc<str>>), Error> {
         let prefix = &self.settings.prefix;
         let (steps, mut told) = mpsc::unbounded_channel();
-        let steps: Arc<dyn Hears> = Arc::new(Steps(steps));
+        let steps: Arc<dyn ReplySink> = Arc::new(Steps(steps));
         for (place, position) in positions.iter().enumerate() {
             let Position::At(cursor) = position else { continue };
             let words = Words::new(0).with("list").with(0).with(3);
@@ -97,7 +97,7 @@ impl Engine {
         let (mut positions, mut names) = (positions.to_vec(), HashSet::new());
         while let Some((place, step)) = told.recv().await {
             positions[place] = match step {
-                Ok(Step { next, keys }) => {
+                Ok(ListStep { next, keys }) => {
                     names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));
                     next.map_or(Position::Done, Position::At)
                 }
@@ -121,14 +121,14 @@ impl Engine {
 }
 
 /// Hears what the masters told in one step.
-struct Steps(mpsc::UnboundedSender<(usize, Result<Step, Outcome>)>);
+struct Steps(mpsc::UnboundedSender<(usize, Result<ListStep, Outcome>)>);
 
-impl Hears for Steps {
-    fn wants(&self) -> bool {
+impl ReplySink for Steps {
+    fn is_wanted(&self) -> bool {
         !self.0.is_closed()
     }
 
-    fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
         let step = match time {
             None if answer.is_ok() => {
                 let detail = "FORGOT this master restarted, or lost keys".into();

@@ -13,6 +13,7 @@
 mod acquire;
 mod arbitration;
 mod attempt;
+mod counterpart;
 mod dispatch;
 mod effort;
 mod extend;
@@ -28,16 +29,15 @@ mod parts;
 mod permits;
 mod places;
 mod quorum;
-mod relay;
 mod release;
 mod request;
-mod sibling;
 mod tally;
 mod tokens;
 mod undo;
 mod verdict;
 mod wait;
 mod waiters;
+mod wake_batcher;
 mod watchdog;
 
 pub(crate) use grant::Grant;

@@ -203,7 +203,7 @@ pub(super) fn fresh_uuid(random: &dyn Random) -> Uuid {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.leases.schedule.close();
-        self.dispatcher.relay().end();
+        self.dispatcher.wake_batcher().end();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
-use super::hold::{Count, Hold};
+use super::hold::{Hold, HoldState};
 use super::parts::Engine;
 use super::places::Places;
 use super::quorum::{Decision, surely_lost};
@@ -29,12 +29,12 @@ impl Engine {
     /// Gives back one hold of the lease of `generation`. Once it has begun it runs to its end: what it has to tell the
     /// masters it tells them, whether or not the caller waits.
     pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
-        let begun = match hold.turn.try_lock() {
+        let begun = match hold.op_lock.try_lock() {
             Ok(count) => self.give_back(hold, count, Some(generation))?,
             Err(_) => {
                 let hold = hold.clone();
                 self.run(|engine| async move {
-                    let count = hold.turn.lock().await;
+                    let count = hold.op_lock.lock().await;
                     engine.give_back(&hold, count, Some(generation))
                 })
                 .await?
@@ -50,12 +50,12 @@ impl Engine {
                 tracing::debug!(name = &*hold.name, %error, "a dropped guard had nothing to release");
             }
         };
-        if let Ok(count) = hold.turn.try_lock() {
+        if let Ok(count) = hold.op_lock.try_lock() {
             return told(hold, self.give_back(hold, count, Some(generation)));
         }
         let (engine, hold) = (self.clone(), hold.clone());
         self.spawn(async move {
-            let count = hold.turn.lock().await;
+            let count = hold.op_lock.lock().await;
             told(&hold, engine.give_back(&hold, count, Some(generation)));
         });
     }
@@ -73,7 +73,7 @@ impl Engine {
         };
         let its = hold.clone();
         let begun = self.run(|engine| async move {
-            let count = its.turn.lock().await;
+            let count = its.op_lock.lock().await;
             engine.give_back(&its, count, None)
         });
         let begun = begun.await?;
@@ -84,19 +84,19 @@ impl Engine {
     fn give_back(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
-        mut count: MutexGuard<'_, Count>,
+        mut count: MutexGuard<'_, HoldState>,
         generation: Option<u64>,
     ) -> Result<Release, Error> {
         let (current, deadline) = {
             let lease = hold.lease();
-            (lease.generation, lease.course.deadline)
+            (lease.generation, lease.timer.deadline)
         };
         if generation.is_some_and(|generation| generation != current) {
             return Err(hold.lost(Loss::Expired, &[])); // its lease lapsed, and is no more
         }
         let is_guard = generation.is_some();
-        if count.holds == 0 || (is_guard && count.owed > 0) {
-            count.owed = count.owed.saturating_sub(u32::from(is_guard));
+        if count.holds == 0 || (is_guard && count.surplus > 0) {
+            count.surplus = count.surplus.saturating_sub(u32::from(is_guard));
             return Err(Error::NotHeld {
                 name: hold.name.clone(),
                 owner: hold.owner,
@@ -105,7 +105,7 @@ impl Engine {
         }
         let loss = hold.loss(current, self.clock().now());
         count.holds -= 1;
-        count.owed += u32::from(!is_guard);
+        count.surplus += u32::from(!is_guard);
         let round = self.tell_of(hold, &mut count);
         Ok(Release { round, deadline, loss })
     }
@@ -123,13 +123,13 @@ impl Engine {
     }
 
     /// Tells the masters of the holds that are left, and ends the lease with the last.
-    fn tell_of(self: &Arc<Self>, hold: &Arc<Hold>, count: &mut Count) -> Round {
+    fn tell_of(self: &Arc<Self>, hold: &Arc<Hold>, count: &mut HoldState) -> Round {
         if count.holds == 0 {
             hold.give_up(count);
             self.leases.end(hold);
         }
-        let leaving = Leaving::Lease(hold.lease().title.fence);
-        self.mirror(hold, count, leaving, None, Places::all(self.dispatcher.masters()))
+        let leaving = Leaving::Lease(hold.lease().terms.fence);
+        self.sync_hold(hold, count, leaving, None, Places::all(self.dispatcher.masters()))
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
@@ -160,8 +160,8 @@ impl Engine {
 
     /// Releases an owner of our own, whose guards come to nothing.
     async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Round {
-        let mut count = hold.turn.lock().await;
-        count.owed += count.holds;
+        let mut count = hold.op_lock.lock().await;
+        count.surplus += count.holds;
         count.holds = 0;
         self.tell_of(hold, &mut count)
     }

@@ -7,14 +7,14 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::effort::Effort;
-use super::hold::Era;
+use super::hold::Epoch;
 use super::places::Places;
 use super::quorum::{Decision, decide, quorum, surely_lost};
-use super::relay::Relay;
 use super::tokens::{Tokens, agree};
+use super::wake_batcher::WakeBatcher;
 use crate::clock::{Clock, Moment};
-use crate::master::{Failure, Hears, Value};
-use crate::protocol::{Said, Seen, said};
+use crate::master::{Failure, ReplySink, Value};
+use crate::protocol::{Decoded, Seen, decode};
 use crate::sync::{Mutex, MutexGuard};
 use crate::trust::Trust;
 use crate::vote::{Outcome, Record, Refusal, Vote};
@@ -27,7 +27,7 @@ pub(super) struct Common {
     pub(super) trust: Arc<Trust>,
     pub(super) clock: Arc<dyn Clock>,
     /// The way back to whoever waits.
-    pub(super) relay: Arc<Relay>,
+    pub(super) wake_batcher: Arc<WakeBatcher>,
 }
 
 impl Common {
@@ -51,7 +51,7 @@ pub(super) struct Tally {
     site: Arc<str>,
     sent: Moment,
     withdrawn: AtomicBool,
-    era: Option<Era>,
+    epoch: Option<Epoch>,
     counted: Mutex<Counted>,
 }
 
@@ -112,8 +112,8 @@ enum Until {
 }
 
 impl Round {
-    /// A round in which nobody was asked yet. What was not sent when `era` is over is not sent any more.
-    pub(super) fn new(common: &Arc<Common>, site: &Arc<str>, era: Option<Era>) -> Self {
+    /// A round in which nobody was asked yet. What was not sent when `epoch` is over is not sent any more.
+    pub(super) fn new(common: &Arc<Common>, site: &Arc<str>, epoch: Option<Epoch>) -> Self {
         let masters = common.names.len();
         let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
         let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
@@ -121,7 +121,7 @@ impl Round {
             Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, later: None };
         let (sent, common, site) = (common.clock.now(), common.clone(), site.clone());
         let (withdrawn, counted) = (AtomicBool::new(false), Mutex::new(counted));
-        Self { tally: Arc::new(Tally { common, site, sent, withdrawn, era, counted }), sent }
+        Self { tally: Arc::new(Tally { common, site, sent, withdrawn, epoch, counted }), sent }
     }
 
     /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its master's vote.
@@ -148,7 +148,7 @@ impl Round {
 
     async fn reach(&self, until: Until) {
         poll_fn(|context| {
-            self.tally.common.relay.pass_on();
+            self.tally.common.wake_batcher.wake_rest();
             let mut counted = self.tally.counted();
             if counted.has_reached(until) {
                 return Poll::Ready(());
@@ -228,7 +228,7 @@ impl Round {
 
     /// The masters that may have done it, and have to be told until they have heard it if it is to be undone.
     pub(super) fn may_have_run(&self) -> Places {
-        self.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilDone))
+        self.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilAcknowledged))
     }
 
     /// How many masters have such an outcome.
@@ -244,8 +244,8 @@ impl Round {
 
 impl Tally {
     /// Counts a master's vote, its first one.
-    pub(super) fn vote(&self, place: usize, said: Said, heard: Moment) {
-        let Said { outcome, token, seen, .. } = said;
+    pub(super) fn vote(&self, place: usize, said: Decoded, heard: Moment) {
+        let Decoded { outcome, token, seen, .. } = said;
         let ballot = Ballot { outcome, token, seen, latency: heard.since(self.sent) };
         let (waiter, later) = {
             let mut counted = self.counted();
@@ -268,7 +268,7 @@ impl Tally {
     }
 
     /// What a master said, as far as its clock lets it be trusted.
-    fn weigh(&self, place: usize, mut said: Said, time: Option<u64>, heard: Moment) -> Said {
+    fn weigh(&self, place: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
         let trust = &self.common.trust;
         // One that does not know this connection any more has forgotten what was watched there.
         let Some(time) = time else { return said };
@@ -300,7 +300,7 @@ impl Tally {
 
     fn tell(&self, waiter: Option<Waiter>) {
         match waiter {
-            Some(Waiter::Task(waker)) => self.common.relay.wake(waker),
+            Some(Waiter::Task(waker)) => self.common.wake_batcher.wake(waker),
             Some(Waiter::Callback(callback)) => {
                 let decision = self.counted().decision();
                 callback(decision);
@@ -314,15 +314,15 @@ impl Tally {
     }
 }
 
-impl Hears for Tally {
-    fn wants(&self) -> bool {
-        !self.withdrawn.load(Ordering::Relaxed) && !self.era.as_ref().is_some_and(Era::is_over)
+impl ReplySink for Tally {
+    fn is_wanted(&self) -> bool {
+        !self.withdrawn.load(Ordering::Relaxed) && !self.epoch.as_ref().is_some_and(Epoch::is_over)
     }
 
-    fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
         let heard = self.common.clock.now();
         let forgot = answer.is_ok() && time.is_none();
-        let mut said = self.weigh(place, said(answer), time, heard);
+        let mut said = self.weigh(place, decode(answer), time, heard);
         said.outcome.since(said.token, || self.common.time());
         if forgot {
             self.common.trust.doubt(place);

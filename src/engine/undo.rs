@@ -8,13 +8,13 @@ use tokio::sync::oneshot;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::effort::Effort;
-use super::hold::{Count, Era, Hold};
+use super::hold::{Epoch, Hold, HoldState};
 use super::parts::Engine;
 use super::places::Places;
 use super::tally::{Round, Tally};
 use crate::backoff::Backoff;
 use crate::clock::Moment;
-use crate::master::{Failure, Hears, Terms, Value};
+use crate::master::{CallKind, Failure, ReplySink, Value};
 use crate::protocol::{Leaving, Op, Place, QUEUE_LIFE, outcome};
 use crate::sync::Mutex;
 use crate::vote::{Outcome, Refusal, Silence};
@@ -36,15 +36,15 @@ pub(super) struct Withdrawal {
 
 /// What the masters are to be told.
 #[derive(Clone)]
-pub(super) struct Notice {
+pub(super) struct Undo {
     /// Of whose owner it is told.
     pub(super) hold: Arc<Hold>,
     pub(super) round: u64,
     pub(super) op: Op,
     /// When there is nothing to tell any more.
-    pub(super) keys_end: Moment,
+    pub(super) expires_by: Moment,
     /// When that is over it is not to be repeated: something later says otherwise.
-    pub(super) era: Option<Era>,
+    pub(super) epoch: Option<Epoch>,
 }
 
 impl Engine {
@@ -54,10 +54,10 @@ impl Engine {
     /// `once` once. Those that `withdrawal` names are left with a place in the queue.
     ///
     /// The votes of the round are the first answers, each within the per-master time-out.
-    pub(super) fn mirror(
+    pub(super) fn sync_hold(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
-        count: &mut Count,
+        count: &mut HoldState,
         leaving: Leaving,
         withdrawal: Option<Withdrawal>,
         once: Places,
@@ -66,71 +66,71 @@ impl Engine {
         let place = count.is_queued.then_some(hold.owner);
         let op = Op::Release { holds: count.holds, leaving, place };
         // Masters do not compare the rounds of a key of another library.
-        let era = hold.kind.is_shared().then(|| Era::of(hold));
-        let release = Notice {
+        let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
+        let release = Undo {
             hold: hold.clone(),
             round: self.dispatcher.next_round(),
             op,
-            keys_end: count.keys_end,
-            era,
+            expires_by: count.expires_by,
+            epoch,
         };
         let round = self.dispatcher.round(&hold.site, None);
         let votes = || Some(round.tally().clone());
-        let mut until_done = count.touched;
+        let mut until_done = count.maybe_held_on;
         if let Some(Withdrawal { place, from }) = withdrawal {
             // A place is taken once: what has to be repeated may come when the waiter has left.
             let withdraw = Op::Withdraw { leaving, place };
             let from = from.and(until_done);
-            self.tell_first(from, &withdraw, release.clone(), Effort::UntilDone, votes());
+            self.tell_first(from, &withdraw, release.clone(), Effort::UntilAcknowledged, votes());
             until_done = until_done.without(from);
         }
-        let once = once.without(count.touched);
+        let once = once.without(count.maybe_held_on);
         self.tell(once, release.clone(), Effort::Once, votes());
-        self.tell(until_done, release, Effort::UntilDone, votes());
+        self.tell(until_done, release, Effort::UntilAcknowledged, votes());
         let all = Places::all(self.dispatcher.masters());
-        for place in all.without(count.touched.or(once)).iter() {
+        for place in all.without(count.maybe_held_on.or(once)).iter() {
             round.tally().need_not_ask(place, "there is nothing to undo");
         }
         if count.holds == 0 {
-            (count.touched, count.is_queued) = (Places::default(), false);
+            (count.maybe_held_on, count.is_queued) = (Places::default(), false);
         }
         round
     }
 
     /// What undoes a grant of the owner's lease where it does not count: the lease does not rest on it.
-    pub(super) fn notice_of_strays(&self, hold: &Arc<Hold>, count: &Count) -> Notice {
+    pub(super) fn notice_of_strays(&self, hold: &Arc<Hold>, count: &HoldState) -> Undo {
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
-        Notice {
+        Undo {
             hold: hold.clone(),
             round: self.dispatcher.next_round(),
             op,
-            keys_end: count.keys_end,
-            era: None,
+            expires_by: count.expires_by,
+            epoch: None,
         }
     }
 
     /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it stands.
     pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: Places) {
-        self.tell(on, self.notice_of_leaving(hold), Effort::UntilDone, None);
+        self.tell(on, self.notice_of_leaving(hold), Effort::UntilAcknowledged, None);
     }
 
     /// The same as a notice.
-    pub(super) fn notice_of_leaving(&self, hold: Arc<Hold>) -> Notice {
+    pub(super) fn notice_of_leaving(&self, hold: Arc<Hold>) -> Undo {
         let round = self.dispatcher.next_round();
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(round), place: Some(hold.owner) };
-        Notice { hold, round, op, keys_end: self.clock().now() + QUEUE_LIFE, era: None }
+        Undo { hold, round, op, expires_by: self.clock().now() + QUEUE_LIFE, epoch: None }
     }
 
     /// Tells some masters, with this effort. The first answers are `votes`.
     pub(super) fn tell(
         self: &Arc<Self>,
         places: Places,
-        notice: Notice,
+        undo: Undo,
         effort: Effort,
         votes: Option<Arc<Tally>>,
     ) {
-        let op = notice.op.clone();
-        self.tell_first(places, &op, notice, effort, votes);
+        let op = undo.op.clone();
+        self.tell_first(places, &op, undo, effort, votes);
     }
 
     /// The same, with another operation for the first time.
@@ -138,7 +138,7 @@ impl Engine {
         self: &Arc<Self>,
         places: Places,
         op: &Op,
-        notice: Notice,
+        undo: Undo,
         effort: Effort,
         votes: Option<Arc<Tally>>,
     ) {
@@ -146,18 +146,18 @@ impl Engine {
             return;
         }
         let timeout = self.dispatcher.timeout();
-        let terms = match effort {
-            Effort::Once => Terms::Vote { timeout },
-            Effort::UntilDone => Terms::CleanUp { timeout },
+        let call_kind = match effort {
+            Effort::Once => CallKind::Vote { timeout },
+            Effort::UntilAcknowledged => CallKind::CleanUp { timeout },
         };
-        if effort == Effort::UntilDone {
+        if effort == Effort::UntilAcknowledged {
             for place in places.iter() {
                 self.untold[place].fetch_add(1, Ordering::Relaxed);
             }
         }
-        let (hold, round, under_way) = (notice.hold.clone(), notice.round, self.tasks.token());
-        let clean_up = CleanUp { engine: self.clone(), notice, effort, votes, _under_way: under_way };
-        self.dispatcher.tell(places, &hold, round, op, terms, Arc::new(clean_up));
+        let (hold, round, under_way) = (undo.hold.clone(), undo.round, self.tasks.token());
+        let clean_up = CleanUp { engine: self.clone(), undo, effort, votes, _under_way: under_way };
+        self.dispatcher.tell(places, &hold, round, op, call_kind, Arc::new(clean_up));
     }
 
     /// A master has heard a clean-up, or needs it no more.
@@ -166,39 +166,39 @@ impl Engine {
     }
 
     /// Tells one master again and again, until it has heard it.
-    async fn repeat(self: Arc<Self>, place: usize, notice: Notice) {
+    async fn repeat(self: Arc<Self>, place: usize, undo: Undo) {
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
         let patience_ends = self.clock().now() + REFUSED_FOR;
         loop {
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
-            let left = notice.keys_end.since(self.clock().now());
+            let left = undo.expires_by.since(self.clock().now());
             let ready = tokio::time::timeout(left, self.dispatcher.master(place).ready()).await;
-            if ready.is_err() || notice.era.as_ref().is_some_and(Era::is_over) {
+            if ready.is_err() || undo.epoch.as_ref().is_some_and(Epoch::is_over) {
                 return;
             }
-            let outcome = self.tell_one(place, &notice).await;
-            if !self.is_worth_repeating(&outcome, notice.keys_end, patience_ends) {
+            let outcome = self.tell_one(place, &undo).await;
+            if !self.is_worth_repeating(&outcome, undo.expires_by, patience_ends) {
                 return;
             }
         }
     }
 
     /// Tells one master once, and waits for what it says, however long that takes.
-    async fn tell_one(&self, place: usize, notice: &Notice) -> Outcome {
+    async fn tell_one(&self, place: usize, undo: &Undo) -> Outcome {
         let (to, answer) = oneshot::channel();
-        let terms = Terms::CleanUp { timeout: self.dispatcher.timeout() };
+        let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
         let ear = Arc::new(LastWord(Mutex::new(Some(to))));
-        let Notice { hold, round, op, .. } = notice;
-        self.dispatcher.tell([place].into_iter().collect(), hold, *round, op, terms, ear);
+        let Undo { hold, round, op, .. } = undo;
+        self.dispatcher.tell([place].into_iter().collect(), hold, *round, op, call_kind, ear);
         answer.await.unwrap_or(Outcome::Pending)
     }
 
-    fn is_worth_repeating(&self, outcome: &Outcome, keys_end: Moment, patience_ends: Moment) -> bool {
+    fn is_worth_repeating(&self, outcome: &Outcome, expires_by: Moment, patience_ends: Moment) -> bool {
         let until = match outcome {
             Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => return false,
             Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => return false,
-            Outcome::Refused { .. } => keys_end.min(patience_ends),
-            Outcome::Unreachable(_) | Outcome::Unknown(_) => keys_end,
+            Outcome::Refused { .. } => expires_by.min(patience_ends),
+            Outcome::Unreachable(_) | Outcome::Unknown(_) => expires_by,
         };
         self.clock().now() < until
     }
@@ -207,26 +207,26 @@ impl Engine {
 /// Some masters that are being told.
 struct CleanUp {
     engine: Arc<Engine>,
-    notice: Notice,
+    undo: Undo,
     effort: Effort,
     votes: Option<Arc<Tally>>,
     /// A shutdown waits while this lives.
     _under_way: TaskTrackerToken,
 }
 
-impl Hears for CleanUp {
-    fn wants(&self) -> bool {
+impl ReplySink for CleanUp {
+    fn is_wanted(&self) -> bool {
         true
     }
 
-    fn hear(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+    fn receive(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         let is_last = self.effort == Effort::Once || !is_overdue(&answer);
         let outcome = outcome(answer);
-        if is_last && self.effort == Effort::UntilDone {
-            let (engine, notice) = (&self.engine, &self.notice);
+        if is_last && self.effort == Effort::UntilAcknowledged {
+            let (engine, undo) = (&self.engine, &self.undo);
             let patience_ends = engine.clock().now() + REFUSED_FOR;
-            if engine.is_worth_repeating(&outcome, notice.keys_end, patience_ends) {
-                let repeating = engine.clone().repeat(place, notice.clone());
+            if engine.is_worth_repeating(&outcome, undo.expires_by, patience_ends) {
+                let repeating = engine.clone().repeat(place, undo.clone());
                 let engine = engine.clone();
                 self.engine.spawn(async move {
                     repeating.await;
@@ -245,12 +245,12 @@ impl Hears for CleanUp {
 /// Hears the last that a master says to a clean-up.
 struct LastWord(Mutex<Option<oneshot::Sender<Outcome>>>);
 
-impl Hears for LastWord {
-    fn wants(&self) -> bool {
+impl ReplySink for LastWord {
+    fn is_wanted(&self) -> bool {
         true
     }
 
-    fn hear(&self, _place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+    fn receive(&self, _place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         if is_overdue(&answer) {
             return;
         }

@@ -1,6 +1,6 @@
 //! Waiting for a lock: attempts until one is granted, or the wait is over.
 //!
-//! 1. Waiters of one name in one process stand in line (`wake/line.rs`). Only the first asks the masters;
+//! 1. Waiters of one name in one process stand in line (`wake/local_queue.rs`). Only the first asks the masters;
 //!    for a semaphore, up to eight. An owner that has the lock already does not line up.
 //! 2. The first attempt is a plain round. Refused, the client listens on every master (`wake/hub.rs`) and
 //!    attempts again as soon as it hears a quorum: subscribe, then check, then wait.
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arbitration::next_look;
-use super::attempt::{Ask, Attempt, Standing};
+use super::attempt::{Ask, Attempt, QueuePlace};
 use super::foreign::ForeignHolder;
 use super::grant::Grant;
 use super::parts::Engine;
@@ -39,7 +39,7 @@ use crate::error::{Error, Holder};
 use crate::owner::Owner;
 use crate::protocol::{Arrival, Place};
 use crate::vote::{Outcome, Refusal, Vote, Votes};
-use crate::wake::{Bell, Denial, Outside, Presence, Spot};
+use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
 
 /// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a local network, the last
 /// keeps a hundred waiters from loading the masters and still takes over a free lock within a tenth of a second.
@@ -76,14 +76,14 @@ pub(super) struct Wait {
     /// A holder that would not wake it.
     foreign: ForeignHolder,
     /// In the process.
-    spot: Option<Spot>,
+    spot: Option<LocalSlot>,
     /// On the masters, between two attempts.
-    standing: Option<Standing>,
+    standing: Option<QueuePlace>,
     /// While this lives, the client listens to its masters.
-    presence: Option<Presence>,
-    bell: Option<Bell>,
+    presence: Option<Subscription>,
+    bell: Option<WakeHandle>,
     /// While this lives, the client listens for releases by other libraries.
-    outside: Option<Outside>,
+    outside: Option<ForeignWakes>,
 }
 
 impl Wait {
@@ -219,7 +219,7 @@ impl Wait {
             () = spot.is_first() => {}
             // Those ahead may be waiting for this very owner.
             () = entered => return Ok(()),
-            () = self.engine.until_sibling_stands(&self.request) => return Ok(()),
+            () = self.engine.until_counterpart_stands(&self.request) => return Ok(()),
             () = tokio::time::sleep(self.left()) => {
                 if let Some(Denial { holder, votes }) = spot.last() {
                     return Err(self.timed_out(holder, votes));
@@ -239,7 +239,7 @@ impl Wait {
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let (place, arrival) = (self.place(ticket), Some(self.arrival()));
         let bell = &*self.bell.insert(engine.waiters.wakes.bell(ticket.number()));
-        let turn = hold.turn.clone().lock_owned().await;
+        let turn = hold.op_lock.clone().lock_owned().await;
         if turn.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
         }
@@ -298,7 +298,7 @@ impl Wait {
                     biased;
                     () = bell.rung() => {}
                     () = rung_outside => {}
-                    () = self.engine.until_sibling_stands(&self.request) => {}
+                    () = self.engine.until_counterpart_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}
                 }
             }
@@ -323,7 +323,7 @@ impl Wait {
         if let Some(polling) = self.request.polling {
             return polling.interval;
         }
-        let is_called = self.standing.is_some() && self.outside.as_ref().is_none_or(Outside::hears);
+        let is_called = self.standing.is_some() && self.outside.as_ref().is_none_or(ForeignWakes::hears);
         let look = next_look(votes, self.request.kind.looks_every())
             .filter(|_| is_called && self.guesses == 0)
             .map(|look| look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0));

@@ -6,14 +6,14 @@ use super::quorum::quorum;
 use crate::executor::Executor;
 use crate::master::Master;
 use crate::protocol::Kind;
-use crate::wake::{Lines, Switchboard};
+use crate::wake::{LocalQueues, WakeHub};
 
 /// The waiters of one client.
 pub(super) struct Waiters {
     /// Where they stand.
-    pub(super) lines: Arc<Lines>,
+    pub(super) lines: Arc<LocalQueues>,
     /// Where they are woken.
-    pub(super) wakes: Arc<Switchboard>,
+    pub(super) wakes: Arc<WakeHub>,
 }
 
 impl Waiters {
@@ -25,8 +25,8 @@ impl Waiters {
         executor: &Executor,
     ) -> Self {
         let quorum = quorum(masters.len());
-        let wakes = Switchboard::new(masters, channel, quorum, executor.clone());
-        Self { lines: Lines::new(limit), wakes }
+        let wakes = WakeHub::new(masters, channel, quorum, executor.clone());
+        Self { lines: LocalQueues::new(limit), wakes }
     }
 
     /// Whether nobody of this client waits for a lock, as far as it matters to whoever comes: nobody is in line for it, and no

@@ -57,12 +57,12 @@ impl Engine {
             if lease.generation == generation {
                 match end {
                     Ok(sent) => {
-                        lease.course.succeeded(sent);
+                        lease.timer.succeeded(sent);
                         lease.trouble = None;
                     }
                     Err(error) => {
                         tracing::debug!(name, %error, "a lease was not renewed");
-                        lease.course.failed(self.clock().now());
+                        lease.timer.failed(self.clock().now());
                         lease.trouble = Some(Box::new(error));
                     }
                 }

@@ -17,12 +17,12 @@ pub struct Call {
     /// The operation's part of `KEYS` and of `ARGV`.
     pub words: Arc<Words>,
     /// How long it may take, and what it is for.
-    pub terms: Terms,
+    pub kind: CallKind,
 }
 
 /// The two ways of calling a master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Terms {
+pub enum CallKind {
     /// A vote: answered within the time-out or not counted, at once if the master is known to be out of reach, and
     /// not sent at all when it is not [wanted](Hears::wants) any more.
     Vote {
@@ -37,7 +37,7 @@ pub enum Terms {
     },
 }
 
-impl Terms {
+impl CallKind {
     pub(crate) fn timeout(self) -> Duration {
         let (Self::Vote { timeout } | Self::CleanUp { timeout }) = self;
         timeout
@@ -131,31 +131,31 @@ impl<'a> Iterator for WordIter<'a> {
 impl ExactSizeIterator for WordIter<'_> {}
 
 /// Who hears the answers of masters. It is called where they arrive, and must not block.
-pub trait Hears: Send + Sync {
+pub trait ReplySink: Send + Sync {
     /// Whether the call still has to be sent. It is asked with a link locked, so it must neither wait nor call a master.
-    fn wants(&self) -> bool;
+    fn is_wanted(&self) -> bool;
 
     /// Hears the answer of the master at this place among the masters, and the first reply of the call, as
     /// [`Reply::tell_at`] has it.
-    fn hear(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>);
+    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>);
 }
 
 /// Where the answer to one call goes. If it is dropped without one, the connection counts as lost.
 pub struct Reply {
     /// `None` when it was answered.
-    to: Option<Arc<dyn Hears>>,
+    to: Option<Arc<dyn ReplySink>>,
     place: usize,
 }
 
 impl Reply {
     /// The answer of the master at this place goes to `to`.
-    pub fn new(to: Arc<dyn Hears>, place: usize) -> Self {
+    pub fn new(to: Arc<dyn ReplySink>, place: usize) -> Self {
         Self { to: Some(to), place }
     }
 
     /// Whether the call still has to be sent.
     pub fn is_wanted(&self) -> bool {
-        self.to.as_ref().is_some_and(|to| to.wants())
+        self.to.as_ref().is_some_and(|to| to.is_wanted())
     }
 
     /// Tells how the call went.
@@ -167,7 +167,7 @@ impl Reply {
     /// `None` where it does not know this connection any more.
     pub fn tell_at(mut self, answer: Result<Value, Failure>, time: Option<u64>) {
         if let Some(to) = self.to.take() {
-            to.hear(self.place, answer, time);
+            to.receive(self.place, answer, time);
         }
     }
 
@@ -179,13 +179,13 @@ impl Reply {
 
 /// A clean-up that was not answered in time.
 #[must_use = "whoever waits is to be told"]
-pub struct Overdue(Option<Arc<dyn Hears>>, usize);
+pub struct Overdue(Option<Arc<dyn ReplySink>>, usize);
 
 impl Overdue {
     /// Tells so.
     pub fn tell(self) {
         if let Self(Some(to), place) = self {
-            to.hear(place, Err(Failure::Unknown(Silence::TimedOut)), None);
+            to.receive(place, Err(Failure::Unknown(Silence::TimedOut)), None);
         }
     }
 }
@@ -200,7 +200,7 @@ impl Drop for Reply {
     fn drop(&mut self) {
         if let Some(to) = self.to.take() {
             let lost = Silence::ConnectionLost("it was dropped".into());
-            to.hear(self.place, Err(Failure::Unknown(lost)), None);
+            to.receive(self.place, Err(Failure::Unknown(lost)), None);
         }
     }
 }

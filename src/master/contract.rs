@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 
 use super::call::{Call, Reply};
 use super::contact::Contact;
-use super::ear::Ear;
+use super::subscriber::Subscriber;
 use crate::trust::Handshake;
 
 /// One independent master.
@@ -23,11 +23,11 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
     fn name(&self) -> &Arc<str>;
 
     /// Tells how its connections make themselves known: once, before the first call. Each new connection has to ask that
-    /// before it carries anything, and puts the [`Passport`](crate::seam::Passport) that it gets at the head of every call;
+    /// before it carries anything, and puts the [`SessionHeader`](crate::seam::Passport) that it gets at the head of every call;
     /// where the first reply is nil it asks again.
     fn introduce(&self, handshake: Handshake);
 
-    /// Has one operation of a prepared script run, once, and tells `reply` how it went, within the time-out: see [`Terms`].
+    /// Has one operation of a prepared script run, once, and tells `reply` how it went, within the time-out: see [`CallKind`].
     /// It never blocks, and can be called on any thread. Nothing is ever sent again but what the master refused before it
     /// ran anything: a script that it did not know, or a call of many operations, one of which this user may not do.
     fn call(&self, call: Call, reply: Reply);
@@ -43,5 +43,5 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
 
     /// Listens on a channel for as long as it is polled, across reconnects, and tells `ear` what it hears. What is
     /// published while it does not listen is missed.
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()>;
+    fn listen(&self, channel: Arc<str>, ear: Subscriber) -> BoxFuture<'static, ()>;
 }

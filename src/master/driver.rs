@@ -14,7 +14,7 @@ use super::call::{Call, Reply};
 use super::contact::Contact;
 use super::link::{Delivery, LinkState, Reach};
 use super::resp::Frame;
-use super::session::{self, Identity, Parts, Session};
+use super::session::{self, Identity, LinkSettings, Session};
 use super::transport::Transport;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -32,7 +32,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(parts: &Parts) -> Self {
+    pub(crate) fn new(parts: &LinkSettings) -> Self {
         let state = LinkState::new(parts.address.name().clone(), parts.patience, parts.random.clone());
         Self {
             state: Mutex::new(state),
@@ -113,7 +113,7 @@ impl Link {
     }
 
     /// Drives it until `self` is dropped.
-    pub(crate) async fn drive(&self, parts: &Parts) {
+    pub(crate) async fn drive(&self, parts: &LinkSettings) {
         // In this order: an answer that is there counts, even if this process stood still until its time was up.
         tokio::join!(biased; self.keep_connected(parts), self.watch_the_clock());
     }
@@ -137,7 +137,7 @@ impl Link {
         }
     }
 
-    async fn keep_connected(&self, parts: &Parts) {
+    async fn keep_connected(&self, parts: &LinkSettings) {
         let mut predecessor: Option<Identity> = None;
         loop {
             let due = self.until(LinkState::opens_at).await;
@@ -151,10 +151,10 @@ impl Link {
                 () = self.until(|state| (!state.is_opening()).then_some(())) => continue,
             };
             match opened {
-                Ok(Session { stream, identity, passport }) => {
+                Ok(Session { stream, identity, header }) => {
                     predecessor = identity.or(predecessor);
-                    self.with(|state| state.opened(passport.is_some(), now()));
-                    self.serve(Transport::new(stream, passport.unwrap_or_default())).await;
+                    self.with(|state| state.opened(header.is_some(), now()));
+                    self.serve(Transport::new(stream, header.unwrap_or_default())).await;
                 }
                 Err(why) => self.with(|state| state.not_opened(why, now())),
             }

@@ -13,7 +13,7 @@ use super::address::Address;
 use super::dial::Dialler;
 use super::session::{command, describe, reply_text, setting, without_secrets};
 use crate::clock::Clock;
-use crate::doctor::{Denied, Info, Kept, Look, Marker, Server, Unasked};
+use crate::doctor::{ClockLook, Denied, Info, Kept, Marker, Server, Unasked};
 
 /// How often the round trip and the time are asked for: enough for a median that one slow answer does not change.
 const TIMES: usize = 5;
@@ -76,7 +76,7 @@ pub(crate) struct Visit {
 }
 
 /// A server's reply, or its error reply.
-type Said = Result<redis::Value, String>;
+type Answered = Result<redis::Value, String>;
 
 /// Asks a server about itself. It takes four times the patience to connect, and then the patience for each of some ten
 /// questions, at most.
@@ -138,7 +138,7 @@ impl Asker<'_> {
     }
 
     /// One command, and what the server says to it in time.
-    async fn ask(&self, words: &[&str]) -> Result<Said, Unasked> {
+    async fn ask(&self, words: &[&str]) -> Result<Answered, Unasked> {
         let mut connection = self.connection.clone();
         let command = command(words);
         match timeout(self.visit.patience, connection.send_packed_command(&command)).await {
@@ -162,12 +162,12 @@ impl Asker<'_> {
         Ok(Kept { appendonly, appendfsync, not_on_rewrite })
     }
 
-    async fn time(&self) -> Result<Option<Look>, Unasked> {
+    async fn time(&self) -> Result<Option<ClockLook>, Unasked> {
         let asked = self.visit.clock.now();
         let said = self.ask(&["TIME"]).await?;
         let heard = self.visit.clock.now();
         let parts = said.ok().and_then(|time| from_redis_value::<(u64, u64)>(time).ok());
-        Ok(parts.map(|(seconds, micros)| Look { asked, heard, time: seconds * 1_000_000 + micros }))
+        Ok(parts.map(|(seconds, micros)| ClockLook { asked, heard, time: seconds * 1_000_000 + micros }))
     }
 
     /// Tries every command that a client needs.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::call::{Call, Overdue, Reply, Terms};
+use super::call::{Call, CallKind, Overdue, Reply};
 use super::failure::Failure;
 use super::pending::{Batch, Expired, Pending, PendingQueue, Sent};
 use super::script::Script;
@@ -166,9 +166,9 @@ impl LinkState {
     /// Takes a call, to be sent in the order of these; or answers it at once where the master is out of reach. A silent
     /// master still takes clean-ups, for what they undo was sent to it.
     pub fn call(&mut self, call: Call, reply: Reply, now: Instant) {
-        let out_of_reach = match (&self.reach, call.terms) {
+        let out_of_reach = match (&self.reach, call.kind) {
             (Reach::Down(why), _) => Some(why.clone()),
-            (Reach::Silent, Terms::Vote { .. }) => Some(unreachable(DOES_NOT_ANSWER)),
+            (Reach::Silent, CallKind::Vote { .. }) => Some(unreachable(DOES_NOT_ANSWER)),
             _ => None,
         };
         match out_of_reach {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
 
-use super::ear::{Ear, Heard};
 use super::link::{OPEN_LIMIT, RECONNECT};
-use super::session::{Parts, describe, without_secrets};
+use super::session::{LinkSettings, describe, without_secrets};
+use super::subscriber::{Subscriber, SubscriptionEvent};
 use crate::backoff::Backoff;
 
 /// How a connection came to its end.
@@ -26,7 +26,7 @@ enum Ended {
 const REFUSED: Duration = Duration::from_secs(30);
 
 /// Listens for as long as it is polled, across reconnects. That the user may not listen is logged once a client.
-pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear) {
+pub(super) async fn listen(parts: Arc<LinkSettings>, channel: Arc<str>, ear: Subscriber) {
     let master = &**parts.address.name();
     let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
     loop {
@@ -35,7 +35,7 @@ pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear) {
                 if parts.roster.is_first_refusal() {
                     tracing::warn!(master, why, "cannot listen for releases: waiting acquires poll");
                 }
-                ear(Heard::Deaf);
+                ear(SubscriptionEvent::Disconnected);
                 tokio::time::sleep(REFUSED).await;
                 continue;
             }
@@ -45,13 +45,13 @@ pub(super) async fn listen(parts: Arc<Parts>, channel: Arc<str>, ear: Ear) {
                 backoff.reset();
             }
         }
-        ear(Heard::Deaf);
+        ear(SubscriptionEvent::Disconnected);
         tokio::time::sleep(backoff.delay(parts.random.next_u64())).await;
     }
 }
 
 /// Listens on one connection, to its end.
-async fn hear(parts: &Parts, channel: &Arc<str>, ear: &Ear) -> Ended {
+async fn hear(parts: &LinkSettings, channel: &Arc<str>, ear: &Subscriber) -> Ended {
     let opening = async {
         let stream = parts.dialler.dial(parts.address.endpoint()).await.map_err(|error| error.to_string())?;
         let config =
@@ -71,7 +71,7 @@ async fn hear(parts: &Parts, channel: &Arc<str>, ear: &Ear) -> Ended {
         () = &mut driver => return Ended::NotOpened("the connection broke during its set-up".to_owned()),
     };
     match subscribed {
-        Ok(Ok(())) => ear(Heard::Listening),
+        Ok(Ok(())) => ear(SubscriptionEvent::Subscribed),
         Ok(Err(error)) if is_refusal(&error) => return Ended::Refused(describe(&error)),
         Ok(Err(error)) => return Ended::NotOpened(describe(&error)),
         Err(_) => return Ended::NotOpened(format!("no subscription within {OPEN_LIMIT:?}")),
@@ -84,10 +84,10 @@ fn is_refusal(error: &RedisError) -> bool {
     matches!(error.code(), Some("NOPERM" | "NOAUTH"))
 }
 
-fn sender(ear: Ear) -> impl Fn(PushInfo) -> Result<(), std::convert::Infallible> {
+fn sender(ear: Subscriber) -> impl Fn(PushInfo) -> Result<(), std::convert::Infallible> {
     move |push| {
         if let (PushKind::Message, Some(Value::BulkString(text))) = (push.kind, push.data.last()) {
-            ear(Heard::Message(String::from_utf8_lossy(text).into()));
+            ear(SubscriptionEvent::Message(String::from_utf8_lossy(text).into()));
         }
         Ok(())
     }

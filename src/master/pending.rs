@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::call::{Call, Overdue, Reply, Terms};
+use super::call::{Call, CallKind, Overdue, Reply};
 
 /// How many operations one call to the master carries, at most. Each costs it some ten microseconds, in which it
 /// serves nobody else.
@@ -28,7 +28,7 @@ pub struct Pending {
 
 impl Pending {
     pub(super) fn new(call: Call, reply: Reply, now: Instant) -> Self {
-        let until = Some(now + call.terms.timeout());
+        let until = Some(now + call.kind.timeout());
         Self { call, reply: Some(reply), asked: now, until, alone: false }
     }
 
@@ -38,12 +38,12 @@ impl Pending {
     }
 
     pub(super) fn timeout(&self) -> Duration {
-        self.call.terms.timeout()
+        self.call.kind.timeout()
     }
 
     /// Whether it is a vote, rather than a clean-up.
     pub fn is_vote(&self) -> bool {
-        matches!(self.call.terms, Terms::Vote { .. })
+        matches!(self.call.kind, CallKind::Vote { .. })
     }
 
     /// Whether it still has to be sent. Where its time was up, nobody waits for the answer.
@@ -197,7 +197,7 @@ impl PendingQueue {
             if !pending.is_vote() {
                 expired.overdue.extend(pending.reply.iter().map(Reply::overdue));
             } else if let Some(reply) = pending.reply.take() {
-                expired.unanswered.push((reply, pending.call.terms.timeout()));
+                expired.unanswered.push((reply, pending.call.kind.timeout()));
             }
         }
         let left = self.waiting.iter().chain(self.calls_sent());

@@ -15,10 +15,10 @@ use super::contact::Contact;
 use super::contract::Master;
 use super::dial::Dialler;
 use super::driver::Link;
-use super::ear::Ear;
 use super::listen;
 use super::script::Script;
-use super::session::Parts;
+use super::session::LinkSettings;
+use super::subscriber::Subscriber;
 use crate::executor::Executor;
 use crate::invalid::Invalid;
 use crate::random::SystemRandom;
@@ -27,13 +27,13 @@ use crate::trust::Handshake;
 /// A Redis server, reached over one multiplexed connection that is kept open.
 pub(crate) struct RedisMaster {
     name: Arc<str>,
-    parts: Arc<Parts>,
+    parts: Arc<LinkSettings>,
     link: Arc<Link>,
 }
 
 impl RedisMaster {
     /// A master whose connection is opened by the first call, and kept by `executor` until `closing` is cancelled.
-    pub(crate) fn new(parts: Parts, executor: &Executor, closing: CancellationToken) -> Self {
+    pub(crate) fn new(parts: LinkSettings, executor: &Executor, closing: CancellationToken) -> Self {
         let name = parts.address.name().clone();
         let link = Arc::new(Link::new(&parts));
         let parts = Arc::new(parts);
@@ -57,7 +57,7 @@ pub fn connect(
     patience: Duration,
     runtime: &Handle,
 ) -> Result<Arc<dyn Master>, Invalid> {
-    let parts = Parts {
+    let parts = LinkSettings {
         address: Address::parse(url)?,
         #[cfg(feature = "tls")]
         dialler: Dialler::new(&[])?,
@@ -101,7 +101,7 @@ impl Master for RedisMaster {
         self.link.contact()
     }
 
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+    fn listen(&self, channel: Arc<str>, ear: Subscriber) -> BoxFuture<'static, ()> {
         listen::listen(self.parts.clone(), channel, ear).boxed()
     }
 }

@@ -3,23 +3,23 @@
 use std::sync::OnceLock;
 
 /// A part of a script: the name of its file, and its text.
-pub type Part = (&'static str, &'static str);
+pub type ScriptPart = (&'static str, &'static str);
 
 /// A Lua script that masters are asked to run by its digest.
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
-    parts: Parts,
+    parts: ScriptParts,
     source: OnceLock<String>,
     sha1: OnceLock<String>,
 }
 
 /// Parts that are one function, which sees what the layers before it define.
-pub type Layer = &'static [Part];
+pub type Layer = &'static [ScriptPart];
 
 #[derive(Debug)]
-enum Parts {
-    One(Part),
+enum ScriptParts {
+    One(ScriptPart),
     Layers(&'static [Layer]),
 }
 
@@ -48,16 +48,16 @@ fn nested(layers: &[String]) -> String {
 impl Script {
     /// A script, as it is; `name` is for logs.
     pub const fn new(name: &'static str, source: &'static str) -> Self {
-        Self::with(name, Parts::One((name, source)))
+        Self::with(name, ScriptParts::One((name, source)))
     }
 
     /// A script of the protocol, which is made of these layers, from the outermost one to the one that replies. It is sent
     /// without comments, as docs/protocol has it.
     pub const fn of(name: &'static str, layers: &'static [Layer]) -> Self {
-        Self::with(name, Parts::Layers(layers))
+        Self::with(name, ScriptParts::Layers(layers))
     }
 
-    const fn with(name: &'static str, parts: Parts) -> Self {
+    const fn with(name: &'static str, parts: ScriptParts) -> Self {
         Self { name, parts, source: OnceLock::new(), sha1: OnceLock::new() }
     }
 
@@ -67,10 +67,10 @@ impl Script {
     }
 
     /// The names of the files that it is made of, and their texts.
-    pub fn parts(&self) -> impl Iterator<Item = Part> {
+    pub fn parts(&self) -> impl Iterator<Item = ScriptPart> {
         let (one, layers) = match self.parts {
-            Parts::One(part) => (Some(part), [].as_slice()),
-            Parts::Layers(layers) => (None, layers),
+            ScriptParts::One(part) => (Some(part), [].as_slice()),
+            ScriptParts::Layers(layers) => (None, layers),
         };
         one.into_iter().chain(layers.iter().copied().flatten().copied())
     }
@@ -81,10 +81,10 @@ impl Script {
     }
 
     /// The text that it would have with other texts of its parts.
-    pub fn source_of<'a>(&self, text: impl Fn(Part) -> &'a str) -> String {
+    pub fn source_of<'a>(&self, text: impl Fn(ScriptPart) -> &'a str) -> String {
         let layers = match self.parts {
-            Parts::One(part) => return without_labels(text(part)),
-            Parts::Layers(layers) => layers,
+            ScriptParts::One(part) => return without_labels(text(part)),
+            ScriptParts::Layers(layers) => layers,
         };
         let of_layer = |layer: &Layer| layer.iter().map(|part| code(text(*part))).collect::<String>();
         let layers: Vec<String> = layers.iter().map(of_layer).collect();

@@ -21,12 +21,12 @@ use super::script::Script;
 use super::value::Value;
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
-use crate::trust::{Handshake, Passport, Sight, Welcome};
+use crate::trust::{Handshake, HelloOutcome, Insight, SessionHeader};
 use crate::vote::Refusal;
 
 /// What is needed to open a connection.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct LinkSettings {
     pub(crate) address: Address,
     pub(crate) dialler: Dialler,
     pub(crate) scripts: &'static [&'static Script],
@@ -46,7 +46,7 @@ pub(super) struct Session {
     pub(super) stream: Box<dyn Stream>,
     pub(super) identity: Option<Identity>,
     /// What its master knows it by, where it has guards.
-    pub(super) passport: Option<Passport>,
+    pub(super) header: Option<SessionHeader>,
 }
 
 /// What the server knows a connection by.
@@ -87,8 +87,8 @@ impl Roster {
 
 /// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any more, and makes the
 /// connection known. The redis crate does that, and gives the stream back.
-pub(super) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Result<Session, Failure> {
-    let Parts { address, dialler, .. } = parts;
+pub(super) async fn open(parts: &LinkSettings, predecessor: Option<&Identity>) -> Result<Session, Failure> {
+    let LinkSettings { address, dialler, .. } = parts;
     let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
     let stream = Arc::new(Mutex::new(stream));
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
@@ -99,7 +99,7 @@ pub(super) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Resul
                 Failure::without_connection(refusal_of_login(&error, &text), &text)
             },
         )?;
-    let (identity, passport) = {
+    let (identity, header) = {
         let mut moves_bytes = Box::pin(moves_bytes);
         let set_up = SetUp { connection };
         tokio::select! {
@@ -109,7 +109,7 @@ pub(super) async fn open(parts: &Parts, predecessor: Option<&Identity>) -> Resul
     };
     let stream = Arc::into_inner(stream).ok_or_else(|| "the connection is still in use".to_owned())?;
     let stream = stream.into_inner();
-    Ok(Session { stream, identity, passport })
+    Ok(Session { stream, identity, header })
 }
 
 /// A stream that is wanted back.
@@ -153,9 +153,9 @@ struct SetUp {
 impl SetUp {
     async fn run(
         &self,
-        Parts { address, scripts, roster, handshake, .. }: &Parts,
+        LinkSettings { address, scripts, roster, handshake, .. }: &LinkSettings,
         predecessor: Option<&Identity>,
-    ) -> Result<(Option<Identity>, Option<Passport>), Failure> {
+    ) -> Result<(Option<Identity>, Option<SessionHeader>), Failure> {
         let identity = self.identify().await?;
         if let Some(Identity { run_id, .. }) = &identity {
             roster.claim(address.name(), run_id)?;
@@ -164,11 +164,11 @@ impl SetUp {
         // All at once: a server that is loading its data answers several times a second only.
         let loads = scripts.iter().map(|script| self.ask(command(&["SCRIPT", "LOAD", script.source()])));
         try_join_all(loads).await?;
-        let passport = match handshake.get() {
+        let header = match handshake.get() {
             Some(handshake) => Some(self.shake_hands(handshake).await?),
             None => None,
         };
-        Ok((identity, passport))
+        Ok((identity, header))
     }
 
     /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
@@ -206,8 +206,9 @@ impl SetUp {
     }
 
     /// Makes the connection known.
-    async fn shake_hands(&self, handshake: &Handshake) -> Result<Passport, Failure> {
-        let sight = if handshake.wants_fsync() { self.look_at_persistence().await? } else { Sight::Nothing };
+    async fn shake_hands(&self, handshake: &Handshake) -> Result<SessionHeader, Failure> {
+        let sight =
+            if handshake.wants_fsync() { self.look_at_persistence().await? } else { Insight::Nothing };
         loop {
             let question = handshake.question(sight);
             let mut hello = command(&["EVAL", handshake.script().source(), "0"]);
@@ -219,16 +220,16 @@ impl SetUp {
                 Err(error) => Err(Failure::from_error_reply(&reply_text(&error))),
             };
             match handshake.answer(&question, answer) {
-                Welcome::Known(passport) => return Ok(passport),
-                Welcome::Again => handshake.sighted().await,
-                Welcome::Refused(why) => return Err(why),
+                HelloOutcome::Known(header) => return Ok(header),
+                HelloOutcome::Again => handshake.sighted().await,
+                HelloOutcome::Refused(why) => return Err(why),
             }
         }
     }
 
     /// Whether the server writes every change to disk before it answers, also while it rewrites its file. A user that may
     /// not ask gets no answer.
-    async fn look_at_persistence(&self) -> Result<Sight, String> {
+    async fn look_at_persistence(&self) -> Result<Insight, String> {
         let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
         let asked = wanted.map(|(setting, _)| self.ask(command(&["CONFIG", "GET", setting])));
         let found = try_join_all(asked).await?;
@@ -236,7 +237,7 @@ impl SetUp {
             .into_iter()
             .zip(wanted)
             .all(|(found, (_, wanted))| found.ok().and_then(setting).is_some_and(|found| found == wanted));
-        Ok(if is_so { Sight::FsyncAlways } else { Sight::Nothing })
+        Ok(if is_so { Insight::FsyncAlways } else { Insight::Nothing })
     }
 
     /// One command and its reply: the server's answer or error reply, or how the connection failed.

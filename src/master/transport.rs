@@ -11,7 +11,7 @@ use super::dial::Stream;
 use super::link::Message;
 use super::pending::Pending;
 use super::resp::{self, Frame, Parser};
-use crate::trust::Passport;
+use crate::trust::SessionHeader;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ const WAITING: usize = 64 * 1024;
 pub(super) struct Transport {
     stream: Box<dyn Stream>,
     /// What stands at the head of every call.
-    passport: Passport,
+    header: SessionHeader,
     parser: Parser,
     input: BytesMut,
     output: BytesMut,
@@ -35,10 +35,10 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    pub(super) fn new(stream: Box<dyn Stream>, passport: Passport) -> Self {
+    pub(super) fn new(stream: Box<dyn Stream>, header: SessionHeader) -> Self {
         Self {
             stream,
-            passport,
+            header,
             parser: Parser::default(),
             input: BytesMut::new(),
             output: BytesMut::new(),
@@ -82,12 +82,12 @@ impl Transport {
         let words = || calls.iter().map(|pending: &Pending| &pending.call.words);
         let keys: usize = words().map(|words| words.keys().len()).sum();
         let args: usize = words().map(|words| words.args().len()).sum();
-        resp::begin(out, 3 + keys + self.passport.args().len() + args);
+        resp::begin(out, 3 + keys + self.header.args().len() + args);
         resp::word(out, if with_source { "EVAL" } else { "EVALSHA" });
         resp::word(out, if with_source { script.source() } else { script.sha1() });
         resp::word(out, itoa::Buffer::new().format(keys));
         words().for_each(|words| out.extend_from_slice(words.packed_keys().as_bytes()));
-        out.extend_from_slice(self.passport.packed_args().as_bytes());
+        out.extend_from_slice(self.header.packed_args().as_bytes());
         words().for_each(|words| out.extend_from_slice(words.packed_args().as_bytes()));
     }
 

@@ -35,11 +35,11 @@ pub(crate) enum Kind {
 
 /// What becomes of an owner that has the sibling of what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meeting {
+pub(crate) enum Crossing {
     /// It is let in at once, as if it entered again.
-    LetIn,
+    Downgrade,
     /// It would wait for itself.
-    WaitsForItself,
+    SelfDeadlock,
 }
 
 /// One permit of a semaphore, numbered from 0, and how many there are.
@@ -157,10 +157,10 @@ impl Kind {
     }
 
     /// The other kind of lock under the same name, where there are two in one, and what becomes of its holder.
-    pub(crate) fn sibling(self) -> Option<(Self, Meeting)> {
+    pub(crate) fn counterpart(self) -> Option<(Self, Crossing)> {
         match self {
-            Self::Read => Some((Self::Write, Meeting::LetIn)),
-            Self::Write => Some((Self::Read, Meeting::WaitsForItself)),
+            Self::Read => Some((Self::Write, Crossing::Downgrade)),
+            Self::Write => Some((Self::Read, Crossing::SelfDeadlock)),
             _ => None,
         }
     }

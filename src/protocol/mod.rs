@@ -2,7 +2,7 @@
 //! how, what a master is asked, and what it answers. Nothing here sends or waits.
 //!
 //! A lock is a [`Subject`]: its [`Kind`], its name, and which permit of it. An [`Op`] is what a master is asked to do about
-//! it; its words go to the script of the kind, and [`said`] reads the reply.
+//! it; its words go to the script of the kind, and [`decode`] reads the reply.
 
 mod keys;
 mod kind;
@@ -12,9 +12,9 @@ mod reply;
 mod scripts;
 
 pub(crate) use keys::{Wakes, join_names, key_pattern, name_of};
-pub(crate) use kind::{Kind, Meeting, Permit};
+pub(crate) use kind::{Crossing, Kind, Permit};
 pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED, VERSION};
 pub(crate) use op::{Arrival, Leaving, Op, Place, Subject};
-pub(crate) use reply::{Entry, Said, Seen, Step, outcome, said, step};
+pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};
 pub(crate) use scripts::LIST;
 pub use scripts::SCRIPTS;

@@ -8,7 +8,7 @@ use crate::vote::{Outcome, Permits, Refusal};
 
 /// What a master said to one operation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct Decoded {
     pub(crate) outcome: Outcome,
     /// The token of a new grant, or of the one that the lock is held by; the later round or the higher token of a
     /// [stale](Refusal::Stale) one; 0 where it is not told.
@@ -45,18 +45,18 @@ pub(crate) struct Entry {
     pub(crate) round: u64,
 }
 
-impl From<Outcome> for Said {
+impl From<Outcome> for Decoded {
     fn from(outcome: Outcome) -> Self {
         Self { outcome, token: 0, watch: None, seen: None }
     }
 }
 
 /// What the answer to one operation says.
-pub(crate) fn said(answer: Result<Value, Failure>) -> Said {
+pub(crate) fn decode(answer: Result<Value, Failure>) -> Decoded {
     match answer {
         Ok(Value::Int(DONE)) => Outcome::Granted.into(),
         Ok(Value::Int(ABSENT)) => Outcome::Absent.into(),
-        Ok(Value::Int(token @ 2..)) => Said { token: token.unsigned_abs(), ..Outcome::Granted.into() },
+        Ok(Value::Int(token @ 2..)) => Decoded { token: token.unsigned_abs(), ..Outcome::Granted.into() },
         Ok(value) => value.list().and_then(read).unwrap_or_else(|| {
             refused(Refusal::Other, format!("a reply of an unknown form: {value:?}")).into()
         }),
@@ -68,14 +68,14 @@ pub(crate) fn said(answer: Result<Value, Failure>) -> Said {
 
 /// The outcome of one operation.
 pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
-    said(answer).outcome
+    decode(answer).outcome
 }
 
 /// The replies without words; what is above them is a token.
 const DONE: i64 = 1;
 const ABSENT: i64 = 0;
 
-fn read(reply: &[Value]) -> Option<Said> {
+fn read(reply: &[Value]) -> Option<Decoded> {
     let text = |i: usize| reply.get(i).and_then(Value::text);
     match &**text(0)? {
         "held" => held(reply),
@@ -83,7 +83,7 @@ fn read(reply: &[Value]) -> Option<Said> {
         "stale" => {
             let later = number(reply, 1)?;
             let outcome = refused(Refusal::Stale, format!("{later} was here first"));
-            Some(Said { token: later, ..outcome.into() })
+            Some(Decoded { token: later, ..outcome.into() })
         }
         "refused" => match Failure::from_error_reply(text(1)?) {
             Failure::Refused { reason, detail } => Some(Outcome::Refused { reason, detail }.into()),
@@ -94,7 +94,7 @@ fn read(reply: &[Value]) -> Option<Said> {
 }
 
 /// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD VERSION KEPT FREE NEXT; what is at the end may be missing.
-fn held(reply: &[Value]) -> Option<Said> {
+fn held(reply: &[Value]) -> Option<Decoded> {
     let outcome = Outcome::Held {
         owner: text(reply, 1)?,
         label: label(reply, 5),
@@ -106,7 +106,7 @@ fn held(reply: &[Value]) -> Option<Said> {
     };
     let version = text(reply, 7).filter(|version| !version.is_empty());
     let watch = version.zip(number(reply, 8).map(Duration::from_millis));
-    Some(Said { outcome, token: number(reply, 4)?, watch, seen: None })
+    Some(Decoded { outcome, token: number(reply, 4)?, watch, seen: None })
 }
 
 /// Which other permits of a semaphore may be had there, and when the first of the others is over.
@@ -117,16 +117,16 @@ fn permits(reply: &[Value]) -> Option<Arc<Permits>> {
 }
 
 /// `seen` KIND WAITING, and for each entry a list.
-fn seen(reply: &[Value]) -> Option<Said> {
+fn seen(reply: &[Value]) -> Option<Decoded> {
     let entries: Option<Vec<Entry>> = reply.get(3..)?.iter().map(|item| entry(item.list()?)).collect();
     let seen = Seen { kind: text(reply, 1)?, waiting: number(reply, 2)?, entries: entries? };
     let outcome = seen.entries.first().map_or(Outcome::Absent, Entry::outcome);
-    Some(Said { seen: Some(Arc::new(seen)), ..outcome.into() })
+    Some(Decoded { seen: Some(Arc::new(seen)), ..outcome.into() })
 }
 
 /// A part of the keys of a master.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct ListStep {
     /// Where to go on; `None` where that was all.
     pub(crate) next: Option<u64>,
     /// The keys of names that may be in use.
@@ -134,9 +134,9 @@ pub(crate) struct Step {
 }
 
 /// What the answer to one step says: NEXT, and keys. Keys that are no text are none of Quorate's.
-pub(crate) fn step(answer: Result<Value, Failure>) -> Result<Step, Outcome> {
+pub(crate) fn step(answer: Result<Value, Failure>) -> Result<ListStep, Outcome> {
     match answer {
-        Ok(Value::List(items)) if number(&items, 0).is_some() => Ok(Step {
+        Ok(Value::List(items)) if number(&items, 0).is_some() => Ok(ListStep {
             next: number(&items, 0).filter(|next| *next > 0),
             keys: items[1..].iter().filter_map(Value::text).cloned().collect(),
         }),
@@ -206,8 +206,8 @@ mod tests {
         Value::List(words.collect())
     }
 
-    fn reply(words: &[&str]) -> Said {
-        said(Ok(list(words)))
+    fn reply(words: &[&str]) -> Decoded {
+        decode(Ok(list(words)))
     }
 
     #[test]
@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_grant_has_a_token() {
-        let granted = said(Ok(Value::Int(17)));
+        let granted = decode(Ok(Value::Int(17)));
         assert_eq!((granted.outcome, granted.token), (Outcome::Granted, 17));
-        assert_eq!(said(Ok(Value::Int(1))).token, 0);
+        assert_eq!(decode(Ok(Value::Int(1))).token, 0);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
             panic!()
         };
         held.extend([list(&["2", "0"]), Value::Int(250)]);
-        let Outcome::Held { permits: Some(permits), .. } = said(Ok(Value::List(held))).outcome else {
+        let Outcome::Held { permits: Some(permits), .. } = decode(Ok(Value::List(held))).outcome else {
             panic!()
         };
         assert_eq!((permits.free(), permits.first_over()), (&[2, 0][..], Some(Duration::from_millis(250))));
@@ -255,7 +255,7 @@ mod tests {
     fn an_inspection_tells_each_entry() {
         let Value::List(mut items) = list(&["seen", "rw", "2"]) else { panic!() };
         items.push(list(&["r:x:1", "x:1", "1", "300", "7", "", "x:1:12", "1000"]));
-        let said = said(Ok(Value::List(items)));
+        let said = decode(Ok(Value::List(items)));
         let seen = said.seen.unwrap();
         assert_eq!((&*seen.kind, seen.entries.len()), ("rw", 1));
         let Entry { field, owner, round, token, .. } = &seen.entries[0];

@@ -13,7 +13,7 @@ use crate::lease;
 
 mod schedule;
 
-pub(crate) use schedule::{Entry, Schedule};
+pub(crate) use schedule::{Schedule, Scheduled};
 
 /// How long before its end a lease that nobody renews any more is given up, at most: time enough to stop what it
 /// protects, on a machine that is busy.
@@ -68,7 +68,7 @@ impl Renewal {
 
 /// How far a lease has come.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct LeaseTimer {
     /// When its first round was sent.
     pub(crate) began: Moment,
     /// When it ends, and the TTL of the round that says so.
@@ -94,7 +94,7 @@ pub(crate) enum Step {
     GiveUp(Loss),
 }
 
-impl Course {
+impl LeaseTimer {
     /// A lease begins, with a round that was sent then.
     pub(crate) fn new(sent: Moment, ttl: Duration, renewal: Option<Arc<Renewal>>) -> Self {
         let due = sent + renewal.as_ref().map_or(ttl, |renewal| renewal.interval);

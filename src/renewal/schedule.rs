@@ -17,14 +17,14 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Schedule<T> {
     clock: Arc<dyn Clock>,
-    state: Mutex<State<T>>,
+    state: Mutex<Agenda<T>>,
     /// Told when something is to be looked at before the sleep ends, or the schedule is closed.
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct State<T> {
-    entries: BTreeMap<Entry, T>,
+struct Agenda<T> {
+    entries: BTreeMap<Scheduled, T>,
     numbers: u64,
     /// When the sleep ends that is under way: at no time while there is nothing to wait for.
     wakes_at: Option<Moment>,
@@ -33,22 +33,22 @@ struct State<T> {
 
 /// Where something is on the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry {
+pub(crate) struct Scheduled {
     at: Moment,
     number: u64,
 }
 
 impl<T> Schedule<T> {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
-        let state = State { entries: BTreeMap::new(), numbers: 0, wakes_at: None, closed: false };
+        let state = Agenda { entries: BTreeMap::new(), numbers: 0, wakes_at: None, closed: false };
         Arc::new(Self { clock, state: Mutex::new(state), changed: Notify::new() })
     }
 
     /// Puts `thing` on the schedule.
-    pub(crate) fn put(&self, at: Moment, thing: T) -> Entry {
+    pub(crate) fn put(&self, at: Moment, thing: T) -> Scheduled {
         let mut state = self.lock();
         state.numbers += 1;
-        let entry = Entry { at, number: state.numbers };
+        let entry = Scheduled { at, number: state.numbers };
         state.entries.insert(entry, thing);
         if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             self.changed.notify_one();
@@ -57,7 +57,7 @@ impl<T> Schedule<T> {
     }
 
     /// Takes something off the schedule, if it is still there.
-    pub(crate) fn remove(&self, entry: Entry) {
+    pub(crate) fn remove(&self, entry: Scheduled) {
         self.lock().entries.remove(&entry);
     }
 
@@ -94,12 +94,12 @@ impl<T> Schedule<T> {
         self.changed.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, Agenda<T>> {
         self.state.lock()
     }
 }
 
-impl<T> State<T> {
+impl<T> Agenda<T> {
     fn take_due(&mut self, now: Moment, most: usize) -> Vec<T> {
         let mut due = Vec::new();
         while due.len() < most

@@ -10,12 +10,12 @@ fn at(ms: u64) -> Moment {
     Moment::from_origin(Duration::from_millis(ms))
 }
 
-fn course(renewal: Option<Renewal>) -> Course {
-    Course::new(at(1_000), TTL, renewal.map(Arc::new))
+fn course(renewal: Option<Renewal>) -> LeaseTimer {
+    LeaseTimer::new(at(1_000), TTL, renewal.map(Arc::new))
 }
 
 /// Carries the steps out with renewals that are granted at once, until the lease is given up.
-fn carry_out(mut course: Course, mut touch: impl FnMut(Moment) -> bool) -> (Course, Moment, Loss) {
+fn carry_out(mut course: LeaseTimer, mut touch: impl FnMut(Moment) -> bool) -> (LeaseTimer, Moment, Loss) {
     let mut now = course.began;
     for _ in 0..100_000 {
         if touch(now) {
@@ -66,7 +66,7 @@ fn a_cap_that_leaves_less_than_the_shortest_ttl_is_what_ends_the_lease() {
     let (ttl, interval) = (Duration::from_millis(10), Duration::from_micros(1_500));
     let at_most = Some(Duration::from_micros(11_428));
     let renewal = Renewal { ttl, interval, at_most, times: None, heartbeat: None };
-    let (_, _, cause) = carry_out(Course::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);
+    let (_, _, cause) = carry_out(LeaseTimer::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);
     assert_eq!(cause, Loss::Capped);
 }
 
@@ -105,7 +105,7 @@ proptest! {
         let interval = (ttl * share / 100).max(Duration::from_millis(1)).min(ttl * 2 / 3);
         let renewal = Renewal { ttl, interval, at_most: Some(cap), times: None, heartbeat: None };
         prop_assert_eq!(renewal.check(), Ok(()));
-        let (ended, now, cause) = carry_out(Course::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);
+        let (ended, now, cause) = carry_out(LeaseTimer::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);
         prop_assert!(ended.deadline <= ended.began + cap);
         let unused = ttl / 2 + ttl / 50 + ttl / 10 + Duration::from_millis(15);
         prop_assert!(ended.deadline + unused > ended.began + cap, "{ended:?}");

@@ -27,14 +27,14 @@ struct Estimate {
 
 /// How a clock strayed, in seconds ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Astray {
+pub(crate) enum ClockError {
     /// From what it was.
     Jumped(f64),
     /// From the median of all.
     FromOthers(f64),
 }
 
-impl std::fmt::Display for Astray {
+impl std::fmt::Display for ClockError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Jumped(by) => write!(f, "its clock jumped by {by:+.3} s"),
@@ -55,16 +55,16 @@ impl Clocks {
         asked: Moment,
         heard: Moment,
         time: u64,
-    ) -> Result<(), Astray> {
+    ) -> Result<(), ClockError> {
         let (time, asked, heard) = (i64::try_from(time).unwrap_or(i64::MAX), micros(asked), micros(heard));
         let seen = Estimate { low: time - heard, high: time - asked, at: heard };
         let before = self.estimates[place].map(|known| known.grown_old(heard));
         self.estimates[place] = Some(before.and_then(|known| known.meet(seen)).unwrap_or(seen));
         if let Some(by) = before.and_then(|known| known.strayed(seen)) {
-            return Err(Astray::Jumped(by));
+            return Err(ClockError::Jumped(by));
         }
         match self.median().and_then(|median| median.strayed(seen)) {
-            Some(by) => Err(Astray::FromOthers(by)),
+            Some(by) => Err(ClockError::FromOthers(by)),
             None => Ok(()),
         }
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     /// A master whose clock is `ahead` (ms) was asked at `asked`, and answered `took` later.
-    fn look(clocks: &mut Clocks, place: usize, asked: u64, took: u64, ahead: i64) -> Result<(), Astray> {
+    fn look(clocks: &mut Clocks, place: usize, asked: u64, took: u64, ahead: i64) -> Result<(), ClockError> {
         let time = NOON + (asked + took / 2) * 1000;
         clocks.note(place, at(asked), at(asked + took), time.saturating_add_signed(ahead * 1000))
     }
@@ -156,10 +156,12 @@ mod tests {
         for place in 0..3 {
             assert_eq!(look(&mut clocks, place, 1_000, 2, 0), Ok(()));
         }
-        assert!(matches!(look(&mut clocks, 0, 1_010, 2, 60_000), Err(Astray::Jumped(by)) if by > 59.9));
-        assert!(matches!(look(&mut clocks, 0, 1_020, 2, 60_000), Err(Astray::FromOthers(by)) if by > 59.9));
+        assert!(matches!(look(&mut clocks, 0, 1_010, 2, 60_000), Err(ClockError::Jumped(by)) if by > 59.9));
+        assert!(
+            matches!(look(&mut clocks, 0, 1_020, 2, 60_000), Err(ClockError::FromOthers(by)) if by > 59.9)
+        );
         assert!(!clocks.agrees(0) && clocks.agrees(1));
-        assert!(matches!(look(&mut clocks, 0, 1_030, 2, 0), Err(Astray::Jumped(by)) if by < -59.9));
+        assert!(matches!(look(&mut clocks, 0, 1_030, 2, 0), Err(ClockError::Jumped(by)) if by < -59.9));
         assert_eq!(look(&mut clocks, 0, 1_040, 2, 0), Ok(()));
         assert_eq!(clocks.time(at(1_040)), Some(NOON + 1_040_000));
     }
@@ -172,14 +174,14 @@ mod tests {
         assert_eq!(clocks.time(at(0)), None);
         assert_eq!(look(&mut clocks, 2, 0, 2, 0), Ok(()));
         assert!(!clocks.agrees(0), "a majority knows");
-        assert!(matches!(look(&mut clocks, 0, 10, 2, -3_600_000), Err(Astray::FromOthers(_))));
+        assert!(matches!(look(&mut clocks, 0, 10, 2, -3_600_000), Err(ClockError::FromOthers(_))));
     }
 
     #[test]
     fn a_single_master_can_only_stray_from_itself() {
         let mut clocks = Clocks::new(1);
         assert_eq!(look(&mut clocks, 0, 0, 2, 7_000), Ok(()));
-        assert!(matches!(look(&mut clocks, 0, 10, 2, 8_000), Err(Astray::Jumped(_))));
+        assert!(matches!(look(&mut clocks, 0, 10, 2, 8_000), Err(ClockError::Jumped(_))));
         assert_eq!(look(&mut clocks, 0, 20, 2, 8_000), Ok(()));
     }
 

@@ -27,11 +27,11 @@ pub struct Handshake {
 
 /// What every call on one connection begins with: see `scripts/lua/call.lua`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passport(Arc<Words>);
+pub struct SessionHeader(Arc<Words>);
 
 /// What is to be asked, and when that was made up.
 #[derive(Debug)]
-pub struct Question {
+pub struct Hello {
     /// The arguments of the script; it has no keys.
     pub words: Words,
     asked: Moment,
@@ -41,7 +41,7 @@ pub struct Question {
 
 /// What whoever connects knows of a master, besides what the master says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum Insight {
     /// Nothing.
     Nothing,
     /// It was asked, and loses nothing when it restarts: its `appendfsync` is `always`.
@@ -52,9 +52,9 @@ pub enum Sight {
 
 /// What became of the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Welcome {
+pub enum HelloOutcome {
     /// The connection may be used, with this at the head of every call.
-    Known(Passport),
+    Known(SessionHeader),
     /// Its clock and that of this host differ, or it may have forgotten what it granted, and it is not known yet what time it is. To
     /// be asked again when [`Handshake::sighted`] says so.
     Again,
@@ -62,14 +62,14 @@ pub enum Welcome {
     Refused(Failure),
 }
 
-impl Default for Passport {
+impl Default for SessionHeader {
     /// That of a connection that was never made known: no master gives it a vote.
     fn default() -> Self {
         Self(Arc::new((0..5).fold(Words::new(0), |words, _| words.with(""))))
     }
 }
 
-impl Passport {
+impl SessionHeader {
     /// The arguments that stand before those of the operations.
     pub fn args(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.args()
@@ -98,9 +98,9 @@ impl Handshake {
     }
 
     /// What to ask now.
-    pub fn question(&self, sight: Sight) -> Question {
+    pub fn question(&self, sight: Insight) -> Hello {
         let terms = &self.trust.terms;
-        let trusted = if sight == Sight::New { ColdStart::None } else { terms.cold_start };
+        let trusted = if sight == Insight::New { ColdStart::None } else { terms.cold_start };
         let (asked, by_others) = (self.trust.clock.now(), self.trust.knows_the_time());
         let words = Words::new(0)
             .with(&terms.marker)
@@ -109,17 +109,17 @@ impl Handshake {
             .with(trusted)
             .with(terms.quarantine().as_millis().div_ceil(1000))
             .with(self.trust.time())
-            .with(u8::from(sight == Sight::FsyncAlways))
+            .with(u8::from(sight == Insight::FsyncAlways))
             .with(u8::from(self.seen.load(Ordering::Relaxed)))
             .with(u8::from(by_others));
-        Question { words, asked, by_others }
+        Hello { words, asked, by_others }
     }
 
     /// What the master's answer means.
-    pub fn answer(&self, question: &Question, answer: Result<Value, Failure>) -> Welcome {
+    pub fn answer(&self, question: &Hello, answer: Result<Value, Failure>) -> HelloOutcome {
         let refused = |failure: Failure| {
             self.trust.standings()[self.place] = Standing::Refused(failure.text().into());
-            Welcome::Refused(failure)
+            HelloOutcome::Refused(failure)
         };
         match answer.map(|value| read(&value)) {
             Ok(Some(Answer::Welcome { marker, votes_from, time, why })) => {
@@ -136,12 +136,12 @@ impl Handshake {
                 let words = Words::new(0).with(&terms.marker).with(marker).with(votes_from);
                 let words =
                     words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
-                Welcome::Known(Passport(Arc::new(words)))
+                HelloOutcome::Known(SessionHeader(Arc::new(words)))
             }
             Ok(Some(Answer::Refused { error, time })) => {
                 self.sight(question, time);
                 match error.strip_prefix("CLOCK ") {
-                    Some(_) if !question.by_others => Welcome::Again,
+                    Some(_) if !question.by_others => HelloOutcome::Again,
                     Some(why) => refused(Failure::Unreachable(why.into())),
                     None => {
                         let why = error.split_once(' ').map_or(&*error, |(_, why)| why);
@@ -153,9 +153,9 @@ impl Handshake {
             Err(Failure::Refused { reason, detail }) => {
                 refused(Failure::without_connection(reason, &format!("the handshake failed: {detail}")))
             }
-            Err(unreachable @ Failure::Unreachable(_)) => Welcome::Refused(unreachable),
+            Err(unreachable @ Failure::Unreachable(_)) => HelloOutcome::Refused(unreachable),
             Err(Failure::Unknown(_)) => {
-                Welcome::Refused(Failure::Unreachable("it did not answer the handshake".into()))
+                HelloOutcome::Refused(Failure::Unreachable("it did not answer the handshake".into()))
             }
         }
     }
@@ -165,7 +165,7 @@ impl Handshake {
         self.trust.until_it_knows_the_time().await;
     }
 
-    fn sight(&self, question: &Question, time: u64) {
+    fn sight(&self, question: &Hello, time: u64) {
         // Whoever has a wrong clock has no vote, but may be connected.
         let _ = self.trust.hear_time(self.place, question.asked, self.trust.clock.now(), time);
         self.trust.sighted.notify_waiters();

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-use super::clocks::{Astray, Clocks};
+use super::clocks::{ClockError, Clocks};
+use super::observed::ObservedVersions;
 use super::standing::{MasterStatus, Standing};
 use super::terms::Terms;
-use super::watched::Watched;
 use crate::clock::{Clock, Moment};
 use crate::master::Contact;
 use crate::sync::{Mutex, MutexGuard};
@@ -28,14 +28,14 @@ pub(crate) struct Trust {
     /// Told when a master's time was seen.
     pub(super) sighted: Notify,
     /// What holders that did not release have been watched for.
-    pub(crate) watched: Watched,
+    pub(crate) watched: ObservedVersions,
 }
 
 impl Trust {
     pub(crate) fn new(terms: Terms, clock: Arc<dyn Clock>) -> Arc<Self> {
         let clocks = Mutex::new(Clocks::new(terms.masters));
         let standings = Mutex::new(vec![Standing::Unknown; terms.masters]);
-        let watched = Watched::new(clock.clone(), terms.masters);
+        let watched = ObservedVersions::new(clock.clone(), terms.masters);
         let (proposed, sighted) = (AtomicU64::new(0), Notify::new());
         Arc::new(Self { terms, clock, clocks, standings, proposed, sighted, watched })
     }
@@ -51,7 +51,7 @@ impl Trust {
         asked: Moment,
         heard: Moment,
         time: u64,
-    ) -> Result<(), Astray> {
+    ) -> Result<(), ClockError> {
         self.clocks().note(place, asked, heard, time)
     }
 

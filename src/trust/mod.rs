@@ -7,11 +7,11 @@
 mod clocks;
 mod handshake;
 mod knowledge;
+mod observed;
 mod standing;
 mod terms;
-mod watched;
 
-pub use handshake::{HELLO, Handshake, Passport, Question, Sight, Welcome};
+pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, Insight, SessionHeader};
 pub(crate) use knowledge::Trust;
 pub use standing::{MasterStatus, Standing};
 pub use terms::ColdStart;

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Executor;
-use crate::master::{Ear, Heard, Master};
+use crate::master::{Master, Subscriber, SubscriptionEvent};
 use crate::sync::{Mutex, MutexGuard};
 
 /// How long to listen on when nobody waits any more: whoever works with a contended lock is back soon.
@@ -20,18 +20,18 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(super) const GRACE: Duration = Duration::from_millis(5);
 
 /// Where one client's wake-ups arrive.
-pub(crate) struct Switchboard {
+pub(crate) struct WakeHub {
     pub(super) masters: Vec<Arc<dyn Master>>,
     channel: Arc<str>,
     pub(super) quorum: u32,
     executor: Executor,
     /// Told when the last waiter has left.
     idle: Notify,
-    state: Mutex<State>,
+    state: Mutex<Listeners>,
 }
 
 #[derive(Default)]
-struct State {
+struct Listeners {
     /// The masters that are heard, by their place.
     heard: u16,
     /// By the number that a master calls. A named owner may wait for several locks, under one number.
@@ -53,7 +53,7 @@ struct Signals {
     again: bool,
 }
 
-impl Switchboard {
+impl WakeHub {
     pub(crate) fn new(
         masters: Vec<Arc<dyn Master>>,
         channel: Arc<str>,
@@ -70,7 +70,7 @@ impl Switchboard {
     }
 
     /// Somebody waits, for as long as this lives: the client listens.
-    pub(crate) fn attend(self: &Arc<Self>) -> Presence {
+    pub(crate) fn attend(self: &Arc<Self>) -> Subscription {
         let mut state = self.lock();
         state.waiters += 1;
         if state.stop.is_none() {
@@ -83,7 +83,7 @@ impl Switchboard {
             let board = self.clone();
             self.listen_until(&stop, async move { board.end_when_idle().await });
         }
-        Presence { board: self.clone() }
+        Subscription { board: self.clone() }
     }
 
     pub(super) fn listen_until(
@@ -98,12 +98,12 @@ impl Switchboard {
     }
 
     /// A bell for whoever waits under `number`, hung before the masters are asked.
-    pub(crate) fn bell(self: &Arc<Self>, number: u64) -> Bell {
+    pub(crate) fn bell(self: &Arc<Self>, number: u64) -> WakeHandle {
         let mut state = self.lock();
         let signals = Signals { missed: !state.heard, ..Signals::default() };
         let signals = Arc::new(watch::Sender::new(signals));
         state.bells.entry(number).or_default().push(signals.clone());
-        Bell { board: self.clone(), number, signals }
+        WakeHandle { board: self.clone(), number, signals }
     }
 
     /// Stops listening.
@@ -122,15 +122,15 @@ impl Switchboard {
         }
     }
 
-    fn ear(self: &Arc<Self>, place: usize) -> Ear {
+    fn ear(self: &Arc<Self>, place: usize) -> Subscriber {
         let board = Arc::downgrade(self);
         let bit = 1 << place;
         Arc::new(move |heard| {
             let Some(board) = board.upgrade() else { return };
             match heard {
-                Heard::Message(number) => board.call(bit, &number),
-                Heard::Listening => board.hears_again(bit),
-                Heard::Deaf => board.is_deaf(bit),
+                SubscriptionEvent::Message(number) => board.call(bit, &number),
+                SubscriptionEvent::Subscribed => board.hears_again(bit),
+                SubscriptionEvent::Disconnected => board.is_deaf(bit),
             }
         })
     }
@@ -174,12 +174,12 @@ impl Switchboard {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Listeners> {
         self.state.lock()
     }
 }
 
-impl State {
+impl Listeners {
     /// Makes everybody ask.
     fn ring_all(&self) {
         for bell in self.bells.values().flatten() {
@@ -197,11 +197,11 @@ impl State {
 }
 
 /// A waiter that makes the client listen.
-pub(crate) struct Presence {
-    board: Arc<Switchboard>,
+pub(crate) struct Subscription {
+    board: Arc<WakeHub>,
 }
 
-impl Drop for Presence {
+impl Drop for Subscription {
     fn drop(&mut self) {
         let mut state = self.board.lock();
         state.waiters -= 1;
@@ -212,13 +212,13 @@ impl Drop for Presence {
 }
 
 /// What one waiter is rung by.
-pub(crate) struct Bell {
-    board: Arc<Switchboard>,
+pub(crate) struct WakeHandle {
+    board: Arc<WakeHub>,
     number: u64,
     signals: Arc<watch::Sender<Signals>>,
 }
 
-impl Bell {
+impl WakeHandle {
     /// Resolves when a quorum of the masters has called, or calls may have been missed.
     pub(crate) async fn rung_by_quorum(&self) {
         let quorum = self.board.quorum;
@@ -237,7 +237,7 @@ impl Bell {
     }
 }
 
-impl Drop for Bell {
+impl Drop for WakeHandle {
     fn drop(&mut self) {
         let mut state = self.board.lock();
         if let Entry::Occupied(mut bells) = state.bells.entry(self.number) {

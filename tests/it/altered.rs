@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Ear, Handshake, Master, Reply};
+use quorate::seam::{Call, Handshake, Master, Reply, Subscriber};
 
 /// A master, and what becomes of each call on its way there.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Master for Altered {
         self.0.ready()
     }
 
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+    fn listen(&self, channel: Arc<str>, ear: Subscriber) -> BoxFuture<'static, ()> {
         self.0.listen(channel, ear)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use quorate::seam::{BootClock, Call, Clock, Failure, Hears, Master, Reply, SCRIPTS, Value, connect};
+use quorate::seam::{BootClock, Call, Clock, Failure, Master, Reply, ReplySink, SCRIPTS, Value, connect};
 use quorate::{Builder, ColdStart, Error, Moment, Outcome, Redlock, Refusal, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
@@ -158,12 +158,12 @@ async fn a_master_whose_clock_is_wrong_has_no_vote() {
 /// Hears the answer to an extend.
 struct AnHourAhead(Mutex<Option<Reply>>);
 
-impl Hears for AnHourAhead {
-    fn wants(&self) -> bool {
+impl ReplySink for AnHourAhead {
+    fn is_wanted(&self) -> bool {
         true
     }
 
-    fn hear(&self, _place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+    fn receive(&self, _place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
         if let Some(reply) = self.0.lock().unwrap().take() {
             reply.tell_at(answer, time.map(|time| time + 3_600_000_000));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use quorate::seam::{Call, Failure, Heard, Hears, Reply, Script, Terms, Value, Words};
+use quorate::seam::{Call, CallKind, Failure, Reply, ReplySink, Script, SubscriptionEvent, Value, Words};
 use quorate::{Refusal, Silence};
 
 use crate::masters_kinds::{Embedded, Freezes, Kind, Real, Simulated};
@@ -37,12 +37,12 @@ struct Answers {
     wants: bool,
 }
 
-impl Hears for Answers {
-    fn wants(&self) -> bool {
+impl ReplySink for Answers {
+    fn is_wanted(&self) -> bool {
         self.wants
     }
 
-    fn hear(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+    fn receive(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         self.heard.lock().unwrap().push((place, answer));
     }
 }
@@ -53,18 +53,18 @@ impl Answers {
     }
 
     fn ask(self: &Arc<Self>, kind: &impl Kind, place: usize, script: &'static Script, words: Words) {
-        self.ask_on(Terms::Vote { timeout: PATIENT }, kind, place, script, words);
+        self.ask_on(CallKind::Vote { timeout: PATIENT }, kind, place, script, words);
     }
 
     fn ask_on(
         self: &Arc<Self>,
-        terms: Terms,
+        terms: CallKind,
         kind: &impl Kind,
         place: usize,
         script: &'static Script,
         words: Words,
     ) {
-        let call = Call { script, words: Arc::new(words), terms };
+        let call = Call { script, words: Arc::new(words), kind: terms };
         kind.master().call(call, Reply::new(self.clone(), place));
     }
 
@@ -141,7 +141,7 @@ async fn a_clean_up_is_carried_out_behind_what_it_undoes<K: Kind>() {
     let kind = K::start();
     let answers = Answers::new(true);
     answers.ask(&kind, 0, &ADD, add("n"));
-    let terms = Terms::CleanUp { timeout: PATIENT };
+    let terms = CallKind::CleanUp { timeout: PATIENT };
     answers.ask_on(terms, &kind, 1, &ADD, Words::new(1).with("n").with(-1));
     assert_eq!(answers.all(2).await, [(0, Ok(Value::Int(1))), (1, Ok(Value::Int(0)))]);
 }
@@ -156,7 +156,7 @@ async fn a_silent_master_is_known_and_does_what_it_was_sent_when_it_goes_on<K: F
     let next = answer(&kind, &ADD, add("unsent")).await;
     assert!(matches!(next, Err(Failure::Unreachable(_))) && begun.elapsed() < PATIENT / 2, "{next:?}");
     let answers = Answers::new(true);
-    let terms = Terms::CleanUp { timeout: PATIENT / 10 };
+    let terms = CallKind::CleanUp { timeout: PATIENT / 10 };
     answers.ask_on(terms, &kind, 7, &ADD, Words::new(1).with("n").with(-2));
     assert_eq!(answers.all(1).await, [(7, timed_out())]);
     kind.thaw();
@@ -186,7 +186,7 @@ async fn a_master_that_is_cut_off_says_so_and_is_ready_when_it_is_back<K: Kind>(
 
 async fn who_listens_hears_what_is_published_while_it_does<K: Kind>() {
     let mut kind = K::start();
-    let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
+    let heard: Arc<Mutex<Vec<SubscriptionEvent>>> = Arc::default();
     let (ear, channel) = (heard.clone(), "news");
     let listening =
         kind.master().listen(channel.into(), Arc::new(move |what| ear.lock().unwrap().push(what)));
@@ -195,7 +195,7 @@ async fn who_listens_hears_what_is_published_while_it_does<K: Kind>() {
         until("it to be heard", async || heard.lock().unwrap().len() >= count).await;
         std::mem::take(&mut *heard.lock().unwrap())
     };
-    assert_eq!(hears(1).await, [Heard::Listening]);
+    assert_eq!(hears(1).await, [SubscriptionEvent::Subscribed]);
     assert_eq!(
         [
             kind.server().publish("other", "x"),
@@ -204,13 +204,23 @@ async fn who_listens_hears_what_is_published_while_it_does<K: Kind>() {
         ],
         [0, 1, 1]
     );
-    assert_eq!(hears(2).await, [Heard::Message("1".into()), Heard::Message("2".into())]);
+    assert_eq!(
+        hears(2).await,
+        [SubscriptionEvent::Message("1".into()), SubscriptionEvent::Message("2".into())]
+    );
     kind.cut_off();
-    assert!(hears(1).await.iter().all(|what| *what == Heard::Deaf), "once for each attempt");
+    assert!(
+        hears(1).await.iter().all(|what| *what == SubscriptionEvent::Disconnected),
+        "once for each attempt"
+    );
     kind.mend();
-    until("it to listen again", async || heard.lock().unwrap().contains(&Heard::Listening)).await;
+    until("it to listen again", async || heard.lock().unwrap().contains(&SubscriptionEvent::Subscribed))
+        .await;
     assert_eq!(kind.server().publish(channel, "3"), 1);
-    until("the third message", async || heard.lock().unwrap().contains(&Heard::Message("3".into()))).await;
+    until("the third message", async || {
+        heard.lock().unwrap().contains(&SubscriptionEvent::Message("3".into()))
+    })
+    .await;
     listening.abort();
     until("nobody to listen", async || kind.server().publish(channel, "4") == 0).await;
     heard.lock().unwrap().clear();

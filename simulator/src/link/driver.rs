@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::seam::{Delivery, LinkState, Message, Passport, Question, Reach, Sight, Value, Welcome};
+use quorate::seam::{
+    Delivery, Hello, HelloOutcome, Insight, LinkState, Message, Reach, SessionHeader, Value,
+};
 use tokio::time::Instant;
 
 use super::Link;
@@ -68,8 +70,8 @@ impl Link {
         loop {
             let request = {
                 let mut state = self.state();
-                let (now, passport) = (self.world.now(), state.passport.clone());
-                let next = |message: Message<'_>| self.request(message, now, passport);
+                let (now, header) = (self.world.now(), state.header.clone());
+                let next = |message: Message<'_>| self.request(message, now, header);
                 let request = state.link.send_next(next);
                 state.link.take_deliveries(&mut unwanted);
                 request
@@ -80,14 +82,14 @@ impl Link {
         unwanted.into_iter().for_each(Delivery::tell);
     }
 
-    fn request(&self, message: Message<'_>, now: Time, passport: Passport) -> Request {
+    fn request(&self, message: Message<'_>, now: Time, header: SessionHeader) -> Request {
         match message {
-            Message::Ping => Request { asked: Some(now), passport, task: RequestKind::Ping },
+            Message::Ping => Request { asked: Some(now), header, task: RequestKind::Ping },
             Message::Evaluate { script, calls, .. } => {
                 let asked = calls.iter().filter(|pending| pending.is_vote());
                 let asked = asked.map(|pending| self.world.time.time_of(pending.asked())).min();
                 let calls = calls.iter().map(|pending| pending.call.clone()).collect();
-                Request { asked, passport, task: RequestKind::Calls(script, calls) }
+                Request { asked, header, task: RequestKind::Calls(script, calls) }
             }
         }
     }
@@ -167,28 +169,28 @@ impl Link {
         let question = self
             .handshake
             .get()
-            .map(|handshake| handshake.question(if is_new { Sight::New } else { Sight::Nothing }));
+            .map(|handshake| handshake.question(if is_new { Insight::New } else { Insight::Nothing }));
         self.transmit(Request {
             asked: None,
-            passport: Passport::default(),
+            header: SessionHeader::default(),
             task: RequestKind::Hello(question, is_new),
         });
     }
 
     /// The answer to the first message of a connection.
-    pub(super) fn greeted(self: &Arc<Self>, greeted: Option<(&Question, Greeting)>) {
+    pub(super) fn greeted(self: &Arc<Self>, greeted: Option<(&Hello, Greeting)>) {
         let welcome = match (self.handshake.get(), greeted) {
             (Some(handshake), Some((question, answer))) => handshake.answer(question, answer),
-            _ => Welcome::Known(Passport::default()),
+            _ => HelloOutcome::Known(SessionHeader::default()),
         };
         match welcome {
-            Welcome::Known(passport) => {
+            HelloOutcome::Known(header) => {
                 let is_known = self.handshake.get().is_some();
-                self.state().passport = passport;
+                self.state().header = header;
                 self.with(|link, now| link.opened(is_known, now));
             }
-            Welcome::Again => self.ask_again(),
-            Welcome::Refused(why) => self.with(|link, now| link.not_opened(why, now)),
+            HelloOutcome::Again => self.ask_again(),
+            HelloOutcome::Refused(why) => self.with(|link, now| link.not_opened(why, now)),
         }
     }
 

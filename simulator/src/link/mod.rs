@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use quorate::config::DEFAULT_TIMEOUT;
-use quorate::seam::{Handshake, LinkState, Passport};
+use quorate::seam::{Handshake, LinkState, SessionHeader};
 use quorate_testkit::Dice;
 use tokio::sync::Notify;
 
@@ -49,7 +49,7 @@ struct LinkContext {
     /// Whether it is looked at as soon as whoever is run now has had its turn, to send what there is.
     sends_soon: bool,
     /// What the master knows the connection by.
-    passport: Passport,
+    header: SessionHeader,
     network: Network,
 }
 
@@ -68,7 +68,7 @@ impl Link {
             opens: None,
             rings: None,
             sends_soon: false,
-            passport: Passport::default(),
+            header: SessionHeader::default(),
             network: Network::new(weather),
         };
         Arc::new(Self {

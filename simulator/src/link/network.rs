@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::seam::{Call, Failure, Passport, Question, Script, Value};
+use quorate::seam::{Call, Failure, Hello, Script, SessionHeader, Value};
 
 use crate::history::Time;
 use crate::pipe::Pipe;
@@ -42,13 +42,13 @@ pub(super) struct Network {
 pub(super) struct Request {
     /// Since when its sender waits, where that tells something of the master.
     pub(super) asked: Option<Time>,
-    pub(super) passport: Passport,
+    pub(super) header: SessionHeader,
     pub(super) task: RequestKind,
 }
 
 pub(super) enum RequestKind {
     /// The first message of a connection. It tells whether the master was new when the question was made up.
-    Hello(Option<Question>, bool),
+    Hello(Option<Hello>, bool),
     Ping,
     Calls(&'static Script, Vec<Call>),
 }

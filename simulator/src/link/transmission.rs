@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quorate::seam::{Call, Failure, Question, Value};
+use quorate::seam::{Call, Failure, Hello, Value};
 
 use super::Link;
 use super::network::{Greeting, NetworkReply, Request, RequestKind};
@@ -116,7 +116,7 @@ impl Link {
             }
             RequestKind::Ping => NetworkReply::To(Ok(Value::Nil)),
             RequestKind::Calls(script, calls) => {
-                let reply = self.server.run(script, calls, &request.passport, late);
+                let reply = self.server.run(script, calls, &request.header, late);
                 self.note(|| format!("executes {} -> {}", described(calls), tell_reply(&reply)));
                 NetworkReply::To(reply)
             }
@@ -127,7 +127,7 @@ impl Link {
         self.world.at(arrives, move || link.pump());
     }
 
-    fn greet(&self, question: &Question) -> Greeting {
+    fn greet(&self, question: &Hello) -> Greeting {
         let script = self.handshake.get().expect("it asked").script();
         let answer = self.server.redis.greet(script, question);
         self.note(|| format!("greets -> {}", tell(&answer)));
@@ -137,7 +137,7 @@ impl Link {
     fn execute_late(&self, how: &str, request: &Request) {
         if let RequestKind::Calls(script, calls) = &request.task {
             self.note(|| format!("executes {how}: {}", described(calls)));
-            let _ = self.server.run(script, calls, &request.passport, true);
+            let _ = self.server.run(script, calls, &request.header, true);
         }
     }
 

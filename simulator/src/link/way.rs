@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Ear, Handshake, Master, Reach, Reply};
+use quorate::seam::{Call, Handshake, Master, Reach, Reply, Subscriber};
 
 use super::Link;
 use crate::hearing::Hearing;
@@ -44,7 +44,7 @@ impl Master for Way {
         .boxed()
     }
 
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+    fn listen(&self, channel: Arc<str>, ear: Subscriber) -> BoxFuture<'static, ()> {
         let link = self.0.clone();
         async move {
             let _listening = Hearing::begin(&link, channel, ear);

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::master::call::{Hears, Words};
+use crate::master::call::{ReplySink, Words};
 use crate::random::SystemRandom;
 
 static ONE: Script = Script::new("one", "return {0, 1}");
 static OTHER: Script = Script::new("other", "return {0, 2}");
 
 const PATIENCE: Duration = Duration::from_millis(250);
-const VOTE: Terms = Terms::Vote { timeout: PATIENCE };
-const CLEAN_UP: Terms = Terms::CleanUp { timeout: PATIENCE };
+const VOTE: CallKind = CallKind::Vote { timeout: PATIENCE };
+const CLEAN_UP: CallKind = CallKind::CleanUp { timeout: PATIENCE };
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -27,12 +27,12 @@ struct Caller {
     heard: Mutex<Vec<Result<Value, Failure>>>,
 }
 
-impl Hears for Caller {
-    fn wants(&self) -> bool {
+impl ReplySink for Caller {
+    fn is_wanted(&self) -> bool {
         self.wants.load(Ordering::Relaxed)
     }
 
-    fn hear(&self, _place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+    fn receive(&self, _place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         self.heard.lock().unwrap().push(answer);
     }
 }
@@ -43,9 +43,9 @@ impl Caller {
     }
 
     /// What it heard, except that its clean-up takes long.
-    fn last_words(&self, terms: Terms) -> Vec<Result<Value, Failure>> {
+    fn last_words(&self, kind: CallKind) -> Vec<Result<Value, Failure>> {
         let timed_out = Err(Failure::Unknown(Silence::TimedOut));
-        let is_clean_up = matches!(terms, Terms::CleanUp { .. });
+        let is_clean_up = matches!(kind, CallKind::CleanUp { .. });
         self.heard().into_iter().filter(|answer| !is_clean_up || *answer != timed_out).collect()
     }
 }
@@ -53,7 +53,7 @@ impl Caller {
 /// One call, and what became of it.
 struct Asked {
     caller: Arc<Caller>,
-    terms: Terms,
+    kind: CallKind,
     until: Instant,
     /// Whether it was sent, and the master may have run it.
     may_have_run: bool,
@@ -98,17 +98,17 @@ impl Driven {
         deliveries.into_iter().for_each(Delivery::tell);
     }
 
-    fn call(&mut self, terms: Terms) -> usize {
-        self.call_of(&ONE, terms)
+    fn call(&mut self, kind: CallKind) -> usize {
+        self.call_of(&ONE, kind)
     }
 
-    fn call_of(&mut self, script: &'static Script, terms: Terms) -> usize {
+    fn call_of(&mut self, script: &'static Script, kind: CallKind) -> usize {
         let caller = Arc::new(Caller { wants: AtomicBool::new(true), heard: Mutex::default() });
         let number = self.calls.len();
         let words = Arc::new(Words::new(0).with(number));
-        self.link.call(Call { script, words, terms }, Reply::new(caller.clone(), 0), self.now);
-        let until = self.now + terms.timeout();
-        self.calls.push(Asked { caller, terms, until, may_have_run: false, was_sent: false });
+        self.link.call(Call { script, words, kind }, Reply::new(caller.clone(), 0), self.now);
+        let until = self.now + kind.timeout();
+        self.calls.push(Asked { caller, kind, until, may_have_run: false, was_sent: false });
         self.deliver();
         number
     }
@@ -203,7 +203,7 @@ impl Driven {
     /// What must hold at any time.
     fn check(&self) {
         for (number, call) in self.calls.iter().enumerate() {
-            let last_words = call.caller.last_words(call.terms);
+            let last_words = call.caller.last_words(call.kind);
             assert!(last_words.len() <= 1, "{number} heard {last_words:?}");
             match last_words.first() {
                 Some(Err(Failure::Unreachable(why))) => {
@@ -260,8 +260,8 @@ proptest! {
             match step {
                 Step::Call { vote, other, millis } => {
                     let timeout = ms(millis);
-                    let terms = if vote { Terms::Vote { timeout } } else { Terms::CleanUp { timeout } };
-                    let number = driven.call_of(if other { &OTHER } else { &ONE }, terms);
+                    let kind = if vote { CallKind::Vote { timeout } } else { CallKind::CleanUp { timeout } };
+                    let number = driven.call_of(if other { &OTHER } else { &ONE }, kind);
                     let is_refused = match driven.link.reach() {
                         Reach::Down(_) => true,
                         Reach::Silent => vote,
@@ -296,7 +296,7 @@ proptest! {
         driven.deliver();
         driven.check();
         for call in &driven.calls {
-            prop_assert_eq!(call.caller.last_words(call.terms).len(), 1);
+            prop_assert_eq!(call.caller.last_words(call.kind).len(), 1);
         }
     }
 }
@@ -359,7 +359,7 @@ fn a_vote_that_had_as_much_time_as_everybody_gives_makes_a_master_silent_until_i
 #[test]
 fn a_vote_with_a_shorter_time_out_only_speaks_for_itself() {
     let mut driven = Driven::up();
-    driven.call(Terms::Vote { timeout: ms(20) });
+    driven.call(CallKind::Vote { timeout: ms(20) });
     driven.send();
     driven.wait(ms(20));
     assert_eq!((driven.reach(), driven.send()), (Reach::Up, 1), "a ping");
@@ -388,8 +388,8 @@ fn an_overdue_clean_up_is_looked_into_with_a_ping() {
 #[test]
 fn a_clean_up_is_sent_though_its_time_was_up_before_there_was_a_connection_and_a_vote_is_not() {
     let mut driven = Driven::new();
-    let clean_up = driven.call(Terms::CleanUp { timeout: ms(20) });
-    let vote = driven.call(Terms::Vote { timeout: ms(20) });
+    let clean_up = driven.call(CallKind::CleanUp { timeout: ms(20) });
+    let vote = driven.call(CallKind::Vote { timeout: ms(20) });
     driven.wait(ms(20));
     assert_eq!(driven.heard(clean_up), [Err(Failure::Unknown(Silence::TimedOut))]);
     assert_eq!(driven.heard(vote), [Err(Failure::Unreachable("not sent within 20ms".into()))]);
@@ -405,11 +405,11 @@ fn a_clean_up_is_sent_though_its_time_was_up_before_there_was_a_connection_and_a
 #[test]
 fn what_was_sent_behind_a_ping_and_is_overdue_has_a_ping_of_its_own() {
     let mut driven = Driven::up();
-    driven.call(Terms::Vote { timeout: ms(20) });
+    driven.call(CallKind::Vote { timeout: ms(20) });
     driven.send();
     driven.wait(ms(20));
     driven.send();
-    driven.call(Terms::CleanUp { timeout: ms(20) });
+    driven.call(CallKind::CleanUp { timeout: ms(20) });
     driven.send();
     driven.wait(ms(20));
     driven.answer();
@@ -455,7 +455,7 @@ fn a_connection_that_was_of_use_is_opened_again_at_once_and_others_later() {
 #[test]
 fn callers_do_not_wait_for_a_connection_that_takes_long_and_an_attempt_has_a_limit() {
     let mut driven = Driven::new();
-    let number = driven.call(Terms::CleanUp { timeout: ms(9_000) });
+    let number = driven.call(CallKind::CleanUp { timeout: ms(9_000) });
     driven.link.opening(driven.now);
     driven.wait(PATIENCE);
     assert_eq!(driven.heard(number), [Err(Failure::Unreachable("no connection within 250ms".into()))]);

@@ -212,7 +212,7 @@ impl AsyncWrite for Keeping {
 fn what_a_stream_keeps_is_flushed_when_it_can_be_though_nothing_more_is_written() {
     let stream = Keeping::default();
     stream.0.lock().unwrap().is_full = true;
-    let mut transport = Transport::new(Box::new(stream.clone()), Passport::default());
+    let mut transport = Transport::new(Box::new(stream.clone()), SessionHeader::default());
     let mut context = Context::from_waker(Waker::noop());
     transport.pack(Message::Ping);
     transport.write(&mut context).unwrap();
@@ -225,7 +225,7 @@ fn what_a_stream_keeps_is_flushed_when_it_can_be_though_nothing_more_is_written(
 #[tokio::test]
 async fn a_message_is_written_in_the_pieces_that_the_stream_takes() {
     let (near, mut far) = tokio::io::duplex(16);
-    let mut transport = Transport::new(Box::new(near), Passport::default());
+    let mut transport = Transport::new(Box::new(near), SessionHeader::default());
     (0..10).for_each(|_| transport.pack(Message::Ping));
     let writing = std::future::poll_fn(|context| {
         transport.write(context).unwrap();

@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Ear, Failure, Handshake, Heard, Master, Passport, Reply, Sight, Welcome};
+use quorate::seam::{
+    Call, Failure, Handshake, HelloOutcome, Insight, Master, Reply, SessionHeader, Subscriber,
+    SubscriptionEvent,
+};
 use tokio::sync::watch;
 
 use super::server::EmbeddedServer;
@@ -24,7 +27,7 @@ struct EmbeddedLink {
     to: Arc<EmbeddedMaster>,
     handshake: OnceLock<Handshake>,
     /// What the server knows the client by, after so many restarts.
-    passport: Mutex<Option<(u64, Passport)>>,
+    header: Mutex<Option<(u64, SessionHeader)>>,
 }
 
 impl EmbeddedMaster {
@@ -49,38 +52,40 @@ impl EmbeddedMaster {
 
     /// What a client is built with. Each client needs one of its own.
     pub fn master(self: &Arc<Self>) -> Arc<dyn Master> {
-        Arc::new(EmbeddedLink { to: self.clone(), handshake: OnceLock::new(), passport: Mutex::new(None) })
+        Arc::new(EmbeddedLink { to: self.clone(), handshake: OnceLock::new(), header: Mutex::new(None) })
     }
 }
 
 impl EmbeddedLink {
     /// What the server knows this master by, as after a connection was opened to it. A server that never lost anything is
     /// known to be new when it is.
-    fn passport(&self) -> Result<Passport, Failure> {
-        let Some(handshake) = self.handshake.get() else { return Ok(Passport::default()) };
+    fn header(&self) -> Result<SessionHeader, Failure> {
+        let Some(handshake) = self.handshake.get() else { return Ok(SessionHeader::default()) };
         let mut known = self.known();
         let server = &self.to.server;
         let restarts = server.restarts();
         match &*known {
-            Some((then, passport)) if *then == restarts => Ok(passport.clone()),
+            Some((then, header)) if *then == restarts => Ok(header.clone()),
             _ => {
-                let sight = if server.is_whole() { Sight::New } else { Sight::Nothing };
+                let sight = if server.is_whole() { Insight::New } else { Insight::Nothing };
                 let question = handshake.question(sight);
                 let answer = server.greet(handshake.script(), &question);
                 match handshake.answer(&question, answer) {
-                    Welcome::Known(passport) => {
-                        *known = Some((restarts, passport.clone()));
-                        Ok(passport)
+                    HelloOutcome::Known(header) => {
+                        *known = Some((restarts, header.clone()));
+                        Ok(header)
                     }
-                    Welcome::Again => Err(Failure::Unreachable("its clock and this host's differ".into())),
-                    Welcome::Refused(why) => Err(why),
+                    HelloOutcome::Again => {
+                        Err(Failure::Unreachable("its clock and this host's differ".into()))
+                    }
+                    HelloOutcome::Refused(why) => Err(why),
                 }
             }
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Option<(u64, Passport)>> {
-        self.passport.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Option<(u64, SessionHeader)>> {
+        self.header.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,17 +99,17 @@ impl Master for EmbeddedLink {
     }
 
     fn call(&self, call: Call, reply: Reply) {
-        let passport = match () {
+        let header = match () {
             () if !reply.is_wanted() => {
                 Err(Failure::Unreachable("it was given up before it could be sent".into()))
             }
             () if !*self.to.reachable.borrow() => Err(Failure::Unreachable("it was put out of reach".into())),
-            () => self.passport(),
+            () => self.header(),
         };
-        match passport {
+        match header {
             Err(why) => reply.tell(Err(why)),
-            Ok(passport) => {
-                let (time, answer) = self.to.server.run(call.script, &passport, &call.words);
+            Ok(header) => {
+                let (time, answer) = self.to.server.run(call.script, &header, &call.words);
                 if time.is_none() {
                     *self.known() = None;
                 }
@@ -118,19 +123,19 @@ impl Master for EmbeddedLink {
         async move { until(&mut reachable, true).await }.boxed()
     }
 
-    fn listen(&self, channel: Arc<str>, ear: Ear) -> BoxFuture<'static, ()> {
+    fn listen(&self, channel: Arc<str>, ear: Subscriber) -> BoxFuture<'static, ()> {
         let (server, mut reachable) = (self.to.server.clone(), self.to.reachable.subscribe());
         async move {
             loop {
                 until(&mut reachable, true).await;
                 let mut subscription = server.subscribe(&channel, ear.clone());
-                ear(Heard::Listening);
+                ear(SubscriptionEvent::Subscribed);
                 tokio::select! {
                     biased;
                     () = subscription.lost() => {} // and told by the server
                     () = until(&mut reachable, false) => {
                         drop(subscription);
-                        ear(Heard::Deaf);
+                        ear(SubscriptionEvent::Disconnected);
                     }
                 }
             }

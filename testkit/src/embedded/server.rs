@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use quorate::seam::{Ear, Failure, Passport, Question, Script, Value, Words};
+use quorate::seam::{Failure, Hello, Script, SessionHeader, Subscriber, Value, Words};
 
 use super::lua;
 use super::resp::Resp;
@@ -72,9 +72,9 @@ impl EmbeddedServer {
     /// # Errors
     ///
     /// The text of an error reply.
-    pub fn call(&self, script: &Script, passport: &Passport, calls: &[&Words]) -> Result<Value, String> {
+    pub fn call(&self, script: &Script, header: &SessionHeader, calls: &[&Words]) -> Result<Value, String> {
         let keys = calls.iter().flat_map(|words| words.keys());
-        let args = passport.args().chain(calls.iter().flat_map(|words| words.args()));
+        let args = header.args().chain(calls.iter().flat_map(|words| words.args()));
         match self.evaluate(script, keys, args) {
             Resp::Error(text) => Err(text),
             reply => Ok(value(reply)),
@@ -85,10 +85,10 @@ impl EmbeddedServer {
     pub fn run(
         &self,
         script: &Script,
-        passport: &Passport,
+        header: &SessionHeader,
         words: &Words,
     ) -> (Option<u64>, Result<Value, Failure>) {
-        match self.call(script, passport, &[words]) {
+        match self.call(script, header, &[words]) {
             Err(text) => (None, Err(Failure::from_error_reply(&text))),
             Ok(Value::List(mut items)) if items.len() == 2 => {
                 let answer = items.pop().expect("there are two");
@@ -100,7 +100,7 @@ impl EmbeddedServer {
     }
 
     /// Asks the question of a handshake.
-    pub fn greet(&self, script: &Script, question: &Question) -> Result<Value, Failure> {
+    pub fn greet(&self, script: &Script, question: &Hello) -> Result<Value, Failure> {
         match self.evaluate(script, question.words.keys(), question.words.args()) {
             Resp::Error(text) => Err(Failure::from_error_reply(&text)),
             reply => Ok(value(reply)),
@@ -178,7 +178,7 @@ impl EmbeddedServer {
     ///
     /// `ear` is called on the thread that publishes, once its command is done; where several threads publish, messages may
     /// overtake each other.
-    pub fn subscribe(&self, channel: &str, ear: Ear) -> Subscription {
+    pub fn subscribe(&self, channel: &str, ear: Subscriber) -> Subscription {
         lock(&self.state).subscribe(Arc::downgrade(&self.state), channel, ear)
     }
 

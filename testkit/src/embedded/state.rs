@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 use futures::channel::oneshot;
-use quorate::seam::{Ear, Heard};
+use quorate::seam::{Subscriber, SubscriptionEvent};
 
 use super::store::Store;
 
@@ -22,14 +22,14 @@ pub(super) struct State {
 
 struct Listener {
     number: u64,
-    ear: Ear,
+    ear: Subscriber,
     /// Dropped when the server has lost the subscription.
     _kept: oneshot::Sender<()>,
 }
 
 /// What is left to be told once the lock is let go: who hears may call the server again.
 #[must_use = "somebody waits to hear it"]
-pub(super) struct Mail(Vec<(Ear, Heard)>);
+pub(super) struct Mail(Vec<(Subscriber, SubscriptionEvent)>);
 
 impl Mail {
     pub(super) fn deliver(self) {
@@ -61,14 +61,19 @@ impl State {
         }
         let published = std::mem::take(&mut self.store.published);
         let letters = published.into_iter().flat_map(|(channel, message)| {
-            let heard = Heard::Message(String::from_utf8_lossy(&message).into());
+            let heard = SubscriptionEvent::Message(String::from_utf8_lossy(&message).into());
             let ears = self.ears.get(&channel).into_iter().flatten();
             ears.map(move |listener| (listener.ear.clone(), heard.clone()))
         });
         Mail(letters.collect())
     }
 
-    pub(super) fn subscribe(&mut self, state: Weak<Mutex<Self>>, channel: &str, ear: Ear) -> Subscription {
+    pub(super) fn subscribe(
+        &mut self,
+        state: Weak<Mutex<Self>>,
+        channel: &str,
+        ear: Subscriber,
+    ) -> Subscription {
         let (kept, lost) = oneshot::channel();
         let (channel, number) = (channel.as_bytes().to_vec(), self.next);
         self.next += 1;
@@ -95,7 +100,7 @@ impl State {
         self.store.listeners.clear();
         self.store.published.clear();
         let listeners = std::mem::take(&mut self.ears).into_values().flatten();
-        Mail(listeners.map(|listener| (listener.ear, Heard::Deaf)).collect())
+        Mail(listeners.map(|listener| (listener.ear, SubscriptionEvent::Disconnected)).collect())
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::seam::Heard;
 use quorate::seam::SCRIPTS;
+use quorate::seam::SubscriptionEvent;
 use quorate_testkit::Subscription;
 
 use crate::pair::{Pair, command};
@@ -27,7 +27,9 @@ impl Ears {
         let subscriptions = channels.iter().map(|&channel| {
             let heard = embedded.clone();
             let ear = move |message| match message {
-                Heard::Message(text) => heard.lock().unwrap().push((channel.to_owned(), text.to_string())),
+                SubscriptionEvent::Message(text) => {
+                    heard.lock().unwrap().push((channel.to_owned(), text.to_string()))
+                }
                 other => panic!("{other:?}"),
             };
             pair.embedded.subscribe(channel, Arc::new(ear))

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::seam::{Heard, Passport, SCRIPTS, Script, Value, Words};
+use quorate::seam::{SCRIPTS, Script, SessionHeader, SubscriptionEvent, Value, Words};
 use quorate::{Error, Redlock, Standing};
 use quorate_testkit::{EmbeddedMasters, EmbeddedServer, Resp, Restart, eventually};
 
@@ -26,7 +26,7 @@ fn acquire(name: &str, owner: &str) -> Words {
 
 /// What a client is answered that was not made known: it may look, and nothing else.
 fn run(server: &EmbeddedServer, calls: &[&Words]) -> Result<Value, String> {
-    server.call(SCRIPTS[0], &Passport::default(), calls)
+    server.call(SCRIPTS[0], &SessionHeader::default(), calls)
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn keys_are_lost_brought_back_and_survive_a_restart_or_not() {
 #[test]
 fn listeners_hear_until_they_leave_or_the_server_restarts() {
     let server = EmbeddedServer::new(0);
-    let heard: Arc<Mutex<Vec<(Heard, Resp)>>> = Arc::default();
+    let heard: Arc<Mutex<Vec<(SubscriptionEvent, Resp)>>> = Arc::default();
     let (its, all) = (server.clone(), heard.clone());
     let ear = Arc::new(move |what| all.lock().unwrap().push((what, its.command(&["DBSIZE"]))));
     let first = server.subscribe("news", ear.clone());
@@ -108,8 +108,11 @@ fn listeners_hear_until_they_leave_or_the_server_restarts() {
     assert_eq!(server.eval(&publish, &[], &[]), Resp::Int(1));
     server.restart("next", Restart::Empty);
     assert_eq!(server.eval(&publish, &[], &[]), Resp::Int(0));
-    let message = || (Heard::Message("x".into()), Resp::Int(1));
-    assert_eq!(*heard.lock().unwrap(), [message(), message(), message(), (Heard::Deaf, Resp::Int(0))]);
+    let message = || (SubscriptionEvent::Message("x".into()), Resp::Int(1));
+    assert_eq!(
+        *heard.lock().unwrap(),
+        [message(), message(), message(), (SubscriptionEvent::Disconnected, Resp::Int(0))]
+    );
 }
 
 #[tokio::test]

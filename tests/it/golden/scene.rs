@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use quorate::seam::{Heard, Script};
+use quorate::seam::{Script, SubscriptionEvent};
 use quorate_testkit::{EmbeddedServer, RedisServer, Resp, Subscription};
 use redis::ConnectionLike;
 use serde_json::Value;
@@ -130,12 +130,12 @@ pub(super) struct Scene<'a> {
     master: Master<'a>,
     script: &'a Script,
     tokens: BTreeMap<String, u64>,
-    ears: Vec<Ear>,
+    ears: Vec<Subscriber>,
     heard: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 /// Listens for as long as it lives.
-enum Ear {
+enum Subscriber {
     /// With the first of its channels.
     Real(redis::Connection, String),
     Embedded(#[expect(dead_code, reason = "it is dropped")] Subscription),
@@ -323,16 +323,16 @@ impl<'a> Scene<'a> {
                 let subscribe = redis::cmd("SUBSCRIBE").arg(channels).get_packed_command();
                 connection.send_packed_command(&subscribe).unwrap();
                 channels.iter().for_each(|_| drop(connection.recv_response().unwrap()));
-                self.ears.push(Ear::Real(connection, channels[0].to_owned()));
+                self.ears.push(Subscriber::Real(connection, channels[0].to_owned()));
             }
             Master::Embedded { server, .. } => {
                 for channel in channels {
                     let (heard, its) = (self.heard.clone(), (*channel).to_owned());
                     let ear = move |what| {
-                        let Heard::Message(text) = what else { panic!("{what:?}") };
+                        let SubscriptionEvent::Message(text) = what else { panic!("{what:?}") };
                         heard.lock().unwrap().push((its.clone(), text.to_string()));
                     };
-                    self.ears.push(Ear::Embedded(server.subscribe(channel, Arc::new(ear))));
+                    self.ears.push(Subscriber::Embedded(server.subscribe(channel, Arc::new(ear))));
                 }
             }
         }
@@ -343,7 +343,7 @@ impl<'a> Scene<'a> {
         const LAST: &str = "that was all";
         let mut heard = std::mem::take(&mut *self.heard.lock().unwrap());
         for ear in &mut self.ears {
-            let Ear::Real(connection, channel) = ear else { continue };
+            let Subscriber::Real(connection, channel) = ear else { continue };
             self.master.command(&["PUBLISH", channel, LAST]);
             loop {
                 let push = connection.recv_response().unwrap();

@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::hub::{GRACE, Switchboard};
-use crate::master::{Ear, Heard};
+use super::hub::{GRACE, WakeHub};
+use crate::master::{Subscriber, SubscriptionEvent};
 
 /// Listens for as long as it lives.
-pub(crate) struct Outside {
-    told: Arc<Told>,
+pub(crate) struct ForeignWakes {
+    told: Arc<ForeignState>,
     is_alone: bool,
     _listening: DropGuard,
 }
 
 #[derive(Default)]
-struct Told {
+struct ForeignState {
     /// The masters that are heard, by their place.
     heard: AtomicU16,
     quorum: u32,
@@ -26,30 +26,30 @@ struct Told {
     news: Notify,
 }
 
-impl Switchboard {
+impl WakeHub {
     /// Listens on the channel of a lock.
-    pub(crate) fn listen_outside(self: &Arc<Self>, channel: &Arc<str>) -> Outside {
-        let told = Arc::new(Told { quorum: self.quorum, ..Told::default() });
+    pub(crate) fn listen_outside(self: &Arc<Self>, channel: &Arc<str>) -> ForeignWakes {
+        let told = Arc::new(ForeignState { quorum: self.quorum, ..ForeignState::default() });
         let stop = CancellationToken::new();
         for (place, master) in self.masters.iter().enumerate() {
             let ear = told.clone().ear(1 << place);
             self.listen_until(&stop, master.listen(channel.clone(), ear));
         }
-        Outside { told, is_alone: self.masters.len() == 1, _listening: stop.drop_guard() }
+        ForeignWakes { told, is_alone: self.masters.len() == 1, _listening: stop.drop_guard() }
     }
 }
 
-impl Told {
-    fn ear(self: Arc<Self>, bit: u16) -> Ear {
+impl ForeignState {
+    fn ear(self: Arc<Self>, bit: u16) -> Subscriber {
         Arc::new(move |heard| match heard {
-            Heard::Message(_) => self.news.notify_one(),
-            Heard::Listening => {
+            SubscriptionEvent::Message(_) => self.news.notify_one(),
+            SubscriptionEvent::Subscribed => {
                 self.heard.fetch_or(bit, Ordering::Relaxed);
                 if self.hears() {
                     self.news.notify_one();
                 }
             }
-            Heard::Deaf => drop(self.heard.fetch_and(!bit, Ordering::Relaxed)),
+            SubscriptionEvent::Disconnected => drop(self.heard.fetch_and(!bit, Ordering::Relaxed)),
         })
     }
 
@@ -58,7 +58,7 @@ impl Told {
     }
 }
 
-impl Outside {
+impl ForeignWakes {
     /// Whether a quorum of the masters is heard.
     pub(crate) fn hears(&self) -> bool {
         self.told.hears()

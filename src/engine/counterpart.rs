@@ -7,25 +7,25 @@ use super::parts::Engine;
 use super::request::Request;
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::protocol::{Kind, Meeting};
+use crate::protocol::{Crossing, Kind};
 
 impl Engine {
     /// Whether its owner is let in at once, and does not line up behind those who wait for it: it has the lock, or the sibling
     /// that lets it in.
     pub(super) fn is_re_entry(&self, request: &Request) -> bool {
         let has_it = request.owner.is_some_and(|owner| self.has(request.kind, &request.name, owner));
-        has_it || self.meets(request) == Some(Meeting::LetIn)
+        has_it || self.meets(request) == Some(Crossing::Downgrade)
     }
 
     /// Whether the owner of `hold` has the other lock, too.
-    pub(super) fn has_sibling(&self, hold: &Hold) -> bool {
-        hold.kind.sibling().is_some_and(|(sibling, _)| self.has(sibling, &hold.name, hold.owner))
+    pub(super) fn has_counterpart(&self, hold: &Hold) -> bool {
+        hold.kind.counterpart().is_some_and(|(counterpart, _)| self.has(counterpart, &hold.name, hold.owner))
     }
 
     /// An error where its owner would wait for itself.
     pub(super) fn refuse_to_wait_for_itself(&self, request: &Request) -> Result<(), Error> {
         match (self.meets(request), request.owner) {
-            (Some(Meeting::WaitsForItself), Some(owner)) => {
+            (Some(Crossing::SelfDeadlock), Some(owner)) => {
                 Err(Error::Upgrade { name: request.name.clone(), owner })
             }
             _ => Ok(()),
@@ -33,10 +33,10 @@ impl Engine {
     }
 
     /// Waits until its owner gets the sibling of what it asks for.
-    pub(super) async fn until_sibling_stands(&self, request: &Request) {
-        match (request.kind.sibling(), request.owner) {
-            (Some((sibling, _)), Some(owner)) if self.meets(request).is_none() => {
-                let hold = self.leases.holds.find_or_make(sibling, &request.name, owner, || owner);
+    pub(super) async fn until_counterpart_stands(&self, request: &Request) {
+        match (request.kind.counterpart(), request.owner) {
+            (Some((counterpart, _)), Some(owner)) if self.meets(request).is_none() => {
+                let hold = self.leases.holds.find_or_make(counterpart, &request.name, owner, || owner);
                 hold.until_it_stands(&**self.clock()).await;
             }
             _ => std::future::pending().await,
@@ -44,9 +44,9 @@ impl Engine {
     }
 
     /// What becomes of its owner, where that has the sibling of what it asks for.
-    fn meets(&self, request: &Request) -> Option<Meeting> {
-        let (sibling, meeting) = request.kind.sibling()?;
-        self.has(sibling, &request.name, request.owner?).then_some(meeting)
+    fn meets(&self, request: &Request) -> Option<Crossing> {
+        let (counterpart, meeting) = request.kind.counterpart()?;
+        self.has(counterpart, &request.name, request.owner?).then_some(meeting)
     }
 
     /// Whether an owner has the lock as this kind.

@@ -13,15 +13,15 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// Who is still to be woken.
 #[derive(Debug, Default)]
-pub(super) struct Relay {
-    state: Mutex<State>,
+pub(super) struct WakeBatcher {
+    state: Mutex<Wakers>,
     /// Whether somebody is, to be looked at without locking.
     is_waiting: AtomicBool,
     begun: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Wakers {
     waiting: VecDeque<Waker>,
     mode: Mode,
 }
@@ -37,12 +37,12 @@ enum Mode {
     Ended,
 }
 
-impl Relay {
+impl WakeBatcher {
     /// A relay, and the task that goes on waking.
     pub(super) fn new() -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
-        let relay = Arc::new(Self::default());
-        let running = Running(relay.clone());
-        (relay, async move { running.0.go_on().await })
+        let wake_batcher = Arc::new(Self::default());
+        let running = Running(wake_batcher.clone());
+        (wake_batcher, async move { running.0.go_on().await })
     }
 
     /// Wakes one, now or soon.
@@ -63,7 +63,7 @@ impl Relay {
     }
 
     /// Wakes those that wait for it: whoever was woken calls it first.
-    pub(super) fn pass_on(&self) {
+    pub(super) fn wake_rest(&self) {
         if self.is_waiting.load(Ordering::Acquire) {
             let waiting = self.take();
             waiting.into_iter().for_each(Waker::wake);
@@ -102,13 +102,13 @@ impl Relay {
         next
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Wakers> {
         self.state.lock()
     }
 }
 
 /// The task, whose end leaves nobody waiting.
-struct Running(Arc<Relay>);
+struct Running(Arc<WakeBatcher>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -138,29 +138,29 @@ mod tests {
         }
     }
 
-    fn wake(relay: &Relay, count: &Arc<Count>, times: usize) {
-        (0..times).for_each(|_| relay.wake(count.clone().into()));
+    fn wake(wake_batcher: &WakeBatcher, count: &Arc<Count>, times: usize) {
+        (0..times).for_each(|_| wake_batcher.wake(count.clone().into()));
     }
 
     #[test]
     fn the_first_is_woken_at_once_and_wakes_the_others() {
-        let (relay, _task) = Relay::new();
+        let (wake_batcher, _task) = WakeBatcher::new();
         let count = Arc::new(Count::default());
-        wake(&relay, &count, 10);
+        wake(&wake_batcher, &count, 10);
         assert_eq!(count.woken(), 1);
-        relay.pass_on();
+        wake_batcher.wake_rest();
         assert_eq!(count.woken(), 10);
-        relay.pass_on();
+        wake_batcher.wake_rest();
         assert_eq!(count.woken(), 10);
     }
 
     #[tokio::test]
     async fn all_are_woken_though_none_is_run() {
-        let (relay, task) = Relay::new();
+        let (wake_batcher, task) = WakeBatcher::new();
         tokio::spawn(task);
         let count = Arc::new(Count::default());
         for round in 1..=3 {
-            wake(&relay, &count, 10);
+            wake(&wake_batcher, &count, 10);
             while count.woken() < 10 * round {
                 tokio::task::yield_now().await;
             }
@@ -169,21 +169,21 @@ mod tests {
 
     #[test]
     fn nobody_is_left_when_the_task_ends() {
-        let (relay, task) = Relay::new();
+        let (wake_batcher, task) = WakeBatcher::new();
         let count = Arc::new(Count::default());
-        wake(&relay, &count, 10);
+        wake(&wake_batcher, &count, 10);
         drop(task);
         assert_eq!(count.woken(), 10);
-        wake(&relay, &count, 2);
+        wake(&wake_batcher, &count, 2);
         assert_eq!(count.woken(), 12);
     }
 
     #[tokio::test]
     async fn the_task_ends_when_the_relay_does() {
-        let (relay, task) = Relay::new();
+        let (wake_batcher, task) = WakeBatcher::new();
         let task = tokio::spawn(task);
-        wake(&relay, &Arc::default(), 10);
-        relay.end();
+        wake(&wake_batcher, &Arc::default(), 10);
+        wake_batcher.end();
         task.await.unwrap();
     }
 }

@@ -11,9 +11,9 @@ use crate::vote::Votes;
 
 /// The lines of a client.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LocalQueues {
     limit: usize,
-    lines: Mutex<HashMap<Key, Line>>,
+    lines: Mutex<HashMap<Key, LocalQueue>>,
 }
 
 /// The lock's kind, and its name. Locks of two kinds need not be in each other's way: who is first in line for one may be
@@ -21,7 +21,7 @@ pub(crate) struct Lines {
 type Key = (&'static str, Arc<str>);
 
 #[derive(Debug)]
-struct Line {
+struct LocalQueue {
     /// A permit for each that goes abreast: whoever has one is first. Tokio's semaphore gives it in the order of asking, and a
     /// waiter that goes away costs nobody their place.
     first: Arc<Semaphore>,
@@ -36,7 +36,7 @@ pub(crate) struct Denial {
     pub(crate) votes: Votes,
 }
 
-impl Lines {
+impl LocalQueues {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, lines: Mutex::default() })
     }
@@ -48,9 +48,9 @@ impl Lines {
         kind: &'static str,
         name: &Arc<str>,
         abreast: usize,
-    ) -> Result<Spot, usize> {
+    ) -> Result<LocalSlot, usize> {
         let (mut lines, key) = (self.lock(), (kind, name.clone()));
-        let line = lines.entry(key.clone()).or_insert_with(|| Line {
+        let line = lines.entry(key.clone()).or_insert_with(|| LocalQueue {
             first: Arc::new(Semaphore::new(abreast)),
             length: 0,
             last: None,
@@ -60,7 +60,7 @@ impl Lines {
         }
         line.length += 1;
         let first = line.first.clone();
-        Ok(Spot { lines: self.clone(), key, first, permit: None })
+        Ok(LocalSlot { lines: self.clone(), key, first, permit: None })
     }
 
     /// Whether anybody stands in line for it.
@@ -68,21 +68,21 @@ impl Lines {
         self.lock().contains_key(&(kind, name.clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Line>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, LocalQueue>> {
         self.lines.lock()
     }
 }
 
 /// A place in a line. Dropping it leaves the line, and lets the next one be first.
 #[derive(Debug)]
-pub(crate) struct Spot {
-    lines: Arc<Lines>,
+pub(crate) struct LocalSlot {
+    lines: Arc<LocalQueues>,
     key: Key,
     first: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Spot {
+impl LocalSlot {
     /// Waits until this is the first in line. The order is that of the first polls.
     pub(crate) async fn is_first(&mut self) {
         let permit = self.first.clone().acquire_owned().await;
@@ -102,7 +102,7 @@ impl Spot {
     }
 }
 
-impl Drop for Spot {
+impl Drop for LocalSlot {
     fn drop(&mut self) {
         let mut lines = self.lines.lock();
         let Some(line) = lines.get_mut(&self.key) else { return };
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn the_line_is_first_in_first_out_and_whoever_leaves_costs_nobody_a_place() {
-        let lines = Lines::new(10);
+        let lines = LocalQueues::new(10);
         let name = Arc::from("l");
         let mut spots: Vec<_> = (0..4).map(|_| Some(lines.join("k", &name, 1).unwrap())).collect();
-        let standing = |spot: Option<Spot>| {
+        let standing = |spot: Option<LocalSlot>| {
             let mut spot = spot.unwrap();
             Box::pin(async move {
                 spot.is_first().await;
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_full_line_says_its_limit() {
-        let lines = Lines::new(2);
+        let lines = LocalQueues::new(2);
         let name = Arc::from("l");
         let spots = [lines.join("k", &name, 1).unwrap(), lines.join("k", &name, 1).unwrap()];
         assert_eq!(lines.join("k", &name, 1).unwrap_err(), 2);

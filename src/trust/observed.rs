@@ -23,14 +23,14 @@ const MOST_VERSIONS: usize = 5 * crate::config::MAX_NAMES;
 
 /// What a client has watched.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct ObservedVersions {
     clock: Arc<dyn Clock>,
-    masters: Mutex<Box<[Master]>>,
+    masters: Mutex<Box<[Watch]>>,
 }
 
 /// What was watched on one master.
 #[derive(Clone, Debug, Default)]
-struct Master {
+struct Watch {
     /// The marker that it had meanwhile.
     marker: Arc<str>,
     names: BTreeMap<Arc<str>, Vec<Version>>,
@@ -44,16 +44,16 @@ struct Version {
     over: Moment,
 }
 
-impl Watched {
+impl ObservedVersions {
     pub(super) fn new(clock: Arc<dyn Clock>, masters: usize) -> Self {
-        Self { clock, masters: Mutex::new(vec![Master::default(); masters].into()) }
+        Self { clock, masters: Mutex::new(vec![Watch::default(); masters].into()) }
     }
 
     /// A connection to this master begins, which has this marker: what was watched under another one is forgotten there.
     pub(super) fn begin(&self, place: usize, marker: &Arc<str>) {
         let known = &mut self.masters()[place];
         if known.marker != *marker {
-            *known = Master { marker: marker.clone(), ..Master::default() };
+            *known = Watch { marker: marker.clone(), ..Watch::default() };
         }
     }
 
@@ -90,7 +90,7 @@ impl Watched {
         self.masters().iter_mut().for_each(|master| drop(master.names.remove(name)));
     }
 
-    fn masters(&self) -> MutexGuard<'_, Box<[Master]>> {
+    fn masters(&self) -> MutexGuard<'_, Box<[Watch]>> {
         self.masters.lock()
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_version_is_over_when_it_was_watched_for_a_ttl_and_the_drift() {
         let hand = Arc::new(Hand::default());
-        let watched = Watched::new(hand.clone(), 1);
+        let watched = ObservedVersions::new(hand.clone(), 1);
         let (name, version, ttl) = ("a".into(), "17:3".into(), Duration::from_secs(1));
         assert_eq!(watched.see(0, &name, &version, ttl), Duration::from_millis(1_012));
         assert_eq!(watched.over(0, "a"), ",");
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn what_one_master_shows_says_nothing_of_another_or_of_one_that_lost_its_keys() {
         let hand = Arc::new(Hand::default());
-        let watched = Watched::new(hand.clone(), 2);
+        let watched = ObservedVersions::new(hand.clone(), 2);
         let (name, version) = ("a".into(), "17:3".into());
         watched.begin(0, &"one".into());
         watched.see(0, &name, &version, Duration::from_secs(1));
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_watched_is_bounded() {
-        let watched = Watched::new(Arc::new(Hand::default()), 1);
+        let watched = ObservedVersions::new(Arc::new(Hand::default()), 1);
         for name in 0..MOST_NAMES + 10 {
             watched.see(0, &name.to_string().into(), &"1:1".into(), Duration::from_secs(1));
         }
