@@ -10,9 +10,10 @@ use tokio::sync::oneshot;
 use crate::blocking;
 use crate::client::Redlock;
 use crate::clock::{BootClock, Clock, Moment};
-use crate::config::{MAX_MASTERS, Settings};
+use crate::config::{DEFAULT_TTL, MAX_MASTERS, Settings};
 use crate::coordinator::{Coordinator, quorum};
 use crate::doctor::{self, Facts, Report, Unasked, Visitor};
+use crate::env;
 use crate::error::{Error, Invalid};
 use crate::executor::{Executor, Spawn};
 use crate::host::Host;
@@ -59,6 +60,43 @@ impl Builder {
             random: Arc::new(SystemRandom),
             executor: None,
         }
+    }
+
+    /// Begins with what the environment says: see [`env`](crate::env).
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid::Environment`], which names the variable: one that cannot be read, or no usable URL in `QUORATE_MASTERS`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let client = quorate::Builder::from_env().and_then(|builder| builder.wait(Duration::from_secs(5)).build());
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        let wrong = |why: String| Invalid::Environment { variable: env::MASTERS, why };
+        let masters = env::masters();
+        if masters.is_empty() {
+            return Err(wrong("it names no master: set it to their URLs, separated by commas".into()).into());
+        }
+        for url in &masters {
+            Address::parse(url).map_err(|why| wrong(why.to_string()))?;
+        }
+        let mut builder = Self::new().masters(masters);
+        if let Some(prefix) = env::prefix() {
+            builder = builder.prefix(prefix);
+        }
+        if let Some(policy) = env::cold_start()? {
+            builder = builder.cold_start(policy);
+        }
+        if let Some(max_ttl) = env::max_ttl()? {
+            builder = builder.max_ttl(max_ttl).ttl(max_ttl.min(DEFAULT_TTL));
+        }
+        if env::strict()? {
+            builder = builder.strict();
+        }
+        Ok(builder)
     }
 
     /// Adds one master by its URL: `redis://[user:password@]host[:port][/database]`, the same with `rediss://` (TLS,

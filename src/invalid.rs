@@ -188,6 +188,14 @@ pub enum Invalid {
     /// A bound of no waiters at all.
     #[error("at most 0 waiters: it must be 1 at least; to try without waiting, use try_acquire")]
     NoWaiters,
+    /// An [environment variable](crate::env) that cannot be used.
+    #[error("{variable}: {why}")]
+    Environment {
+        /// Which variable.
+        variable: &'static str,
+        /// What is wrong with its value.
+        why: String,
+    },
     /// A hand-over that cannot be adopted.
     #[error("hand-over {handover:?}: {why}")]
     Handover {
