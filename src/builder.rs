@@ -49,8 +49,35 @@ pub struct Builder {
     executor: Option<Executor>,
 }
 
+impl Redlock {
+    /// Begins a client. See [`Builder`].
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// The client that the environment describes, by the variables which the command reads too: see [`env`](crate::env). For
+    /// more settings begin with [`Builder::from_env`].
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid::Environment`](crate::Invalid::Environment), which names the variable, and those of [`Builder::build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// // QUORATE_MASTERS=redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3
+    /// match quorate::Redlock::from_env() {
+    ///     Ok(redlock) => println!("{} masters", redlock.master_status().len()),
+    ///     Err(error) => assert!(error.to_string().contains("QUORATE_MASTERS")), // it is not set
+    /// }
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        Builder::from_env()?.build()
+    }
+}
+
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             sources: Vec::new(),
             settings: Settings::default(),
