@@ -10,9 +10,10 @@ use tokio::sync::oneshot;
 use crate::blocking;
 use crate::client::Redlock;
 use crate::clock::{BootClock, Clock, Moment};
-use crate::config::{MAX_MASTERS, Settings};
+use crate::config::{DEFAULT_TTL, MAX_MASTERS, Settings};
 use crate::doctor::{self, Facts, Report, Unasked, Visitor};
 use crate::engine::{Engine, quorum};
+use crate::env;
 use crate::error::Error;
 use crate::executor::{Executor, Spawn};
 use crate::host::Host;
@@ -49,8 +50,35 @@ pub struct Builder {
     executor: Option<Executor>,
 }
 
+impl Redlock {
+    /// Begins a client. See [`Builder`].
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// The client that the environment describes, by the variables which the command reads too: see [`env`](crate::env). For
+    /// more settings begin with [`Builder::from_env`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], which names the variable, and those of [`Builder::build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// // QUORATE_MASTERS=redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3
+    /// match quorate::Redlock::from_env() {
+    ///     Ok(redlock) => println!("{} masters", redlock.master_status().len()),
+    ///     Err(error) => assert!(error.to_string().contains("QUORATE_MASTERS")), // it is not set
+    /// }
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        Builder::from_env()?.build()
+    }
+}
+
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             sources: Vec::new(),
             settings: Settings::default(),
@@ -60,6 +88,43 @@ impl Builder {
             random: Arc::new(SystemRandom),
             executor: None,
         }
+    }
+
+    /// Begins with what the environment says: see [`env`](crate::env).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], which names the variable: one that cannot be read, or no usable URL in `QUORATE_MASTERS`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let client = quorate::Builder::from_env().and_then(|builder| builder.wait(Duration::from_secs(5)).build());
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        let wrong = |why: String| Invalid::environment(env::MASTERS, &why);
+        let masters = env::masters();
+        if masters.is_empty() {
+            return Err(wrong("it names no master: set it to their URLs, separated by commas".into()).into());
+        }
+        for url in &masters {
+            Address::parse(url).map_err(|why| wrong(why.to_string()))?;
+        }
+        let mut builder = Self::new().masters(masters);
+        if let Some(prefix) = env::prefix() {
+            builder = builder.prefix(prefix);
+        }
+        if let Some(policy) = env::cold_start()? {
+            builder = builder.cold_start(policy);
+        }
+        if let Some(max_ttl) = env::max_ttl()? {
+            builder = builder.max_ttl(max_ttl).ttl(max_ttl.min(DEFAULT_TTL));
+        }
+        if env::strict()? {
+            builder = builder.strict();
+        }
+        Ok(builder)
     }
 
     /// Adds one master by its URL: `redis://[user:password@]host[:port][/database]`, the same with `rediss://` (TLS,

@@ -92,6 +92,11 @@ impl Invalid {
         Self::new(format_args!("lock {name} is entered {holds} times; only its last guard can hand it over"))
     }
 
+    /// An [environment variable](crate::env) that cannot be used.
+    pub(crate) fn environment(variable: &str, why: &str) -> Self {
+        Self::new(format_args!("{variable}: {why}"))
+    }
+
     pub(crate) fn handover(handover: &str, why: &str) -> Self {
         Self::new(format_args!("hand-over {}: {why}", quoted(handover, VALUE)))
     }

@@ -25,6 +25,7 @@
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
 //! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
 //! - [`doctor`] says what is wrong with a set of masters, and how to mend it: [`Builder::examine`].
+//! - [`Redlock::from_env`] reads what the command reads: see [`env`](mod@env).
 //! - [`config`] has the limits and defaults, with their reasons; [`seam`] what a simulator replaces.
 //!
 //! # What it promises
@@ -48,6 +49,7 @@ mod clock;
 pub mod config;
 pub mod doctor;
 mod engine;
+pub mod env;
 mod error;
 mod executor;
 pub mod fence;

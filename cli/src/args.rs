@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use quorate::config::{DEFAULT_TTL, MAX_LABEL};
-use quorate::{Builder, ColdStart, Lock, Owner, Redlock};
+use quorate::{Builder, ColdStart, Error, Lock, Owner, Redlock, env};
 
 use crate::chaos::ChaosArgs;
 use crate::exit::{self, Failure};
@@ -87,11 +87,10 @@ impl MasterArgs {
     pub(crate) fn builder(self) -> Result<Builder, Failure> {
         let (prefix, cold_start) = (self.prefix(), self.cold_start()?);
         let (max_ttl, strict) = (self.max_ttl()?, self.strict()?);
-        let urls = match variable("QUORATE_MASTERS") {
-            Some(urls) if self.masters.is_empty() => urls.split(',').map(str::to_owned).collect(),
-            _ => self.masters,
+        let urls = match &self.masters[..] {
+            [] => env::masters(),
+            given => given.iter().flat_map(|urls| env::urls(urls)).map(str::to_owned).collect(),
         };
-        let urls: Vec<_> = urls.iter().map(|url| url.trim()).filter(|url| !url.is_empty()).collect();
         if urls.is_empty() {
             return Err(Failure::new(exit::USAGE, "no masters: give --master, or set QUORATE_MASTERS"));
         }
@@ -123,33 +122,21 @@ impl MasterArgs {
     }
 
     fn prefix(&self) -> Option<String> {
-        self.prefix.clone().or_else(|| variable("QUORATE_PREFIX"))
+        self.prefix.clone().or_else(env::prefix)
     }
 
     fn cold_start(&self) -> Result<Option<ColdStart>, Failure> {
-        match self.cold_start {
-            None => setting("QUORATE_COLD_START", |text| text.parse().map_err(|error| format!("{error}"))),
-            given => Ok(given),
-        }
+        let given = self.cold_start.map(|given| Ok(Some(given)));
+        Ok(given.unwrap_or_else(env::cold_start).map_err(Error::from)?)
     }
 
     fn max_ttl(&self) -> Result<Option<Duration>, Failure> {
-        let wrong = |text: &str, why| format!("{text:?} is not a duration like 500ms, 30s or 5m: {why}");
-        match self.max_ttl {
-            None => setting("QUORATE_MAX_TTL", |text| {
-                humantime::parse_duration(text).map_err(|why| wrong(text, why))
-            }),
-            given => Ok(given),
-        }
+        let given = self.max_ttl.map(|given| Ok(Some(given)));
+        Ok(given.unwrap_or_else(env::max_ttl).map_err(Error::from)?)
     }
 
     fn strict(&self) -> Result<bool, Failure> {
-        let read = |text: &str| match text {
-            "1" => Ok(true),
-            "0" => Ok(false),
-            _ => Err(format!("{text:?} is neither 1, for strict, nor 0")),
-        };
-        Ok(self.strict || setting("QUORATE_STRICT", read)?.unwrap_or(false))
+        Ok(self.strict || env::strict().map_err(Error::from)?)
     }
 
     /// What else was asked for than the masters, as a command line has it. There is no secret in it.
@@ -170,17 +157,6 @@ impl MasterArgs {
         }
         Ok(options)
     }
-}
-
-/// What an environment variable sets; nothing where it is not set.
-fn setting<T>(name: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, Failure> {
-    let value = variable(name).map(|text| read(&text)).transpose();
-    value.map_err(|why| Failure::new(exit::USAGE, format!("{name}: {why}")))
-}
-
-/// The value of an environment variable. An empty one is one that is not set: it comes of a shell variable that is not.
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The lease that a command runs under.

@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Fenced, Unfenced};
+use super::fencing::{Fenced, Unfenced};
 use crate::blocking;
-#[cfg(doc)]
-use crate::client::Redlock;
 use crate::clock::Moment;
 use crate::engine::Grant;
 use crate::error::Error;
@@ -118,7 +116,7 @@ impl<F> Guard<F> {
         self.grant.votes()
     }
 
-    /// When the lease ends, on the clock of [`Redlock::now`]: the moment before the last granted round was sent, plus
+    /// When the lease ends, on the clock of [`Redlock::now`](crate::Redlock::now): the moment before the last granted round was sent, plus
     /// the TTL, less the drift (a hundredth of the TTL and 2 ms). The clock's origin, when the lease is over and the
     /// lock released or lost.
     pub fn deadline(&self) -> Moment {

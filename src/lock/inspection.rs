@@ -3,23 +3,25 @@
 use std::sync::Arc;
 
 use crate::blocking;
-use crate::client::Redlock;
 use crate::engine::{self, Progress, Sighting};
 use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind};
 use crate::inner::Inner;
-use crate::protocol::Kind;
 use crate::vote::Vote;
 
 /// What the masters know of a name: of what kind the lock is, who has it, and how many wait.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    pub(super) name: Arc<str>,
-    pub(super) seen: Sighting,
+    name: Arc<str>,
+    seen: Sighting,
 }
 
 impl Inspection {
+    pub(crate) fn new(name: Arc<str>, seen: Sighting) -> Self {
+        Self { name, seen }
+    }
+
     /// The name; of several, all of them, with `+` between.
     pub fn name(&self) -> &str {
         &self.name
@@ -90,82 +92,18 @@ impl Inspection {
     }
 }
 
-/// Goes through the names that are held or waited for, a page at a time: see [`Redlock::list`].
+/// Goes through the names that are held or waited for, a page at a time: see [`Redlock::list`](crate::Redlock::list).
 #[derive(Debug)]
 pub struct Listing {
     client: Arc<Inner>,
     progress: Progress,
 }
 
-impl Redlock {
-    /// What the masters know of a name, of whatever kind the lock is: asks each of them, and waits for each within its
-    /// time-out. The answer was true when each master gave it, and may not be any more. Locks in a layout of another library have names
-    /// of their own, and are inspected by [`Lock::inspect`](crate::Lock::inspect).
-    ///
-    /// # Cancel safety
-    ///
-    /// It changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Invalid`]. Masters that do not answer are in the votes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # quorate_testkit::doc(|masters| async move {
-    /// # use quorate::{LockKind, Part};
-    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// let reads = [redlock.read_lock("map").acquire().await?, redlock.read_lock("map").acquire().await?];
-    /// let seen = redlock.inspect("map").await?;
-    /// assert_eq!(seen.kind(), Some(LockKind::ReadWrite));
-    /// assert!(seen.held().iter().all(|held| held.part == Part::Read));
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
-    /// ```
-    pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
-        let name: Arc<str> = name.as_ref().into();
-        let seen = self.inner().engine().inspect(name.clone(), Kind::Lock).await?;
-        Ok(Inspection { name, seen })
-    }
-
-    /// [`inspect`](Redlock::inspect) [without async](crate::blocking).
-    pub fn inspect_blocking(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
-        blocking::wait(self.inner(), self.inspect(name))
-    }
-
-    /// The names that are held or waited for on a majority of the masters, under this client's prefix. Nothing is asked before
-    /// the first [`next`](Listing::next).
-    ///
-    /// # What it sees
-    ///
-    /// A name that is held or waited for from the beginning to the end is told once; one that is only for a part of that, once or
-    /// not at all. Locks in a layout of another library have no prefix, and are not told.
-    ///
-    /// # What it costs
-    ///
-    /// A page asks each master to look at about a thousand of its keys, whosever they are, which keeps it from others for a few
-    /// milliseconds; and all masters about each name found, 64 together. It keeps in memory the names that it found.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # quorate_testkit::doc(|masters| async move {
-    /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// let guard = redlock.lock("invoice:42").acquire().await?;
-    /// let mut listing = redlock.list();
-    /// while let Some(page) = listing.next().await? {
-    ///     for seen in page {
-    ///         println!("{} is a {}", seen.name(), seen.kind().unwrap());
-    ///     }
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
-    /// ```
-    pub fn list(&self) -> Listing {
-        Listing { client: self.inner().clone(), progress: self.inner().engine().begin_list() }
-    }
-}
-
 impl Listing {
+    pub(crate) fn begin(client: &Arc<Inner>) -> Self {
+        Self { client: client.clone(), progress: client.engine().begin_list() }
+    }
+
     /// The next page, which may be empty; `None` where there is no more.
     ///
     /// # Cancel safety
@@ -180,10 +118,10 @@ impl Listing {
     ///
     /// # Examples
     ///
-    /// See [`Redlock::list`].
+    /// See [`Redlock::list`](crate::Redlock::list).
     pub async fn next(&mut self) -> Result<Option<Vec<Inspection>>, Error> {
         let page = self.client.engine().list(&mut self.progress).await?;
-        Ok(page.map(|names| names.into_iter().map(|(name, seen)| Inspection { name, seen }).collect()))
+        Ok(page.map(|names| names.into_iter().map(|(name, seen)| Inspection::new(name, seen)).collect()))
     }
 
     /// [`next`](Listing::next) [without async](crate::blocking).

@@ -1,21 +1,4 @@
-//! The faces: what a user writes. Which lock?
-//!
-//! | you want | use | file |
-//! |---|---|---|
-//! | one holder at a time, which may re-enter | [`Redlock::lock`] | `reentrant.rs` |
-//! | the same, in the order in which they came | [`Redlock::fair_lock`] | `fair.rs` |
-//! | one holder at a time, which may not | [`Redlock::mutex`] | `mutex.rs` |
-//! | such a one, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] | `mutex.rs` |
-//! | several names at once, all of them or none | [`Redlock::lock_all`] | `all.rs` |
-//! | many readers at a time, or one writer | [`Redlock::read_lock`], [`Redlock::write_lock`] | `read_write.rs` |
-//! | so many holders at a time | [`Redlock::semaphore`] | `semaphore.rs` |
-//! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] | `redisson.rs` |
-//! | one leader among candidates, for as long as it lives, and others who want to know who leads | [`Redlock::election`] | `election.rs`, `observer.rs` |
-//!
-//! What tells the kinds apart is how a lock is kept on a master: see `protocol/kind.rs`. A [`Lock`] of any kind has the
-//! same options, waits and renews in the same way, and gives the same [`Guard`] and the same errors.
-//!
-//! Async methods of all of them have a twin [without async](crate::blocking).
+//! A lock by its name: options, acquire, release. `client.rs` makes locks of each kind.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,8 +8,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking;
-#[cfg(doc)]
-use crate::client::Redlock;
 use crate::config::check_permits;
 use crate::engine::{Adoption, Polling, Request};
 use crate::error::Error;
@@ -37,19 +18,12 @@ use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::text::quoted;
 
-mod all;
 mod election;
-mod fair;
 mod fencing;
 mod guard;
 mod inspection;
-mod mutex;
 mod observer;
-mod read_write;
-mod redisson;
-mod reentrant;
 mod renewal;
-mod semaphore;
 
 pub use election::{Election, Leadership};
 pub use fencing::{Fenced, Unfenced};
@@ -107,7 +81,7 @@ impl From<Lock> for Lock<Unfenced> {
 }
 
 impl<F> Lock<F> {
-    fn new(client: &Arc<Inner>, kind: Kind, name: &str) -> Self {
+    pub(crate) fn new(client: &Arc<Inner>, kind: Kind, name: &str) -> Self {
         let settings = client.engine().settings();
         let (ttl, wait, label) = (settings.ttl, settings.wait, settings.label.clone());
         let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
@@ -115,6 +89,12 @@ impl<F> Lock<F> {
         let options = Options { ttl, delay, label, wait, owner, renewal, polling, cancelled };
         let (client, name) = (client.clone(), name.into());
         Self { client, kind, permits: None, name, options, fencing: PhantomData }
+    }
+
+    /// The same of a semaphore, which has so many permits.
+    pub(crate) fn of_permits(mut self, permits: u32) -> Self {
+        self.permits = Some(permits);
+        self
     }
 
     /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
@@ -190,8 +170,8 @@ impl<F> Lock<F> {
         self
     }
 
-    /// Who is to hold it: an owner that holds it already re-enters. See [`Redlock::owner`]. Permits of a
-    /// [`semaphore`](Redlock::semaphore) have owners of their own, so that no other can be named.
+    /// Who is to hold it: an owner that holds it already re-enters. See [`Redlock::owner`](crate::Redlock::owner). Permits of a
+    /// [`semaphore`](crate::Redlock::semaphore) have owners of their own, so that no other can be named.
     pub fn owned_by(mut self, owner: &Owner) -> Self {
         self.options.owner = Some(*owner);
         self
@@ -244,7 +224,7 @@ impl<F> Lock<F> {
     /// Waiters of one client stand in line, in the order in which they found the lock taken, and the first of
     /// them has a place in a queue on every master. A release wakes the first in the queue; where wake-ups are lost, a
     /// waiter asks again when the TTLs of the holder have run out. The order is a courtesy and not a promise,
-    /// but for a [`fair_lock`](Redlock::fair_lock): a newcomer may get the lock while the first in the queue wakes up. The last try is made when the wait ends, so it
+    /// but for a [`fair_lock`](crate::Redlock::fair_lock): a newcomer may get the lock while the first in the queue wakes up. The last try is made when the wait ends, so it
     /// can take a per-master time-out longer.
     ///
     /// # Cancel safety
@@ -415,7 +395,7 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.force_release(owner))
     }
 
-    /// What the masters know of the lock's name: [`Redlock::inspect`], which finds out the kind by itself; for a lock over several
+    /// What the masters know of the lock's name: [`Redlock::inspect`](crate::Redlock::inspect), which finds out the kind by itself; for a lock over several
     /// names, of all of them together, and for one in a layout of another library, of its key.
     ///
     /// # Cancel safety
@@ -440,7 +420,7 @@ impl<F> Lock<F> {
     pub async fn inspect(&self) -> Result<Inspection, Error> {
         check_permits(self.permits)?;
         let seen = self.client.engine().inspect(self.name.clone(), self.kind).await?;
-        Ok(Inspection { name: self.name.clone(), seen })
+        Ok(Inspection::new(self.name.clone(), seen))
     }
 
     /// [`inspect`](Lock::inspect) [without async](crate::blocking).
@@ -461,7 +441,7 @@ impl<F> Lock<F> {
     ///
     /// # Examples
     ///
-    /// See [`Redlock::mutex`].
+    /// See [`Redlock::mutex`](crate::Redlock::mutex).
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
         let (engine, name) = (self.client.engine(), self.name.clone());
         let owner = engine.owner_on_masters(self.kind, &name, *owner);

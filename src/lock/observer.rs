@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use super::Inspection;
 use crate::blocking;
-#[cfg(doc)]
-use crate::client::Redlock;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::fence::FencingToken;
@@ -42,7 +40,7 @@ pub struct Leader {
     /// What its [`Leadership::term`](crate::Leadership::term) is, where a master that answered told; see
     /// [`Inspection::fencing_token`].
     pub term: Option<FencingToken>,
-    /// Whether it is a candidate of the client that observes: of that [`Redlock`] or a clone of it.
+    /// Whether it is a candidate of the client that observes: of that [`Redlock`](crate::Redlock) or a clone of it.
     pub is_ours: bool,
 }
 
@@ -156,7 +154,7 @@ async fn keep_looking(
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observed, Error> {
     let seen = engine.inspect(name.clone(), Kind::Lock).await?;
-    let mut observed = Observed::of(&Inspection { name: name.clone(), seen }, &engine.standings());
+    let mut observed = Observed::of(&Inspection::new(name.clone(), seen), &engine.standings());
     if let Observed::Leader(leader) = &mut observed {
         leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());
     }

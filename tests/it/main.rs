@@ -14,6 +14,7 @@ mod crowd;
 mod doctor;
 mod drops;
 mod election;
+mod env;
 mod errors;
 mod exclusion;
 mod extend;
