@@ -182,7 +182,7 @@ impl Link {
     /// Replies come in the order of messages: takes the moments at which those were sent that are answered now.
     fn note_round_trips(&self, frames: &[Frame], sent_at: &mut VecDeque<Instant>) {
         let replies = frames.iter().filter(|frame| matches!(frame, Frame::Reply(_))).count();
-        if let Some(sent) = sent_at.drain(..replies.min(sent_at.len())).last() {
+        if let Some(sent) = sent_at.drain(..replies.min(sent_at.len())).next_back() {
             let round_trip = now().duration_since(sent).as_nanos().max(1);
             self.round_trip.store(round_trip.try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
         }
