@@ -20,10 +20,13 @@ use std::sync::Arc;
 
 use crate::blocking;
 use crate::clock::Moment;
+use crate::election::Election;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::fencing::Unfenced;
 use crate::inner::Inner;
-use crate::lock::{Election, Inspection, Listing, Lock, Unfenced};
+use crate::inspection::{Inspection, Listing};
+use crate::lock::Lock;
 use crate::owner::Owner;
 use crate::protocol::{Kind, join_names};
 use crate::trust::MasterStatus;

@@ -41,7 +41,7 @@ pub fn prefix() -> Option<String> {
 ///
 /// # Errors
 ///
-/// [`Invalid`](crate::Invalid) for a text that is no policy.
+/// [`Invalid`] for a text that is no policy.
 pub fn cold_start() -> Result<Option<ColdStart>, Invalid> {
     setting(COLD_START, |text| text.parse().map_err(|why: Invalid| why.to_string()))
 }
@@ -50,7 +50,7 @@ pub fn cold_start() -> Result<Option<ColdStart>, Invalid> {
 ///
 /// # Errors
 ///
-/// [`Invalid`](crate::Invalid) for a text that is no duration.
+/// [`Invalid`] for a text that is no duration.
 pub fn max_ttl() -> Result<Option<Duration>, Invalid> {
     setting(MAX_TTL, |text| {
         humantime::parse_duration(text)
@@ -62,7 +62,7 @@ pub fn max_ttl() -> Result<Option<Duration>, Invalid> {
 ///
 /// # Errors
 ///
-/// [`Invalid`](crate::Invalid) for anything but `1` and `0`.
+/// [`Invalid`] for anything but `1` and `0`.
 pub fn strict() -> Result<bool, Invalid> {
     let strict = setting(STRICT, |text| match text {
         "1" => Ok(true),

@@ -24,7 +24,7 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// A vote: answered within the time-out or not counted, at once if the master is known to be out of reach, and
-    /// not sent at all when it is not [wanted](Hears::wants) any more.
+    /// not sent at all when it is not [wanted](ReplySink::is_wanted) any more.
     Vote {
         /// How long to wait for the answer, and for a connection that is being made.
         timeout: Duration,

@@ -17,17 +17,17 @@ use crate::trust::Handshake;
 /// that is made after the call it undoes therefore always undoes it.
 ///
 /// What the master refused before it ran anything, and is sent again, comes behind calls that were sent meanwhile. So it is
-/// sent again only while it is [wanted](Hears::wants), which a call that is being undone is not.
+/// sent again only while it is [wanted](crate::seam::ReplySink::is_wanted), which a call that is being undone is not.
 pub trait Master: fmt::Debug + Send + Sync + 'static {
     /// What to call it in votes and logs: its URL without user and password.
     fn name(&self) -> &Arc<str>;
 
     /// Tells how its connections make themselves known: once, before the first call. Each new connection has to ask that
-    /// before it carries anything, and puts the [`SessionHeader`](crate::seam::Passport) that it gets at the head of every call;
+    /// before it carries anything, and puts the [`SessionHeader`](crate::seam::SessionHeader) that it gets at the head of every call;
     /// where the first reply is nil it asks again.
     fn introduce(&self, handshake: Handshake);
 
-    /// Has one operation of a prepared script run, once, and tells `reply` how it went, within the time-out: see [`CallKind`].
+    /// Has one operation of a prepared script run, once, and tells `reply` how it went, within the time-out: see [`CallKind`](crate::seam::CallKind).
     /// It never blocks, and can be called on any thread. Nothing is ever sent again but what the master refused before it
     /// ran anything: a script that it did not know, or a call of many operations, one of which this user may not do.
     fn call(&self, call: Call, reply: Reply);

@@ -11,26 +11,16 @@ use crate::blocking;
 use crate::config::check_permits;
 use crate::engine::{Adoption, Polling, Request};
 use crate::error::Error;
+use crate::fencing::{Fenced, Unfenced};
+use crate::guard::Guard;
 use crate::handover::Handover;
 use crate::inner::Inner;
+use crate::inspection::Inspection;
 use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::Kind;
+use crate::renewal_options::RenewalOptions;
 use crate::text::quoted;
-
-mod election;
-mod fencing;
-mod guard;
-mod inspection;
-mod observer;
-mod renewal;
-
-pub use election::{Election, Leadership};
-pub use fencing::{Fenced, Unfenced};
-pub use guard::Guard;
-pub use inspection::{Inspection, Listing};
-pub use observer::{Leader, Observed, Observer};
-use renewal::RenewalOptions;
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
 ///
@@ -40,18 +30,18 @@ use renewal::RenewalOptions;
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock<F = Fenced> {
-    client: Arc<Inner>,
+    pub(crate) client: Arc<Inner>,
     kind: Kind,
     /// How many there are, of a semaphore.
     permits: Option<u32>,
-    name: Arc<str>,
-    options: Options,
+    pub(crate) name: Arc<str>,
+    pub(crate) options: Options,
     fencing: PhantomData<fn() -> F>,
 }
 
 /// What was said of the acquires to come.
 #[derive(Clone)]
-struct Options {
+pub(crate) struct Options {
     ttl: Duration,
     delay: Duration,
     label: Arc<str>,
@@ -59,7 +49,7 @@ struct Options {
     owner: Option<Owner>,
     renewal: RenewalOptions,
     polling: Option<Polling>,
-    cancelled: Option<CancellationToken>,
+    pub(crate) cancelled: Option<CancellationToken>,
 }
 
 impl Lock {
@@ -265,7 +255,7 @@ impl<F> Lock<F> {
     }
 
     /// Waits for the lock for this owner, or for one that nobody else knows.
-    async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
+    pub(crate) async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
         let Options { ttl, delay, label, renewal, polling, cancelled, .. } = self.options.clone();
         let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
         let request = Request {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::fencing::{Fenced, Unfenced};
 use crate::blocking;
 use crate::clock::Moment;
 use crate::engine::Grant;
 use crate::error::Error;
 use crate::fence::FencingToken;
+use crate::fencing::{Fenced, Unfenced};
 use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::owner::Owner;

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Inspection;
 use crate::blocking;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::fence::FencingToken;
 use crate::inner::Inner;
+use crate::inspection::Inspection;
 use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::trust::{MasterStatus, Standing};

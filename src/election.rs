@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Lock;
-use super::guard::Guard;
-use super::observer::{self, Observed, Observer};
 use crate::blocking;
 use crate::config::{self, DEFAULT_LOOK, MAX_WAIT};
 use crate::error::Error;
 use crate::fence::FencingToken;
+use crate::guard::Guard;
 use crate::inner::Inner;
+use crate::lock::Lock;
+use crate::observer::{self, Observed, Observer};
 use crate::owner::Owner;
 
 /// An election by its name, with the options of the campaigns to come. It holds nothing; a [`Leadership`] does.
