@@ -234,6 +234,25 @@ impl Error {
         }
     }
 
+    /// The name of the lock that it is about.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Held { name, .. }
+            | Self::NoQuorum { name, .. }
+            | Self::Refused { name, .. }
+            | Self::WaitTimedOut { name, .. }
+            | Self::Upgrade { name, .. }
+            | Self::QueueFull { name, .. }
+            | Self::Cancelled { name, .. }
+            | Self::Lost { name, .. }
+            | Self::AnotherKind { name, .. }
+            | Self::OtherPermits { name, .. }
+            | Self::AlreadyHeld { name, .. }
+            | Self::NotHeld { name, .. } => Some(name),
+            Self::Invalid(_) | Self::Closed | Self::Unflushed { .. } | Self::Start(_) => None,
+        }
+    }
+
     /// Whether somebody else has the lock, or waits for it before this call: nothing is wrong.
     ///
     /// # Examples
@@ -345,72 +364,67 @@ impl Room {
 
 impl Error {
     fn write(&self, f: &mut impl Write, room: Room) -> fmt::Result {
-        let shown = |name: &str| quoted(name, room.most);
+        let name = quoted(self.name().unwrap_or_default(), room.most);
         match self {
-            Self::Held { name, holder, .. } => match holder.permits {
-                Some(permits) => {
-                    taken(f, permits, &format!(" of semaphore {}", shown(name)), holder.remaining)
-                }
+            Self::Held { holder, .. } => match holder.permits {
+                Some(permits) => taken(f, permits, &format!(" of semaphore {name}"), holder.remaining),
                 None => {
-                    write!(f, "lock {} is ", shown(name))?;
+                    write!(f, "lock {name} is ")?;
                     holder.write(f, room)
                 }
             },
-            Self::WaitTimedOut { name, waited, attempts, holder, .. } => {
-                let what = if holder.permits.is_some() { "semaphore" } else { "lock" };
-                write!(f, "waited {waited:.1?} for {what} {}", shown(name))?;
+            Self::WaitTimedOut { waited, attempts, holder, .. } => {
+                let (what, then) = match holder.permits {
+                    Some(_) => ("semaphore", ": "),
+                    None => ("lock", "; it is "),
+                };
+                write!(f, "waited {waited:.1?} for {what} {name}")?;
                 match attempts {
                     0 => f.write_str(", behind others in line")?,
                     attempts if room.details => write!(f, " in {attempts} attempts")?,
                     _ => {}
                 }
-                f.write_str(if holder.permits.is_some() { ": " } else { "; it is " })?;
+                f.write_str(then)?;
                 holder.write(f, room)
             }
-            Self::NoQuorum { name, late: true, .. } => write!(
+            Self::NoQuorum { late: true, .. } => write!(
                 f,
-                "no quorum for lock {}: enough masters granted, but only when the lease was over already; use a longer TTL",
-                shown(name)
+                "no quorum for lock {name}: enough masters granted, but only when the lease was over already; \
+                 use a longer TTL"
             ),
-            Self::NoQuorum { name, granted, needed, votes, .. } => {
-                write!(
-                    f,
-                    "no quorum for lock {}: {granted} of the {needed} masters needed agreed",
-                    shown(name)
-                )?;
+            Self::NoQuorum { granted, needed, votes, .. } => {
+                write!(f, "no quorum for lock {name}: {granted} of the {needed} masters needed agreed")?;
                 if votes.len() > *granted { write!(f, " ({})", votes.against()) } else { Ok(()) }
             }
-            Self::Refused { name, masters, reason, votes } => {
-                let (of, name) = (votes.len(), shown(name));
+            Self::Refused { masters, reason, votes, .. } => {
+                let of = votes.len();
                 write!(f, "lock {name}: {masters} of {of} masters refuse for good, {reason}")?;
                 reason.remedy().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
             }
-            Self::Upgrade { name, owner } => write!(
-                f,
-                "{owner} has read lock {}, which cannot become a write lock: release it first",
-                shown(name)
-            ),
-            Self::QueueFull { name, limit } => write!(
-                f,
-                "lock {} has {limit} waiters in this client already, and takes no more: come back, or raise max_waiters",
-                shown(name)
-            ),
-            Self::Cancelled { name } => write!(f, "the acquire of lock {} was cancelled", shown(name)),
-            Self::Lost { name, cause, .. } => write!(f, "lock {} was lost: {cause}", shown(name)),
-            Self::AnotherKind { name, .. } => write!(
-                f,
-                "{} is held as another kind of lock, or is none: one of the two needs another name",
-                shown(name)
-            ),
-            Self::OtherPermits { name, asked, permits, .. } => write!(
-                f,
-                "semaphore {} has {permits} permits, and not {asked}: ask with the same number everywhere",
-                shown(name)
-            ),
-            Self::AlreadyHeld { name, owner } => {
-                write!(f, "lock {} is held by {owner} already, and cannot be entered again", shown(name))
+            Self::Upgrade { owner, .. } => {
+                write!(f, "{owner} has read lock {name}, which cannot become a write lock: release it first")
             }
-            Self::NotHeld { name, owner, .. } => write!(f, "lock {} is not held by {owner}", shown(name)),
+            Self::QueueFull { limit, .. } => write!(
+                f,
+                "lock {name} has {limit} waiters in this client already, and takes no more: come back, or raise \
+                 max_waiters"
+            ),
+            Self::Cancelled { .. } => write!(f, "the acquire of lock {name} was cancelled"),
+            Self::Lost { cause, .. } => write!(f, "lock {name} was lost: {cause}"),
+            Self::AnotherKind { .. } => {
+                write!(
+                    f,
+                    "{name} is held as another kind of lock, or is none: one of the two needs another name"
+                )
+            }
+            Self::OtherPermits { asked, permits, .. } => write!(
+                f,
+                "semaphore {name} has {permits} permits, and not {asked}: ask with the same number everywhere"
+            ),
+            Self::AlreadyHeld { owner, .. } => {
+                write!(f, "lock {name} is held by {owner} already, and cannot be entered again")
+            }
+            Self::NotHeld { owner, .. } => write!(f, "lock {name} is not held by {owner}"),
             Self::Invalid(invalid) => write!(f, "{invalid}"),
             Self::Closed => f.write_str("the client was shut down"),
             Self::Start(_) => f.write_str("the background thread could not be started"),

@@ -225,22 +225,22 @@ impl Refusal {
     /// Redis 7 puts its own words before an ACL's.
     pub(crate) fn of_reply(reply: &str) -> Self {
         match reply.split(' ').next().unwrap_or("") {
-            "READONLY" => Refusal::ReadOnly,
-            "LOADING" => Refusal::Loading,
-            "BUSY" => Refusal::Busy,
-            "OOM" => Refusal::OutOfMemory,
-            "MISCONF" => Refusal::Misconfigured,
-            "NOAUTH" | "WRONGPASS" => Refusal::Password,
-            "NOPERM" => Refusal::NoPermission,
-            "DISAGREES" => Refusal::OtherTerms,
-            "WRONGTYPE" => Refusal::WrongType,
-            "KIND" => Refusal::AnotherKind,
-            "FORGOT" => Refusal::Forgot,
-            "QUARANTINE" => Refusal::Quarantined,
-            "CLOCK" => Refusal::Clock,
-            _ if reply.contains("The user executing the script") => Refusal::NoPermission,
-            _ if is_about_an_unknown_command(reply) => Refusal::Unsupported,
-            _ => Refusal::Other,
+            "READONLY" => Self::ReadOnly,
+            "LOADING" => Self::Loading,
+            "BUSY" => Self::Busy,
+            "OOM" => Self::OutOfMemory,
+            "MISCONF" => Self::Misconfigured,
+            "NOAUTH" | "WRONGPASS" => Self::Password,
+            "NOPERM" => Self::NoPermission,
+            "DISAGREES" => Self::OtherTerms,
+            "WRONGTYPE" => Self::WrongType,
+            "KIND" => Self::AnotherKind,
+            "FORGOT" => Self::Forgot,
+            "QUARANTINE" => Self::Quarantined,
+            "CLOCK" => Self::Clock,
+            _ if reply.contains("The user executing the script") => Self::NoPermission,
+            _ if is_about_an_unknown_command(reply) => Self::Unsupported,
+            _ => Self::Other,
         }
     }
 
