@@ -249,7 +249,7 @@ impl Error {
             | Self::OtherPermits { name, .. }
             | Self::AlreadyHeld { name, .. }
             | Self::NotHeld { name, .. } => Some(name),
-            Self::Invalid(_) | Self::Closed | Self::Unflushed { .. } | Self::Start(_) => None,
+            Self::Invalid(_) | Self::Closed | Self::Start(_) => None,
         }
     }
 
