@@ -1,5 +1,5 @@
-//! What it costs to pack a message and to parse its reply: the redis crate's own functions, `redis-protocol`, and those that
-//! the library has by hand.
+//! What it costs to pack a message and to parse its reply: the redis crate's own functions,
+//! `redis-protocol`, and those that the library has by hand.
 
 use std::hint::black_box;
 use std::io::{self, Read};
@@ -82,7 +82,8 @@ fn words(operations: usize) -> Vec<String> {
     words
 }
 
-/// What a master replies: the time, and that each was granted, with its token and what is known of the queue.
+/// What a master replies: the time, and that each was granted, with its token and what is known of
+/// the queue.
 fn reply(operations: usize) -> Vec<u8> {
     let mut reply = format!("*{}\r\n:1790000000000000\r\n", operations + 1);
     reply.extend(

@@ -1,5 +1,6 @@
-//! What a lock costs: how long an acquire and a release take, how many there are in a second, and the CPU of the client and
-//! the masters. The contenders of a case take turns on masters that no other case uses.
+//! What a lock costs: how long an acquire and a release take, how many there are in a second, and
+//! the CPU of the client and the masters. The contenders of a case take turns on masters that no
+//! other case uses.
 
 use std::time::Duration;
 

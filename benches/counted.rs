@@ -1,6 +1,7 @@
-//! Instructions and system calls of a client, as valgrind and strace count them: numbers that a busy machine hardly changes.
-//! A contender runs in a process of its own under the tool. Two such processes, one of which does twice the cycles, tell
-//! what a cycle costs: what they have in common goes away.
+//! Instructions and system calls of a client, as valgrind and strace count them: numbers that a
+//! busy machine hardly changes. A contender runs in a process of its own under the tool. Two such
+//! processes, one of which does twice the cycles, tell what a cycle costs: what they have in common
+//! goes away.
 
 use std::process::Command;
 

@@ -1,5 +1,6 @@
-//! What faulty masters cost, when it is known that they are faulty: acquires with some of five dead, frozen or slow, beside
-//! those of the same client a moment before, when all were well. And how long three frozen ones take to be an error.
+//! What faulty masters cost, when it is known that they are faulty: acquires with some of five
+//! dead, frozen or slow, beside those of the same client a moment before, when all were well. And
+//! how long three frozen ones take to be an error.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -44,7 +45,8 @@ const FAULTS: [(&str, Fault); 6] = [
     ("one 50 ms slow", Fault::OneSlow),
 ];
 
-/// The masters, and clients that are connected to them; those in `far` have a slow way to the first.
+/// The masters, and clients that are connected to them; those in `far` have a slow way to the
+/// first.
 struct Stage {
     sizes: Sizes,
     masters: Masters,

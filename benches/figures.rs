@@ -1,4 +1,5 @@
-//! Figures: what a topic measured, and where, when and how it was measured. They are files in docs/figures.
+//! Figures: what a topic measured, and where, when and how it was measured. They are files in
+//! docs/figures.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -125,7 +126,8 @@ impl Stamp {
         }
     }
 
-    /// Whether the code is another one now. Unknown when the commit is not there, as in a shallow clone.
+    /// Whether the code is another one now. Unknown when the commit is not there, as in a shallow
+    /// clone.
     pub(crate) fn is_older_than_the_code(&self) -> Option<bool> {
         let same = git(&["diff", "--quiet", &self.commit, "HEAD", "--"]).args(CODE).output().ok()?;
         match same.status.code()? {

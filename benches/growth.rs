@@ -1,5 +1,5 @@
-//! How cost grows: with the leases that a process holds, with the names that a master knows, with those that have one lock
-//! together, and with those that wait for one.
+//! How cost grows: with the leases that a process holds, with the names that a master knows, with
+//! those that have one lock together, and with those that wait for one.
 
 use std::time::{Duration, Instant};
 
@@ -112,7 +112,8 @@ async fn time_list(redlock: &Redlock) -> Duration {
     began.elapsed()
 }
 
-/// Names that one master knows, each of which was locked and released once, and as many keys of somebody else.
+/// Names that one master knows, each of which was locked and released once, and as many keys of
+/// somebody else.
 pub(crate) fn names(scale: Scale) -> Vec<Row> {
     let counts = scale.of([1_000, 1_000_000], [100, 1_000]);
     let masters = Masters::start(1);

@@ -1,6 +1,7 @@
-//! Hand-off: clients in separate processes pass one lock on, and whoever has released it may not ask again before
-//! another was granted. How much of the time is the lock held, how long does a waiter wait for a release to become its
-//! grant, is it fair, and what does it cost the masters? Beside rslock, which polls.
+//! Hand-off: clients in separate processes pass one lock on, and whoever has released it may not
+//! ask again before another was granted. How much of the time is the lock held, how long does a
+//! waiter wait for a release to become its grant, is it fair, and what does it cost the masters?
+//! Beside rslock, which polls.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! One client of the hand-off bench, in a process of its own. It does what its parent orders on its standard input and
-//! says on its standard output what it did, a line each; when its input ends, so does it.
+//! One client of the hand-off bench, in a process of its own. It does what its parent orders on its
+//! standard input and says on its standard output what it did, a line each; when its input ends, so
+//! does it.
 
 use std::fmt;
 use std::time::Duration;
@@ -110,7 +111,8 @@ pub(crate) fn run(contender: &str) {
     });
 }
 
-/// The orders to take a turn, a line each, read by a thread of its own. At their end the process ends, whatever it is doing.
+/// The orders to take a turn, a line each, read by a thread of its own. At their end the process
+/// ends, whatever it is doing.
 fn orders() -> UnboundedReceiver<()> {
     let (sender, orders) = unbounded_channel();
     std::thread::spawn(move || {

@@ -87,8 +87,9 @@ pub(crate) struct Hold {
     pub(crate) released: Option<Moment>,
 }
 
-/// Keeps the strict rule: who has released goes again when somebody else has been granted since. It goes by the
-/// moments, because lines of two children can come in another order than they were written in.
+/// Keeps the strict rule: who has released goes again when somebody else has been granted since. It
+/// goes by the moments, because lines of two children can come in another order than they were
+/// written in.
 #[derive(Debug)]
 pub(crate) struct Referee {
     /// What each client held.

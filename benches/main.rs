@@ -1,9 +1,13 @@
-//! Benchmarks, on real servers of their own. Contenders take turns, because machines are shared and drift.
+//! Benchmarks, on real servers of their own. Contenders take turns, because machines are shared and
+//! drift.
 //!
 //! - `cargo bench [-- TOPIC...]` measures topics once, and prints what it found
-//! - `cargo bench -- smoke [TOPIC...]` does so with small sizes, which shows that the benches work, and nothing else
-//! - `cargo bench -- figures [TOPIC...]` measures three times, writes docs/figures/, and makes the tables of the docs
-//! - `cargo bench -- tables` makes those tables again, and `cargo bench -- check` fails where they differ
+//! - `cargo bench -- smoke [TOPIC...]` does so with small sizes, which shows that the benches work,
+//!   and nothing else
+//! - `cargo bench -- figures [TOPIC...]` measures three times, writes docs/figures/, and makes the
+//!   tables of the docs
+//! - `cargo bench -- tables` makes those tables again, and `cargo bench -- check` fails where they
+//!   differ
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
@@ -76,7 +80,8 @@ fn main() {
     if let Ok(acquires) = std::env::var(passed::SAMPLE) {
         return passed::run_sample(&acquires);
     }
-    // Cargo passes options of its own, which begin with a dash. `cargo test --all-targets` runs benches without `--bench`.
+    // Cargo passes options of its own, which begin with a dash. `cargo test --all-targets` runs
+    // benches without `--bench`.
     let (options, words): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

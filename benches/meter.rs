@@ -18,7 +18,8 @@ pub(crate) struct Used {
     pub(crate) call_us: f64,
 }
 
-/// What a contender sends for locks. INFO counts what a script calls as well, so these are not to be called by its scripts.
+/// What a contender sends for locks. INFO counts what a script calls as well, so these are not to
+/// be called by its scripts.
 pub(crate) fn sent_by(contender: &str) -> &'static [&'static str] {
     match contender {
         "rslock" | "floor" => &["set", "eval", "evalsha"],

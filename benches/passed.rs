@@ -1,5 +1,6 @@
-//! The files of `src` that an acquire passes through: those with instructions in the hundredth acquire, as callgrind counts
-//! them. A process that acquires and releases 99 times is compared with one that acquires once more.
+//! The files of `src` that an acquire passes through: those with instructions in the hundredth
+//! acquire, as callgrind counts them. A process that acquires and releases 99 times is compared
+//! with one that acquires once more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,8 +49,9 @@ fn count(acquires: u32, masters: &[String]) -> BTreeMap<String, u64> {
     counted
 }
 
-/// Sums up what callgrind writes: `fl=`, `fi=` and `fe=` name a file, the first time as `(ID) PATH`; a line below is a position and
-/// a cost; the line after `calls=` is the cost of the callee, which is counted there.
+/// Sums up what callgrind writes: `fl=`, `fi=` and `fe=` name a file, the first time as
+/// `(ID) PATH`; a line below is a position and a cost; the line after `calls=` is the cost of the
+/// callee, which is counted there.
 fn by_file(profile: &str) -> BTreeMap<String, u64> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut names, mut sums) = (BTreeMap::new(), BTreeMap::<String, u64>::new());

@@ -1,5 +1,6 @@
-//! Acquire and release as commands, for the contenders that talk to the masters themselves, and what a reply to them says.
-//! The only file of the benches that knows how the library's script is laid out.
+//! Acquire and release as commands, for the contenders that talk to the masters themselves, and
+//! what a reply to them says. The only file of the benches that knows how the library's script is
+//! laid out.
 
 use std::time::UNIX_EPOCH;
 

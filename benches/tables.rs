@@ -1,5 +1,5 @@
-//! The tables of README.md and docs/PERFORMANCE.md, which are made from the figures and stand between two markers:
-//! `<!-- figures: NAME -->` and `<!-- /figures -->`.
+//! The tables of README.md and docs/PERFORMANCE.md, which are made from the figures and stand
+//! between two markers: `<!-- figures: NAME -->` and `<!-- /figures -->`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,8 @@ pub(crate) enum Cell {
     Of(&'static str, &'static str),
     /// The same, with the lowest and the highest.
     Range(&'static str, &'static str),
-    /// The first contender's value to the second's, of each run; the median, with the lowest and the highest.
+    /// The first contender's value to the second's, of each run; the median, with the lowest and
+    /// the highest.
     Ratio(&'static str, &'static str, &'static str),
 }
 

@@ -1,5 +1,6 @@
-//! Masters in five regions: an acquire needs the third-fastest of them, and should take no longer than its round trip.
-//! That trip is measured through the same proxies, in turns with the acquires, so that the proxies' own time is in both.
+//! Masters in five regions: an acquire needs the third-fastest of them, and should take no longer
+//! than its round trip. That trip is measured through the same proxies, in turns with the acquires,
+//! so that the proxies' own time is in both.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,9 @@ use crate::contender::{self, Client, Quorate, Rslock, Worker};
 use crate::figures::Row;
 use crate::measure::middle;
 
-/// Round trips in ms from Washington DC, as IBM Cloud published them for 3 February to 3 March 2024:
-/// network-latency in `_include-segments` of github.com/ibm-cloud-docs/vpc, "Inter-region latency". To Toronto, Dallas,
-/// London, Frankfurt and Tokyo.
+/// Round trips in ms from Washington DC, as IBM Cloud published them for 3 February to 3 March
+/// 2024: network-latency in `_include-segments` of github.com/ibm-cloud-docs/vpc, "Inter-region
+/// latency". To Toronto, Dallas, London, Frankfurt and Tokyo.
 const ROUND_TRIPS: [u64; 5] = [19, 32, 75, 98, 167];
 const CYCLES: usize = 30;
 const FEW_CYCLES: usize = 2;

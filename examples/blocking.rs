@@ -9,7 +9,8 @@ type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Withdraws from a balance that does not lock by itself: it is read, and written a while later.
 fn withdraw(redlock: &Redlock, balance: &AtomicU32, amount: u32) -> Outcome {
-    // Waits for up to five seconds. From here on nobody else has account:42, and the lease is renewed.
+    // Waits for up to five seconds. From here on nobody else has account:42, and the lease is
+    // renewed.
     let guard = match redlock.lock("account:42").wait(Duration::from_secs(5)).acquire_blocking() {
         Ok(guard) => guard,
         Err(Error::WaitTimedOut { holder, .. }) => return Err(format!("busy: {holder}").into()),

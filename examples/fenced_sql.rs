@@ -1,5 +1,5 @@
-//! A holder that pauses past its lease, and whose late write the database refuses. It needs nothing: its masters live in the
-//! process, and so does SQLite.
+//! A holder that pauses past its lease, and whose late write the database refuses. It needs
+//! nothing: its masters live in the process, and so does SQLite.
 
 use std::time::Duration;
 

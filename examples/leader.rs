@@ -1,5 +1,5 @@
-//! Two schedulers of which one works at a time, and somebody who watches who that is. It needs nothing: its masters live in
-//! the process.
+//! Two schedulers of which one works at a time, and somebody who watches who that is. It needs
+//! nothing: its masters live in the process.
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let redlock = Redlock::builder().masters(&masters).build()?;
         Ok::<_, quorate::Error>(tokio::spawn(async move {
             let election = redlock.election("scheduler").ttl(Duration::from_secs(5));
-            // Waits until it leads. Should that be lost, the work is dropped in time, and it waits to lead again.
+            // Waits until it leads. Should that be lost, the work is dropped in time, and it waits
+            // to lead again.
             election.lead(|leadership| async move { schedule(name, leadership.term()).await }).await
         }))
     };

@@ -1,4 +1,5 @@
-//! Delays between attempts: exponential, capped, and jittered so that clients which failed together part.
+//! Delays between attempts: exponential, capped, and jittered so that clients which failed together
+//! part.
 
 use std::time::Duration;
 

@@ -25,7 +25,8 @@ use crate::random::{Random, SystemRandom};
 use crate::source::{Origin, Source};
 use crate::trust::ColdStart;
 
-/// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before anything is sent.
+/// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before
+/// anything is sent.
 ///
 /// # Examples
 ///
@@ -56,8 +57,8 @@ impl Redlock {
         Builder::new()
     }
 
-    /// The client that the environment describes, by the variables which the command reads too: see [`env`](crate::env). For
-    /// more settings begin with [`Builder::from_env`].
+    /// The client that the environment describes, by the variables which the command reads too: see
+    /// [`env`](crate::env). For more settings begin with [`Builder::from_env`].
     ///
     /// # Errors
     ///
@@ -94,7 +95,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], which names the variable: one that cannot be read, or no usable URL in `QUORATE_MASTERS`.
+    /// [`Error::Invalid`], which names the variable: one that cannot be read, or no usable URL in
+    /// `QUORATE_MASTERS`.
     ///
     /// # Examples
     ///
@@ -127,14 +129,16 @@ impl Builder {
         Ok(builder)
     }
 
-    /// Adds one master by its URL: `redis://[user:password@]host[:port][/database]`, the same with `rediss://` (TLS,
-    /// with the feature `tls`), `valkey://` or `valkeys://`, or `unix:///path?db=..&user=..&pass=..`.
+    /// Adds one master by its URL: `redis://[user:password@]host[:port][/database]`, the same with
+    /// `rediss://` (TLS, with the feature `tls`), `valkey://` or `valkeys://`, or
+    /// `unix:///path?db=..&user=..&pass=..`.
     ///
-    /// A client has 1 to [`MAX_MASTERS`] masters, and every client of the same locks must have the same ones. They
-    /// must be independent servers: not replicas of each other, and none listed twice.
+    /// A client has 1 to [`MAX_MASTERS`] masters, and every client of the same locks must have the
+    /// same ones. They must be independent servers: not replicas of each other, and none listed
+    /// twice.
     ///
-    /// For tests it can be a master of [another kind](crate::seam::Master), such as the test kit's, which live in the
-    /// process.
+    /// For tests it can be a master of [another kind](crate::seam::Master), such as the test kit's,
+    /// which live in the process.
     pub fn master(mut self, master: impl Into<Source>) -> Self {
         self.sources.push(master.into());
         self
@@ -151,33 +155,36 @@ impl Builder {
     }
 
     /// The TTL of locks that do not set one, from [`MIN_TTL`](crate::config::MIN_TTL) to the
-    /// [`max_ttl`](Builder::max_ttl). The default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL): a holder that
-    /// dies blocks everybody else for that long.
+    /// [`max_ttl`](Builder::max_ttl). The default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL): a
+    /// holder that dies blocks everybody else for that long.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.settings.ttl = ttl;
         self
     }
 
     /// The longest TTL of any lock, up to [`MAX_TTL`](crate::config::MAX_TTL); the default is
-    /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have forgotten what it granted has no vote
-    /// for a little longer than that. All clients of the same masters and prefix must have the same: a master keeps it with
-    /// its marker, and refuses those that differ. To change it, stop them all, delete the key `{prefix}marker` on every
-    /// master, and start them with another one.
+    /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have forgotten what
+    /// it granted has no vote for a little longer than that. All clients of the same masters and
+    /// prefix must have the same: a master keeps it with its marker, and refuses those that differ.
+    /// To change it, stop them all, delete the key `{prefix}marker` on every master, and start them
+    /// with another one.
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
         self.settings.max_ttl = max_ttl;
         self
     }
 
-    /// What to trust of a master that is new, or restarted: see [`ColdStart`]. The default is nothing.
+    /// What to trust of a master that is new, or restarted: see [`ColdStart`]. The default is
+    /// nothing.
     pub fn cold_start(mut self, policy: ColdStart) -> Self {
         self.settings.cold_start = policy;
         self
     }
 
-    /// Strict mode: whether a lease is over is never left to a master's clock. Where a holder released its lock, nothing
-    /// changes. Where it died, the next one has to have watched the lock unchanged for a whole TTL, on its own clock:
-    /// whoever waits already gets it at the end of the TTL as always, and whoever comes later waits for one TTL more. It
-    /// costs no round trip. All clients of the same masters and prefix must be strict, or none.
+    /// Strict mode: whether a lease is over is never left to a master's clock. Where a holder
+    /// released its lock, nothing changes. Where it died, the next one has to have watched the lock
+    /// unchanged for a whole TTL, on its own clock: whoever waits already gets it at the end of the
+    /// TTL as always, and whoever comes later waits for one TTL more. It costs no round trip. All
+    /// clients of the same masters and prefix must be strict, or none.
     ///
     /// Source: the rule is that of the DynamoDB lock client.
     pub fn strict(mut self) -> Self {
@@ -185,41 +192,45 @@ impl Builder {
         self
     }
 
-    /// How long an acquire waits for locks that do not say it, up to [`MAX_WAIT`](crate::config::MAX_WAIT). The
-    /// default is [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero is one try.
+    /// How long an acquire waits for locks that do not say it, up to
+    /// [`MAX_WAIT`](crate::config::MAX_WAIT). The default is
+    /// [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero is one try.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.settings.wait = wait;
         self
     }
 
     /// How many acquires of this client may wait for one lock at a time; further ones fail with
-    /// [`Error::QueueFull`]. The default is [`DEFAULT_MAX_WAITERS`](crate::config::DEFAULT_MAX_WAITERS); it must be 1
-    /// at least.
+    /// [`Error::QueueFull`]. The default is
+    /// [`DEFAULT_MAX_WAITERS`](crate::config::DEFAULT_MAX_WAITERS); it must be 1 at least.
     pub fn max_waiters(mut self, limit: usize) -> Self {
         self.settings.max_waiters = limit;
         self
     }
 
-    /// How long one master may take to answer before its vote counts as unknown. It must be below the TTL, and above
-    /// the round trip to the farthest master that is needed for a quorum.
+    /// How long one master may take to answer before its vote counts as unknown. It must be below
+    /// the TTL, and above the round trip to the farthest master that is needed for a quorum.
     ///
-    /// The default is [`DEFAULT_TIMEOUT`](crate::config::DEFAULT_TIMEOUT), or a quarter of a TTL where that is less.
+    /// The default is [`DEFAULT_TIMEOUT`](crate::config::DEFAULT_TIMEOUT), or a quarter of a TTL
+    /// where that is less.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
         self
     }
 
-    /// What every key begins with; the default is [`DEFAULT_PREFIX`](crate::config::DEFAULT_PREFIX). It has no braces
-    /// and at most [`MAX_PREFIX`](crate::config::MAX_PREFIX) bytes. Clients with different prefixes have different
-    /// locks.
+    /// What every key begins with; the default is
+    /// [`DEFAULT_PREFIX`](crate::config::DEFAULT_PREFIX). It has no braces and at most
+    /// [`MAX_PREFIX`](crate::config::MAX_PREFIX) bytes. Clients with different prefixes have
+    /// different locks.
     pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
         self.settings.prefix = prefix.as_ref().into();
         self
     }
 
-    /// What others are told of whoever holds a lock of this client, beside the owner: a host, a process, a job. Errors, inspections and
-    /// `quorate status` show it. It has at most [`MAX_LABEL`](crate::config::MAX_LABEL) bytes and no control characters; the
-    /// default is none. [`Lock::label`](crate::Lock::label) sets it for one lock.
+    /// What others are told of whoever holds a lock of this client, beside the owner: a host, a
+    /// process, a job. Errors, inspections and `quorate status` show it. It has at most
+    /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes and no control characters; the default is
+    /// none. [`Lock::label`](crate::Lock::label) sets it for one lock.
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.settings.label = label.as_ref().into();
         self
@@ -244,15 +255,17 @@ impl Builder {
         self
     }
 
-    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. It must be a current-thread runtime:
-    /// on several threads a clean-up could overtake what it undoes, so [`build`](Builder::build) refuses others. A runtime
-    /// that stands still, or ends, takes the client's clean-up with it.
+    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. It must be a
+    /// current-thread runtime: on several threads a clean-up could overtake what it undoes, so
+    /// [`build`](Builder::build) refuses others. A runtime that stands still, or ends, takes the
+    /// client's clean-up with it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.executor = Some(Executor::Runtime(runtime));
         self
     }
 
-    /// Has the engine's tasks run by `executor` instead; for simulations, which can have a client stand still that way.
+    /// Has the engine's tasks run by `executor` instead; for simulations, which can have a client
+    /// stand still that way.
     pub fn executor(mut self, executor: Arc<dyn Spawn>) -> Self {
         self.executor = Some(Executor::Custom(executor));
         self
@@ -262,8 +275,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for a setting outside of its limits, no masters or too many, a master listed twice, a URL that
-    /// cannot be used, or a [`runtime`](Builder::runtime) with several threads; [`Error::Start`] when the system gives no thread.
+    /// [`Error::Invalid`] for a setting outside of its limits, no masters or too many, a master
+    /// listed twice, a URL that cannot be used, or a [`runtime`](Builder::runtime) with several
+    /// threads; [`Error::Start`] when the system gives no thread.
     pub fn build(mut self) -> Result<Redlock, Error> {
         let (origins, dialler, host) = self.start()?;
         let roster = Arc::new(Roster::default());
@@ -289,14 +303,15 @@ impl Builder {
         Ok(Redlock::new(Inner::new(engine, host)))
     }
 
-    /// Examines the masters in place of using them: whether each can be reached, is a master, remembers what it granted, has a
-    /// right clock and lets this user do what is needed, whether they agree with each other and with these settings, and so
-    /// whether a quorum can vote. It works whatever is wrong with them, on connections of its own, and writes nothing: not even
+    /// Examines the masters in place of using them: whether each can be reached, is a master,
+    /// remembers what it granted, has a right clock and lets this user do what is needed, whether
+    /// they agree with each other and with these settings, and so whether a quorum can vote. It
+    /// works whatever is wrong with them, on connections of its own, and writes nothing: not even
     /// the marker that a client leaves.
     ///
-    /// A master that does not answer is given up after four times the [`timeout`](Builder::timeout) while connecting, and
-    /// after one at any later question; all are examined at once. Those of another kind, which have no URL, are named and
-    /// not examined.
+    /// A master that does not answer is given up after four times the [`timeout`](Builder::timeout)
+    /// while connecting, and after one at any later question; all are examined at once. Those of
+    /// another kind, which have no URL, are named and not examined.
     ///
     /// # Cancel safety
     ///

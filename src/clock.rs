@@ -6,12 +6,14 @@ use std::time::Duration;
 
 /// A point in time on a [`Clock`]: how long after that clock's origin it is.
 ///
-/// Moments of one clock compare with each other; they mean nothing on another machine or after a reboot.
+/// Moments of one clock compare with each other; they mean nothing on another machine or after a
+/// reboot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Moment(u64);
 
 impl Moment {
-    /// The moment that lies `elapsed` after the clock's origin: to the nanosecond, and within 584 years of it.
+    /// The moment that lies `elapsed` after the clock's origin: to the nanosecond, and within 584
+    /// years of it.
     pub const fn from_origin(elapsed: Duration) -> Self {
         Self(nanos(elapsed))
     }
@@ -44,24 +46,25 @@ impl Sub<Duration> for Moment {
     }
 }
 
-/// What leases are measured with. It never goes back, and it goes on while the machine is suspended, as the TTLs on
-/// the masters do.
+/// What leases are measured with. It never goes back, and it goes on while the machine is
+/// suspended, as the TTLs on the masters do.
 ///
-/// Waiting is done by tokio's timers. To run in virtual time, pause tokio's time and hand in a clock that follows it.
+/// Waiting is done by tokio's timers. To run in virtual time, pause tokio's time and hand in a
+/// clock that follows it.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present moment.
     fn now(&self) -> Moment;
 
-    /// The wall clock: the time since the Unix epoch. It is what a handshake takes for the time as long as most masters have not
-    /// told theirs.
+    /// The wall clock: the time since the Unix epoch. It is what a handshake takes for the time as
+    /// long as most masters have not told theirs.
     fn wall(&self) -> Duration;
 }
 
 /// The machine's own clock, time in suspend included.
 ///
-/// That is `CLOCK_BOOTTIME` on Linux and Android. `CLOCK_MONOTONIC` counts time in suspend on Apple systems, and so
-/// does the performance counter behind `Instant` on Windows. Elsewhere time in suspend may be missed; a guard there
-/// must not be trusted across a suspend.
+/// That is `CLOCK_BOOTTIME` on Linux and Android. `CLOCK_MONOTONIC` counts time in suspend on Apple
+/// systems, and so does the performance counter behind `Instant` on Windows. Elsewhere time in
+/// suspend may be missed; a guard there must not be trusted across a suspend.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BootClock;
 

@@ -1,4 +1,5 @@
-//! Leader election: a candidate campaigns for the lock of the election's name, leads while it holds it, and resigns.
+//! Leader election: a candidate campaigns for the lock of the election's name, leads while it holds
+//! it, and resigns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +16,14 @@ use crate::lock::Lock;
 use crate::observer::{self, Observed, Observer};
 use crate::owner::Owner;
 
-/// An election by its name, with the options of the campaigns to come. It holds nothing; a [`Leadership`] does.
+/// An election by its name, with the options of the campaigns to come. It holds nothing; a
+/// [`Leadership`] does.
 ///
-/// It is the [`Lock`] of this name, used for one thing: at most one candidate leads at a time, a candidate waits its turn for
-/// as long as it takes, and whoever wants to know who leads can [`observe`](Election::observe). Every campaign is a candidate
-/// of its own: an [`Owner::scope`] that it runs in does not count. What is written of a lock is true here: `quorate status`
-/// shows the leader, and [`Lock::force_release`] deposes one.
+/// It is the [`Lock`] of this name, used for one thing: at most one candidate leads at a time, a
+/// candidate waits its turn for as long as it takes, and whoever wants to know who leads can
+/// [`observe`](Election::observe). Every campaign is a candidate of its own: an [`Owner::scope`]
+/// that it runs in does not count. What is written of a lock is true here: `quorate status` shows
+/// the leader, and [`Lock::force_release`] deposes one.
 ///
 /// # Examples
 ///
@@ -50,22 +53,22 @@ impl Election {
         Self { lock, wait: None, look_every: DEFAULT_LOOK }
     }
 
-    /// How long a leader that dies keeps the others waiting; see [`Lock::ttl`]. While it lives, its lease is renewed. The
-    /// default is the client's.
+    /// How long a leader that dies keeps the others waiting; see [`Lock::ttl`]. While it lives, its
+    /// lease is renewed. The default is the client's.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.lock = self.lock.ttl(ttl);
         self
     }
 
-    /// How long a campaign waits, up to [`MAX_WAIT`]; zero is one try. The default is as long as it takes: a candidate has
-    /// nothing better to do.
+    /// How long a campaign waits, up to [`MAX_WAIT`]; zero is one try. The default is as long as it
+    /// takes: a candidate has nothing better to do.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
     }
 
-    /// Keeps others from leading for so long after a leader that did not resign; see [`Lock::lock_delay`]. The default is
-    /// none.
+    /// Keeps others from leading for so long after a leader that did not resign; see
+    /// [`Lock::lock_delay`]. The default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.lock = self.lock.lock_delay(delay);
         self
@@ -77,15 +80,15 @@ impl Election {
         self
     }
 
-    /// Ends a [`campaign`](Election::campaign), and what [`lead`](Election::lead) does, when `token` is cancelled: with
-    /// [`Error::Cancelled`].
+    /// Ends a [`campaign`](Election::campaign), and what [`lead`](Election::lead) does, when
+    /// `token` is cancelled: with [`Error::Cancelled`].
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.lock = self.lock.cancelled_by(token);
         self
     }
 
-    /// How often an [`Observer`] looks, from [`MIN_LOOK`](config::MIN_LOOK) to [`MAX_LOOK`](config::MAX_LOOK). The default is
-    /// [`DEFAULT_LOOK`], a second.
+    /// How often an [`Observer`] looks, from [`MIN_LOOK`](config::MIN_LOOK) to
+    /// [`MAX_LOOK`](config::MAX_LOOK). The default is [`DEFAULT_LOOK`], a second.
     pub fn look_every(mut self, interval: Duration) -> Self {
         self.look_every = interval;
         self
@@ -97,17 +100,19 @@ impl Election {
     }
 
     /// Waits to lead: for as long as it takes, whoever leads and whatever is wrong with the masters
-    /// that may pass, or for the [`wait`](Election::wait). Candidates are called in turn, as those that wait for a lock: see [`Lock::acquire`].
+    /// that may pass, or for the [`wait`](Election::wait). Candidates are called in turn, as those
+    /// that wait for a lock: see [`Lock::acquire`].
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future, at any moment, ends the candidacy and leaves nothing behind, as [`Lock::try_acquire`] says.
+    /// Dropping the future, at any moment, ends the candidacy and leaves nothing behind, as
+    /// [`Lock::try_acquire`] says.
     ///
     /// # Errors
     ///
     /// [`Error::Invalid`], [`Error::Closed`], [`Error::Cancelled`], [`Error::Refused`] when so many
-    /// masters refuse for good that the rest are no quorum, and [`Error::QueueFull`] when too many candidates of
-    /// this client wait. With a [`wait`](Election::wait) those of [`Lock::acquire`].
+    /// masters refuse for good that the rest are no quorum, and [`Error::QueueFull`] when too many
+    /// candidates of this client wait. With a [`wait`](Election::wait) those of [`Lock::acquire`].
     ///
     /// # Examples
     ///
@@ -129,22 +134,24 @@ impl Election {
         blocking::wait(self.client(), self.campaign())
     }
 
-    /// Campaigns, and runs `work` while it leads. When the leadership is lost, `work` is dropped before anybody else can lead,
-    /// provided that it yields, and the campaign begins anew, with new work. When `work` is done, this resigns, and returns
-    /// what `work` did.
+    /// Campaigns, and runs `work` while it leads. When the leadership is lost, `work` is dropped
+    /// before anybody else can lead, provided that it yields, and the campaign begins anew, with
+    /// new work. When `work` is done, this resigns, and returns what `work` did.
     ///
-    /// Work that is done only after the lease had ended counts as lost, and is begun anew as well. A panic of `work` goes
-    /// through, and resigns in the background. What `work` gives the [`Leadership`] to, other tasks say, has to drop it when
-    /// `work` ends: before that it does not resign.
+    /// Work that is done only after the lease had ended counts as lost, and is begun anew as well.
+    /// A panic of `work` goes through, and resigns in the background. What `work` gives the
+    /// [`Leadership`] to, other tasks say, has to drop it when `work` ends: before that it does not
+    /// resign.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops `work` and resigns in the background. To wait until it has resigned, use
-    /// [`cancelled_by`](Election::cancelled_by).
+    /// Dropping the future drops `work` and resigns in the background. To wait until it has
+    /// resigned, use [`cancelled_by`](Election::cancelled_by).
     ///
     /// # Errors
     ///
-    /// Those of [`campaign`](Election::campaign). With [`Error::Cancelled`] `work` was dropped, if it ran, and this resigned.
+    /// Those of [`campaign`](Election::campaign). With [`Error::Cancelled`] `work` was dropped, if
+    /// it ran, and this resigned.
     ///
     /// # Examples
     ///
@@ -173,7 +180,8 @@ impl Election {
             if let Err(Error::Lost { .. }) = ended {
                 continue;
             }
-            // What the masters do not hear of it now they hear later, or the lease runs out: the work is over either way.
+            // What the masters do not hear of it now they hear later, or the lease runs out: the
+            // work is over either way.
             if let Some(leadership) = Arc::into_inner(leadership) {
                 let _ = leadership.resign().await;
             }
@@ -188,8 +196,8 @@ impl Election {
         }
     }
 
-    /// Asks every master who leads, and waits for each within its time-out. The answer was true when the masters gave it,
-    /// and may not be any more.
+    /// Asks every master who leads, and waits for each within its time-out. The answer was true
+    /// when the masters gave it, and may not be any more.
     ///
     /// # Cancel safety
     ///
@@ -197,8 +205,8 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], and [`Error::Closed`]. Where too few masters answer, it is [`Observed::Unknown`] who leads;
-    /// [`Lock::inspect`] says what each of them answered.
+    /// [`Error::Invalid`], and [`Error::Closed`]. Where too few masters answer, it is
+    /// [`Observed::Unknown`] who leads; [`Lock::inspect`] says what each of them answered.
     ///
     /// # Examples
     ///
@@ -243,10 +251,11 @@ impl Election {
     }
 }
 
-/// What the candidate has that leads, until it resigns or is lost: a [`Guard`] of the election's lock.
+/// What the candidate has that leads, until it resigns or is lost: a [`Guard`] of the election's
+/// lock.
 ///
-/// Dropping it resigns in the background: from any thread, with or without a runtime. When its process dies, the next
-/// candidate leads after the TTL.
+/// Dropping it resigns in the background: from any thread, with or without a runtime. When its
+/// process dies, the next candidate leads after the TTL.
 #[derive(Debug)]
 #[must_use = "a leader that is dropped resigns, which here is at once"]
 pub struct Leadership {
@@ -254,14 +263,15 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The number of this term: its fencing token, [`Guard::fencing_token`]. It is higher than that of every term before, so whatever
-    /// the leader writes to can refuse one that comes too late: see [`fence`](crate::fence). It rises with the time, and not
-    /// by one.
+    /// The number of this term: its fencing token, [`Guard::fencing_token`]. It is higher than that
+    /// of every term before, so whatever the leader writes to can refuse one that comes too late:
+    /// see [`fence`](crate::fence). It rises with the time, and not by one.
     pub fn term(&self) -> FencingToken {
         self.guard.fencing_token()
     }
 
-    /// Who leads: what an [`Observer`] sees as [`Leader::owner`](crate::Leader::owner), written out.
+    /// Who leads: what an [`Observer`] sees as [`Leader::owner`](crate::Leader::owner), written
+    /// out.
     pub fn owner(&self) -> Owner {
         self.guard.owner()
     }
@@ -271,12 +281,14 @@ impl Leadership {
         self.guard.is_valid()
     }
 
-    /// For how long it surely leads yet, should no renewal succeed any more, read from the clock now; zero when it does not.
+    /// For how long it surely leads yet, should no renewal succeed any more, read from the clock
+    /// now; zero when it does not.
     pub fn remaining(&self) -> Duration {
         self.guard.remaining()
     }
 
-    /// Waits until the leadership is lost, and says how: before anybody else can lead. See [`Guard::lost`].
+    /// Waits until the leadership is lost, and says how: before anybody else can lead. See
+    /// [`Guard::lost`].
     ///
     /// # Cancel safety
     ///
@@ -297,14 +309,14 @@ impl Leadership {
         self.guard.lost().await
     }
 
-    /// A token that is cancelled when the leadership is lost, or over because it resigned: for work in other tasks. See
-    /// [`Guard::lost_token`].
+    /// A token that is cancelled when the leadership is lost, or over because it resigned: for work
+    /// in other tasks. See [`Guard::lost_token`].
     pub fn lost_token(&self) -> CancellationToken {
         self.guard.lost_token()
     }
 
-    /// Runs `work` until it is done, or the leadership is lost. Then `work` is dropped, before anybody else can lead, provided
-    /// that it yields.
+    /// Runs `work` until it is done, or the leadership is lost. Then `work` is dropped, before
+    /// anybody else can lead, provided that it yields.
     ///
     /// # Cancel safety
     ///
@@ -321,8 +333,8 @@ impl Leadership {
         self.guard.run(work).await
     }
 
-    /// Sleeps for `time` while it leads, [without async](crate::blocking), and ends at once with [`Error::Lost`] when the
-    /// leadership is lost: see [`Guard::sleep_blocking`].
+    /// Sleeps for `time` while it leads, [without async](crate::blocking), and ends at once with
+    /// [`Error::Lost`] when the leadership is lost: see [`Guard::sleep_blocking`].
     ///
     /// # Examples
     ///
@@ -342,7 +354,8 @@ impl Leadership {
         self.guard.sleep_blocking(time)
     }
 
-    /// Stops leading: the next candidate is called at once. Returns when a majority has confirmed it.
+    /// Stops leading: the next candidate is called at once. Returns when a majority has confirmed
+    /// it.
     ///
     /// # Cancel safety
     ///
@@ -350,8 +363,8 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when it did not lead any more, and [`Error::NoQuorum`] when too few masters confirmed it in time: it
-    /// goes on in the background. As [`Guard::release`].
+    /// [`Error::Lost`] when it did not lead any more, and [`Error::NoQuorum`] when too few masters
+    /// confirmed it in time: it goes on in the background. As [`Guard::release`].
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! What the environment says of a client: read by [`Redlock::from_env`](crate::Redlock::from_env), and by the command where no
-//! option says otherwise.
+//! What the environment says of a client: read by [`Redlock::from_env`](crate::Redlock::from_env),
+//! and by the command where no option says otherwise.
 //!
 //! | variable | what it sets | default |
 //! |---|---|---|

@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 
 /// Runs tasks, where a simulation has to decide when they are run.
 pub trait Spawn: fmt::Debug + Send + Sync + 'static {
-    /// Has `task` run to its end, one task at a time, within a tokio runtime that has timers. It must not run it before it
-    /// returns.
+    /// Has `task` run to its end, one task at a time, within a tokio runtime that has timers. It
+    /// must not run it before it returns.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 }
 

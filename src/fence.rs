@@ -1,10 +1,11 @@
 //! Fences: how that which a lock protects refuses a holder that comes too late.
 //!
-//! A lease is a promise about time. A holder can stand still between asking whether it has the lock and writing, or its
-//! write can linger in the network, and arrive when somebody else has long had the lock. No lock service can prevent that;
-//! what it can do is number its grants ([Kleppmann 2016]). A fence is that number: it rises strictly over successive grants of
-//! a lock's name, whoever gets them. The protected resource remembers the highest fence it has seen, and refuses anything
-//! lower. Then a late write changes nothing.
+//! A lease is a promise about time. A holder can stand still between asking whether it has the lock
+//! and writing, or its write can linger in the network, and arrive when somebody else has long had
+//! the lock. No lock service can prevent that; what it can do is number its grants ([Kleppmann
+//! 2016]). A fence is that number: it rises strictly over successive grants of a lock's name,
+//! whoever gets them. The protected resource remembers the highest fence it has seen, and refuses
+//! anything lower. Then a late write changes nothing.
 //!
 //! | the resource | the check |
 //! |---|---|
@@ -16,20 +17,24 @@
 //!
 //! What makes it work, whatever the resource:
 //!
-//! - The check and the write are one step: one statement, one script, one critical section. Between two steps there is room
-//!   for a later holder.
+//! - The check and the write are one step: one statement, one script, one critical section. Between
+//!   two steps there is room for a later holder.
 //! - Every write is checked. A writer without a fence is refused: it does not hold the lock.
-//! - Whoever reads in order to write lets the resource see its fence first: [`SET`] without a value, an `UPDATE` of the fence
-//!   column alone, [`Gate::admit`]. A late write that comes between its read and its write is still the latest that was
-//!   seen: it is let in, and then overwritten by one that does not know of it.
-//! - The fence is remembered for longer than a write can be late: with the data, and not in a process that restarts.
-//! - Equal is not stale: a holder may write many times. The fence does not order the writes of one holder among themselves.
-//! - Fences of different locks have nothing to do with each other: what one resource sees are those of one lock's name.
-//! - Whoever may write may write a fence that is far too high, which shuts everybody else out. The check protects from late
-//!   holders, not from malicious ones.
+//! - Whoever reads in order to write lets the resource see its fence first: [`SET`] without a
+//!   value, an `UPDATE` of the fence column alone, [`Gate::admit`]. A late write that comes between
+//!   its read and its write is still the latest that was seen: it is let in, and then overwritten
+//!   by one that does not know of it.
+//! - The fence is remembered for longer than a write can be late: with the data, and not in a
+//!   process that restarts.
+//! - Equal is not stale: a holder may write many times. The fence does not order the writes of one
+//!   holder among themselves.
+//! - Fences of different locks have nothing to do with each other: what one resource sees are those
+//!   of one lock's name.
+//! - Whoever may write may write a fence that is far too high, which shuts everybody else out. The
+//!   check protects from late holders, not from malicious ones.
 //!
-//! A fence is a number from 1 to [`MAX`], which a guard has as its [`FencingToken`]. It is made of the microseconds since
-//! 1970, but is no clock to be read.
+//! A fence is a number from 1 to [`MAX`], which a guard has as its [`FencingToken`]. It is made of
+//! the microseconds since 1970, but is no clock to be read.
 //!
 //! [Kleppmann 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 
@@ -39,13 +44,16 @@ use std::time::Duration;
 use crate::invalid::Invalid;
 use crate::sync::{Mutex, MutexGuard};
 
-/// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose numbers are doubles, have
-/// each one exactly. The microseconds since 1970 get there in the year 2255.
+/// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose
+/// numbers are doubles, have each one exactly. The microseconds since 1970 get there in the
+/// year 2255.
 pub const MAX: u64 = (1 << 53) - 1;
 
-/// The number of a grant: higher than that of every grant of the lock before. See [`Guard::fencing_token`].
+/// The number of a grant: higher than that of every grant of the lock before. See
+/// [`Guard::fencing_token`].
 ///
-/// It is from 1 to [`MAX`], and so fits in a signed integer of 64 bits, in a double, and in what SQL calls `BIGINT`.
+/// It is from 1 to [`MAX`], and so fits in a signed integer of 64 bits, in a double, and in what
+/// SQL calls `BIGINT`.
 ///
 /// [`Guard::fencing_token`]: crate::Guard::fencing_token
 ///
@@ -78,8 +86,8 @@ impl FencingToken {
         self.0
     }
 
-    /// The number for SQL, whose integers have a sign. It is never negative, and nothing is cut off: [`MAX`] is far below
-    /// `i64::MAX`.
+    /// The number for SQL, whose integers have a sign. It is never negative, and nothing is cut
+    /// off: [`MAX`] is far below `i64::MAX`.
     pub const fn as_i64(self) -> i64 {
         self.0.cast_signed()
     }
@@ -98,25 +106,29 @@ impl fmt::Display for FencingToken {
     }
 }
 
-/// The header that a request carries its fence in: see [`header`]. In small letters, as HTTP/2 has them and
-/// `http::HeaderName::from_static` wants them; servers do not tell them apart.
+/// The header that a request carries its fence in: see [`header`]. In small letters, as HTTP/2 has
+/// them and `http::HeaderName::from_static` wants them; servers do not tell them apart.
 pub const HEADER: &str = "quorate-fence";
 
-/// The environment variable that a job of `quorate run` finds its fence in, in decimal. Read it with [`parse`].
+/// The environment variable that a job of `quorate run` finds its fence in, in decimal. Read it
+/// with [`parse`].
 pub const VARIABLE: &str = "QUORATE_FENCE";
 
-/// A Lua script for Redis 6 or later, or Valkey, that writes a value unless a later holder of the lock has been there. It runs on the
-/// server that has the value, which need not be one of the lock's masters, and knows nothing of them.
+/// A Lua script for Redis 6 or later, or Valkey, that writes a value unless a later holder of the
+/// lock has been there. It runs on the server that has the value, which need not be one of the
+/// lock's masters, and knows nothing of them.
 ///
-/// `KEYS[1]` is the value's key; `ARGV` is what [`set_args`] gives: the fence, the value, and a TTL in milliseconds or nothing. Or it
-/// is the fence alone, before the value is read and another made of it: then no holder of an earlier one writes any more.
-/// It replies with the highest fence that was there, as a number: [`check`] tells whether that is this one, and the value was
-/// written, or a higher one, and nothing was. What is wrong with the arguments, or is at the key already and cannot be written,
-/// is an error, and nothing was written either.
+/// `KEYS[1]` is the value's key; `ARGV` is what [`set_args`] gives: the fence, the value, and a TTL
+/// in milliseconds or nothing. Or it is the fence alone, before the value is read and another made
+/// of it: then no holder of an earlier one writes any more. It replies with the highest fence that
+/// was there, as a number: [`check`] tells whether that is this one, and the value was written, or
+/// a higher one, and nothing was. What is wrong with the arguments, or is at the key already and
+/// cannot be written, is an error, and nothing was written either.
 ///
-/// The key is a hash of two fields, to be read with `HGET key value`: `value`, and `fence` beside it, so that they are kept,
-/// copied and evicted together. `HDEL key value` deletes the value alone; `DEL` forgets the fence too, and `SET` puts
-/// something in its place on which the script fails from then on.
+/// The key is a hash of two fields, to be read with `HGET key value`: `value`, and `fence` beside
+/// it, so that they are kept, copied and evicted together. `HDEL key value` deletes the value
+/// alone; `DEL` forgets the fence too, and `SET` puts something in its place on which the script
+/// fails from then on.
 ///
 /// # Examples
 ///
@@ -154,17 +166,18 @@ pub const SET: &str = include_str!("../scripts/lua/fenced.lua");
 
 /// What [`SET`] takes as `ARGV`.
 ///
-/// The value goes with the key when `ttl` (rounded up to milliseconds) is over after this write, and with it the fence: it
-/// must be longer than a write of an earlier holder can be late. Without a `ttl` the key never expires, also where an earlier
-/// write said so: that is what to take unless old keys would pile up. The script refuses a `ttl` of zero, and a fence that is
-/// none.
+/// The value goes with the key when `ttl` (rounded up to milliseconds) is over after this write,
+/// and with it the fence: it must be longer than a write of an earlier holder can be late. Without
+/// a `ttl` the key never expires, also where an earlier write said so: that is what to take unless
+/// old keys would pile up. The script refuses a `ttl` of zero, and a fence that is none.
 pub fn set_args(fence: impl Into<u64>, value: impl Into<Vec<u8>>, ttl: Option<Duration>) -> [Vec<u8>; 3] {
     let ttl = ttl.map_or_else(String::new, |ttl| ttl.as_nanos().div_ceil(1_000_000).to_string());
     [fence.into().to_string().into_bytes(), value.into(), ttl.into_bytes()]
 }
 
-/// The rule of every resource: `given`, the fence of a write, is let in unless `seen`, the highest that was there before, is
-/// higher. For a resource that has its own way to keep what it saw, 0 where it has seen none.
+/// The rule of every resource: `given`, the fence of a write, is let in unless `seen`, the highest
+/// that was there before, is higher. For a resource that has its own way to keep what it saw, 0
+/// where it has seen none.
 ///
 /// # Errors
 ///
@@ -184,20 +197,23 @@ pub fn check(given: impl Into<u64>, seen: u64) -> Result<(), Stale> {
     if given < seen { Err(Stale { given, seen }) } else { Ok(()) }
 }
 
-/// The condition for the `WHERE` of an SQL write: that the fence in `column` is not above the one bound to `parameter`. The
-/// same statement has to set the column. Where it changes no row, it was stale, or there is no such row.
+/// The condition for the `WHERE` of an SQL write: that the fence in `column` is not above the one
+/// bound to `parameter`. The same statement has to set the column. Where it changes no row, it was
+/// stale, or there is no such row.
 ///
 /// ```text
 /// UPDATE accounts SET balance = ?1, fence = ?2 WHERE id = ?3 AND (fence IS NULL OR fence <= ?2)
 /// ```
 ///
 /// The column is of 64 bits (`BIGINT`), which has room for every fence: bind
-/// [`FencingToken::as_i64`]. A row whose fence is null was not written under a fence yet, and is let in. A row that
-/// may not be there yet needs an upsert with the condition on its update: `ON CONFLICT (id) DO UPDATE SET .. WHERE ..`. A row
-/// that is deleted forgets its fence; an upsert that is late brings it back.
+/// [`FencingToken::as_i64`]. A row whose fence is null was not written under a fence yet, and is
+/// let in. A row that may not be there yet needs an upsert with the condition on its update:
+/// `ON CONFLICT (id) DO UPDATE SET .. WHERE ..`. A row that is deleted forgets its fence; an upsert
+/// that is late brings it back.
 ///
-/// Databases count the rows that the condition found, but MySQL and MariaDB count those that became different, unless the
-/// connection says `CLIENT_FOUND_ROWS`: without that, a holder that writes the same twice looks stale.
+/// Databases count the rows that the condition found, but MySQL and MariaDB count those that became
+/// different, unless the connection says `CLIENT_FOUND_ROWS`: without that, a holder that writes
+/// the same twice looks stale.
 ///
 /// Both names go into the text as they are: never make them of input.
 ///
@@ -218,8 +234,8 @@ pub fn sql_predicate(column: &str, parameter: &str) -> String {
     format!("({column} IS NULL OR {column} <= {parameter})")
 }
 
-/// The header for a request to a service that checks fences: [`HEADER`] and the fence in decimal. The service reads it with
-/// [`parse`].
+/// The header for a request to a service that checks fences: [`HEADER`] and the fence in decimal.
+/// The service reads it with [`parse`].
 ///
 /// # Examples
 ///
@@ -248,12 +264,13 @@ pub fn header(fence: impl Into<u64>) -> (&'static str, String) {
     (HEADER, fence.into().to_string())
 }
 
-/// Reads a fence from a header or an environment variable: a decimal number from 1 to [`MAX`], and nothing around it.
+/// Reads a fence from a header or an environment variable: a decimal number from 1 to [`MAX`], and
+/// nothing around it.
 ///
 /// # Errors
 ///
-/// [`Invalid`] for anything else. A number that is no fence must not reach a check: one that is far too high would
-/// shut out all that come after.
+/// [`Invalid`] for anything else. A number that is no fence must not reach a check: one that is far
+/// too high would shut out all that come after.
 ///
 /// # Examples
 ///
@@ -267,12 +284,15 @@ pub fn parse(text: &str) -> Result<FencingToken, Invalid> {
     token.filter(|token| token.to_string() == text).ok_or_else(|| Invalid::fence(text, MAX))
 }
 
-/// Remembers the highest fence that a resource within this process has seen, and lets in what is not below it.
+/// Remembers the highest fence that a resource within this process has seen, and lets in what is
+/// not below it.
 ///
-/// It knows of what goes through it: other processes that write to the same resource have gates of their own, which know
-/// nothing of each other, and a restart forgets. What outlives the process has to store the fence with the data, and begin
-/// with [`Gate::new`] of the stored one. A gate is for one lock's name; for many, keep a map of them. What comes from outside
-/// goes through [`parse`] first: a gate takes any number too, and one that is far too high shuts out all that come after.
+/// It knows of what goes through it: other processes that write to the same resource have gates of
+/// their own, which know nothing of each other, and a restart forgets. What outlives the process
+/// has to store the fence with the data, and begin with [`Gate::new`] of the stored one. A gate is
+/// for one lock's name; for many, keep a map of them. What comes from outside goes through
+/// [`parse`] first: a gate takes any number too, and one that is far too high shuts out all that
+/// come after.
 ///
 /// # Examples
 ///
@@ -293,16 +313,18 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that has seen this fence: the one that was stored with the data, or 0 where there is none.
+    /// A gate that has seen this fence: the one that was stored with the data, or 0 where there is
+    /// none.
     pub const fn new(seen: u64) -> Self {
         Self { seen: Mutex::new(seen) }
     }
 
     /// Lets a fence in unless a higher one was here, and remembers it, in one step.
     ///
-    /// The write that follows is another step, during which a later fence can come in, and write first. So this is for what is
-    /// done in the order in which it was let in, by one task or from one queue; otherwise use [`write`](Gate::write), or keep
-    /// the gate within the (async) mutex that the data is in.
+    /// The write that follows is another step, during which a later fence can come in, and write
+    /// first. So this is for what is done in the order in which it was let in, by one task or from
+    /// one queue; otherwise use [`write`](Gate::write), or keep the gate within the (async) mutex
+    /// that the data is in.
     ///
     /// # Errors
     ///
@@ -311,8 +333,8 @@ impl Gate {
         self.write(fence, || ())
     }
 
-    /// Runs `write` unless a fence higher than this was here, and lets nobody else in meanwhile. The fence is remembered before
-    /// the write runs, whatever becomes of it.
+    /// Runs `write` unless a fence higher than this was here, and lets nobody else in meanwhile.
+    /// The fence is remembered before the write runs, whatever becomes of it.
     ///
     /// It blocks the thread while another write runs; `write` must not use the same gate.
     ///
@@ -337,8 +359,8 @@ impl Gate {
     }
 }
 
-/// A write was refused because a later holder of the lock was there before: whoever sent it has lost the lock, or is done
-/// with it. It is final: the same fence will be refused again.
+/// A write was refused because a later holder of the lock was there before: whoever sent it has
+/// lost the lock, or is done with it. It is final: the same fence will be refused again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error(
     "fence {given} is stale: a later holder of the lock was here, with {seen}, and nothing was written; \
@@ -408,7 +430,8 @@ mod tests {
             prop_assert_eq!((token.get(), u64::try_from(token.as_i64())), (fence, Ok(fence)));
         }
 
-        /// What was let in never goes below what was let in before; what was not is below, and is told of the highest.
+        /// What was let in never goes below what was let in before; what was not is below, and is
+        /// told of the highest.
         #[test]
         fn what_a_gate_lets_in_never_falls(began in 0..20u64, fences in prop::collection::vec(1..40u64, 0..60)) {
             let gate = Gate::new(began);
@@ -428,7 +451,8 @@ mod tests {
             }
         }
 
-        /// The same where threads write at once: the writes themselves are in order, not only what was let in.
+        /// The same where threads write at once: the writes themselves are in order, not only what
+        /// was let in.
         #[test]
         fn writes_of_many_threads_never_fall(
             of_threads in prop::collection::vec(prop::collection::vec(1..200u64, 50), 2..5),

@@ -23,14 +23,15 @@ use crate::vote::Vote;
 
 /// One hold of a lock, until it is given back or lost.
 ///
-/// Dropping it releases it in the background: from any thread, with or without a runtime. To know how that went, call
-/// [`release`](Guard::release). A guard whose process dies is released by its TTL. One that is leaked is held until the
-/// process ends, unless renewal is capped.
+/// Dropping it releases it in the background: from any thread, with or without a runtime. To know
+/// how that went, call [`release`](Guard::release). A guard whose process dies is released by its
+/// TTL. One that is leaked is held until the process ends, unless renewal is capped.
 ///
-/// While it lives, its lease is renewed in the background, on the client's own thread, whatever the user's runtime does;
-/// unless the lease was fixed by [`Lock::lease`](crate::Lock::lease). When a lease can no longer be kept,
-/// [`lost`](Guard::lost) says so before its [`deadline`](Guard::deadline). Until the deadline no majority of the masters
-/// gives the lock to anybody else; after it, that may happen at any moment, so what the lock protects must have
+/// While it lives, its lease is renewed in the background, on the client's own thread, whatever the
+/// user's runtime does; unless the lease was fixed by [`Lock::lease`](crate::Lock::lease). When a
+/// lease can no longer be kept, [`lost`](Guard::lost) says so before its
+/// [`deadline`](Guard::deadline). Until the deadline no majority of the masters gives the lock to
+/// anybody else; after it, that may happen at any moment, so what the lock protects must have
 /// stopped by then. [`run`](Guard::run) sees to it.
 #[must_use = "the lock is released when its guard is dropped, which here is at once"]
 pub struct Guard<F = Fenced> {
@@ -51,13 +52,14 @@ impl<F> fmt::Debug for Guard<F> {
 }
 
 impl Guard {
-    /// The fencing token of this grant: higher than that of every grant of the lock before. It is for what the lock protects
-    /// to look at, and refuse what comes with a lower one than it has seen: see [`fence`](crate::fence). In SQL it is
-    /// [`as_i64`](FencingToken::as_i64). That is the only protection against a process that stood still, or a message that was under way, until the lock was
-    /// somebody else's.
+    /// The fencing token of this grant: higher than that of every grant of the lock before. It is
+    /// for what the lock protects to look at, and refuse what comes with a lower one than it has
+    /// seen: see [`fence`](crate::fence). In SQL it is [`as_i64`](FencingToken::as_i64). That is
+    /// the only protection against a process that stood still, or a message that was under way,
+    /// until the lock was somebody else's.
     ///
-    /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an owner enters again it is the
-    /// token that it has.
+    /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an
+    /// owner enters again it is the token that it has.
     ///
     /// # Examples
     ///
@@ -76,7 +78,8 @@ impl Guard {
 }
 
 impl Guard<Unfenced> {
-    /// The fencing token of this grant, if it has one: only where the lock was [made](Unfenced) one of this type.
+    /// The fencing token of this grant, if it has one: only where the lock was [made](Unfenced) one
+    /// of this type.
     pub fn fencing_token_if_any(&self) -> Option<FencingToken> {
         FencingToken::new(self.grant.fence())
     }
@@ -99,8 +102,8 @@ impl<F> Guard<F> {
         self.grant.name()
     }
 
-    /// Which permit of a semaphore it is, from 0 on: of those that are held at the same time, each is another. `None` for
-    /// any other lock.
+    /// Which permit of a semaphore it is, from 0 on: of those that are held at the same time, each
+    /// is another. `None` for any other lock.
     pub fn permit(&self) -> Option<u32> {
         self.grant.permit()
     }
@@ -116,14 +119,15 @@ impl<F> Guard<F> {
         self.grant.votes()
     }
 
-    /// When the lease ends, on the clock of [`Redlock::now`](crate::Redlock::now): the moment before the last granted round was sent, plus
-    /// the TTL, less the drift (a hundredth of the TTL and 2 ms). The clock's origin, when the lease is over and the
-    /// lock released or lost.
+    /// When the lease ends, on the clock of [`Redlock::now`](crate::Redlock::now): the moment
+    /// before the last granted round was sent, plus the TTL, less the drift (a hundredth of the TTL
+    /// and 2 ms). The clock's origin, when the lease is over and the lock released or lost.
     pub fn deadline(&self) -> Moment {
         self.grant.deadline()
     }
 
-    /// What is left of the lease, read from the clock now; zero when it is over. Time in suspend counts.
+    /// What is left of the lease, read from the clock now; zero when it is over. Time in suspend
+    /// counts.
     pub fn remaining(&self) -> Duration {
         self.grant.remaining()
     }
@@ -135,12 +139,13 @@ impl<F> Guard<F> {
 
     /// Waits until the lease is lost, and says how. It is told
     ///
-    /// - before the lease ends, where it will not be renewed in time: a twentieth of the TTL before, and a second at
-    ///   most, so that there is time to stop;
-    /// - at once when so many masters say that another owner has the lock, or nobody, that the rest are no quorum.
+    /// - before the lease ends, where it will not be renewed in time: a twentieth of the TTL
+    ///   before, and a second at most, so that there is time to stop;
+    /// - at once when so many masters say that another owner has the lock, or nobody, that the rest
+    ///   are no quorum.
     ///
-    /// A slow or dead master is no loss as long as a majority renews. What is told is final: the lease is not renewed any
-    /// more, though it stands until its deadline.
+    /// A slow or dead master is no loss as long as a majority renews. What is told is final: the
+    /// lease is not renewed any more, though it stands until its deadline.
     ///
     /// # Cancel safety
     ///
@@ -173,18 +178,20 @@ impl<F> Guard<F> {
         self.grant.loss()
     }
 
-    /// A token that is cancelled when the lease is lost, as [`lost`](Guard::lost) tells it, or over because the lock was
-    /// given back: for work in other tasks. It is cancelled by the client's own thread, so a process that stood still
-    /// hears it a moment after it goes on; [`is_valid`](Guard::is_valid) tells at once.
+    /// A token that is cancelled when the lease is lost, as [`lost`](Guard::lost) tells it, or over
+    /// because the lock was given back: for work in other tasks. It is cancelled by the client's
+    /// own thread, so a process that stood still hears it a moment after it goes on;
+    /// [`is_valid`](Guard::is_valid) tells at once.
     pub fn lost_token(&self) -> CancellationToken {
         self.grant.token()
     }
 
-    /// Runs `work` under the lock: until it is done, or the lease is lost. Then `work` is dropped, before the lease
-    /// ends, provided that it yields. It returns what `work` returned.
+    /// Runs `work` under the lock: until it is done, or the lease is lost. Then `work` is dropped,
+    /// before the lease ends, provided that it yields. It returns what `work` returned.
     ///
-    /// The error of `work` is one that can be made of an [`Error`], by `From`: the caller's own, `Box<dyn std::error::Error>`,
-    /// `anyhow::Error`, or [`Error`] itself for work that cannot fail in another way.
+    /// The error of `work` is one that can be made of an [`Error`], by `From`: the caller's own,
+    /// `Box<dyn std::error::Error>`, `anyhow::Error`, or [`Error`] itself for work that cannot fail
+    /// in another way.
     ///
     /// # Cancel safety
     ///
@@ -192,8 +199,8 @@ impl<F> Guard<F> {
     ///
     /// # Errors
     ///
-    /// That of `work`. Or [`Error::Lost`], as [`lost`](Guard::lost) tells it: `work` was dropped, or succeeded only after the
-    /// lease had ended.
+    /// That of `work`. Or [`Error::Lost`], as [`lost`](Guard::lost) tells it: `work` was dropped,
+    /// or succeeded only after the lease had ended.
     ///
     /// # Examples
     ///
@@ -229,9 +236,10 @@ impl<F> Guard<F> {
         .await
     }
 
-    /// Sleeps for `time` under the lock, [without async](crate::blocking): for work that waits for something, or does it
-    /// at intervals. It ends at once when the lease is lost, which is told a while before it ends: see
-    /// [`lost`](Guard::lost). A time of zero asks whether it is lost, and `Duration::MAX` waits until it is.
+    /// Sleeps for `time` under the lock, [without async](crate::blocking): for work that waits for
+    /// something, or does it at intervals. It ends at once when the lease is lost, which is told a
+    /// while before it ends: see [`lost`](Guard::lost). A time of zero asks whether it is lost, and
+    /// `Duration::MAX` waits until it is.
     ///
     /// # Errors
     ///
@@ -258,29 +266,32 @@ impl<F> Guard<F> {
         told.or_else(|| self.loss()).map_or(Ok(()), Err)
     }
 
-    /// A sign of life of the work: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any thread; it sends nothing.
+    /// A sign of life of the work: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any
+    /// thread; it sends nothing.
     pub fn touch(&self) {
         self.grant.touch();
     }
 
-    /// Why the last renewal failed, with every master's part; `None` when it succeeded, or there was none. The lease
-    /// may still stand, and the next renewal succeed.
+    /// Why the last renewal failed, with every master's part; `None` when it succeeded, or there
+    /// was none. The lease may still stand, and the next renewal succeed.
     pub fn renewal_error(&self) -> Option<Error> {
         self.grant.trouble()
     }
 
-    /// Makes the lease last for `ttl` from now, or as long as it did if that is longer. All guards of one owner on one
-    /// lock share it.
+    /// Makes the lease last for `ttl` from now, or as long as it did if that is longer. All guards
+    /// of one owner on one lock share it.
     ///
     /// # Cancel safety
     ///
-    /// Once polled it runs to its end in the background: the lease may be extended though nobody waited for it.
+    /// Once polled it runs to its end in the background: the lease may be extended though nobody
+    /// waited for it.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease is over or told to be lost, or a majority says that this owner does not hold the lock: the guard is
-    /// no longer valid. [`Error::NoQuorum`] when too few masters extended it: the lease stands as it did, and another
-    /// try may succeed. [`Error::Invalid`] for a TTL outside of its limits.
+    /// [`Error::Lost`] when the lease is over or told to be lost, or a majority says that this
+    /// owner does not hold the lock: the guard is no longer valid. [`Error::NoQuorum`] when too few
+    /// masters extended it: the lease stands as it did, and another try may succeed.
+    /// [`Error::Invalid`] for a TTL outside of its limits.
     ///
     /// # Examples
     ///
@@ -302,24 +313,25 @@ impl<F> Guard<F> {
         blocking::wait(&self.client, self.extend(ttl))
     }
 
-    /// Lets another process have the lock: makes a [`Handover`] of it, which [`Lock::adopt`](crate::Lock::adopt) turns into
-    /// a guard there. From its making to its adoption nobody has the lock, and nobody else gets it, for the TTL
-    /// of the last acquire or renewal; a hand-over that is not adopted by then is void. It waits for every master, each within
-    /// its time-out, so that no master learns of the adoption first.
+    /// Lets another process have the lock: makes a [`Handover`] of it, which
+    /// [`Lock::adopt`](crate::Lock::adopt) turns into a guard there. From its making to its
+    /// adoption nobody has the lock, and nobody else gets it, for the TTL of the last acquire or
+    /// renewal; a hand-over that is not adopted by then is void. It waits for every master, each
+    /// within its time-out, so that no master learns of the adoption first.
     ///
-    /// This guard is spent then: it is lost, by [`Loss::HandedOver`](crate::Loss::HandedOver), and what ran under it
-    /// must have stopped before.
+    /// This guard is spent then: it is lost, by [`Loss::HandedOver`](crate::Loss::HandedOver), and
+    /// what ran under it must have stopped before.
     ///
     /// # Cancel safety
     ///
-    /// Once polled it runs to its end in the background: the guard may be spent though nobody has the hand-over. The lock
-    /// is free after the TTL then.
+    /// Once polled it runs to its end in the background: the guard may be spent though nobody has
+    /// the hand-over. The lock is free after the TTL then.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease is over, [`Error::NoQuorum`] when too few masters took part, and
-    /// [`Error::Invalid`] when the owner has more guards than this. The guard is as it was then, and another try may
-    /// succeed.
+    /// [`Error::Lost`] when the lease is over, [`Error::NoQuorum`] when too few masters took part,
+    /// and [`Error::Invalid`] when the owner has more guards than this. The guard is as it was
+    /// then, and another try may succeed.
     ///
     /// # Examples
     ///
@@ -344,7 +356,8 @@ impl<F> Guard<F> {
         blocking::wait(&self.client, self.hand_over())
     }
 
-    /// Gives the hold back, and with the owner's last hold the lock. Returns when a majority has confirmed it.
+    /// Gives the hold back, and with the owner's last hold the lock. Returns when a majority has
+    /// confirmed it.
     ///
     /// # Cancel safety
     ///
@@ -352,10 +365,11 @@ impl<F> Guard<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease had ended, or a majority says that it was not held: somebody else may have held
-    /// the lock while this guard lived. [`Error::NotHeld`] when the owner's holds were given back already, with
-    /// [`Lock::release`](crate::Lock::release). [`Error::NoQuorum`] when too few masters confirmed it in time: the
-    /// release goes on in the background, and what it cannot reach dies with its TTL.
+    /// [`Error::Lost`] when the lease had ended, or a majority says that it was not held: somebody
+    /// else may have held the lock while this guard lived. [`Error::NotHeld`] when the owner's
+    /// holds were given back already, with [`Lock::release`](crate::Lock::release).
+    /// [`Error::NoQuorum`] when too few masters confirmed it in time: the release goes on in the
+    /// background, and what it cannot reach dies with its TTL.
     ///
     /// # Examples
     ///

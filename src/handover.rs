@@ -15,11 +15,12 @@ use crate::protocol::{Kind, Permit};
 const FORM: &str = "quorate2";
 
 /// A lock that has left one process and was not taken up by another yet: made by
-/// [`Guard::hand_over`](crate::Guard::hand_over), and turned into a guard by [`Lock::adopt`](crate::Lock::adopt), once.
+/// [`Guard::hand_over`](crate::Guard::hand_over), and turned into a guard by
+/// [`Lock::adopt`](crate::Lock::adopt), once.
 ///
-/// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent signs. It holds the
-/// lock's kind and name, the owner that the lock has meanwhile, a fingerprint of the masters, and which permit of a semaphore
-/// it is. Whoever has it can take the lock.
+/// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent
+/// signs. It holds the lock's kind and name, the owner that the lock has meanwhile, a fingerprint
+/// of the masters, and which permit of a semaphore it is. Whoever has it can take the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
     kind: Kind,

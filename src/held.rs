@@ -9,7 +9,8 @@ use crate::fence::FencingToken;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LockKind {
-    /// A [`lock`](crate::Redlock::lock), be it for one name or for [several](crate::Redlock::lock_all), or an election.
+    /// A [`lock`](crate::Redlock::lock), be it for one name or for
+    /// [several](crate::Redlock::lock_all), or an election.
     Lock,
     /// A [`mutex`](crate::Redlock::mutex).
     Mutex,
@@ -88,7 +89,8 @@ pub struct HeldPart {
     pub part: Part,
     /// Who has it.
     pub holder: Holder,
-    /// The fencing token by which it is held: what the holder's [`Guard::fencing_token`](crate::Guard::fencing_token) is. `None` in a layout of
-    /// another library, which has no tokens.
+    /// The fencing token by which it is held: what the holder's
+    /// [`Guard::fencing_token`](crate::Guard::fencing_token) is. `None` in a layout of another
+    /// library, which has no tokens.
     pub fencing_token: Option<FencingToken>,
 }

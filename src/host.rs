@@ -12,11 +12,12 @@ use crate::engine::Engine;
 use crate::executor::Executor;
 use crate::sync::Mutex;
 
-/// How long the engine goes on after the last handle was dropped, to tell the masters what they have to hear.
+/// How long the engine goes on after the last handle was dropped, to tell the masters what they
+/// have to hear.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// How long the drop of the last handle waits for that, so that a program which ends right afterwards has released.
-/// Masters that answer do so much sooner.
+/// How long the drop of the last handle waits for that, so that a program which ends right
+/// afterwards has released. Masters that answer do so much sooner.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
 /// A runtime for the engine, on a thread of its own or lent by the user.
@@ -28,7 +29,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// A thread of its own: the engine runs whatever the user's runtimes do, or whether there are any.
+    /// A thread of its own: the engine runs whatever the user's runtimes do, or whether there are
+    /// any.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let executor = Executor::Runtime(runtime.handle().clone());
@@ -62,7 +64,8 @@ impl Host {
         &self.stop
     }
 
-    /// Lets `engine` finish what it has begun, and then ends. Waits for it a moment if there is anything.
+    /// Lets `engine` finish what it has begun, and then ends. Waits for it a moment if there is
+    /// anything.
     pub(crate) fn wind_up(&self, engine: Arc<Engine>) {
         // A shutdown has waited for them already.
         let wait = engine.under_way() > 0 && !engine.is_closed();

@@ -7,7 +7,8 @@ use crate::engine::Engine;
 use crate::executor::Executor;
 use crate::host::Host;
 
-/// The inside of a [`Redlock`](crate::Redlock). Every lock and guard has it as well: the thread ends with the last of them.
+/// The inside of a [`Redlock`](crate::Redlock). Every lock and guard has it as well: the thread
+/// ends with the last of them.
 pub(crate) struct Inner {
     engine: Arc<Engine>,
     host: Host,

@@ -27,13 +27,14 @@ impl Inspection {
         &self.name
     }
 
-    /// The kind of lock that the masters have under the name, be it held or free; `None` where they know of none, as of a name
-    /// that was not used for a while.
+    /// The kind of lock that the masters have under the name, be it held or free; `None` where they
+    /// know of none, as of a name that was not used for a while.
     pub fn kind(&self) -> Option<LockKind> {
         self.seen.kind
     }
 
-    /// What each master said: of several that have a part of it there, whoever has had it for longest.
+    /// What each master said: of several that have a part of it there, whoever has had it for
+    /// longest.
     pub fn votes(&self) -> &[Vote] {
         &self.seen.votes
     }
@@ -48,8 +49,9 @@ impl Inspection {
         self.votes().iter().filter(|vote| vote.outcome.is_answer()).count()
     }
 
-    /// How many parts of it a majority knows to be free: of a semaphore, permits; of any other lock, one where nobody has it.
-    /// Where that is none, and nobody [has](Inspection::held) it either, too few masters answered, or they do not agree.
+    /// How many parts of it a majority knows to be free: of a semaphore, permits; of any other
+    /// lock, one where nobody has it. Where that is none, and nobody [has](Inspection::held) it
+    /// either, too few masters answered, or they do not agree.
     ///
     /// # Examples
     ///
@@ -69,8 +71,8 @@ impl Inspection {
         self.free() > 0
     }
 
-    /// The parts whose holder a majority names, in the order in which they were granted: one at most, but of a lock to read and of
-    /// a semaphore.
+    /// The parts whose holder a majority names, in the order in which they were granted: one at
+    /// most, but of a lock to read and of a semaphore.
     pub fn held(&self) -> &[HeldPart] {
         &self.seen.held
     }
@@ -85,14 +87,15 @@ impl Inspection {
         self.held().first()?.fencing_token
     }
 
-    /// How many processes wait for it, each of which may have a line of its own: so many at least stand in the queue of each of a
-    /// majority of the masters.
+    /// How many processes wait for it, each of which may have a line of its own: so many at least
+    /// stand in the queue of each of a majority of the masters.
     pub fn waiting(&self) -> u64 {
         self.seen.waiting
     }
 }
 
-/// Goes through the names that are held or waited for, a page at a time: see [`Redlock::list`](crate::Redlock::list).
+/// Goes through the names that are held or waited for, a page at a time: see
+/// [`Redlock::list`](crate::Redlock::list).
 #[derive(Debug)]
 pub struct Listing {
     client: Arc<Inner>,
@@ -112,8 +115,8 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`Error::NoQuorum`] when too few masters answer, with the pattern of the keys as the name, or
-    /// the name that they were asked about. A master that did not tell its keys is not asked for
+    /// [`Error::NoQuorum`] when too few masters answer, with the pattern of the keys as the name,
+    /// or the name that they were asked about. A master that did not tell its keys is not asked for
     /// them again by this listing, which needs a majority that tells all.
     ///
     /// # Examples

@@ -12,28 +12,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(()) });
 //! ```
 //!
-//! One acquire is one script, sent to all masters at once (a round, as in [Redlock]). It returns with the vote of the
-//! master that completes the majority, and never waits for a slow or dead one. What it leaves on the masters when it
-//! fails, is cancelled or cannot be heard, is cleaned up behind its back.
+//! One acquire is one script, sent to all masters at once (a round, as in [Redlock]). It returns
+//! with the vote of the master that completes the majority, and never waits for a slow or dead one.
+//! What it leaves on the masters when it fails, is cancelled or cannot be heard, is cleaned up
+//! behind its back.
 //!
-//! While its guard lives, a lease is renewed in the background. When it can no longer be kept, the guard [says
-//! so](Guard::lost) while the lease still stands. Whoever waits for a lock stands in a queue and is woken by its release.
+//! While its guard lives, a lease is renewed in the background. When it can no longer be kept, the
+//! guard [says so](Guard::lost) while the lease still stands. Whoever waits for a lock stands in a
+//! queue and is woken by its release.
 //!
-//! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who holds it.
-//! - [`Election`] is a lock for a leader among candidates; [`Leadership`] leads, [`Observer`] follows who does.
+//! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who
+//!   holds it.
+//! - [`Election`] is a lock for a leader among candidates; [`Leadership`] leads, [`Observer`]
+//!   follows who does.
 //! - [`blocking`] says how to do the same without async: `acquire_blocking` and so on.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
 //! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
 //! - [`doctor`] says what is wrong with a set of masters, and how to mend it: [`Builder::examine`].
 //! - [`Redlock::from_env`] reads what the command reads: see [`env`](mod@env).
-//! - [`config`] has the limits and defaults, with their reasons; [`seam`] what a simulator replaces.
+//! - [`config`] has the limits and defaults, with their reasons; [`seam`] what a simulator
+//!   replaces.
 //!
 //! # What it promises
 //!
-//! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, though a master restarts without its keys, has
-//! its clock stepped, or is flushed: it has no vote until whatever it granted is over. Clocks must run at the same rate to within
-//! a hundredth, and every client must list the same masters. Each grant has a [fencing token](Guard::fencing_token), for what the
-//! lock protects to refuse whoever comes too late. docs/SAFETY.md says what that rests on, and what is not protected.
+//! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, though a master
+//! restarts without its keys, has its clock stepped, or is flushed: it has no vote until whatever
+//! it granted is over. Clocks must run at the same rate to within a hundredth, and every client
+//! must list the same masters. Each grant has a [fencing token](Guard::fencing_token), for what the
+//! lock protects to refuse whoever comes too late. docs/SAFETY.md says what that rests on, and what
+//! is not protected.
 //!
 //! # Features
 //!
@@ -97,7 +104,8 @@ pub use shutdown::{Shutdown, Untold};
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
 
-/// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's tasks.
+/// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's
+/// tasks.
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;

@@ -22,11 +22,13 @@ use crate::protocol::Kind;
 use crate::renewal_options::RenewalOptions;
 use crate::text::quoted;
 
-/// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`] does.
+/// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`]
+/// does.
 ///
-/// Only one owner at a time has a guard; of a semaphore, as many as it has permits. Every acquire has an owner of its own, so that two tasks exclude each other,
-/// unless one is named: with [`owned_by`](Lock::owned_by), or by [`Owner::scope`].
-/// Its type says whether its guards have a fencing token: see [`Fenced`].
+/// Only one owner at a time has a guard; of a semaphore, as many as it has permits. Every acquire
+/// has an owner of its own, so that two tasks exclude each other, unless one is named: with
+/// [`owned_by`](Lock::owned_by), or by [`Owner::scope`]. Its type says whether its guards have a
+/// fencing token: see [`Fenced`].
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock<F = Fenced> {
@@ -53,9 +55,10 @@ pub(crate) struct Options {
 }
 
 impl Lock {
-    /// What others are told of the holder, instead of the client's own [`label`](crate::Builder::label): at most
-    /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes without control characters. Whoever re-enters leaves it as it is. The layouts
-    /// of other libraries have no place for it.
+    /// What others are told of the holder, instead of the client's own
+    /// [`label`](crate::Builder::label): at most [`MAX_LABEL`](crate::config::MAX_LABEL) bytes
+    /// without control characters. Whoever re-enters leaves it as it is. The layouts of other
+    /// libraries have no place for it.
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.options.label = label.as_ref().into();
         self
@@ -87,33 +90,37 @@ impl<F> Lock<F> {
         self
     }
 
-    /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
-    /// [`max_ttl`](crate::Builder::max_ttl). It is also how long a holder that dies blocks everybody else. While the
-    /// guard lives it is renewed in the background, unless [`lease`](Lock::lease) fixed it.
+    /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to
+    /// the client's [`max_ttl`](crate::Builder::max_ttl). It is also how long a holder that dies
+    /// blocks everybody else. While the guard lives it is renewed in the background, unless
+    /// [`lease`](Lock::lease) fixed it.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self.options.renewal.fixed = false;
         self
     }
 
-    /// A lease of this TTL that is not renewed: it ends by itself, whether or not the guard still lives.
+    /// A lease of this TTL that is not renewed: it ends by itself, whether or not the guard still
+    /// lives.
     pub fn lease(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self.options.renewal.fixed = true;
         self
     }
 
-    /// Keeps the lock from others for so long after a lease that ended without a release: for what its holder sent before it
-    /// died, and cannot be fenced. Consul calls it the lock delay. It is measured by the masters' clocks, or in
-    /// [strict](crate::Builder::strict) mode by those who wait, and is together with the TTL no longer than the
-    /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
+    /// Keeps the lock from others for so long after a lease that ended without a release: for what
+    /// its holder sent before it died, and cannot be fenced. Consul calls it the lock delay. It is
+    /// measured by the masters' clocks, or in [strict](crate::Builder::strict) mode by those who
+    /// wait, and is together with the TTL no longer than the [`max_ttl`](crate::Builder::max_ttl).
+    /// The default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.options.delay = delay;
         self
     }
 
-    /// How often the lease is renewed: every millisecond to every two thirds of the TTL, so that a renewal that fails can
-    /// be tried again. The default is a third, as Redisson's watchdog has it.
+    /// How often the lease is renewed: every millisecond to every two thirds of the TTL, so that a
+    /// renewal that fails can be tried again. The default is a third, as Redisson's watchdog has
+    /// it.
     pub fn renew_every(mut self, interval: Duration) -> Self {
         self.options.renewal.interval = Some(interval);
         self
@@ -125,43 +132,48 @@ impl<F> Lock<F> {
         self
     }
 
-    /// Renews the lease for as long as it ends within `time` of the acquire: nobody holds the lock for longer. It must
-    /// not be below the TTL.
+    /// Renews the lease for as long as it ends within `time` of the acquire: nobody holds the lock
+    /// for longer. It must not be below the TTL.
     pub fn hold_at_most(mut self, time: Duration) -> Self {
         self.options.renewal.at_most = Some(time);
         self
     }
 
-    /// Renews the lease for as long as the work gives a sign of life, [`Guard::touch`], at least this often, from 10 ms
-    /// on: when the work hangs, the lease runs out. The acquire is the first sign.
+    /// Renews the lease for as long as the work gives a sign of life, [`Guard::touch`], at least
+    /// this often, from 10 ms on: when the work hangs, the lease runs out. The acquire is the first
+    /// sign.
     pub fn heartbeat(mut self, interval: Duration) -> Self {
         self.options.renewal.heartbeat = Some(interval);
         self
     }
 
-    /// How long [`acquire`](Lock::acquire) waits for the lock, up to [`MAX_WAIT`](crate::config::MAX_WAIT). Zero is
-    /// one try.
+    /// How long [`acquire`](Lock::acquire) waits for the lock, up to
+    /// [`MAX_WAIT`](crate::config::MAX_WAIT). Zero is one try.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.wait = wait;
         self
     }
 
-    /// Makes [`acquire`](Lock::acquire) ask every `interval`, which is 1 ms at least, `tries` times at most and within the
-    /// [`wait`](Lock::wait), instead of standing in the queue until it is woken. It puts load on the masters for as long
-    /// as it waits, and whoever polls may go without while those in the queue are served.
+    /// Makes [`acquire`](Lock::acquire) ask every `interval`, which is 1 ms at least, `tries` times
+    /// at most and within the [`wait`](Lock::wait), instead of standing in the queue until it is
+    /// woken. It puts load on the masters for as long as it waits, and whoever polls may go without
+    /// while those in the queue are served.
     pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
         self.options.polling = Some(Polling { interval, tries });
         self
     }
 
-    /// Ends an acquire that waits when `token` is cancelled, with [`Error::Cancelled`]. It leaves nothing behind.
+    /// Ends an acquire that waits when `token` is cancelled, with [`Error::Cancelled`]. It leaves
+    /// nothing behind.
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.options.cancelled = Some(token);
         self
     }
 
-    /// Who is to hold it: an owner that holds it already re-enters. See [`Redlock::owner`](crate::Redlock::owner). Permits of a
-    /// [`semaphore`](crate::Redlock::semaphore) have owners of their own, so that no other can be named.
+    /// Who is to hold it: an owner that holds it already re-enters. See
+    /// [`Redlock::owner`](crate::Redlock::owner). Permits of a
+    /// [`semaphore`](crate::Redlock::semaphore) have owners of their own, so that no other can be
+    /// named.
     pub fn owned_by(mut self, owner: &Owner) -> Self {
         self.options.owner = Some(*owner);
         self
@@ -172,21 +184,21 @@ impl<F> Lock<F> {
         &self.name
     }
 
-    /// Tries once: one round to all masters. Returns as soon as a majority granted, or none can. Of a semaphore it asks for other
-    /// permits, four at most, while the masters say that one is free.
+    /// Tries once: one round to all masters. Returns as soon as a majority granted, or none can. Of
+    /// a semaphore it asks for other permits, four at most, while the masters say that one is free.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future, at any moment, gives the lock back: every master that granted, or may still, is told so in
-    /// the background, in order behind the acquire. A master that is out of reach hears it when it is back, or its entry
-    /// ends with the TTL.
+    /// Dropping the future, at any moment, gives the lock back: every master that granted, or may
+    /// still, is told so in the background, in order behind the acquire. A master that is out of
+    /// reach hears it when it is back, or its entry ends with the TTL.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can vote, and
-    /// [`Error::Refused`] when so many refuse for good that the rest are no quorum, all within the
-    /// per-master time-out; [`Error::Lost`] when this task was not run until the lease was over; [`Error::Invalid`]
-    /// and [`Error::Closed`] before anything is sent.
+    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can
+    /// vote, and [`Error::Refused`] when so many refuse for good that the rest are no quorum, all
+    /// within the per-master time-out; [`Error::Lost`] when this task was not run until the lease
+    /// was over; [`Error::Invalid`] and [`Error::Closed`] before anything is sent.
     ///
     /// # Examples
     ///
@@ -211,11 +223,13 @@ impl<F> Lock<F> {
 
     /// Waits for the lock, for the [`wait`](Lock::wait) at most.
     ///
-    /// Waiters of one client stand in line, in the order in which they found the lock taken, and the first of
-    /// them has a place in a queue on every master. A release wakes the first in the queue; where wake-ups are lost, a
-    /// waiter asks again when the TTLs of the holder have run out. The order is a courtesy and not a promise,
-    /// but for a [`fair_lock`](crate::Redlock::fair_lock): a newcomer may get the lock while the first in the queue wakes up. The last try is made when the wait ends, so it
-    /// can take a per-master time-out longer.
+    /// Waiters of one client stand in line, in the order in which they found the lock taken, and
+    /// the first of them has a place in a queue on every master. A release wakes the first in the
+    /// queue; where wake-ups are lost, a waiter asks again when the TTLs of the holder have run
+    /// out. The order is a courtesy and not a promise, but for a
+    /// [`fair_lock`](crate::Redlock::fair_lock): a newcomer may get the lock while the first in the
+    /// queue wakes up. The last try is made when the wait ends, so it can take a per-master
+    /// time-out longer.
     ///
     /// # Cancel safety
     ///
@@ -223,11 +237,13 @@ impl<F> Lock<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too few masters could
-    /// vote at the end, [`Error::QueueFull`] when this client has too many waiters for this lock, [`Error::Cancelled`]
-    /// by a token, and the others of [`try_acquire`](Lock::try_acquire), of which
-    /// [`Error::Refused`], [`Error::AnotherKind`] and [`Error::OtherPermits`] are not waited for. With a wait of zero it is that. A lease that is over
-    /// before this task is run is taken anew while the wait lasts, and [`Error::Lost`] only at its end.
+    /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too
+    /// few masters could vote at the end, [`Error::QueueFull`] when this client has too many
+    /// waiters for this lock, [`Error::Cancelled`] by a token, and the others of
+    /// [`try_acquire`](Lock::try_acquire), of which [`Error::Refused`], [`Error::AnotherKind`] and
+    /// [`Error::OtherPermits`] are not waited for. With a wait of zero it is that. A lease that is
+    /// over before this task is run is taken anew while the wait lasts, and [`Error::Lost`] only at
+    /// its end.
     ///
     /// # Examples
     ///
@@ -275,9 +291,10 @@ impl<F> Lock<F> {
         Ok(Guard::new(grant, self.client.clone()))
     }
 
-    /// Takes up a lock that was [handed over](Guard::hand_over): one round, which a majority must grant. The guard's
-    /// owner is a new one, its lease counts from here, and it is kept as this lock's options say. It returns when every master has
-    /// answered, or its time-out is over: none is left to the hand-over.
+    /// Takes up a lock that was [handed over](Guard::hand_over): one round, which a majority must
+    /// grant. The guard's owner is a new one, its lease counts from here, and it is kept as this
+    /// lock's options say. It returns when every master has answered, or its time-out is over: none
+    /// is left to the hand-over.
     ///
     /// # Cancel safety
     ///
@@ -285,9 +302,10 @@ impl<F> Lock<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else has the lock;
-    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few masters can vote: the hand-over is as good
-    /// as it was. [`Error::Invalid`] for one of another lock or kind of lock, of other masters or of another key prefix.
+    /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else
+    /// has the lock; [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few
+    /// masters can vote: the hand-over is as good as it was. [`Error::Invalid`] for one of another
+    /// lock or kind of lock, of other masters or of another key prefix.
     ///
     /// # Examples
     ///
@@ -316,9 +334,9 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.adopt(handover))
     }
 
-    /// Gives back one hold of the named owner, whichever of its guards that belongs to: for code that unlocks in
-    /// another place than it locks. That guard then has nothing left to release; where it was the last hold, it is no
-    /// longer valid either.
+    /// Gives back one hold of the named owner, whichever of its guards that belongs to: for code
+    /// that unlocks in another place than it locks. That guard then has nothing left to release;
+    /// where it was the last hold, it is no longer valid either.
     ///
     /// # Cancel safety
     ///
@@ -326,8 +344,8 @@ impl<F> Lock<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHeld`] when the owner has no hold left in this process, and those of [`Guard::release`];
-    /// [`Error::Invalid`] when no owner is named.
+    /// [`Error::NotHeld`] when the owner has no hold left in this process, and those of
+    /// [`Guard::release`]; [`Error::Invalid`] when no owner is named.
     ///
     /// # Examples
     ///
@@ -352,9 +370,10 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.release())
     }
 
-    /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock that is stuck. If
-    /// that owner still works, it is told when it next renews, extends or releases; so is a guard of this client, unless
-    /// its owner was named, and then it is told at once. A lock whose owner is not one of Quorate's cannot be broken: delete its key.
+    /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock
+    /// that is stuck. If that owner still works, it is told when it next renews, extends or
+    /// releases; so is a guard of this client, unless its owner was named, and then it is told at
+    /// once. A lock whose owner is not one of Quorate's cannot be broken: delete its key.
     ///
     /// # Cancel safety
     ///
@@ -362,9 +381,10 @@ impl<F> Lock<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHeld`] when a majority says that this owner does not have it, [`Error::AnotherKind`] or
-    /// [`Error::OtherPermits`] when it has no such lock under this name but another, [`Error::NoQuorum`] when too few masters
-    /// answered to be sure that it is free, and [`Error::Invalid`].
+    /// [`Error::NotHeld`] when a majority says that this owner does not have it,
+    /// [`Error::AnotherKind`] or [`Error::OtherPermits`] when it has no such lock under this name
+    /// but another, [`Error::NoQuorum`] when too few masters answered to be sure that it is free,
+    /// and [`Error::Invalid`].
     ///
     /// # Examples
     ///
@@ -385,8 +405,9 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.force_release(owner))
     }
 
-    /// What the masters know of the lock's name: [`Redlock::inspect`](crate::Redlock::inspect), which finds out the kind by itself; for a lock over several
-    /// names, of all of them together, and for one in a layout of another library, of its key.
+    /// What the masters know of the lock's name: [`Redlock::inspect`](crate::Redlock::inspect),
+    /// which finds out the kind by itself; for a lock over several names, of all of them together,
+    /// and for one in a layout of another library, of its key.
     ///
     /// # Cancel safety
     ///
@@ -418,8 +439,8 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.inspect())
     }
 
-    /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when they answered, and may not be
-    /// any more.
+    /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when
+    /// they answered, and may not be any more.
     ///
     /// # Cancel safety
     ///

@@ -1,4 +1,5 @@
-//! Who leads, for those that do not campaign. Masters tell nobody of a new leader, so an observer asks, at intervals.
+//! Who leads, for those that do not campaign. Masters tell nobody of a new leader, so an observer
+//! asks, at intervals.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,44 +24,51 @@ pub enum Observed {
     Leader(Leader),
     /// A majority knows that nobody leads.
     Nobody,
-    /// Neither. Too few masters answer, or may have forgotten what they granted; or they do not agree, as in the middle of a
-    /// change. Somebody may lead.
+    /// Neither. Too few masters answer, or may have forgotten what they granted; or they do not
+    /// agree, as in the middle of a change. Somebody may lead.
     Unknown,
 }
 
 /// A leader, as observers see it.
 ///
-/// Its owner is all that the masters know of it. A leader that wants to be found under another name, its host and port say,
-/// writes that down where others look for it, together with its [term](crate::Leadership::term): the highest term is the latest.
+/// Its owner is all that the masters know of it. A leader that wants to be found under another
+/// name, its host and port say, writes that down where others look for it, together with its
+/// [term](crate::Leadership::term): the highest term is the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// What its [`Leadership::owner`](crate::Leadership::owner) is, written out. Each term has another one.
+    /// What its [`Leadership::owner`](crate::Leadership::owner) is, written out. Each term has
+    /// another one.
     pub owner: Arc<str>,
-    /// What its [`Leadership::term`](crate::Leadership::term) is, where a master that answered told; see
-    /// [`Inspection::fencing_token`].
+    /// What its [`Leadership::term`](crate::Leadership::term) is, where a master that answered
+    /// told; see [`Inspection::fencing_token`].
     pub term: Option<FencingToken>,
-    /// Whether it is a candidate of the client that observes: of that [`Redlock`](crate::Redlock) or a clone of it.
+    /// Whether it is a candidate of the client that observes: of that [`Redlock`](crate::Redlock)
+    /// or a clone of it.
     pub is_ours: bool,
 }
 
-/// Follows who leads an election: it looks when it begins, and then about every second until it is dropped.
+/// Follows who leads an election: it looks when it begins, and then about every second until it is
+/// dropped.
 ///
 /// # What it sees, and when
 ///
-/// A look asks every master as [`Lock::inspect`](crate::Lock::inspect) does. A change is told within the
-/// [interval](crate::Election::look_every) and a per-master time-out. A leader that came and went between two looks is not
-/// seen. One that died is seen until nobody is kept from leading any more: for its TTL and the lock delay.
+/// A look asks every master as [`Lock::inspect`](crate::Lock::inspect) does. A change is told
+/// within the [interval](crate::Election::look_every) and a per-master time-out. A leader that came
+/// and went between two looks is not seen. One that died is seen until nobody is kept from leading
+/// any more: for its TTL and the lock delay.
 ///
 /// What it sees is for information: to find the leader, or to show it. Only the leader itself knows
-/// [that it leads](crate::Leadership::is_leader), and only its term keeps out one that comes too late.
+/// [that it leads](crate::Leadership::is_leader), and only its term keeps out one that comes too
+/// late.
 ///
 /// # What it costs
 ///
-/// A look is one short script call that reads, on each master. The pause between two looks is drawn between half of the
-/// interval and all of it, so that observers do not look at the same time. With the default of a second a thousand observers
-/// make 1,300 calls a second on each master, some percent of what it can do. It does not depend on how often
-/// [`changed`](Observer::changed) is called. The looks are made by the client's own thread.
+/// A look is one short script call that reads, on each master. The pause between two looks is drawn
+/// between half of the interval and all of it, so that observers do not look at the same time. With
+/// the default of a second a thousand observers make 1,300 calls a second on each master, some
+/// percent of what it can do. It does not depend on how often [`changed`](Observer::changed) is
+/// called. The looks are made by the client's own thread.
 ///
 /// # Examples
 ///
@@ -100,8 +108,8 @@ impl Observer {
         Self { seen, client: client.clone() }
     }
 
-    /// Waits for a change, and tells who leads now; the first time, as soon as that was looked at. Changes that came since
-    /// the last call are told as one, the latest.
+    /// Waits for a change, and tells who leads now; the first time, as soon as that was looked at.
+    /// Changes that came since the last call are told as one, the latest.
     ///
     /// # Cancel safety
     ///
@@ -162,7 +170,8 @@ pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observ
 }
 
 impl Observed {
-    /// What such answers mean, of masters that stand so; without guards nobody knows how they stand.
+    /// What such answers mean, of masters that stand so; without guards nobody knows how they
+    /// stand.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(holder) = seen.holder() {
             return Self::Leader(Leader { owner: holder.owner, term: seen.fencing_token(), is_ours: false });

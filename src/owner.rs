@@ -15,8 +15,8 @@ tokio::task_local! {
 /// Who holds a lock: the client's random UUID and a number that the client gives out once. Written
 /// `{client uuid}:{number}`, on the masters, too.
 ///
-/// An acquire without a named owner gets one of its own, so two tasks exclude each other. Whoever names the same owner
-/// re-enters: see [`Redlock::owner`](crate::Redlock::owner).
+/// An acquire without a named owner gets one of its own, so two tasks exclude each other. Whoever
+/// names the same owner re-enters: see [`Redlock::owner`](crate::Redlock::owner).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
     client: Uuid,
@@ -45,8 +45,9 @@ impl Owner {
         self.number
     }
 
-    /// Runs `future` with this owner: every acquire in it that names no owner, and that is made through the client
-    /// which made this owner, is this owner's and may re-enter. It is the async counterpart of a thread's identity.
+    /// Runs `future` with this owner: every acquire in it that names no owner, and that is made
+    /// through the client which made this owner, is this owner's and may re-enter. It is the async
+    /// counterpart of a thread's identity.
     ///
     /// The scope follows the future, not the task: what the future spawns is outside of it.
     ///
@@ -72,8 +73,8 @@ impl Owner {
         SCOPE.scope(*self, future).await
     }
 
-    /// The same for threads: runs `work` with this owner. It is the thread that is in the scope, until `work` is done; threads that
-    /// it starts are outside of it.
+    /// The same for threads: runs `work` with this owner. It is the thread that is in the scope,
+    /// until `work` is done; threads that it starts are outside of it.
     ///
     /// # Examples
     ///

@@ -8,7 +8,8 @@ pub trait Random: fmt::Debug + Send + Sync + 'static {
     fn next_u64(&self) -> u64;
 }
 
-/// A cryptographically secure generator, seeded by the operating system: two clients never draw the same identity.
+/// A cryptographically secure generator, seeded by the operating system: two clients never draw the
+/// same identity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemRandom;
 

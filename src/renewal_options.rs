@@ -18,7 +18,8 @@ pub(super) struct RenewalOptions {
 }
 
 impl RenewalOptions {
-    /// How a lease of `ttl` is renewed, if it is; where nothing was said, and that is what `usual` is for, as usual.
+    /// How a lease of `ttl` is renewed, if it is; where nothing was said, and that is what `usual`
+    /// is for, as usual.
     pub(super) fn for_ttl(
         &self,
         ttl: Duration,

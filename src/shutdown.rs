@@ -10,12 +10,13 @@ use crate::blocking;
 use crate::client::Redlock;
 use crate::error::Error;
 
-/// What a [shutdown](crate::Redlock::shutdown) came to: whether everything was done by its deadline, and what masters were
-/// not told. There is no need to look at it.
+/// What a [shutdown](crate::Redlock::shutdown) came to: whether everything was done by its
+/// deadline, and what masters were not told. There is no need to look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shutdown {
-    /// The masters that have not confirmed every release and clean-up yet, in the order of the client's masters.
+    /// The masters that have not confirmed every release and clean-up yet, in the order of the
+    /// client's masters.
     pub untold: Vec<Untold>,
     pub(crate) is_complete: bool,
 }
@@ -31,11 +32,13 @@ pub struct Untold {
 }
 
 impl Redlock {
-    /// Refuses every further acquire, ends those that wait, and lets every release that is under way reach its masters,
-    /// for `deadline` at most. Guards that are still held stay valid, and can be extended and released as before.
+    /// Refuses every further acquire, ends those that wait, and lets every release that is under
+    /// way reach its masters, for `deadline` at most. Guards that are still held stay valid, and
+    /// can be extended and released as before.
     ///
-    /// It tells which masters did not hear of everything by then, a dead one for example. What is left goes on in the
-    /// background while the process and a handle live; otherwise it ends with its TTL.
+    /// It tells which masters did not hear of everything by then, a dead one for example. What is
+    /// left goes on in the background while the process and a handle live; otherwise it ends with
+    /// its TTL.
     ///
     /// # Cancel safety
     ///
@@ -72,8 +75,8 @@ impl Redlock {
 }
 
 impl Shutdown {
-    /// Whether every release and clean-up reached its masters by the deadline, or was not needed any more because the TTL was
-    /// over, and no other operation was under way.
+    /// Whether every release and clean-up reached its masters by the deadline, or was not needed
+    /// any more because the TTL was over, and no other operation was under way.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }

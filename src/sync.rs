@@ -1,4 +1,5 @@
-//! A mutex for what is whole whenever nobody changes it, so that a panic of whoever did is no reason not to look.
+//! A mutex for what is whole whenever nobody changes it, so that a panic of whoever did is no
+//! reason not to look.
 
 use std::sync::PoisonError;
 

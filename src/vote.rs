@@ -184,8 +184,8 @@ pub enum Refusal {
     Password,
     /// `NOPERM`: this user may not do that.
     NoPermission,
-    /// `DISAGREES`: its clients have other terms. These are how many masters there are, the max TTL,
-    /// and whether locks are strict.
+    /// `DISAGREES`: its clients have other terms. These are how many masters there are, the max
+    /// TTL, and whether locks are strict.
     OtherTerms,
     /// It does not know a command that locks need: it is too old, of another kind, or the command
     /// was renamed.

@@ -1,5 +1,5 @@
-//! What the redis crate can do with the same scripts and nothing around them: a command to every master, and the first
-//! majority of replies decides.
+//! What the redis crate can do with the same scripts and nothing around them: a command to every
+//! master, and the first majority of replies decides.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

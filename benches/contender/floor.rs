@@ -1,9 +1,9 @@
-//! What a client can do at best with one command a master for each acquire and each release: one thread, one connection
-//! a master, no time-outs, no reconnects, and nothing that a library needs. Two contenders: one sends a SET and a
-//! compare-and-delete, the other the library's own script.
+//! What a client can do at best with one command a master for each acquire and each release: one
+//! thread, one connection a master, no time-outs, no reconnects, and nothing that a library needs.
+//! Two contenders: one sends a SET and a compare-and-delete, the other the library's own script.
 //!
-//! Workers are state machines. What they send to a master that owes nothing leaves at once; everything else leaves in
-//! one write a master, at the end of a turn of the loop.
+//! Workers are state machines. What they send to a master that owes nothing leaves at once;
+//! everything else leaves in one write a master, at the end of a turn of the loop.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;

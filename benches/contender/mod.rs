@@ -1,6 +1,6 @@
-//! The contenders. Each is given a load: so many workers that acquire and release locks of their own, each cycle with a
-//! fresh owner, one straight after the other: nobody waits for the masters that the last decision did not need, except
-//! rslock, which always does.
+//! The contenders. Each is given a load: so many workers that acquire and release locks of their
+//! own, each cycle with a fresh owner, one straight after the other: nobody waits for the masters
+//! that the last decision did not need, except rslock, which always does.
 
 mod bare;
 mod floor;

@@ -42,7 +42,8 @@ pub(crate) const KINDS: [(&str, Kind); 8] = [
     ("quorate, write", |redlock, name| redlock.write_lock(format!("{name}-rw")).into()),
 ];
 
-/// A client of masters that are new, and vote at once. It waits long for them: on a busy machine a good one may stall.
+/// A client of masters that are new, and vote at once. It waits long for them: on a busy machine a
+/// good one may stall.
 pub(crate) fn new(masters: &[String]) -> Builder {
     Redlock::builder().masters(masters).ttl(TTL).timeout(LONG_TIMEOUT).cold_start(ColdStart::None)
 }
@@ -66,7 +67,8 @@ impl Quorate {
         Self::new(new(masters).timeout(TIMEOUT))
     }
 
-    /// Waits until the client has an answer from so many masters, and knows that the others are out of reach.
+    /// Waits until the client has an answer from so many masters, and knows that the others are out
+    /// of reach.
     pub(crate) async fn knows(&self, answering: usize) {
         loop {
             let seen = self.redlock.lock("look").inspect().await;

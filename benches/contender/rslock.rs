@@ -1,4 +1,5 @@
-//! rslock, the Redlock crate that is there already. It waits for every master, and releases without saying whether.
+//! rslock, the Redlock crate that is there already. It waits for every master, and releases without
+//! saying whether.
 
 use std::time::Instant;
 

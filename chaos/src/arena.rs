@@ -14,8 +14,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::master::{Host, Master};
 use crate::persistence::Persistence;
 
-/// Masters, and client processes. Each client has a proxy for each master, so that the network can be different for each.
-/// Dropping it ends everything.
+/// Masters, and client processes. Each client has a proxy for each master, so that the network can
+/// be different for each. Dropping it ends everything.
 #[derive(Debug)]
 pub struct Arena {
     /// The client processes, as far as they have been started. They end first.
@@ -24,7 +24,8 @@ pub struct Arena {
     pub masters: Vec<Master>,
     /// Those of each client.
     proxies: Vec<Vec<Proxy>>,
-    /// What runs the proxies. It ends in the background, as an arena may be dropped where nothing may wait.
+    /// What runs the proxies. It ends in the background, as an arena may be dropped where nothing
+    /// may wait.
     runtime: Option<Runtime>,
     keeping: Keeping,
 }
@@ -39,8 +40,8 @@ enum Keeping {
 }
 
 impl Arena {
-    /// So many masters that have wall clocks and disks of their own, and proxies for so many clients. The seed decides what
-    /// faults of the network draw.
+    /// So many masters that have wall clocks and disks of their own, and proxies for so many
+    /// clients. The seed decides what faults of the network draw.
     ///
     /// # Panics
     ///
@@ -51,7 +52,8 @@ impl Arena {
         Self::of(masters, Keeping::Processes(persistence), clients, seed)
     }
 
-    /// The same with the services of a compose file for masters: new containers, in a [`Project`] of its own.
+    /// The same with the services of a compose file for masters: new containers, in a [`Project`]
+    /// of its own.
     ///
     /// # Errors
     ///
@@ -121,8 +123,8 @@ impl Arena {
         }
     }
 
-    /// Another server takes a master's place, and its address: clients' connections break, and new ones lead there. The old
-    /// one is killed.
+    /// Another server takes a master's place, and its address: clients' connections break, and new
+    /// ones lead there. The old one is killed.
     pub fn replace(&mut self, master: usize, server: RedisServer) {
         self.masters[master].kill();
         for proxy in self.proxies.iter().map(|ways| &ways[master]) {
@@ -149,8 +151,9 @@ fn proxy(runtime: &Runtime, server: SocketAddr, seed: u64, number: usize) -> Pro
     starting.recv().expect("a proxy")
 }
 
-/// A client process with a wall clock of its own, which can be started again. It is to end by itself when its standard input does, so that it does not
-/// outlive this process, however that ends. Dropping it kills it.
+/// A client process with a wall clock of its own, which can be started again. It is to end by
+/// itself when its standard input does, so that it does not outlive this process, however that
+/// ends. Dropping it kills it.
 pub struct Client {
     command: Box<dyn FnMut() -> Command + Send>,
     clock: ServerClock,

@@ -1,8 +1,12 @@
-//! Chaos for real: redis-servers and client processes, the faults to put them through, and what must hold all the same.
+//! Chaos for real: redis-servers and client processes, the faults to put them through, and what
+//! must hold all the same.
 //!
-//! - [`Arena`] is masters behind fault proxies, and client processes. A [`Master`] is a process, or a container of a compose file.
-//! - [`nemesis`] is the faults: each is a value that [strikes](nemesis::Fault::strike) an arena and is healed again.
-//! - [`scenario`] is what may go wrong in a run, and [`Plan`] which faults there are, and when: one seed decides.
+//! - [`Arena`] is masters behind fault proxies, and client processes. A [`Master`] is a process, or
+//!   a container of a compose file.
+//! - [`nemesis`] is the faults: each is a value that [strikes](nemesis::Fault::strike) an arena and
+//!   is healed again.
+//! - [`scenario`] is what may go wrong in a run, and [`Plan`] which faults there are, and when: one
+//!   seed decides.
 //! - [`workload`] is what a client process does with locks of all kinds, and writes down.
 //! - [`naive`] is locks that are known to be wrong: the same finds what is wrong with them.
 //! - [`history`] is what clients were told, and when, as JSON lines that others can check as well.
@@ -14,7 +18,8 @@
 //!
 //! # With masters and a program of your own
 //!
-//! The pieces stand by themselves: a proxy before each master, the history that the program writes, and the checkers.
+//! The pieces stand by themselves: a proxy before each master, the history that the program writes,
+//! and the checkers.
 //!
 //! ```
 //! use std::time::Duration;

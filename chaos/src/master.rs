@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use quorate_testkit::{Container, RedisServer, held_until, in_use};
 use redis::{FromRedisValue, RedisResult};
 
-/// Where masters run. It decides which faults they can have: see [`What::suits`](crate::nemesis::What::suits).
+/// Where masters run. It decides which faults they can have: see
+/// [`What::suits`](crate::nemesis::What::suits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     /// As processes of this machine, whose clocks and disks are their own.

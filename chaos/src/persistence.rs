@@ -7,8 +7,8 @@ pub enum Persistence {
     None,
     /// A dump (RDB) a second after a write, at the earliest: what was written since is lost.
     Dump,
-    /// A log (AOF) that reaches the disk every second. The system has it before that, so that a kill alone loses nothing, but
-    /// on a slow disk.
+    /// A log (AOF) that reaches the disk every second. The system has it before that, so that a
+    /// kill alone loses nothing, but on a slow disk.
     EverySecond,
     /// A log that reaches the disk before the answer is given.
     Always,

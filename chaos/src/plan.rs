@@ -1,5 +1,5 @@
-//! Which faults there are, and when: what a [scenario](crate::scenario) and a seed decide before a run begins. A plan is a list, so
-//! that parts of it can be left out.
+//! Which faults there are, and when: what a [scenario](crate::scenario) and a seed decide before a
+//! run begins. A plan is a list, so that parts of it can be left out.
 
 use std::fmt;
 use std::time::Duration;
@@ -54,8 +54,8 @@ impl Plan {
         self.faults.iter().map(|fault| fault.until).max().unwrap_or_default()
     }
 
-    /// Carries it out. Returns when everything is healed; later than planned, where masters take their time. Whether it came to its
-    /// end: if it is stopped, what has struck stays.
+    /// Carries it out. Returns when everything is healed; later than planned, where masters take
+    /// their time. Whether it came to its end: if it is stopped, what has struck stays.
     ///
     /// # Panics
     ///
@@ -86,7 +86,8 @@ impl Plan {
         let strikes = self.faults.iter().map(|planned| (planned.at, planned, true));
         let heals = self.faults.iter().map(|planned| (planned.until, planned, false));
         let mut agenda: Vec<_> = strikes.chain(heals).collect();
-        // Whoever is healed is struck again after that; what is over at once is healed after it struck.
+        // Whoever is healed is struck again after that; what is over at once is healed after it
+        // struck.
         agenda.sort_by_key(|(at, planned, strikes)| (*at, *strikes || planned.at == planned.until));
         agenda
     }

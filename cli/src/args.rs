@@ -39,35 +39,38 @@ pub(crate) enum Verb {
 #[derive(Debug, Args)]
 pub(crate) struct MasterArgs {
     /// A master's URL, once for each [default: QUORATE_MASTERS, separated by commas]:
-    /// redis://[user:password@]host[:port][/database], the same with rediss://, valkey:// or valkeys://, or
-    /// unix:///path?db=..&user=..&pass=.. Commas separate URLs, so in a password write %2C. Other users of this machine
-    /// can read a command line, so put passwords into QUORATE_MASTERS
+    /// redis://[user:password@]host[:port][/database], the same with rediss://, valkey:// or
+    /// valkeys://, or unix:///path?db=..&user=..&pass=.. Commas separate URLs, so in a password
+    /// write %2C. Other users of this machine can read a command line, so put passwords into
+    /// QUORATE_MASTERS
     #[arg(long = "master", value_name = "URL", value_delimiter = ',')]
     masters: Vec<String>,
 
-    /// How long one master may take to answer [default: 250ms, or a quarter of the TTL if that is less]
+    /// How long one master may take to answer [default: 250ms, or a quarter of the TTL if that is
+    /// less]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
 
-    /// What keys begin with; clients with different prefixes have different locks [default: QUORATE_PREFIX if it is set
-    /// and not empty, otherwise quorate:]
+    /// What keys begin with; clients with different prefixes have different locks [default:
+    /// QUORATE_PREFIX if it is set and not empty, otherwise quorate:]
     #[arg(long)]
     prefix: Option<String>,
 
-    /// What to trust of a master that is new, restarted, or lost its keys [default: QUORATE_COLD_START if it is set and
-    /// not empty, otherwise quarantine]: quarantine, that it has no vote until whatever it may have granted is over, a
-    /// little more than the max TTL; uptime, a new one that has been up for longer than that; fsync, one whose
-    /// appendfsync is always; none, that every one votes at once, for the first time that new masters are used
+    /// What to trust of a master that is new, restarted, or lost its keys [default:
+    /// QUORATE_COLD_START if it is set and not empty, otherwise quarantine]: quarantine, that it
+    /// has no vote until whatever it may have granted is over, a little more than the max TTL;
+    /// uptime, a new one that has been up for longer than that; fsync, one whose appendfsync is
+    /// always; none, that every one votes at once, for the first time that new masters are used
     #[arg(long, value_name = "POLICY")]
     cold_start: Option<ColdStart>,
 
-    /// The longest TTL of any lock; all clients of the same masters must have the same [default: QUORATE_MAX_TTL if it is
-    /// set and not empty, otherwise 30s]
+    /// The longest TTL of any lock; all clients of the same masters must have the same [default:
+    /// QUORATE_MAX_TTL if it is set and not empty, otherwise 30s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     max_ttl: Option<Duration>,
 
-    /// Leave it to no clock of a master whether a lease is over; all clients of the same masters must be strict, or none
-    /// [default: whether QUORATE_STRICT is 1]
+    /// Leave it to no clock of a master whether a lease is over; all clients of the same masters
+    /// must be strict, or none [default: whether QUORATE_STRICT is 1]
     #[arg(long)]
     strict: bool,
 
@@ -105,7 +108,8 @@ impl MasterArgs {
             builder = builder.cold_start(policy);
         }
         if let Some(max_ttl) = max_ttl {
-            // Each verb that has leases sets their TTL itself; that of the client only must not be too long.
+            // Each verb that has leases sets their TTL itself; that of the client only must not be
+            // too long.
             builder = builder.max_ttl(max_ttl).ttl(max_ttl.min(DEFAULT_TTL));
         }
         if strict {
@@ -139,7 +143,8 @@ impl MasterArgs {
         Ok(self.strict || env::strict().map_err(Error::from)?)
     }
 
-    /// What else was asked for than the masters, as a command line has it. There is no secret in it.
+    /// What else was asked for than the masters, as a command line has it. There is no secret in
+    /// it.
     pub(crate) fn options(&self) -> Result<Vec<String>, Failure> {
         let mut options = Vec::new();
         let mut add = |option: &str, value: Option<String>| {
@@ -162,17 +167,18 @@ impl MasterArgs {
 /// The lease that a command runs under.
 #[derive(Debug, Args)]
 pub(crate) struct LeaseArgs {
-    /// How long the lease lasts without renewal, at least 1s: for so long others wait if this machine dies
+    /// How long the lease lasts without renewal, at least 1s: for so long others wait if this
+    /// machine dies
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub(crate) ttl: Duration,
 
-    /// How long the command may take to end between SIGTERM and SIGKILL when the lease cannot be kept, up to a third of
-    /// the TTL [default: a quarter of the TTL, at most 5s]
+    /// How long the command may take to end between SIGTERM and SIGKILL when the lease cannot be
+    /// kept, up to a third of the TTL [default: a quarter of the TTL, at most 5s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) grace: Option<Duration>,
 
-    /// How long to keep the lock from others after a lease that ended without a release, for what the job sent before it
-    /// died; together with the TTL no longer than the max TTL
+    /// How long to keep the lock from others after a lease that ended without a release, for what
+    /// the job sent before it died; together with the TTL no longer than the max TTL
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub(crate) lock_delay: Duration,
 
@@ -207,8 +213,8 @@ fn label_of(host: &str, process: u32, job: &str) -> String {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct KindArgs {
-    /// Together with others that are shared: the lock to read, of a read-write lock. Who waits to have it --exclusive goes before
-    /// those who come after
+    /// Together with others that are shared: the lock to read, of a read-write lock. Who waits to
+    /// have it --exclusive goes before those who come after
     #[arg(long)]
     pub(crate) shared: bool,
 
@@ -216,13 +222,15 @@ pub(crate) struct KindArgs {
     #[arg(long)]
     pub(crate) exclusive: bool,
 
-    /// The lock is a fair one: whoever waits gets it in the order of arrival, across machines, and --no-wait gets it only while
-    /// nobody waits. All who take it have to say so: while it is held, others are refused
+    /// The lock is a fair one: whoever waits gets it in the order of arrival, across machines, and
+    /// --no-wait gets it only while nobody waits. All who take it have to say so: while it is held,
+    /// others are refused
     #[arg(long)]
     pub(crate) fair: bool,
 
-    /// Up to this many at a time under one name, 1 to 1000: each has one permit of a semaphore. All must give the same number. What
-    /// `run` runs finds the permit's own, from 0 on, in QUORATE_PERMIT, and fences are counted for each permit
+    /// Up to this many at a time under one name, 1 to 1000: each has one permit of a semaphore. All
+    /// must give the same number. What `run` runs finds the permit's own, from 0 on, in
+    /// QUORATE_PERMIT, and fences are counted for each permit
     #[arg(long, value_name = "NUMBER")]
     pub(crate) permits: Option<u32>,
 }
@@ -242,10 +250,11 @@ impl KindArgs {
 
 /// Run a command while holding a lock
 ///
-/// The command runs in a process group of its own, with QUORATE_LOCK, QUORATE_OWNER and QUORATE_FENCE, the fencing token, in
-/// its environment, and QUORATE_PERMIT where there are --permits. The lease is renewed while it runs, and released when it ends.
-/// Signals are passed on to its process group. If the lease is about to end and cannot be renewed, the group gets SIGTERM, and
-/// SIGKILL after the grace, before the lease ends.
+/// The command runs in a process group of its own, with QUORATE_LOCK, QUORATE_OWNER and
+/// QUORATE_FENCE, the fencing token, in its environment, and QUORATE_PERMIT where there are
+/// --permits. The lease is renewed while it runs, and released when it ends. Signals are passed on
+/// to its process group. If the lease is about to end and cannot be renewed, the group gets
+/// SIGTERM, and SIGKILL after the grace, before the lease ends.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct RunArgs {
@@ -261,7 +270,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) kind: KindArgs,
 
-    /// How long to wait for the lock. The default outlives the quarantine of masters that are new or restarted
+    /// How long to wait for the lock. The default outlives the quarantine of masters that are new
+    /// or restarted
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) wait: Duration,
 
@@ -276,13 +286,14 @@ pub(crate) struct RunArgs {
 
 /// Run a command while this process leads
 ///
-/// At most one of those that campaign under one name leads. It waits to lead for as long as it takes, and runs the command as
-/// `run` does. If the lease is about to end and cannot be renewed, the command is ended in time, and the campaign begins anew:
-/// the command is started again when this process leads again. When the command ends by itself, this ends with its exit code,
-/// and the next one leads at once; a restart is for whatever looks after this process.
+/// At most one of those that campaign under one name leads. It waits to lead for as long as it
+/// takes, and runs the command as `run` does. If the lease is about to end and cannot be renewed,
+/// the command is ended in time, and the campaign begins anew: the command is started again when
+/// this process leads again. When the command ends by itself, this ends with its exit code, and the
+/// next one leads at once; a restart is for whatever looks after this process.
 ///
-/// While it waits, a signal ends it. While the command runs, signals are passed on to its process group; after SIGINT, SIGQUIT
-/// or SIGTERM there is no other campaign.
+/// While it waits, a signal ends it. While the command runs, signals are passed on to its process
+/// group; after SIGINT, SIGQUIT or SIGTERM there is no other campaign.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ElectArgs {
@@ -323,7 +334,8 @@ pub(crate) struct ElectArgs {
 
 /// Show who holds a lock, on which masters and for how long
 ///
-/// It finds out what kind of lock it is: of a read-write lock it shows each who reads, of a semaphore each permit that is held.
+/// It finds out what kind of lock it is: of a read-write lock it shows each who reads, of a
+/// semaphore each permit that is held.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct StatusArgs {
@@ -340,8 +352,9 @@ pub(crate) struct StatusArgs {
 
 /// Show all names that are held or waited for
 ///
-/// Each master looks at a thousand keys at a time, whosever they are, so it takes a while where there are millions, and keeps nobody
-/// waiting. Locks in a layout of another library are not shown.
+/// Each master looks at a thousand keys at a time, whosever they are, so it takes a while where
+/// there are millions, and keeps nobody waiting. Locks in a layout of another library are not
+/// shown.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ListArgs {
@@ -355,8 +368,8 @@ pub(crate) struct ListArgs {
 
 /// Break a stuck lock: take it away from the owner that `status` shows
 ///
-/// If that owner still works, two may hold the lock at once: it is not told before it next renews. Of a read-write lock and of a
-/// semaphore, others keep what they have.
+/// If that owner still works, two may hold the lock at once: it is not told before it next renews.
+/// Of a read-write lock and of a semaphore, others keep what they have.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ReleaseArgs {
@@ -373,9 +386,10 @@ pub(crate) struct ReleaseArgs {
 
 /// Examine the masters: what is wrong, and how to mend it
 ///
-/// A line for each thing that was looked at, for each master and then for all of them: ok, warn or fail, and what to do about
-/// it. At last, how many masters can vote, and whether that is a quorum. It writes nothing on the masters, and works
-/// whatever is wrong with them. Give it the options that the masters' clients have.
+/// A line for each thing that was looked at, for each master and then for all of them: ok, warn or
+/// fail, and what to do about it. At last, how many masters can vote, and whether that is a quorum.
+/// It writes nothing on the masters, and works whatever is wrong with them. Give it the options
+/// that the masters' clients have.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct DoctorArgs {
@@ -389,27 +403,30 @@ pub(crate) struct DoctorArgs {
 
 /// Measure what a lock costs on your masters
 ///
-/// First one lock after the other: each master's round trip, how long an acquire and a release take, and what a quorum
-/// would cost with fewer of the masters. Then how many locks a second this machine gets with so many at a time. It uses
-/// locks of its own, which nobody else waits for, and leaves nothing behind. Ctrl-C ends it, and shows what was
-/// measured. It is load on the masters: each holds a few short-lived keys and is asked as fast as it answers.
+/// First one lock after the other: each master's round trip, how long an acquire and a release
+/// take, and what a quorum would cost with fewer of the masters. Then how many locks a second this
+/// machine gets with so many at a time. It uses locks of its own, which nobody else waits for, and
+/// leaves nothing behind. Ctrl-C ends it, and shows what was measured. It is load on the masters:
+/// each holds a few short-lived keys and is asked as fast as it answers.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
 
-    /// How long to measure, from 100ms to 10m. The single locks and each concurrency get an equal part of it: ten
-    /// seconds are thousands of locks in one data centre, and some hundred across a continent
+    /// How long to measure, from 100ms to 10m. The single locks and each concurrency get an equal
+    /// part of it: ten seconds are thousands of locks in one data centre, and some hundred across a
+    /// continent
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub(crate) duration: Duration,
 
-    /// How many locks at a time, from 1 to 4096, each in turn: one is a lone job, 16 a service, and with 64 the limit
-    /// is this machine or the masters, not the network
+    /// How many locks at a time, from 1 to 4096, each in turn: one is a lone job, 16 a service, and
+    /// with 64 the limit is this machine or the masters, not the network
     #[arg(long, value_name = "NUMBER", default_value = "1,16,64", value_delimiter = ',')]
     pub(crate) concurrency: Vec<usize>,
 
-    /// How long the leases last; each is released at once. It is how long a key stays where a release is not heard
+    /// How long the leases last; each is released at once. It is how long a key stays where a
+    /// release is not heard
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub(crate) ttl: Duration,
 

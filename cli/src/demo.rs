@@ -38,8 +38,9 @@ impl Show {
         let ports: Vec<_> = masters.iter().map(|server| server.port().to_string()).collect();
         out!("Five independent redis-servers are up, on ports {}.", ports.join(", "));
         out!("A lock needs a majority of them: three.");
-        // They are its own and new, and nobody else uses them: there is no grant that they could have forgotten. Those that
-        // are killed later are empty when they are back; nobody holds the lock then.
+        // They are its own and new, and nobody else uses them: there is no grant that they could
+        // have forgotten. Those that are killed later are empty when they are back; nobody holds
+        // the lock then.
         let client = || Redlock::builder().cold_start(ColdStart::None).masters(masters.urls()).build();
         let (first, second) = (client()?, client()?);
         Ok(Self { masters, first, second, pause })

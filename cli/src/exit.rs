@@ -1,5 +1,6 @@
-//! What the command's exit codes mean. They follow sysexits.h where it has a word for it, and stay clear of what
-//! shells use for a command that was not found (127), not executable (126) or killed by a signal (128 and above).
+//! What the command's exit codes mean. They follow sysexits.h where it has a word for it, and stay
+//! clear of what shells use for a command that was not found (127), not executable (126) or killed
+//! by a signal (128 and above).
 
 use std::fmt;
 use std::path::Path;
@@ -11,8 +12,8 @@ use quorate::{Error, ErrorKind};
 pub(crate) struct Code(pub(crate) u8);
 
 pub(crate) const OK: Code = Code(0);
-/// The command line is wrong, a value is outside of its limits, or the kind of lock, or number of permits, is not the one
-/// that others give for the same name.
+/// The command line is wrong, a value is outside of its limits, or the kind of lock, or number of
+/// permits, is not the one that others give for the same name.
 pub(crate) const USAGE: Code = Code(64);
 /// Too few masters can vote.
 pub(crate) const NO_QUORUM: Code = Code(69);
@@ -30,7 +31,8 @@ pub(crate) const UNWELL: Code = Code(78);
 pub(crate) const VIOLATED: Code = Code(79);
 /// Nothing was found, and not everything could be looked at.
 pub(crate) const INCONCLUSIVE: Code = Code(80);
-/// So many masters refuse this client for good that the rest are no quorum: it makes no sense to try again.
+/// So many masters refuse this client for good that the rest are no quorum: it makes no sense to
+/// try again.
 pub(crate) const REFUSED: Code = Code(81);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);

@@ -18,8 +18,8 @@ use crate::exit::{self, Code, Failure};
 use crate::say::say;
 use crate::terminal::Terminal;
 
-/// The signals that are looked after: passed on to the job, but for SIGTSTP. Whoever stops us would let the lease end
-/// while the job goes on.
+/// The signals that are looked after: passed on to the job, but for SIGTSTP. Whoever stops us would
+/// let the lease end while the job goes on.
 const HANDLED: [Signal; 8] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -132,7 +132,8 @@ impl Job {
 
     /// Whether any process of the job is left. To be asked when its first one has ended.
     pub(crate) fn is_alive(&self) -> bool {
-        // Where orphans come to us, as to the first process of a container, nobody else buries them.
+        // Where orphans come to us, as to the first process of a container, nobody else buries
+        // them.
         while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
             waitpid(Pid::from_raw(-self.group.as_raw()), Some(WaitPidFlag::WNOHANG))
         {}

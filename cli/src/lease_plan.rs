@@ -15,8 +15,8 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct LeasePlan {
     /// Between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
-    /// Between SIGKILL and the end of the lease: the time it takes the system to carry it out, and a busy machine to
-    /// run us.
+    /// Between SIGKILL and the end of the lease: the time it takes the system to carry it out, and
+    /// a busy machine to run us.
     pub(crate) margin: Duration,
 }
 
@@ -47,7 +47,8 @@ impl LeasePlan {
         Ok(Self { grace, margin: Duration::from_millis(100).max(ttl / 50) })
     }
 
-    /// What is due with so much left of the lease. The library renews it from the first third of its TTL on.
+    /// What is due with so much left of the lease. The library renews it from the first third of
+    /// its TTL on.
     pub(crate) fn due(&self, left: Duration) -> Due {
         if left <= self.margin {
             Due::Kill
@@ -58,8 +59,8 @@ impl LeasePlan {
         }
     }
 
-    /// How often to look at the clock. Timers stand still while the machine is suspended, and leases do not: the first
-    /// look after it has to come soon.
+    /// How often to look at the clock. Timers stand still while the machine is suspended, and
+    /// leases do not: the first look after it has to come soon.
     pub(crate) fn look(&self) -> Duration {
         self.margin / 4
     }

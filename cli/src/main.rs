@@ -1,5 +1,5 @@
-//! The `quorate` command: run jobs under a lock, or on whoever leads, see who holds it, break it, examine the masters,
-//! measure them, watch a demonstration, and put locks through failures.
+//! The `quorate` command: run jobs under a lock, or on whoever leads, see who holds it, break it,
+//! examine the masters, measure them, watch a demonstration, and put locks through failures.
 
 mod args;
 mod bench;

@@ -1,4 +1,5 @@
-//! What is said of masters that have no vote yet, because they may have forgotten what they granted: pure.
+//! What is said of masters that have no vote yet, because they may have forgotten what they
+//! granted: pure.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,7 +20,8 @@ pub(crate) struct Quarantine {
 }
 
 impl Quarantine {
-    /// Whether it is for quarantines that this client has no quorum: as far as it has connected to its masters.
+    /// Whether it is for quarantines that this client has no quorum: as far as it has connected to
+    /// its masters.
     pub(crate) fn keeps(redlock: &Redlock) -> Option<Self> {
         let standings: Vec<_> = redlock.master_status().into_iter().map(|status| status.standing).collect();
         Self::of(&standings)

@@ -19,7 +19,8 @@ pub(crate) async fn release(args: ReleaseArgs) -> Result<Code, Failure> {
     Ok(exit::OK)
 }
 
-/// The lock that the masters have under the name; of a read-write lock the half that this owner has.
+/// The lock that the masters have under the name; of a read-write lock the half that this owner
+/// has.
 fn lock_of(redlock: &Redlock, seen: &Inspection, owner: &str) -> Lock {
     let name = seen.name();
     match seen.kind() {

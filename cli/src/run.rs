@@ -19,7 +19,8 @@ use crate::say::say;
 /// How long after the lease a job that was killed may still be there: it is beyond help then.
 const UNKILLABLE: Duration = Duration::from_secs(2);
 
-/// How long masters that did not take part in the decision have to hear of the release, before it is left to the TTL.
+/// How long masters that did not take part in the decision have to hear of the release, before it
+/// is left to the TTL.
 pub(crate) const FLUSH: Duration = Duration::from_millis(250);
 
 const UNRENEWED: &str = "the lease could not be renewed";
@@ -219,7 +220,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Tells the job to end, and sets when it is killed: early enough to be gone when the lease ends.
+    /// Tells the job to end, and sets when it is killed: early enough to be gone when the lease
+    /// ends.
     fn end(&mut self, job: &Job, why: &str) {
         self.ending = Some(why.to_owned());
         let kill_at = self.deadline - self.plan.margin;

@@ -1,5 +1,6 @@
-//! Messages on standard error, which may be closed, or full: nothing that looks after a job may wait for it, or fail
-//! because of it. A thread writes them, and what it cannot keep up with is dropped.
+//! Messages on standard error, which may be closed, or full: nothing that looks after a job may
+//! wait for it, or fail because of it. A thread writes them, and what it cannot keep up with is
+//! dropped.
 
 use std::io::Write;
 use std::sync::OnceLock;

@@ -49,16 +49,17 @@ pub(crate) struct Held {
 struct Status {
     #[serde(flatten)]
     name: Name,
-    /// `free`, when a majority knows it, or one of its permits, to be free; `held`, when a majority names a holder; `split`, when a
-    /// majority answered and neither is true; `no_lock`, when a majority has something else at its key; `unknown`, when too few
-    /// answered.
+    /// `free`, when a majority knows it, or one of its permits, to be free; `held`, when a majority
+    /// names a holder; `split`, when a majority answered and neither is true; `no_lock`, when a
+    /// majority has something else at its key; `unknown`, when too few answered.
     state: &'static str,
     /// How many permits are free; of another lock, 1 where it is.
     free: usize,
     quorum: usize,
     /// How many masters answered.
     answered: usize,
-    /// For how long no quorum has a vote, because masters may have forgotten what they granted; `null` where one has.
+    /// For how long no quorum has a vote, because masters may have forgotten what they granted;
+    /// `null` where one has.
     quarantine_ms: Option<u64>,
     masters: Vec<ShownMaster>,
 }
@@ -74,7 +75,8 @@ struct ShownMaster {
     /// How often the owner entered.
     holds: Option<u64>,
     remaining_ms: Option<u64>,
-    /// Whether it may vote: `trusted`, `quarantined`, `refused`, or `unknown` where it was not reached.
+    /// Whether it may vote: `trusted`, `quarantined`, `refused`, or `unknown` where it was not
+    /// reached.
     standing: &'static str,
     /// For how long it has no vote, if it is in quarantine.
     quarantine_ms: Option<u64>,

@@ -1,4 +1,5 @@
-//! Lends the terminal to a job: only the foreground process group may read it, and gets the keyboard's signals.
+//! Lends the terminal to a job: only the foreground process group may read it, and gets the
+//! keyboard's signals.
 
 use std::io::{IsTerminal, stdin};
 
@@ -28,8 +29,9 @@ impl Drop for Terminal {
     }
 }
 
-/// While a job has the terminal we are in the background, where SIGTTOU would stop us for taking it back, or for a
-/// message (`stty tostop`). Blocks it for this thread and those that it starts; a child begins without that.
+/// While a job has the terminal we are in the background, where SIGTTOU would stop us for taking it
+/// back, or for a message (`stty tostop`). Blocks it for this thread and those that it starts; a
+/// child begins without that.
 pub(crate) fn never_stop_for_it() {
     let mut stop = SigSet::empty();
     stop.add(Signal::SIGTTOU);

@@ -1,4 +1,5 @@
-//! Whatever a master sends is parsed without a panic, and in whatever pieces it comes, it is the same.
+//! Whatever a master sends is parsed without a panic, and in whatever pieces it comes, it is the
+//! same.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 -- call: what every call begins with, whatever its operations are about. The files of a kind are one
--- script, in the order in which docs/PROTOCOL.md lists them. An error of Redis ends an operation and
--- not the call; Lua does not roll back, so a verb reads and refuses first, and writes last.
+-- script, in the order in which docs/PROTOCOL.md lists them. An error of Redis ends an operation
+-- and not the call; Lua does not roll back, so a verb reads and refuses first, and writes last.
 local call, format, match, find = redis.call, string.format, string.match, string.find
 local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
@@ -25,8 +25,8 @@ local replies, k, a = {false}, 1, 6
 
 local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
 
--- Tokens, rounds and moments stay the text that they are, without a zero in front: to make a number of
--- one, or text of a number, costs a master six times as much as to compare two.
+-- Tokens, rounds and moments stay the text that they are, without a zero in front: to make a number
+-- of one, or text of a number, costs a master six times as much as to compare two.
 local function less(a, b)
   -- guard: lengths-differ
   if #a ~= #b then return #a < #b end
@@ -43,15 +43,15 @@ local function time_here()
   return now
 end
 
--- Of the operation that runs: the time that its client trusts, the earlier of that and the time here, and
--- the later.
+-- Of the operation that runs: the time that its client trusts, the earlier of that and the time
+-- here, and the later.
 local trusts, earliest, latest
 
 -- Five whole numbers, as a master compares them.
 local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
 
--- Why this master may not vote, or nil: an argument is no number, or its clock and `trusted`, that of most
--- masters, are apart, too.
+-- Why this master may not vote, or nil: an argument is no number, or its clock and `trusted`, that
+-- of most masters, are apart, too.
 local function no_vote(trusted, round, kept, holds, token)
   local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
   if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end

@@ -1,22 +1,25 @@
--- set: write a value that is guarded by a fence, unless a later holder of the lock has been here. Or the fence alone, before
--- the value is read.
+-- set: write a value that is guarded by a fence, unless a later holder of the lock has been here.
+-- Or the fence alone, before the value is read.
 --
--- The value is a HASH of two fields: `value`, and `fence`, the highest that has written it. One key, and not a second one for
--- the fence, so that they cannot part: an eviction, a rename or a copy takes both, in a cluster they share a slot whatever the
--- name, and whoever reads can ask whose value it is. A plain SET, which goes past the fence, makes the next write here an
--- error, and lets no late one in. Fences stay the strings they came as, but where they are compared: below 2^53, where
--- Lua's numbers are exact.
+-- The value is a HASH of two fields: `value`, and `fence`, the highest that has written it. One
+-- key, and not a second one for the fence, so that they cannot part: an eviction, a rename or a
+-- copy takes both, in a cluster they share a slot whatever the name, and whoever reads can ask
+-- whose value it is. A plain SET, which goes past the fence, makes the next write here an error,
+-- and lets no late one in. Fences stay the strings they came as, but where they are compared: below
+-- 2^53, where Lua's numbers are exact.
 --
 -- KEYS     the value
--- ARGV     fence, value, TTL in ms. Without a TTL, or with an empty one, the key never expires, also where it would have:
---          as with SET, the last write decides. The fence is forgotten with the key, so a TTL must be longer than any
---          write can be late. Without a value the fence alone is written, and no TTL changes: from then on no earlier
---          holder writes, so what is read next is what the next write of this one comes after
--- Replies  the highest fence that was here, a number: the given one means that it was written, a higher one that
---          it was stale and nothing was. An error, with nothing written, where an argument cannot be used or the key has
---          something else
--- Again    a repeated run writes the same once more. Where other writes of the same fence came in between, it brings back
---          the older value: within a grant, each write waits for the answer to the one before.
+-- ARGV     fence, value, TTL in ms. Without a TTL, or with an empty one, the key never expires,
+--          also where it would have: as with SET, the last write decides. The fence is forgotten
+--          with the key, so a TTL must be longer than any write can be late. Without a value the
+--          fence alone is written, and no TTL changes: from then on no earlier holder writes, so
+--          what is read next is what the next write of this one comes after
+-- Replies  the highest fence that was here, a number: the given one means that it was written, a
+--          higher one that it was stale and nothing was. An error, with nothing written, where an
+--          argument cannot be used or the key has something else
+-- Again    a repeated run writes the same once more. Where other writes of the same fence came in
+--          between, it brings back the older value: within a grant, each write waits for the answer
+--          to the one before.
 -- guard: missing-fence
 local key, fence, value, ttl = KEYS[1], ARGV[1] or '', ARGV[2], ARGV[3] or ''
 

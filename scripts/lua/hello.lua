@@ -1,14 +1,17 @@
--- hello: a client makes itself known on a new connection, before it calls anything else. The marker says which server
--- process has seen all that was granted here. Where there is none, or one of another process, this master may have
--- forgotten grants, and has no vote for as long as one of them could last.
+-- hello: a client makes itself known on a new connection, before it calls anything else. The marker
+-- says which server process has seen all that was granted here. Where there is none, or one of
+-- another process, this master may have forgotten grants, and has no vote for as long as one of
+-- them could last.
 -- KEYS     none
--- ARGV     the marker's key; what all clients have to agree on; the quarantine (us); what to trust on sight: quarantine,
---          uptime, fsync or none; the uptime (s) to trust; the time (us) by the client's best knowledge; 1 where fsync was
---          verified; 1 where the client knows that there was a marker here; 1 where the time is that which most
---          masters show
--- Replies  {'welcome', marker, until when (us) it has no vote, time (us), why: known, new or restarted}
+-- ARGV     the marker's key; what all clients have to agree on; the quarantine (us); what to trust
+--          on sight: quarantine, uptime, fsync or none; the uptime (s) to trust; the time (us) by
+--          the client's best knowledge; 1 where fsync was verified; 1 where the client knows that
+--          there was a marker here; 1 where the time is that which most masters show
+-- Replies  {'welcome', marker, until when (us) it has no vote, time (us), why: known, new or
+--          restarted}
 --          {'refused', error, time (us)}; nothing was written
--- Again    finds the marker, and writes the same again. It always writes, so that a replica cannot answer.
+-- Again    finds the marker, and writes the same again. It always writes, so that a replica cannot
+--          answer.
 --
 -- The marker is 'RUN_ID|UNTIL|TERMS', and never expires.
 local key, terms, trusted, at_most = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
@@ -20,8 +23,8 @@ local function refuse(...)
   return {'refused', string.format(...), shown}
 end
 
--- A clock that was set wrong when the machine started is put right later: by it, no quarantine can be measured. The client's
--- own may be that of the same machine.
+-- A clock that was set wrong when the machine started is put right later: by it, no quarantine can
+-- be measured. The client's own may be that of the same machine.
 local AWRY = 1000000
 local ahead = now - ARGV[6]
 if math.abs(ahead) > AWRY then

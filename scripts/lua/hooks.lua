@@ -1,6 +1,6 @@
--- hooks: what a kind of lock may define; what it leaves out is as with one holder at a time. `it` is
--- what name.lua read. A slot is what an operation is about: the kind's name, `read` or `write`, or a
--- permit and how many there are, `3/16`.
+-- hooks: what a kind of lock may define; what it leaves out is as with one holder at a time. `it`
+-- is what name.lua read. A slot is what an operation is about: the kind's name, `read` or `write`,
+-- or a permit and how many there are, `3/16`.
 local note_more -- (it): reads and notes more
 local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
 local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free

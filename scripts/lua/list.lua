@@ -1,7 +1,7 @@
--- list: which names may be in use here, of the keys that one step of SCAN finds. An operation is about no
--- name; its arguments are a pattern of keys, where to go on, which is 0 at first, and how many keys to look
--- at. Its reply is where to go on, 0 where that was all, and the keys of the names that have an entry,
--- which may be over, or a queue. An error ends the call.
+-- list: which names may be in use here, of the keys that one step of SCAN finds. An operation is
+-- about no name; its arguments are a pattern of keys, where to go on, which is 0 at first, and how
+-- many keys to look at. Its reply is where to go on, 0 where that was all, and the keys of the
+-- names that have an entry, which may be over, or a queue. An error ends the call.
 local function list(pattern, cursor, count)
   time_here() -- so that a client hears of it where this master forgot
   local step = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', count, 'TYPE', 'hash')

@@ -1,6 +1,6 @@
--- name: what a master knows of a name, which is a HASH: docs/PROTOCOL.md lists its fields. The value of
--- an entry is UNTIL TOKEN ROUND HOLDS KEPT: others stay away until (us), which was to be for so long
--- (ms). Without holds it is a reader's word that it has left.
+-- name: what a master knows of a name, which is a HASH: docs/PROTOCOL.md lists its fields. The
+-- value of an entry is UNTIL TOKEN ROUND HOLDS KEPT: others stay away until (us), which was to be
+-- for so long (ms). Without holds it is a reader's word that it has left.
 local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
 local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
 
@@ -16,8 +16,8 @@ local function entry_of(field, text, owner)
   return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
 end
 
--- What a name says to an operation of this owner. `raises` is the field that its own lease raises; a heal has
--- to be above `judged`, which is a field, too, and above `floor`.
+-- What a name says to an operation of this owner. `raises` is the field that its own lease raises;
+-- a heal has to be above `judged`, which is a field, too, and above `floor`.
 local function read(k, slot, owner)
   local asked, field, owner_field, raises = fields_of(slot, owner)
   if not asked then refuse('ERR no such slot: %s', slot) end
@@ -90,8 +90,8 @@ local function note(it, field, value)
   noted[at + 1], noted[at + 2] = field, value
 end
 
--- Notes that nobody at or below `token` heals any more, by this field, but `owner` at it, if given; so
--- `fence` rises, too.
+-- Notes that nobody at or below `token` heals any more, by this field, but `owner` at it, if given;
+-- so `fence` rises, too.
 local function raise(it, field, token, owner)
   local last, whose = match(it[field] or '0', '^(%d+) ?(.*)$')
   if less(token, last) or (token == last and (owner or whose == '')) then return end
@@ -123,8 +123,8 @@ local function change_kind(it, token)
   raise(it, 'last', top)
 end
 
--- Removes the fields that were noted. This comes first: HDEL is let in where memory is full, and what
--- follows it too.
+-- Removes the fields that were noted. This comes first: HDEL is let in where memory is full, and
+-- what follows it too.
 local function delete_noted(it)
   for i = 1, #it.gone, MOST_AT_ONCE do
     -- guard: gone-in-parts
@@ -138,8 +138,8 @@ local function write_noted(it)
   if it.noted[1] then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
 
--- Writes its entry, with a new end, and the label where that is not there yet. For those who are strict it
--- is to be watched for no shorter than before, as no lease is shortened.
+-- Writes its entry, with a new end, and the label where that is not there yet. For those who are
+-- strict it is to be watched for no shorter than before, as no lease is shortened.
 local function put(it, ends, token, round, holds, kept, label)
   local field, old, fence = it.field, it.entry, less(it.fence, token) and token or it.fence
   if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
@@ -151,8 +151,8 @@ local function put(it, ends, token, round, holds, kept, label)
   call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
 end
 
--- How an entry is told of: its owner, holds, how long (ms) it lives, token, label, and what to watch for how
--- long (ms).
+-- How an entry is told of: its owner, holds, how long (ms) it lives, token, label, and what to
+-- watch for how long (ms).
 local function told(entry, label)
   local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
   return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', version_of(entry),

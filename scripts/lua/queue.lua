@@ -1,8 +1,8 @@
 -- queue: those who wait for a name, beside it: a ZSET of tickets by the moment (us) since when each
 -- waits. A ticket is `CLIENT:NUMBER`, used for one acquire only, and is called by its number on its
--- client's own channel. A place is taken by a refused acquire, and given up by the next one of the same
--- waiter, by a grant, by a release, or by being called. The field `queued` is there with it: 1, or the
--- moment (us) when the last came that would write.
+-- client's own channel. A place is taken by a refused acquire, and given up by the next one of the
+-- same waiter, by a grant, by a release, or by being called. The field `queued` is there with it:
+-- 1, or the moment (us) when the last came that would write.
 
 -- How long (ms) a queue is kept that nobody is added to.
 local QUEUE_LIFE = '120000'
@@ -10,8 +10,8 @@ local QUEUE_LIFE = '120000'
 -- Who comes when so many are waiting gets no place, and comes back by itself.
 local MOST_WAITING = 1024
 
--- How far (us) the moment that a waiter names may lie from what this master makes of it: within it all
--- masters have the same order; beyond it, a waiter whose clock is wrong gains nothing.
+-- How far (us) the moment that a waiter names may lie from what this master makes of it: within it
+-- all masters have the same order; beyond it, a waiter whose clock is wrong gains nothing.
 local BAND = 500000
 
 local function believed(since, waited)
@@ -32,7 +32,8 @@ local function take_place(it, ticket, since, waited)
   return call('ZRANK', it.queue, ticket)
 end
 
--- Gives a ticket a place, where that works. Answers how many are ahead of it, or -1 where it got none.
+-- Gives a ticket a place, where that works. Answers how many are ahead of it, or -1 where it got
+-- none.
 local function stand(...)
   local is_done, ahead = pcall(take_place, ...)
   return is_done and ahead or -1

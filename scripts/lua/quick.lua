@@ -1,12 +1,12 @@
--- quick: the usual case of each verb, in line, before the functions of all cases are even defined: what is
--- free is taken, its holder extends it or leaves, and nobody waits. Whatever is not so is left to the verbs,
--- and the rest of the call with it. Nothing is half done by that: a verb that is carried out again says the
--- same.
+-- quick: the usual case of each verb, in line, before the functions of all cases are even defined:
+-- what is free is taken, its holder extends it or leaves, and nobody waits. Whatever is not so is
+-- left to the verbs, and the rest of the call with it. Nothing is half done by that: a verb that is
+-- carried out again says the same.
 local try, tonumber = redis.pcall, tonumber
 
--- How long (us) a reader that left is remembered: longer than a message of it is under way. And one of so
--- many grants to readers, by the token before, is not as usual: it removes what is over. No clock counts in
--- steps of seven.
+-- How long (us) a reader that left is remembered: longer than a message of it is under way. And one
+-- of so many grants to readers, by the token before, is not as usual: it removes what is over. No
+-- clock counts in steps of seven.
 local WORD, SWEEP_EVERY = 3000000, 7
 
 -- guard: quick-all

@@ -199,7 +199,8 @@ impl Acting {
     }
 }
 
-/// Does something by a runtime that has other things to do: whenever it is woken, it is run so much later.
+/// Does something by a runtime that has other things to do: whenever it is woken, it is run so much
+/// later.
 async fn busily<T>(busy: Duration, doing: impl Future<Output = T>) -> T {
     let (mut doing, mut rest, mut has_begun) = (pin!(doing), None, false);
     poll_fn(|context| {

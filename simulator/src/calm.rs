@@ -17,21 +17,23 @@ use crate::stage::Stage;
 /// How long a client is ready to wait when all is calm.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the last of all clients waits for a lock when all is calm, besides what was left before.
+/// How long the last of all clients waits for a lock when all is calm, besides what was left
+/// before.
 const BOUND: Duration = Duration::from_millis(1_000);
 
 /// How long a client works under a lock when all is calm.
 const WORK: Duration = Duration::from_millis(2);
 
-/// How many come while others wait, and how long after the one before, at most. They work for twice as long.
+/// How many come while others wait, and how long after the one before, at most. They work for twice
+/// as long.
 const NEWCOMERS: usize = 24;
 const NEXT: Duration = Duration::from_millis(50);
 
 /// How long after the last operation nothing is under way any more, when all is calm.
 const SETTLED: Duration = Duration::from_millis(600);
 
-/// How long a quarantine lasts besides 1.01 of the max TTL, how long a name is remembered besides a quarantine, and how long a
-/// queue is kept (docs/PROTOCOL.md).
+/// How long a quarantine lasts besides 1.01 of the max TTL, how long a name is remembered besides a
+/// quarantine, and how long a queue is kept (docs/PROTOCOL.md).
 const QUARANTINE: Duration = Duration::from_secs(4);
 const REMEMBERED: Duration = Duration::from_secs(60);
 const QUEUE_LIFE: Duration = Duration::from_secs(120);
@@ -70,13 +72,15 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     stage.living().for_each(|client| stage.world.recorder.note_deadlines(client));
 }
 
-/// For how long a master that was restarted has no vote (docs/PROTOCOL.md). The calm begins a moment after the last fault.
+/// For how long a master that was restarted has no vote (docs/PROTOCOL.md). The calm begins a
+/// moment after the last fault.
 fn quarantine(plan: &Plan) -> Duration {
     let longest = plan.ttl * LONGER;
     longest + longest / 100 + QUARANTINE
 }
 
-/// For how long masters remember a name that nobody has: as clients ask them to, or for as long as a queue.
+/// For how long masters remember a name that nobody has: as clients ask them to, or for as long as
+/// a queue.
 fn remembered(plan: &Plan) -> Duration {
     (quarantine(plan) + REMEMBERED).max(QUEUE_LIFE)
 }
@@ -98,7 +102,8 @@ async fn together<F>(
     left.wait(stage).await;
 }
 
-/// A client dies while it is the first in a queue, and then the lock is given back: whoever is behind it gets that.
+/// A client dies while it is the first in a queue, and then the lock is given back: whoever is
+/// behind it gets that.
 async fn die_in_line(stage: &Arc<Stage>) {
     let living: Vec<usize> = stage.living().take(3).collect();
     let [holder, dying, next] = living[..] else { return };
@@ -116,8 +121,8 @@ async fn die_in_line(stage: &Arc<Stage>) {
     left.wait(stage).await;
 }
 
-/// Of locks that have parts, permits or names or readers, one is given back while others are kept. The first in the queue gives up then,
-/// or cannot use it: whoever is behind it gets that.
+/// Of locks that have parts, permits or names or readers, one is given back while others are kept.
+/// The first in the queue gives up then, or cannot use it: whoever is behind it gets that.
 async fn parts_in_line(stage: &Arc<Stage>) {
     let living: Vec<usize> = stage.living().take(3).collect();
     let [holder, first, next] = living[..] else { return };
@@ -138,8 +143,9 @@ async fn parts_in_line(stage: &Arc<Stage>) {
     left.wait(stage).await;
 }
 
-/// A reader dies while another reads, which goes on until the lease of the dead one is long over: whoever waits to write has only the
-/// other before it. Where clients are strict it is watched for a TTL once more when the other has left.
+/// A reader dies while another reads, which goes on until the lease of the dead one is long over:
+/// whoever waits to write has only the other before it. Where clients are strict it is watched for
+/// a TTL once more when the other has left.
 async fn a_reader_dies(stage: &Arc<Stage>) {
     let living: Vec<usize> = stage.living().take(3).collect();
     let ([dying, reading, next], (readers, writer)) = (&living[..], stage.parts()) else { return };

@@ -62,7 +62,8 @@ pub(crate) fn entries(master: &EmbeddedServer, key: &str) -> Vec<Entry> {
     all.iter().filter_map(entry).collect()
 }
 
-/// The field that an operation of this owner is about, by its slot; none where the key is another library's.
+/// The field that an operation of this owner is about, by its slot; none where the key is another
+/// library's.
 pub(crate) fn field_of(slot: &str, owner: &str) -> String {
     match (slot, slot.split_once('/')) {
         ("plain" | "redisson", _) => String::new(),

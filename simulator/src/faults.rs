@@ -12,8 +12,9 @@ use crate::size::{CLIENTS, MASTERS};
 /// What may go wrong in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// Nothing but what Redlock is made for: networks and processes that delay, lose, break and stand still, masters that
-    /// keep their data when they are restarted, clocks that are a little wrong.
+    /// Nothing but what Redlock is made for: networks and processes that delay, lose, break and
+    /// stand still, masters that keep their data when they are restarted, clocks that are a little
+    /// wrong.
     Inside,
     /// Besides, once or more, the one fault that Redlock's argument excludes.
     Outside(Kind),
@@ -84,14 +85,16 @@ impl Kind {
         Self::Eviction,
     ];
 
-    /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other libraries, so clocks free them.
+    /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
+    /// libraries, so clocks free them.
     pub fn guarded(locks: Locks) -> Vec<Self> {
         let is_clock = |kind: &Self| matches!(kind, Self::ClockStep | Self::ClockStrobe);
         let kinds = Self::ALL.into_iter().filter(|kind| *kind != Self::Eviction);
         kinds.filter(|kind| !(locks.are_shared() && is_clock(kind))).collect()
     }
 
-    /// How many masters may have it in one run. What clocks show is judged by what most of them show.
+    /// How many masters may have it in one run. What clocks show is judged by what most of them
+    /// show.
     fn most_masters(self) -> usize {
         match self {
             Self::ClockStep | Self::ClockStrobe => MASTERS / 2,

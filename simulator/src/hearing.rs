@@ -1,4 +1,5 @@
-//! What a client listens to, on a connection of its own for each master, apart from the one that carries calls.
+//! What a client listens to, on a connection of its own for each master, apart from the one that
+//! carries calls.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! What happened in a run, as the checkers see it. Every time is true time, which no client and no master knows.
+//! What happened in a run, as the checkers see it. Every time is true time, which no client and no
+//! master knows.
 
 use std::fmt;
 use std::time::Duration;
@@ -32,7 +33,8 @@ pub struct History {
     pub remembered: Duration,
     /// What stood in the masters' queues when nobody waited any more.
     pub places: Vec<Place>,
-    /// Since when nothing has disturbed the run any more; never, if something still does at its end.
+    /// Since when nothing has disturbed the run any more; never, if something still does at its
+    /// end.
     pub calm: Option<Time>,
     /// When the run ended.
     pub end: Time,
@@ -40,11 +42,14 @@ pub struct History {
     pub writes: Vec<Write>,
     /// How many permits each lock has, where they are semaphores.
     pub permits: Option<u32>,
-    /// The longest TTL that anybody asked for: for so long what was left from before the calm may still be in the way.
+    /// The longest TTL that anybody asked for: for so long what was left from before the calm may
+    /// still be in the way.
     pub longest_ttl: Duration,
-    /// How long an acquire that began in the calm may take. It hangs on how many wait, and for how long locks are held.
+    /// How long an acquire that began in the calm may take. It hangs on how many wait, and for how
+    /// long locks are held.
     pub bound: Duration,
-    /// Where the locks are granted in the order in which their waiters came: how much later somebody has to come to be behind.
+    /// Where the locks are granted in the order in which their waiters came: how much later
+    /// somebody has to come to be behind.
     pub in_turn: Option<Duration>,
 }
 
@@ -92,7 +97,8 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Until when its holder may believe that it has the lock: the first of `deadline`, `given_back` and `lost`.
+    /// Until when its holder may believe that it has the lock: the first of `deadline`,
+    /// `given_back` and `lost`.
     pub fn window_end(&self) -> Time {
         [self.given_back, self.lost].into_iter().flatten().fold(self.deadline, Time::min)
     }
@@ -135,7 +141,8 @@ pub struct Attempt {
     pub client: ClientNumber,
     /// When.
     pub began: Time,
-    /// When its caller heard, or gave it up; `None` if neither had happened at the end, or its client was killed.
+    /// When its caller heard, or gave it up; `None` if neither had happened at the end, or its
+    /// client was killed.
     pub ended: Option<Time>,
     /// How it ended.
     pub outcome: AttemptOutcome,
@@ -178,7 +185,8 @@ pub struct Stuck {
     pub at: Time,
 }
 
-/// An entry that was found on a master and counts, or the key of a lock that is another library's, too.
+/// An entry that was found on a master and counts, or the key of a lock that is another library's,
+/// too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Which master.
@@ -193,15 +201,19 @@ pub struct Key {
     pub shared: bool,
     /// The owner that the key names.
     pub owner: String,
-    /// Whose owner that is, where it is known: an acquire that came to nothing is no hold that would tell.
+    /// Whose owner that is, where it is known: an acquire that came to nothing is no hold that
+    /// would tell.
     pub client: Option<ClientNumber>,
-    /// When it came to be, for this owner. One that is renewed for ever was written a moment ago all the time.
+    /// When it came to be, for this owner. One that is renewed for ever was written a moment ago
+    /// all the time.
     pub since: Time,
     /// When it was last written.
     pub written: Time,
-    /// How long it was to be kept, by the longest that was asked for since it came to be; `None` for a key that never expires.
+    /// How long it was to be kept, by the longest that was asked for since it came to be; `None`
+    /// for a key that never expires.
     pub ttl: Option<Duration>,
-    /// Whether what last wrote it was executed late: after its sender had lost the connection, or twice.
+    /// Whether what last wrote it was executed late: after its sender had lost the connection, or
+    /// twice.
     pub late: bool,
     /// When it was found.
     pub found: Time,
@@ -231,7 +243,8 @@ pub struct Name {
     pub name: String,
     /// Whether somebody has an entry there, which may be over.
     pub is_held: bool,
-    /// For how long it is remembered if nothing is written any more; `None` for one that is never forgotten.
+    /// For how long it is remembered if nothing is written any more; `None` for one that is never
+    /// forgotten.
     pub left: Option<Duration>,
     /// When it was found.
     pub found: Time,

@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 use crate::history::Stuck;
 use crate::stage::Stage;
 
-/// How long a client may take for what it does when all is calm: more than it waits, or the next needs.
+/// How long a client may take for what it does when all is calm: more than it waits, or the next
+/// needs.
 const LONGEST_CALM: Duration = Duration::from_secs(60);
 
 /// How much each client still has to do.

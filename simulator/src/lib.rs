@@ -1,5 +1,5 @@
-//! Deterministic simulation of Quorate: the real engine and the real Lua scripts, on simulated masters, clients, clocks and
-//! networks. One seed decides everything that happens.
+//! Deterministic simulation of Quorate: the real engine and the real Lua scripts, on simulated
+//! masters, clients, clocks and networks. One seed decides everything that happens.
 
 mod actor;
 mod calm;

@@ -36,13 +36,15 @@ const ONE_FOR_ALL: u64 = 500;
 /// The names that locks over several are drawn from.
 const NAMES: usize = 3;
 
-/// How many of a thousand such locks have each of these names besides the one that was drawn before.
+/// How many of a thousand such locks have each of these names besides the one that was drawn
+/// before.
 const BESIDES: u64 = 400;
 
 /// How many of a thousand locks that may be read are asked for to read.
 const READERS: u64 = 650;
 
-/// How many of a thousand owners that have one side of such a lock, and enter again, ask for the other one.
+/// How many of a thousand owners that have one side of such a lock, and enter again, ask for the
+/// other one.
 const OTHER_SIDE: u64 = 500;
 
 /// How many of a thousand that have no other are asked for as locks of one name.
@@ -105,7 +107,8 @@ impl Locks {
         }
     }
 
-    /// The parts of a lock that somebody may have by themselves, and the lock that they are parts of.
+    /// The parts of a lock that somebody may have by themselves, and the lock that they are parts
+    /// of.
     pub(crate) fn parts(self, permits: Option<u32>, dice: &Dice) -> (Vec<Wish>, Wish) {
         let wish = |kind, names: &[&str]| {
             let names = names.iter().map(ToString::to_string).collect();

@@ -1,5 +1,5 @@
-//! One simulated master with one client's way to it, outside of any run: so that it can be held to the same tests as
-//! masters of other kinds.
+//! One simulated master with one client's way to it, outside of any run: so that it can be held to
+//! the same tests as masters of other kinds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use crate::server::Server;
 use crate::trace::Trace;
 use crate::world::World;
 
-/// A master by itself. Its world goes on with tokio's time, paused or not, on the runtime in which it was made.
+/// A master by itself. Its world goes on with tokio's time, paused or not, on the runtime in which
+/// it was made.
 #[derive(Debug)]
 pub struct Lone {
     server: Arc<Server>,

@@ -19,8 +19,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Simulate Quorate: one seed decides everything
 ///
-/// Runs many seeds, until one violates a property, and says how to replay that one. With --seed it runs one seed and says
-/// what that violates; with --trace besides it shows every step. docs/SIMULATION.md says how to read that.
+/// Runs many seeds, until one violates a property, and says how to replay that one. With --seed it
+/// runs one seed and says what that violates; with --trace besides it shows every step.
+/// docs/SIMULATION.md says how to read that.
 ///
 /// It exits with 0 when nothing was violated, 1 when something was, and 2 for wrong usage.
 #[derive(Debug, Parser)]
@@ -41,15 +42,17 @@ struct Args {
     /// How many threads; as many as there are cores, if not given
     #[arg(long, conflicts_with = "seed", value_parser = value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe, flush-all, promotion, rollback,
-    /// or any: those of them in turn that the locks are guarded against; or eviction, which nothing guards against
+    /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe,
+    /// flush-all, promotion, rollback, or any: those of them in turn that the locks are guarded
+    /// against; or eviction, which nothing guards against
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
     /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock
     #[arg(long)]
     trusting: bool,
-    /// The kind of the locks: reentrant, mutex, plain-mutex, redisson, semaphore, lock-all (over several names, beside locks
-    /// of one), fair, read-write (readers and writers of the same names), or any: all of them in turn
+    /// The kind of the locks: reentrant, mutex, plain-mutex, redisson, semaphore, lock-all (over
+    /// several names, beside locks of one), fair, read-write (readers and writers of the same
+    /// names), or any: all of them in turn
     #[arg(long, value_name = "KIND", value_parser = locks)]
     locks: Option<Choice<Locks>>,
     /// With --seed: only these tasks of its plan, as in 3,17 or none
@@ -64,7 +67,8 @@ struct Args {
     /// Do not look for a smaller plan that violates the same
     #[arg(long, conflicts_with = "seed")]
     no_shrink: bool,
-    /// The other way round: exit with 0 only if this property is violated, to check that a known bug is found
+    /// The other way round: exit with 0 only if this property is violated, to check that a known
+    /// bug is found
     #[arg(long, value_name = "PROPERTY", value_parser = property)]
     expect: Option<String>,
 }

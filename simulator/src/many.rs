@@ -39,15 +39,16 @@ struct Sum {
     found: Option<(u64, Vec<Violation>)>,
 }
 
-/// Runs seeds on so many threads, until one violates a property. Which one is found does not depend on the threads: it is
-/// the lowest.
+/// Runs seeds on so many threads, until one violates a property. Which one is found does not depend
+/// on the threads: it is the lowest.
 pub(crate) fn run_all(limits: Limits, threads: usize, plan: impl Fn(u64) -> Plan + Sync) -> Report {
     let began = now();
     let (next, sum) = (AtomicU64::new(limits.from), Mutex::new(Sum::default()));
     let sum_of = || sum.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || loop {
         let is_late = limits.during.is_some_and(|time| now().duration_since(began) >= time);
-        // Seeds are taken in their order, and each that was taken is run: the lower ones are under way.
+        // Seeds are taken in their order, and each that was taken is run: the lower ones are under
+        // way.
         if is_late || sum_of().found.is_some() {
             return;
         }

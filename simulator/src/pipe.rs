@@ -1,4 +1,5 @@
-//! One direction of a connection: what goes in comes out in the same order, however long each piece takes.
+//! One direction of a connection: what goes in comes out in the same order, however long each piece
+//! takes.
 
 use std::collections::VecDeque;
 

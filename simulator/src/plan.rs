@@ -1,5 +1,5 @@
-//! What a seed decides before a run begins: the masters and clients, what is done, and what goes wrong. A plan is a list,
-//! so that parts of it can be left out.
+//! What a seed decides before a run begins: the masters and clients, what is done, and what goes
+//! wrong. A plan is a list, so that parts of it can be left out.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::size::{ACTORS, CLIENTS, LOCKS, LONGER, MASTERS, OPERATIONS};
 /// How many of a thousand acquires have a caller whose runtime is busy.
 const BUSY: u64 = 100;
 
-/// How many of a thousand steps of a clock one is wrong by, at most: less than the hundredth that leases leave for both.
+/// How many of a thousand steps of a clock one is wrong by, at most: less than the hundredth that
+/// leases leave for both.
 const RATE: i64 = 4_000;
 
 /// How far wall clocks are apart, in microseconds, where nobody sets them.
@@ -34,7 +35,8 @@ pub struct Plan {
     pub(crate) ttl: Duration,
     /// How long a message takes, at most.
     pub(crate) slowest: Duration,
-    /// How many of a thousand calls are repeated, and overtaken, by a network that is worse than TCP.
+    /// How many of a thousand calls are repeated, and overtaken, by a network that is worse than
+    /// TCP.
     pub(crate) repeated: u64,
     pub(crate) overtaken: u64,
     /// How wrong each master's clock and each client's is: the rate, and how far it is off.
@@ -57,8 +59,8 @@ pub(crate) struct Task {
     /// How long to do nothing before.
     pub(crate) think: Duration,
     pub(crate) ask: Ask,
-    /// For how long its caller's runtime has other things to do whenever the acquire wakes it, while the client's own
-    /// thread goes on.
+    /// For how long its caller's runtime has other things to do whenever the acquire wakes it,
+    /// while the client's own thread goes on.
     pub(crate) busy: Duration,
     /// What is done with the guard, each after a while.
     pub(crate) steps: Vec<(Duration, Step)>,
@@ -125,14 +127,16 @@ impl Plan {
         plan
     }
 
-    /// The same with masters that vote whatever they forgot, and whatever their clocks show: plain Redlock.
+    /// The same with masters that vote whatever they forgot, and whatever their clocks show: plain
+    /// Redlock.
     #[must_use]
     pub fn trusting(self) -> Self {
         Self { trusting: true, ..self }
     }
 
-    /// The same with locks of this kind. Those that are another library's, too, keep no rounds: where a network repeats calls, or
-    /// lets them overtake each other, an owner's earlier release is not told from a later one.
+    /// The same with locks of this kind. Those that are another library's, too, keep no rounds:
+    /// where a network repeats calls, or lets them overtake each other, an owner's earlier release
+    /// is not told from a later one.
     #[must_use]
     pub fn of(self, locks: Locks) -> Self {
         let (repeated, overtaken) = if locks.are_shared() { (0, 0) } else { (self.repeated, self.overtaken) };

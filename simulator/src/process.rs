@@ -55,12 +55,14 @@ impl Process {
         self.reach(mail, |state| &mut state.mail);
     }
 
-    /// A timer of the process. After it stood still it reads what there is to read before it looks at its timers.
+    /// A timer of the process. After it stood still it reads what there is to read before it looks
+    /// at its timers.
     pub(crate) fn alarm(&self, alarm: impl FnOnce() + Send + 'static) {
         self.reach(alarm, |state| &mut state.alarms);
     }
 
-    /// The process does something by itself: when it goes on, if it stands still, and never if it is dead.
+    /// The process does something by itself: when it goes on, if it stands still, and never if it
+    /// is dead.
     pub(crate) fn does(&self, what: impl FnOnce() + Send + 'static) {
         if let Some(what) = self.now_or_later(what, |state| &mut state.alarms) {
             what();

@@ -1,5 +1,5 @@
-//! What the locks protect: a store that looks at the token of each write, by the library's own script. A write may be under
-//! way for long, as those of a client that stood still are.
+//! What the locks protect: a store that looks at the token of each write, by the library's own
+//! script. A write may be under way for long, as those of a client that stood still are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,8 @@ impl Resource {
         }
     }
 
-    /// Whoever was granted the lock writes at once, and once more, which takes any time up to a few TTLs to arrive.
+    /// Whoever was granted the lock writes at once, and once more, which takes any time up to a few
+    /// TTLs to arrive.
     pub(crate) fn is_written_to(&self, lock: &str, fence: u64, ttl: Duration) {
         for most in [Duration::from_millis(5), ttl * 4] {
             let (store, world, lock) = (self.store.clone(), self.world.clone(), lock.to_owned());

@@ -1,4 +1,5 @@
-//! One run: a storm, in which everything that was planned goes wrong; then calm, in which everything has to work again.
+//! One run: a storm, in which everything that was planned goes wrong; then calm, in which
+//! everything has to work again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,8 @@ pub struct Run {
     pub trace: String,
 }
 
-/// Runs a plan, from its beginning to its end, in virtual time. A panic of the library ends it, and is its violation.
+/// Runs a plan, from its beginning to its end, in virtual time. A panic of the library ends it, and
+/// is its violation.
 pub fn run(plan: &Plan, traced: bool) -> Run {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime needs no more than memory");

@@ -1,4 +1,5 @@
-//! One master: an embedded server with a clock of its own, which can stand still, die, and lose what it knows.
+//! One master: an embedded server with a clock of its own, which can stand still, die, and lose
+//! what it knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -88,8 +89,8 @@ impl Server {
         true
     }
 
-    /// Runs operations of a connection with this passport in one call. `late` tells that the sender may not know of it any
-    /// more.
+    /// Runs operations of a connection with this passport in one call. `late` tells that the sender
+    /// may not know of it any more.
     pub(crate) fn run(
         &self,
         script: &'static Script,
@@ -134,7 +135,8 @@ impl Server {
         }
     }
 
-    /// An entry that is over by the clock here keeps somebody out: whoever asked may trust a time that was a while ago.
+    /// An entry that is over by the clock here keeps somebody out: whoever asked may trust a time
+    /// that was a while ago.
     fn note_refusal(&self, call: &Call, header: &SessionHeader, refusal: &[Value]) {
         let is_strict = header.args().nth(STRICT) == Some("1");
         let ("held", Some(Value::Text(owner))) = (verb_of(refusal), refusal.get(1)) else { return };
@@ -231,7 +233,8 @@ impl Server {
         self.state().remembered.take().map_or(Restart::Whole, Restart::From)
     }
 
-    /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is refused.
+    /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is
+    /// refused.
     pub(crate) fn evict(&self, dice: &Dice) {
         for key in self.redis.keys().into_iter().filter(|key| site(key).is_some() && dice.happens(700)) {
             self.redis.evict(&key);
@@ -334,7 +337,8 @@ impl Server {
         self.left(key).and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis)
     }
 
-    /// How long a key lives on, in milliseconds; less than nothing when it never expires, and `None` when it is gone.
+    /// How long a key lives on, in milliseconds; less than nothing when it never expires, and
+    /// `None` when it is gone.
     fn left(&self, key: &str) -> Option<i64> {
         match self.redis.command(&["PTTL", key]) {
             Resp::Int(left) => Some(left).filter(|left| *left != -2),

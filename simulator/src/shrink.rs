@@ -1,4 +1,5 @@
-//! Makes a plan that violates a property smaller: with fewer tasks and fewer faults it violates the same one.
+//! Makes a plan that violates a property smaller: with fewer tasks and fewer faults it violates the
+//! same one.
 
 use crate::plan::Plan;
 use crate::run::run;

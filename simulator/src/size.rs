@@ -15,5 +15,6 @@ pub(crate) const LONGER: u32 = 2;
 /// How many tasks each client works with.
 pub(crate) const ACTORS: usize = 2;
 
-/// How many operations a run has: acquires, re-entries, extensions, releases, cancellations and drops.
+/// How many operations a run has: acquires, re-entries, extensions, releases, cancellations and
+/// drops.
 pub const OPERATIONS: usize = 200;

@@ -84,8 +84,8 @@ impl Stage {
         self.locks.wish(self.world.seed, lock, &self.world.dice(purpose, number as u64))
     }
 
-    /// The parts of a lock that somebody may have by themselves, permits or names or the right to read, and the lock that they are parts of; no parts
-    /// where there are none.
+    /// The parts of a lock that somebody may have by themselves, permits or names or the right to
+    /// read, and the lock that they are parts of; no parts where there are none.
     pub(crate) fn parts(&self) -> (Vec<Wish>, Wish) {
         self.locks.parts(self.permits, &self.world.dice("parts", 0))
     }

@@ -1,4 +1,5 @@
-//! The trace of a run: a line for everything that happens, in order, for a person to read and for two runs to be compared.
+//! The trace of a run: a line for everything that happens, in order, for a person to read and for
+//! two runs to be compared.
 
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};

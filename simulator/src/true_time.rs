@@ -12,7 +12,8 @@ use crate::history::Time;
 #[derive(Debug)]
 pub(crate) struct TrueTime {
     began: Instant,
-    /// What time it is, in nanoseconds: to ask tokio each time costs a simulation some of its speed.
+    /// What time it is, in nanoseconds: to ask tokio each time costs a simulation some of its
+    /// speed.
     now: AtomicU64,
 }
 

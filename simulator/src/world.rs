@@ -1,5 +1,5 @@
-//! The world: true time, and what happens when. Nothing in a run happens but through its agenda, or because of something
-//! that did.
+//! The world: true time, and what happens when. Nothing in a run happens but through its agenda, or
+//! because of something that did.
 
 use std::any::Any;
 use std::cmp::Ordering;
@@ -61,7 +61,8 @@ struct Scheduled {
 #[derive(Default)]
 struct Agenda {
     events: BinaryHeap<Scheduled>,
-    /// How many there ever were: those of one moment happen in the order in which they were put down.
+    /// How many there ever were: those of one moment happen in the order in which they were put
+    /// down.
     count: u64,
 }
 
@@ -123,7 +124,8 @@ impl World {
         self.trace.note(|| (self.now(), line()));
     }
 
-    /// Resolves when this does; when it panics, that is the end of the run. A runtime would keep a panic of a task to itself.
+    /// Resolves when this does; when it panics, that is the end of the run. A runtime would keep a
+    /// panic of a task to itself.
     pub(crate) async fn guard(&self, doing: impl Future<Output = ()>) {
         let Err(panic) = AssertUnwindSafe(doing).catch_unwind().await else { return };
         let what = words_of(&*panic);
@@ -143,7 +145,8 @@ impl World {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Has the agenda happen, one event after the other. Whoever is woken by one is run before the next.
+    /// Has the agenda happen, one event after the other. Whoever is woken by one is run before the
+    /// next.
     pub(crate) async fn go_on(&self) {
         loop {
             let (due, next) = self.agenda().due(self.look_at_the_time());

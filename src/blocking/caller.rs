@@ -15,9 +15,9 @@ const MANY: usize = 1 << 10;
 
 /// Whether tokio runs tasks on this thread at this moment, so that it must not wait.
 ///
-/// That there is a [`Handle`] does not tell: a thread of `spawn_blocking` has one as well, and may wait. What tells is the
-/// budget of steps: tokio gives one to whatever it polls, and none to code that may block. Whether there is one is found by
-/// using it up; it is put back then.
+/// That there is a [`Handle`] does not tell: a thread of `spawn_blocking` has one as well, and may
+/// wait. What tells is the budget of steps: tokio gives one to whatever it polls, and none to code
+/// that may block. Whether there is one is found by using it up; it is put back then.
 pub(super) fn runs_tasks() -> bool {
     if Handle::try_current().is_err() {
         return false;

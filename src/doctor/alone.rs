@@ -228,15 +228,17 @@ fn price(command: &str) -> Option<&'static str> {
     OPTIONAL.iter().find(|(name, _)| *name == command).map(|(_, price)| *price)
 }
 
-/// The parts of a marker: the server process, until when (us) that has no vote, and what its clients agree on.
+/// The parts of a marker: the server process, until when (us) that has no vote, and what its
+/// clients agree on.
 pub(super) fn parts(marker: &str) -> Option<(&str, u64, &str)> {
     let (run_id, rest) = marker.split_once('|')?;
     let (until, terms) = rest.split_once('|')?;
     Some((run_id, until.parse().ok()?, terms))
 }
 
-/// Whether it remembers what it granted, and how long it has no vote if it may not: what the handshake of a client would
-/// come to (`scripts/lua/hello.lua`). Nothing where something else is wrong with it, so that there would be none.
+/// Whether it remembers what it granted, and how long it has no vote if it may not: what the
+/// handshake of a client would come to (`scripts/lua/hello.lua`). Nothing where something else is
+/// wrong with it, so that there would be none.
 fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
     const ABOUT: &str = "marker";
     let (info, terms) = (&server.info, &visitor.terms);

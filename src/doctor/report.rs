@@ -24,13 +24,13 @@ pub struct Examined {
     pub master: Arc<str>,
     /// What was found, one for each thing that was looked at.
     pub findings: Vec<Finding>,
-    /// When it has a vote: zero for now, longer where it is in quarantine, or will be as soon as a client connects, and
-    /// `None` where something has to be mended first.
+    /// When it has a vote: zero for now, longer where it is in quarantine, or will be as soon as a
+    /// client connects, and `None` where something has to be mended first.
     pub votes_in: Option<Duration>,
     /// The median of some round trips; `None` where it did not answer.
     pub round_trip: Option<Duration>,
-    /// How far (ms) its clock is ahead of the median of all masters', or of this host's where too few answered; `None` where
-    /// it is not known.
+    /// How far (ms) its clock is ahead of the median of all masters', or of this host's where too
+    /// few answered; `None` where it is not known.
     pub clock_ahead: Option<i64>,
 }
 
@@ -40,13 +40,15 @@ pub struct Examined {
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
-    /// What was looked at, in a word or two: `reach`, `role`, `version`, `memory`, `persistence`, `writes`, `rights`, `clock`,
-    /// `marker` or `terms` of one master; `processes`, `clocks`, `terms` or `quorum` of all.
+    /// What was looked at, in a word or two: `reach`, `role`, `version`, `memory`, `persistence`,
+    /// `writes`, `rights`, `clock`, `marker` or `terms` of one master; `processes`, `clocks`,
+    /// `terms` or `quorum` of all.
     pub about: &'static str,
     /// What was found.
     pub what: String,
-    /// What to do about it, where there is something to do. Options are named as the `quorate` command has them; the methods of
-    /// [`Builder`](crate::Builder) are called the same. `USER` stands for the user that the master's URL names.
+    /// What to do about it, where there is something to do. Options are named as the `quorate`
+    /// command has them; the methods of [`Builder`](crate::Builder) are called the same. `USER`
+    /// stands for the user that the master's URL names.
     pub fix: Option<String>,
 }
 

@@ -188,8 +188,8 @@ fn a_host_whose_clock_is_off_is_told_so() {
     assert!(report.has_quorum(), "the masters' clocks count");
 }
 
-/// By policy: a master that is new, one that restarted, and one in quarantine; how it is kept; and how long (s) it has no
-/// vote.
+/// By policy: a master that is new, one that restarted, and one in quarantine; how it is kept; and
+/// how long (s) it has no vote.
 #[test]
 fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_give_it_none() {
     use ColdStart::{Fsync, None, Quarantine, Uptime};

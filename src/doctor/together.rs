@@ -9,7 +9,8 @@ use crate::trust::BAND;
 /// Beyond this (us), hosts' clocks are not kept well, though votes count.
 const SLOPPY: i64 = BAND.as_micros() as i64 / 2;
 
-/// How far (us) this host's clock may be from the masters': so far as a place in a waiting queue may be claimed.
+/// How far (us) this host's clock may be from the masters': so far as a place in a waiting queue
+/// may be claimed.
 const WAITER: i64 = 500_000;
 
 /// What all that follows from.
@@ -72,7 +73,8 @@ fn processes(all: &[Facts]) -> Option<Finding> {
     Some(Finding::ok("processes", what))
 }
 
-/// How far (us) each clock is ahead of the one that looks are measured with, and how far that may be wrong.
+/// How far (us) each clock is ahead of the one that looks are measured with, and how far that may
+/// be wrong.
 struct Times {
     known: Vec<Option<(i64, i64)>>,
     host: i64,

@@ -17,11 +17,13 @@ use crate::invalid::Invalid;
 use crate::vote::Vote;
 
 impl Engine {
-    /// Takes the lock, or re-enters it. A caller that goes away, before or after the decision, leaves nothing behind:
-    /// the attempt, the place in the queue, and the grant on its way, undo themselves when they are dropped.
+    /// Takes the lock, or re-enters it. A caller that goes away, before or after the decision,
+    /// leaves nothing behind: the attempt, the place in the queue, and the grant on its way, undo
+    /// themselves when they are dropped.
     ///
-    /// The first attempt of an owner that nobody else knows is the caller's own, and costs no task: where it is granted,
-    /// there is nothing else to do. What has to go on by itself, whether or not the caller is run, goes on as a task.
+    /// The first attempt of an owner that nobody else knows is the caller's own, and costs no task:
+    /// where it is granted, there is nothing else to do. What has to go on by itself, whether or
+    /// not the caller is run, goes on as a task.
     pub(crate) async fn acquire(self: &Arc<Self>, request: Request) -> Result<Grant, Error> {
         let timeout = self.check(&request)?;
         if self.is_closed() || self.dispatcher.is_closed() {
@@ -46,14 +48,16 @@ impl Engine {
         loop {
             let waiting = Wait::begin(self.clone(), request.clone(), timeout, began).go_on(denied);
             match self.run_while_wanted(waiting).await?.unless_lost() {
-                // Its caller was not run for as long as the lease, and may have waited for less than it would.
+                // Its caller was not run for as long as the lease, and may have waited for less
+                // than it would.
                 Err(loss) if self.clock().now().since(began) < request.wait => denied = Some(loss),
                 decided => return decided,
             }
         }
     }
 
-    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time that most of them show.
+    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time
+    /// that most of them show.
     pub(super) async fn until_the_time_is_known(self: &Arc<Self>, timeout: Duration) -> Result<(), Error> {
         let Some(learning) = self.dispatcher.learn_the_time(timeout) else { return Ok(()) };
         self.run_while_wanted(async move {
@@ -63,8 +67,9 @@ impl Engine {
         .await
     }
 
-    /// An attempt that the caller may wait for by itself. Whoever is not run any more keeps nobody waiting with it: its owner
-    /// is known to nobody, it stands in no line and no queue, and no line is passed by.
+    /// An attempt that the caller may wait for by itself. Whoever is not run any more keeps nobody
+    /// waiting with it: its owner is known to nobody, it stands in no line and no queue, and no
+    /// line is passed by.
     fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
         let is_alone = wait.is_zero() || self.waiters.are_none(*kind, name);
@@ -111,8 +116,8 @@ impl Engine {
         Ok(timeout)
     }
 
-    /// The hold that an attempt is for: a named owner's own, or one of an owner that was never there before. Of a semaphore
-    /// it is that of a permit which may be free by the last votes.
+    /// The hold that an attempt is for: a named owner's own, or one of an owner that was never
+    /// there before. Of a semaphore it is that of a permit which may be free by the last votes.
     pub(super) fn hold_for(&self, request: &Request, votes: &[Vote]) -> Arc<Hold> {
         let Request { name, kind, owner, permits, .. } = request;
         match (*owner, *permits) {

@@ -1,5 +1,5 @@
-//! What a waiter does after a round that did not grant: pure. Contenders that split the vote see the same holders, so
-//! one rule tells each of them what to do, and none of them draws lots.
+//! What a waiter does after a round that did not grant: pure. Contenders that split the vote see
+//! the same holders, so one rule tells each of them what to do, and none of them draws lots.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -20,8 +20,8 @@ pub(crate) enum Ruling {
     Withdraw,
 }
 
-/// Who goes on when a round ends without a quorum for anybody: whoever has most masters, and of equals the owner that
-/// comes first in the order of text.
+/// Who goes on when a round ends without a quorum for anybody: whoever has most masters, and of
+/// equals the owner that comes first in the order of text.
 pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
     let mine = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
     let holders = || {
@@ -39,14 +39,15 @@ pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
     }
 }
 
-/// How long a waiter may sleep when nobody wakes it: until the TTLs on a quorum have run out, and a quarter of that more
-/// for each that is ahead of it. So the first in the queue follows a holder that died, the next follows a first that
-/// died, and the number of looks hardly grows with the number of waiters. Of a semaphore any permit will do: it is that
-/// which is over first. Of a kind whose waiters look `every` so often it is not later than that, for the first of them, and so much
-/// later for each that is ahead.
+/// How long a waiter may sleep when nobody wakes it: until the TTLs on a quorum have run out, and a
+/// quarter of that more for each that is ahead of it. So the first in the queue follows a holder
+/// that died, the next follows a first that died, and the number of looks hardly grows with the
+/// number of waiters. Of a semaphore any permit will do: it is that which is over first. Of a kind
+/// whose waiters look `every` so often it is not later than that, for the first of them, and so
+/// much later for each that is ahead.
 ///
-/// `None` when nobody may be counted on to wake it: too few masters gave it a place, or nobody has the lock. Then some
-/// owner has a few masters and may be dead.
+/// `None` when nobody may be counted on to wake it: too few masters gave it a place, or nobody has
+/// the lock. Then some owner has a few masters and may be dead.
 pub(crate) fn next_look(votes: &[Vote], every: Option<Duration>) -> Option<Duration> {
     let needed = quorum(votes.len());
     if !is_held(votes) {
@@ -142,8 +143,8 @@ mod tests {
     }
 
     proptest! {
-        /// However the masters are split among contenders that all see each other, exactly one of them goes on, unless
-        /// one of them has a quorum already.
+        /// However the masters are split among contenders that all see each other, exactly one of
+        /// them goes on, unless one of them has a quorum already.
         #[test]
         fn of_all_contenders_exactly_one_goes_on(split in proptest::collection::vec(0usize..5, 1..=15)) {
             let name = |contender: usize| format!("owner:{contender}");

@@ -1,4 +1,5 @@
-//! One attempt to acquire: a round, and what it leaves on the masters, owned until there is a grant.
+//! One attempt to acquire: a round, and what it leaves on the masters, owned until there is a
+//! grant.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +27,8 @@ use crate::renewal::{LeaseTimer, Renewal};
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
 
-/// How often a waiter that has most masters of a split vote asks again before it withdraws after all: the others may
-/// have died.
+/// How often a waiter that has most masters of a split vote asks again before it withdraws after
+/// all: the others may have died.
 const PERSISTENCE: u32 = 3;
 
 /// What an attempt asks for.
@@ -48,8 +49,8 @@ pub(super) struct Ask {
     pub(super) arrival: Option<Arrival>,
 }
 
-/// One attempt, from before anything is sent until a grant exists. Dropped before that, at any moment and on any thread, it
-/// undoes on the masters whatever it did or may yet have done.
+/// One attempt, from before anything is sent until a grant exists. Dropped before that, at any
+/// moment and on any thread, it undoes on the masters whatever it did or may yet have done.
 pub(super) struct Attempt {
     engine: Arc<Engine>,
     hold: Arc<Hold>,
@@ -68,7 +69,8 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Begins an attempt for the owner of `hold`. Where it is refused it takes over the place of `before`.
+    /// Begins an attempt for the owner of `hold`. Where it is refused it takes over the place of
+    /// `before`.
     pub(super) fn begin(
         engine: &Arc<Engine>,
         hold: Arc<Hold>,
@@ -148,8 +150,9 @@ impl Attempt {
         self.confirmed.is_some() || self.count.holds > 0 || matches!(self.round().tokens(), Tokens::Agreed(_))
     }
 
-    /// Makes a grant of a round that was granted, once a majority has the same token. Where it has not, for the last grant
-    /// came to some of the masters only, or to several at the same time, the highest is written to all that granted.
+    /// Makes a grant of a round that was granted, once a majority has the same token. Where it has
+    /// not, for the last grant came to some of the masters only, or to several at the same time,
+    /// the highest is written to all that granted.
     pub(super) async fn agree_and_grant(mut self) -> Result<Grant, Error> {
         if !self.has_token() {
             let patience = slowest(&self.votes()) * 2;
@@ -199,7 +202,8 @@ impl Attempt {
         if self.engine.clock().now() >= lease::deadline(sent, self.ask.ttl) {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
         }
-        // The lease that was to be re-entered may have lapsed meanwhile: what it has no new token for is no new lease.
+        // The lease that was to be re-entered may have lapsed meanwhile: what it has no new token
+        // for is no new lease.
         let enters_again = self.count.holds > 0;
         give_up_if_lapsed(&self.engine, &self.hold, &mut self.count);
         if enters_again && self.count.holds == 0 {
@@ -229,7 +233,8 @@ impl Attempt {
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, round.record()))
     }
 
-    /// Undoes grants that are none of the lease's, and gives up the place of the acquire before where it was not taken over.
+    /// Undoes grants that are none of the lease's, and gives up the place of the acquire before
+    /// where it was not taken over.
     fn tell_later(&self, before: Option<(Undo, Places)>) -> Box<dyn Fn(Due) + Send + Sync> {
         let (engine, undo) = (self.engine.clone(), self.engine.notice_of_strays(&self.hold, &self.count));
         Box::new(move |Due { strays, left }| {
@@ -240,8 +245,8 @@ impl Attempt {
         })
     }
 
-    /// A waiter was refused: it hears the other masters out, unless it is rung before, and where the vote was split it
-    /// asks again if it is the one that goes on.
+    /// A waiter was refused: it hears the other masters out, unless it is rung before, and where
+    /// the vote was split it asks again if it is the one that goes on.
     pub(super) async fn settle(&mut self, bell: &WakeHandle) -> Decision {
         self.hear_out(bell).await;
         for _ in 0..PERSISTENCE {
@@ -321,8 +326,9 @@ impl Attempt {
         Some(QueuePlace { engine, kind: *kind, name, permit: *permit, ticket, on })
     }
 
-    /// Where an earlier round of it has left a place that this one, its last, did not take over: what gives up the owner's own
-    /// ticket is to be told to those masters, and `stood` has them for another one.
+    /// Where an earlier round of it has left a place that this one, its last, did not take over:
+    /// what gives up the owner's own ticket is to be told to those masters, and `stood` has them
+    /// for another one.
     fn note_left_places(&mut self, round: &Round) {
         self.stood = self.stood.without(round.places(Outcome::takes_over));
         if self.ask.place.is_some_and(|place| place.ticket == self.hold.owner) {
@@ -330,15 +336,15 @@ impl Attempt {
         }
     }
 
-    /// Whether there may be a place that nothing else gives up: a release gives up that of an owner which is its own
-    /// ticket.
+    /// Whether there may be a place that nothing else gives up: a release gives up that of an owner
+    /// which is its own ticket.
     fn is_stray_place(&self, outcome: &Outcome) -> bool {
         let own = self.ask.place.is_some_and(|place| place.ticket == self.hold.owner);
         !own && (has_place(outcome) || matches!(outcome, Outcome::Pending | Outcome::Unknown(_)))
     }
 
-    /// Remembers which masters may have an entry now, and until when. The place before is left where it was not taken
-    /// over.
+    /// Remembers which masters may have an entry now, and until when. The place before is left
+    /// where it was not taken over.
     fn note_keys(&mut self, round: &Round) {
         if let Some(before) = self.before.take() {
             // What is pending may not have been sent, and is not any more.
@@ -361,7 +367,8 @@ impl Drop for Attempt {
     }
 }
 
-/// The place in the masters' queues of a waiter that is not asking at the moment. Dropping it gives it up.
+/// The place in the masters' queues of a waiter that is not asking at the moment. Dropping it gives
+/// it up.
 pub(super) struct QueuePlace {
     engine: Arc<Engine>,
     kind: Kind,
@@ -403,7 +410,8 @@ fn has_place(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Held { ahead: Some(_), .. })
 }
 
-/// Where the lease is over or given up, its guards have lost their holds, and what follows is a new lease.
+/// Where the lease is over or given up, its guards have lost their holds, and what follows is a new
+/// lease.
 fn give_up_if_lapsed(engine: &Engine, hold: &Arc<Hold>, count: &mut HoldState) {
     if count.holds > 0 && !hold.stands(engine.clock().now()) {
         hold.give_up(count);

@@ -10,8 +10,8 @@ use crate::owner::Owner;
 use crate::protocol::{Crossing, Kind};
 
 impl Engine {
-    /// Whether its owner is let in at once, and does not line up behind those who wait for it: it has the lock, or the sibling
-    /// that lets it in.
+    /// Whether its owner is let in at once, and does not line up behind those who wait for it: it
+    /// has the lock, or the sibling that lets it in.
     pub(super) fn is_re_entry(&self, request: &Request) -> bool {
         let has_it = request.owner.is_some_and(|owner| self.has(request.kind, &request.name, owner));
         has_it || self.meets(request) == Some(Crossing::Downgrade)

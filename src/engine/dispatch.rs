@@ -1,7 +1,8 @@
-//! Sends one operation to some of the masters, and has their votes tallied. It knows no lock, only whose hold it asks for.
+//! Sends one operation to some of the masters, and has their votes tallied. It knows no lock, only
+//! whose hold it asks for.
 //!
-//! What is sent from any thread is handed over by one task, in the order in which it was sent: however many masters there are,
-//! whoever sends wakes the engine's thread once.
+//! What is sent from any thread is handed over by one task, in the order in which it was sent:
+//! however many masters there are, whoever sends wakes the engine's thread once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -108,8 +109,8 @@ impl Dispatcher {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The same question of the owner of `hold` to all masters. What was not sent yet when the round is withdrawn, or when
-    /// `epoch` is over, is not sent any more.
+    /// The same question of the owner of `hold` to all masters. What was not sent yet when the
+    /// round is withdrawn, or when `epoch` is over, is not sent any more.
     pub(super) fn ask(
         &self,
         hold: &Hold,
@@ -204,8 +205,8 @@ impl Dispatcher {
         }
     }
 
-    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time that most of them show.
-    /// `None` where there is nothing to wait for.
+    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time
+    /// that most of them show. `None` where there is nothing to wait for.
     pub(super) fn learn_the_time(
         self: &Arc<Self>,
         timeout: Duration,

@@ -5,7 +5,8 @@ use crate::vote::{Outcome, Refusal};
 /// How hard to try on one master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effort {
-    /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to be out of reach.
+    /// It has nothing of ours that we know of: asked as for a vote, so not at all if it is known to
+    /// be out of reach.
     Once,
     /// It may have our entry: across reconnects, until it has answered, or the entry is over.
     UntilAcknowledged,

@@ -21,13 +21,14 @@ use crate::protocol::Op;
 pub(super) enum Hearing {
     /// The first decision will do.
     Short,
-    /// A lease that was not extended may be lost for certain: every master is heard, or so many that it is.
+    /// A lease that was not extended may be lost for certain: every master is heard, or so many
+    /// that it is.
     Full,
 }
 
 impl Engine {
-    /// Extends the lease of `generation` to `ttl` from now on. Where that fails, the lease stands as it did, unless a
-    /// majority said for certain that it is gone.
+    /// Extends the lease of `generation` to `ttl` from now on. Where that fails, the lease stands
+    /// as it did, unless a majority said for certain that it is gone.
     pub(crate) async fn extend(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
@@ -59,7 +60,8 @@ impl Engine {
         let kept = lease::kept(ttl, terms.delay);
         let (holds, token, label) = (count.holds, terms.fence, terms.label);
         let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
-        // One that is not sent before the lock is given up must not come behind the release, and take the lock back.
+        // One that is not sent before the lock is given up must not come behind the release, and
+        // take the lock back.
         let (call_kind, epoch) = (CallKind::Vote { timeout }, Some(Epoch::of(&hold)));
         let round = self.dispatcher.ask(&hold, self.dispatcher.next_round(), &op, call_kind, epoch);
         let decision = round.decision().await;
@@ -67,8 +69,8 @@ impl Engine {
             round.certainty().await;
         }
         count.note_keys(round.may_have_run(), lease::expires_by(round.sent, kept)); // they live longer now, or may
-        // A grant of the acquire that came too late to be heard has a higher token than the lease's, and refuses each extend. The
-        // next one heals.
+        // A grant of the acquire that came too late to be heard has a higher token than the
+        // lease's, and refuses each extend. The next one heals.
         let strays = round.stale_by_token(token);
         if !strays.is_empty() {
             self.tell(strays, self.notice_of_strays(&hold, &count), Effort::UntilAcknowledged, None);

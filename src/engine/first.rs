@@ -1,5 +1,6 @@
-//! The first attempt of an owner that nobody knows: the caller waits for it by itself, and no task is needed where it is
-//! granted. Where it is not, it is undone as soon as that is decided, whether or not the caller is run.
+//! The first attempt of an owner that nobody knows: the caller waits for it by itself, and no task
+//! is needed where it is granted. Where it is not, it is undone as soon as that is decided, whether
+//! or not the caller is run.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ pub(super) struct FirstAttempt {
     wake_batcher: Arc<WakeBatcher>,
 }
 
-/// Where the attempt is until somebody takes it: its caller, or whoever hears that it came to nothing.
+/// Where the attempt is until somebody takes it: its caller, or whoever hears that it came to
+/// nothing.
 pub(super) struct FirstSlot(Mutex<Undecided>);
 
 struct Undecided {

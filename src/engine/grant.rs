@@ -29,7 +29,8 @@ impl Grant {
         Self { engine, hold, generation, fence, votes, given_back: false }
     }
 
-    /// The same, if it is not lost: an await is behind whoever has it, which may have taken any time.
+    /// The same, if it is not lost: an await is behind whoever has it, which may have taken any
+    /// time.
     pub(super) fn unless_lost(self) -> Result<Self, Error> {
         match self.loss() {
             Some(loss) => Err(loss),
@@ -107,8 +108,8 @@ impl Grant {
         self.engine.hand_over(&self.hold, self.generation).await
     }
 
-    /// Releases, and says how it went. Dropping the future before it was polled leaves the release to the grant's own
-    /// drop; later it goes on by itself.
+    /// Releases, and says how it went. Dropping the future before it was polled leaves the release
+    /// to the grant's own drop; later it goes on by itself.
     pub(crate) async fn release(mut self) -> Result<(), Error> {
         self.given_back = true;
         self.engine.release(&self.hold, self.generation).await

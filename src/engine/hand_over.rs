@@ -1,5 +1,6 @@
-//! Hand-over: a lock leaves one process as a [`Handover`], and another process takes it up. In between it belongs to an owner
-//! that no guard ever has, so that whoever adopts it first is the only one.
+//! Hand-over: a lock leaves one process as a [`Handover`], and another process takes it up. In
+//! between it belongs to an owner that no guard ever has, so that whoever adopts it first is the
+//! only one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +35,8 @@ pub(crate) struct Adoption {
 }
 
 impl Engine {
-    /// Gives the lock to nobody, and tells the hand-over by which it is to be had. The lease of `generation` is over then;
-    /// where this fails, it stands as it did.
+    /// Gives the lock to nobody, and tells the hand-over by which it is to be had. The lease of
+    /// `generation` is over then; where this fails, it stands as it did.
     pub(crate) async fn hand_over(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
@@ -91,7 +92,8 @@ impl Engine {
         Ok(Handover::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
-    /// Takes up a lock that was handed over. A caller that goes away leaves it to the hand-over again.
+    /// Takes up a lock that was handed over. A caller that goes away leaves it to the hand-over
+    /// again.
     pub(crate) async fn adopt(self: &Arc<Self>, adoption: Adoption) -> Result<Grant, Error> {
         adoption.kind.check_name(adoption.handover.name())?;
         adoption.handover.check(&self.fingerprint())?;
@@ -177,8 +179,8 @@ impl Drop for Adopted {
     }
 }
 
-/// A transfer under way. Dropped before it is done, it is taken back on every master where it may have happened; or the
-/// lock is released there, where it is somebody else's meanwhile.
+/// A transfer under way. Dropped before it is done, it is taken back on every master where it may
+/// have happened; or the lock is released there, where it is somebody else's meanwhile.
 struct Transfer<'a> {
     engine: &'a Arc<Engine>,
     way: Way<'a>,
@@ -201,7 +203,8 @@ struct Way<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which gets a new one.
+    /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which
+    /// gets a new one.
     fn begin(engine: &'a Arc<Engine>, way: Way<'a>, handed: Option<u64>) -> Self {
         let (from, kept, label) = (way.from.owner, way.kept(), way.label.clone());
         let number = engine.dispatcher.next_round();

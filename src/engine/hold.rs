@@ -18,7 +18,8 @@ use crate::renewal::{LeaseTimer, Scheduled};
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Vote;
 
-/// One owner's hold of one lock. Rounds about it run one at a time, in `turn`; guards read its lease at any moment.
+/// One owner's hold of one lock. Rounds about it run one at a time, in `turn`; guards read its
+/// lease at any moment.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
@@ -42,7 +43,8 @@ pub(crate) struct Hold {
 pub(crate) struct HoldState {
     /// How many holds the owner has: the number that the masters mirror.
     pub(crate) holds: u32,
-    /// How many of its guards have nothing left to give back, because their holds were given back in another way.
+    /// How many of its guards have nothing left to give back, because their holds were given back
+    /// in another way.
     pub(crate) surplus: u32,
     /// The masters that may have an entry of it, or a place in the queue.
     pub(super) maybe_held_on: Places,
@@ -68,7 +70,8 @@ pub(crate) struct LeaseTerms {
 /// What guards go by.
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
-    /// Rises when a lease begins or ends, so that the guards of one cannot take the next one for theirs.
+    /// Rises when a lease begins or ends, so that the guards of one cannot take the next one for
+    /// theirs.
     pub(crate) generation: u64,
     pub(crate) timer: LeaseTimer,
     pub(crate) terms: LeaseTerms,
@@ -171,7 +174,8 @@ impl Hold {
         over
     }
 
-    /// The error that tells how the lease of `generation` was lost; `None` while it stands at `now`.
+    /// The error that tells how the lease of `generation` was lost; `None` while it stands at
+    /// `now`.
     pub(crate) fn loss(&self, generation: u64, now: Moment) -> Option<Error> {
         let lease = self.lease();
         let same = lease.generation == generation;
@@ -190,7 +194,8 @@ impl Hold {
 #[derive(Debug, Default)]
 pub(super) struct Epochs(AtomicU64);
 
-/// The era of a hold in which something was asked. What was not sent in it is not sent any more: the owner gave up what it had.
+/// The era of a hold in which something was asked. What was not sent in it is not sent any more:
+/// the owner gave up what it had.
 #[derive(Clone)]
 pub(super) struct Epoch {
     hold: Arc<Hold>,
@@ -234,7 +239,8 @@ impl Lease {
         self.lost.is_some() || self.timer.deadline == Moment::default()
     }
 
-    /// A lease begins. The guards of the one before have lost theirs, and hear it by the token that is returned.
+    /// A lease begins. The guards of the one before have lost theirs, and hear it by the token that
+    /// is returned.
     #[must_use = "it is to be cancelled when the lease is unlocked"]
     pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) -> Option<CancellationToken> {
         let before = self.token.take();
@@ -264,8 +270,8 @@ impl HoldState {
         self.expires_by = self.expires_by.max(expires_by);
     }
 
-    /// Notes where its own ticket has a place in the queue, though it was granted elsewhere: the release gives that up, too, and
-    /// is repeated until the master has heard it.
+    /// Notes where its own ticket has a place in the queue, though it was granted elsewhere: the
+    /// release gives that up, too, and is repeated until the master has heard it.
     pub(super) fn note_places(&mut self, on: Places) {
         if self.is_queued {
             self.maybe_held_on = self.maybe_held_on.or(on);
@@ -280,7 +286,8 @@ impl HoldState {
     }
 }
 
-/// The holds of named owners, by which they re-enter. It has as many entries as twice the holds that live, or fewer.
+/// The holds of named owners, by which they re-enter. It has as many entries as twice the holds
+/// that live, or fewer.
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<Holds>);
 

@@ -71,7 +71,8 @@ impl Engine {
         .await
     }
 
-    /// What each master knows of a name, each asked within its time-out; of several names, of all of them together.
+    /// What each master knows of a name, each asked within its time-out; of several names, of all
+    /// of them together.
     pub(super) async fn look(self: &Arc<Self>, name: &str, kind: Kind) -> Vec<Look> {
         let names = kind.names(name);
         let mut looks = self.look_at_each(names.iter().map(|name| &**name), kind).await.into_iter();

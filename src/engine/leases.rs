@@ -12,11 +12,12 @@ use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::renewal::{LeaseTimer, Renewal, Schedule, Step};
 
-/// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away. Each is a round, of a
-/// kilobyte.
+/// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away.
+/// Each is a round, of a kilobyte.
 const AT_ONCE: usize = 2_048;
 
-/// When to look again at a lease whose hold is busy: something else is under way that will not take long.
+/// When to look again at a lease whose hold is busy: something else is under way that will not take
+/// long.
 const BUSY: Duration = Duration::from_millis(2);
 
 /// The leases of one client.
@@ -65,8 +66,8 @@ impl Leases {
         generation
     }
 
-    /// The lease goes on for `ttl` after `sent`, or as long as it did if that is later. One that was not to be renewed
-    /// may be from here on.
+    /// The lease goes on for `ttl` after `sent`, or as long as it did if that is later. One that
+    /// was not to be renewed may be from here on.
     pub(super) fn prolong(
         &self,
         hold: &Arc<Hold>,
@@ -94,7 +95,8 @@ impl Leases {
         self.change(hold, |lease| ((), lease.begin(LeaseTimer::default(), LeaseTerms::default())));
     }
 
-    /// The lease is lost for certain, as `error` tells if there is one, and over: whoever hears of it finds it so.
+    /// The lease is lost for certain, as `error` tells if there is one, and over: whoever hears of
+    /// it finds it so.
     pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Option<Error>) {
         self.change(hold, |lease| {
             let _ = lease.lose(cause); // its token is also that of the end
@@ -103,7 +105,8 @@ impl Leases {
         });
     }
 
-    /// Changes a lease, puts it on the schedule where it belongs now, and tells whoever has to know.
+    /// Changes a lease, puts it on the schedule where it belongs now, and tells whoever has to
+    /// know.
     pub(super) fn change<T>(
         &self,
         hold: &Arc<Hold>,
@@ -150,7 +153,8 @@ impl Leases {
             Step::Wait(at) => (Some(at), None, None),
             Step::GiveUp(cause) => (None, None, lease.lose(cause)),
             Step::Renew(ttl) => match hold.op_lock.clone().try_lock_owned() {
-                // It is looked at again when it has to be given up, should the renewal take that long.
+                // It is looked at again when it has to be given up, should the renewal take that
+                // long.
                 Ok(count) => (Some(lease.timer.given_up()), Some((ttl, count)), None),
                 Err(_) => (Some((now + BUSY).min(lease.timer.given_up())), None, None),
             },

@@ -1,5 +1,5 @@
-//! List: which names are held or waited for. Each master is asked for its names in steps, and all of them about each name that
-//! one of them tells.
+//! List: which names are held or waited for. Each master is asked for its names in steps, and all
+//! of them about each name that one of them tells.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::master::{Failure, ReplySink, Value, Words};
 use crate::protocol::{Kind, LIST, ListStep, key_pattern, name_of, step};
 use crate::vote::{Outcome, Refusal, Vote};
 
-/// How many keys a master looks at in one step: a few milliseconds' work, in which it serves nobody else.
+/// How many keys a master looks at in one step: a few milliseconds' work, in which it serves nobody
+/// else.
 const KEYS_A_STEP: usize = 1000;
 
 /// How many names the masters are asked about together: as many as one call carries.
@@ -48,8 +49,9 @@ impl Engine {
         Progress { positions: vec![Position::At(0); self.dispatcher.masters()], known: HashSet::new() }
     }
 
-    /// The names that the next step on every master finds, of which a quorum says that they are held or waited for; `None` where
-    /// there was none. What was told before is not told again. Dropping the future changes nothing.
+    /// The names that the next step on every master finds, of which a quorum says that they are
+    /// held or waited for; `None` where there was none. What was told before is not told again.
+    /// Dropping the future changes nothing.
     pub(crate) async fn list(
         self: &Arc<Self>,
         progress: &mut Progress,

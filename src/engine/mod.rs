@@ -1,14 +1,17 @@
-//! The engine: rounds on all masters, quorum, leases, and the clean-up behind them. One implementation for every kind of lock;
-//! what is asked of a master, and in which words, is `protocol`.
+//! The engine: rounds on all masters, quorum, leases, and the clean-up behind them. One
+//! implementation for every kind of lock; what is asked of a master, and in which words, is
+//! `protocol`.
 //!
-//! [`Engine`] is a dispatcher, leases and waiters. The dispatcher (`dispatch.rs`) asks all masters the same, and `tally.rs` counts
-//! what they answer; whether that is decided is `quorum.rs`, what the votes mean `verdict.rs`, and to a waiter `arbitration.rs`.
-//! What is held, until when, is `leases.rs`, and `watchdog.rs` renews it. `waiters.rs` has who waits, and `undo.rs` takes back
+//! [`Engine`] is a dispatcher, leases and waiters. The dispatcher (`dispatch.rs`) asks all masters
+//! the same, and `tally.rs` counts what they answer; whether that is decided is `quorum.rs`, what
+//! the votes mean `verdict.rs`, and to a waiter `arbitration.rs`. What is held, until when, is
+//! `leases.rs`, and `watchdog.rs` renews it. `waiters.rs` has who waits, and `undo.rs` takes back
 //! what may have been left on a master.
 //!
-//! The operations, a file each, are [`acquire`](Engine::acquire), [`extend`](Engine::extend), [`release`](Engine::release),
-//! [`hand_over`](Engine::hand_over), [`inspect`](Engine::inspect) and [`list`](Engine::list). Their votes are counted on the
-//! client's own thread, and what has to go on by itself is a task there, so that a caller that goes away leaves nothing half done.
+//! The operations, a file each, are [`acquire`](Engine::acquire), [`extend`](Engine::extend),
+//! [`release`](Engine::release), [`hand_over`](Engine::hand_over), [`inspect`](Engine::inspect) and
+//! [`list`](Engine::list). Their votes are counted on the client's own thread, and what has to go
+//! on by itself is a task there, so that a caller that goes away leaves nothing half done.
 
 mod acquire;
 mod arbitration;

@@ -109,7 +109,8 @@ impl Engine {
         self.leases.holds.find(kind, name, owner).map_or(owner, |hold| hold.owner)
     }
 
-    /// Runs `operation` to its end on the client's own runtime, whether or not the caller still waits for it.
+    /// Runs `operation` to its end on the client's own runtime, whether or not the caller still
+    /// waits for it.
     pub(super) async fn run<T, F>(
         self: &Arc<Self>,
         operation: impl FnOnce(Arc<Self>) -> F,
@@ -165,8 +166,8 @@ impl Engine {
         Backoff::new(full, full).delay(self.random.next_u64())
     }
 
-    /// Refuses every acquire, ends those that wait, and resolves when everything else that is under way and every
-    /// clean-up is done.
+    /// Refuses every acquire, ends those that wait, and resolves when everything else that is under
+    /// way and every clean-up is done.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
         self.waiters.wakes.close();

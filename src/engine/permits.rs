@@ -1,4 +1,5 @@
-//! The permits of semaphores: which one to ask for. Each is a lock of its own, so that no rule here can let too many in.
+//! The permits of semaphores: which one to ask for. Each is a lock of its own, so that no rule here
+//! can let too many in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ pub(super) fn site(name: &Arc<str>, permit: Option<Permit>) -> Arc<str> {
     permit.map_or_else(|| name.clone(), |permit| format!("{name}:{}", permit.number).into())
 }
 
-/// The permits that a quorum may have free, as far as these votes tell: pure. `None` where no master said anything about it.
+/// The permits that a quorum may have free, as far as these votes tell: pure. `None` where no
+/// master said anything about it.
 pub(super) fn free(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
     let told = |vote: &Vote| match &vote.outcome {
         Outcome::Held { permits, .. } => permits.clone(),
@@ -42,9 +44,10 @@ pub(super) fn has_free(votes: &[Vote], permits: Option<u32>) -> bool {
 pub(crate) struct Pool(Mutex<HashMap<Arc<str>, Vec<u32>>>);
 
 impl Pool {
-    /// Picks a permit, by this random number. It is this client's until it is dropped, which may be long after its release: a slow
-    /// master keeps it. So what the masters say goes first: a permit that may be free by the last votes, rather one that is not
-    /// this client's; where they name none, one that is not this client's; and otherwise any.
+    /// Picks a permit, by this random number. It is this client's until it is dropped, which may be
+    /// long after its release: a slow master keeps it. So what the masters say goes first: a permit
+    /// that may be free by the last votes, rather one that is not this client's; where they name
+    /// none, one that is not this client's; and otherwise any.
     pub(super) fn pick(self: &Arc<Self>, name: &Arc<str>, of: u32, votes: &[Vote], random: u64) -> Picked {
         let mut names = self.lock();
         let own = names.entry(name.clone()).or_default();

@@ -1,6 +1,7 @@
 //! When a round is decided: pure counting.
 
-/// How many of `masters` make a quorum: a majority of all that are configured, whatever can be reached.
+/// How many of `masters` make a quorum: a majority of all that are configured, whatever can be
+/// reached.
 pub(crate) fn quorum(masters: usize) -> usize {
     masters / 2 + 1
 }
@@ -16,7 +17,8 @@ pub(crate) enum Decision {
     Denied,
 }
 
-/// Decides a round of `masters` in which `granted` voted for it, and `against` refused, denied or failed.
+/// Decides a round of `masters` in which `granted` voted for it, and `against` refused, denied or
+/// failed.
 pub(crate) fn decide(masters: usize, granted: usize, against: usize) -> Decision {
     if granted >= quorum(masters) {
         Decision::Granted
@@ -27,7 +29,8 @@ pub(crate) fn decide(masters: usize, granted: usize, against: usize) -> Decision
     }
 }
 
-/// Whether a lease is gone for certain: so many masters say "not yours" that the rest are no quorum.
+/// Whether a lease is gone for certain: so many masters say "not yours" that the rest are no
+/// quorum.
 pub(crate) fn surely_lost(masters: usize, not_yours: usize) -> bool {
     masters - not_yours < quorum(masters)
 }
@@ -50,7 +53,8 @@ mod tests {
             prop_assert!(2 * quorum(masters) > masters);
         }
 
-        /// However the votes come in: the round is decided once, at the first vote that settles it, and rightly.
+        /// However the votes come in: the round is decided once, at the first vote that settles it,
+        /// and rightly.
         #[test]
         fn the_first_decision_stands(votes in proptest::collection::vec(any::<bool>(), 1..=15)) {
             let masters = votes.len();

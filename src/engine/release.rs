@@ -26,8 +26,8 @@ struct Release {
 }
 
 impl Engine {
-    /// Gives back one hold of the lease of `generation`. Once it has begun it runs to its end: what it has to tell the
-    /// masters it tells them, whether or not the caller waits.
+    /// Gives back one hold of the lease of `generation`. Once it has begun it runs to its end: what
+    /// it has to tell the masters it tells them, whether or not the caller waits.
     pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
         let begun = match hold.op_lock.try_lock() {
             Ok(count) => self.give_back(hold, count, Some(generation))?,
@@ -43,7 +43,8 @@ impl Engine {
         self.released(hold, begun).await
     }
 
-    /// The same, for a guard that is dropped: from any thread, at once, with nobody to tell how it went.
+    /// The same, for a guard that is dropped: from any thread, at once, with nobody to tell how it
+    /// went.
     pub(crate) fn release_in_background(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) {
         let told = |hold: &Hold, outcome: Result<Release, Error>| {
             if let Err(error) = outcome {
@@ -132,8 +133,8 @@ impl Engine {
         self.sync_hold(hold, count, leaving, None, Places::all(self.dispatcher.masters()))
     }
 
-    /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for every master, each
-    /// within its time-out.
+    /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for
+    /// every master, each within its time-out.
     pub(crate) async fn break_lock(
         self: &Arc<Self>,
         name: Arc<str>,

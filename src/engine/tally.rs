@@ -1,4 +1,5 @@
-//! One round: the votes of all masters on one operation, and the first decision wins. Nothing here sends.
+//! One round: the votes of all masters on one operation, and the first decision wins. Nothing here
+//! sends.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -70,8 +71,8 @@ struct Counted {
 pub(super) struct Later {
     /// The lease's token.
     pub(super) token: u64,
-    /// Tells the masters of a grant that is none of the lease's, for its token is higher or its clock is off; and those where a
-    /// place in the queue was not taken over.
+    /// Tells the masters of a grant that is none of the lease's, for its token is higher or its
+    /// clock is off; and those where a place in the queue was not taken over.
     pub(super) tell: Box<dyn Fn(Due) + Send + Sync>,
 }
 
@@ -112,7 +113,8 @@ enum Until {
 }
 
 impl Round {
-    /// A round in which nobody was asked yet. What was not sent when `epoch` is over is not sent any more.
+    /// A round in which nobody was asked yet. What was not sent when `epoch` is over is not sent
+    /// any more.
     pub(super) fn new(common: &Arc<Common>, site: &Arc<str>, epoch: Option<Epoch>) -> Self {
         let masters = common.names.len();
         let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
@@ -124,13 +126,15 @@ impl Round {
         Self { tally: Arc::new(Tally { common, site, sent, withdrawn, epoch, counted }), sent }
     }
 
-    /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its master's vote.
+    /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its
+    /// master's vote.
     pub(super) fn is_granted_in_time(&self) -> bool {
         let (common, granted) = (&self.tally.common, self.granted());
         common.trust.how_many_agree(granted.iter()) >= quorum(common.names.len())
     }
 
-    /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no vote.
+    /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no
+    /// vote.
     pub(crate) async fn decision(&self) -> Decision {
         self.reach(Until::Decision).await;
         self.tally.counted().decision()
@@ -226,7 +230,8 @@ impl Round {
         later.see_to(due);
     }
 
-    /// The masters that may have done it, and have to be told until they have heard it if it is to be undone.
+    /// The masters that may have done it, and have to be told until they have heard it if it is to
+    /// be undone.
     pub(super) fn may_have_run(&self) -> Places {
         self.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilAcknowledged))
     }

@@ -11,8 +11,8 @@ pub(crate) enum Tokens {
     Split(u64),
 }
 
-/// What the tokens of the masters that granted come to. A majority of those that granted is not enough: the next grant's
-/// may share no master with it.
+/// What the tokens of the masters that granted come to. A majority of those that granted is not
+/// enough: the next grant's may share no master with it.
 pub(crate) fn agree(masters: usize, granted: impl Iterator<Item = u64> + Clone) -> Tokens {
     let gave = |token| granted.clone().filter(|other| *other == token).count();
     match granted.clone().find(|token| gave(*token) >= quorum(masters)) {

@@ -22,8 +22,9 @@ use crate::vote::{Outcome, Refusal, Silence};
 /// Delays between tries on one master.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// How long to repeat it to a master that answers and refuses: longer than most take to load their data, or to be able
-/// to persist again. It is bounded because such a master may refuse for as long as it lives.
+/// How long to repeat it to a master that answers and refuses: longer than most take to load their
+/// data, or to be able to persist again. It is bounded because such a master may refuse for as long
+/// as it lives.
 const REFUSED_FOR: Duration = Duration::from_secs(60);
 
 /// A waiter takes back what some masters granted, and goes on waiting.
@@ -48,10 +49,11 @@ pub(super) struct Undo {
 }
 
 impl Engine {
-    /// Tells the masters how many holds the owner has left, none being a full release. What is to be told is in order
-    /// behind everything that was sent before when this returns, and goes on by itself. It is not repeated when the
-    /// last entry is over. Every master that may have one is told until it has heard it, and those of
-    /// `once` once. Those that `withdrawal` names are left with a place in the queue.
+    /// Tells the masters how many holds the owner has left, none being a full release. What is to
+    /// be told is in order behind everything that was sent before when this returns, and goes on by
+    /// itself. It is not repeated when the last entry is over. Every master that may have one is
+    /// told until it has heard it, and those of `once` once. Those that `withdrawal` names are left
+    /// with a place in the queue.
     ///
     /// The votes of the round are the first answers, each within the per-master time-out.
     pub(super) fn sync_hold(
@@ -97,7 +99,8 @@ impl Engine {
         round
     }
 
-    /// What undoes a grant of the owner's lease where it does not count: the lease does not rest on it.
+    /// What undoes a grant of the owner's lease where it does not count: the lease does not rest on
+    /// it.
     pub(super) fn notice_of_strays(&self, hold: &Arc<Hold>, count: &HoldState) -> Undo {
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
         Undo {
@@ -109,7 +112,8 @@ impl Engine {
         }
     }
 
-    /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it stands.
+    /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it
+    /// stands.
     pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: Places) {
         self.tell(on, self.notice_of_leaving(hold), Effort::UntilAcknowledged, None);
     }

@@ -8,9 +8,9 @@ use super::quorum::{quorum, surely_lost};
 use crate::error::{Error, Holder, Loss};
 use crate::vote::{Outcome, Refusal, Vote};
 
-/// The error of a round in which no quorum granted: so many masters refuse for good that the rest are none, or what a quorum has
-/// under this name is no lock of this kind, or it is held by another and enough masters were able to vote, and otherwise no
-/// quorum.
+/// The error of a round in which no quorum granted: so many masters refuse for good that the rest
+/// are none, or what a quorum has under this name is no lock of this kind, or it is held by another
+/// and enough masters were able to vote, and otherwise no quorum.
 pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
     if let Some(never) = refused_for_good(name, &votes).or_else(|| misuse(name, permits, &votes)) {
         return never;
@@ -63,13 +63,14 @@ pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> O
     (others >= quorum(votes.len())).then(|| Error::AnotherKind { name: name.clone(), votes: votes.into() })
 }
 
-/// The error of an extend that no quorum granted: lost where that is certain, and otherwise no quorum.
+/// The error of an extend that no quorum granted: lost where that is certain, and otherwise no
+/// quorum.
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     lost_where(name, votes, Outcome::is_definite_no)
 }
 
-/// The same of a release. A master that has no such lock may have forgotten it, while its quarantine kept others out: only
-/// those count that another owner has it on.
+/// The same of a release. A master that has no such lock may have forgotten it, while its
+/// quarantine kept others out: only those count that another owner has it on.
 pub(crate) fn not_released(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     lost_where(name, votes, |outcome| matches!(outcome, Outcome::Held { .. }))
 }
@@ -93,7 +94,8 @@ fn is_another_kind(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Refused { reason: Refusal::WrongType | Refusal::AnotherKind, .. })
 }
 
-/// How many permits a semaphore has, where a quorum says that it is not the number that was asked for.
+/// How many permits a semaphore has, where a quorum says that it is not the number that was asked
+/// for.
 fn other_permits(votes: &[Vote]) -> Option<u32> {
     let told = votes.iter().filter_map(|vote| match &vote.outcome {
         Outcome::Refused { reason: Refusal::AnotherKind, detail } => {

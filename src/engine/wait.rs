@@ -1,22 +1,26 @@
 //! Waiting for a lock: attempts until one is granted, or the wait is over.
 //!
-//! 1. Waiters of one name in one process stand in line (`wake/local_queue.rs`). Only the first asks the masters;
-//!    for a semaphore, up to eight. An owner that has the lock already does not line up.
-//! 2. The first attempt is a plain round. Refused, the client listens on every master (`wake/hub.rs`) and
-//!    attempts again as soon as it hears a quorum: subscribe, then check, then wait.
-//! 3. From then on each attempt takes a place in the queues of the masters that refuse it, instead of the
-//!    place of the attempt before. Each has a ticket of its own, so that no call is ambiguous.
-//! 4. It asks again when a quorum of the masters has called it, or 5 ms after the first call; when calls may
-//!    have been missed; or when the TTLs on a quorum have run out, and a quarter of that later for each that
-//!    is ahead of it (`arbitration.rs`). Where nobody has a quorum, nobody would call: it polls.
-//! 5. Contenders that split the vote see the same holders and follow one rule (`arbitration.rs`): the one
-//!    with most masters asks again, the others withdraw and keep their places.
-//! 6. Of a semaphore it draws a permit that this client has not, and that a quorum may have free by the last
-//!    votes (`permits.rs`).
-//! 7. A waiter that goes away gives up its place on every master. If the lock is free at that moment, the
-//!    next in the queue is called.
-//! 8. For a fair lock the first in the queue looks every second, the second every two, and so on: a first
-//!    that was called and does not ask is passed over.
+//! 1. Waiters of one name in one process stand in line (`wake/local_queue.rs`). Only the first asks
+//!    the masters; for a semaphore, up to eight. An owner that has the lock already does not line
+//!    up.
+//! 2. The first attempt is a plain round. Refused, the client listens on every master
+//!    (`wake/hub.rs`) and attempts again as soon as it hears a quorum: subscribe, then check, then
+//!    wait.
+//! 3. From then on each attempt takes a place in the queues of the masters that refuse it, instead
+//!    of the place of the attempt before. Each has a ticket of its own, so that no call is
+//!    ambiguous.
+//! 4. It asks again when a quorum of the masters has called it, or 5 ms after the first call; when
+//!    calls may have been missed; or when the TTLs on a quorum have run out, and a quarter of that
+//!    later for each that is ahead of it (`arbitration.rs`). Where nobody has a quorum, nobody
+//!    would call: it polls.
+//! 5. Contenders that split the vote see the same holders and follow one rule (`arbitration.rs`):
+//!    the one with most masters asks again, the others withdraw and keep their places.
+//! 6. Of a semaphore it draws a permit that this client has not, and that a quorum may have free by
+//!    the last votes (`permits.rs`).
+//! 7. A waiter that goes away gives up its place on every master. If the lock is free at that
+//!    moment, the next in the queue is called.
+//! 8. For a fair lock the first in the queue looks every second, the second every two, and so on: a
+//!    first that was called and does not ask is passed over.
 //! 9. While a client of another library has the lock, which calls nobody, it polls (`foreign.rs`).
 //!
 //! A call is a hint: the waiter asks, and is granted or refused like anybody.
@@ -41,19 +45,23 @@ use crate::protocol::{Arrival, Place};
 use crate::vote::{Outcome, Refusal, Vote, Votes};
 use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
 
-/// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a local network, the last
-/// keeps a hundred waiters from loading the masters and still takes over a free lock within a tenth of a second.
+/// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a
+/// local network, the last keeps a hundred waiters from loading the masters and still takes over a
+/// free lock within a tenth of a second.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
-/// The most that a look is put off, so that clients which wait for the same TTL do not all look at once.
+/// The most that a look is put off, so that clients which wait for the same TTL do not all look at
+/// once.
 const JITTER: Duration = Duration::from_millis(100);
 
-/// How often in a row a waiter asks at once for another permit, which the masters said is free. Whoever asks for the same one
-/// as somebody else withdraws, and a few draws are enough where permits are many.
+/// How often in a row a waiter asks at once for another permit, which the masters said is free.
+/// Whoever asks for the same one as somebody else withdraws, and a few draws are enough where
+/// permits are many.
 const GUESSES: u32 = 4;
 
-/// How many waiters of a process ask for permits of one semaphore at once: with one after the other, many permits that are
-/// given back together are taken slowly, and with all of them the masters' queues are long.
+/// How many waiters of a process ask for permits of one semaphore at once: with one after the
+/// other, many permits that are given back together are taken slowly, and with all of them the
+/// masters' queues are long.
 const ABREAST: usize = 8;
 
 /// One waiter.
@@ -69,7 +77,8 @@ pub(super) struct Wait {
     last: Votes,
     /// How often in a row another permit was free.
     guesses: u32,
-    /// Whether masters have just told the time that refused this client's; and whether they ever have.
+    /// Whether masters have just told the time that refused this client's; and whether they ever
+    /// have.
     new_time: bool,
     has_new_time: bool,
     backoff: Backoff,
@@ -112,7 +121,8 @@ impl Wait {
         }
     }
 
-    /// Attempts until one is granted, or the wait is over. There may have been one at once, which was denied.
+    /// Attempts until one is granted, or the wait is over. There may have been one at once, which
+    /// was denied.
     pub(super) async fn go_on(mut self, denied: Option<Error>) -> Result<Grant, Error> {
         self.attempts = u32::from(denied.is_some());
         let (engine, request) = (self.engine.clone(), self.request.clone());
@@ -161,7 +171,8 @@ impl Wait {
         }
     }
 
-    /// Notes what the masters said about the time and about permits, and whether another one may be free.
+    /// Notes what the masters said about the time and about permits, and whether another one may be
+    /// free.
     fn learn(&mut self, error: &Error) {
         self.new_time = !self.has_new_time && has_wrong_time(error);
         self.has_new_time |= self.new_time;
@@ -172,8 +183,8 @@ impl Wait {
         self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
 
-    /// Whether to ask again at once: with the right time, or for another permit, which may be free. The latter only so often in a
-    /// row, for others ask, too.
+    /// Whether to ask again at once: with the right time, or for another permit, which may be free.
+    /// The latter only so often in a row, for others ask, too.
     fn asks_at_once(&self) -> bool {
         self.new_time || (1..=GUESSES).contains(&self.guesses)
     }
@@ -201,7 +212,8 @@ impl Wait {
         self.request.permits.map_or(most, |permits| ABREAST.min(permits as usize))
     }
 
-    /// Waits to be the first of this process that waits for this lock, or for the lock to be entered by its own owner.
+    /// Waits to be the first of this process that waits for this lock, or for the lock to be
+    /// entered by its own owner.
     async fn line_up(&mut self) -> Result<(), Error> {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
@@ -265,7 +277,8 @@ impl Wait {
         Err(error)
     }
 
-    /// The place to take in the queues: none for whoever cannot be woken, or comes for the last time.
+    /// The place to take in the queues: none for whoever cannot be woken, or comes for the last
+    /// time.
     fn place(&self, ticket: Owner) -> Option<Place> {
         let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.waiters.wakes.hears();
         queues.then(|| Place { ticket, arrival: self.arrival() })
@@ -363,7 +376,8 @@ impl Wait {
     }
 }
 
-/// Whether masters refused the time that this client goes by, and told theirs: the machine was suspended, say.
+/// Whether masters refused the time that this client goes by, and told theirs: the machine was
+/// suspended, say.
 pub(super) fn has_wrong_time(error: &Error) -> bool {
     let is_clock = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::Clock, .. });
     error.votes().iter().any(is_clock)

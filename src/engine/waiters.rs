@@ -29,8 +29,8 @@ impl Waiters {
         Self { lines: LocalQueues::new(limit), wakes }
     }
 
-    /// Whether nobody of this client waits for a lock, as far as it matters to whoever comes: nobody is in line for it, and no
-    /// wake-ups are listened for.
+    /// Whether nobody of this client waits for a lock, as far as it matters to whoever comes:
+    /// nobody is in line for it, and no wake-ups are listened for.
     pub(super) fn are_none(&self, kind: Kind, name: &Arc<str>) -> bool {
         !self.wakes.hears() && !self.lines.has(kind.word(), name)
     }

@@ -1,6 +1,7 @@
-//! Wakes callers whose rounds are decided. Waking a task of another thread costs a system call, and most answers come many
-//! at a time: so one caller is woken, and wakes the others when it is run, on its own thread, where that costs next to
-//! nothing. Nobody depends on it: where no caller is run, the engine's thread goes on waking them, one a turn.
+//! Wakes callers whose rounds are decided. Waking a task of another thread costs a system call, and
+//! most answers come many at a time: so one caller is woken, and wakes the others when it is run,
+//! on its own thread, where that costs next to nothing. Nobody depends on it: where no caller is
+//! run, the engine's thread goes on waking them, one a turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

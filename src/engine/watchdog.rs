@@ -1,5 +1,5 @@
-//! The watchdog: looks after every lease of a client on one schedule, renews those that are due together, and tells the
-//! guards of those that are lost before they are over.
+//! The watchdog: looks after every lease of a client on one schedule, renews those that are due
+//! together, and tells the guards of those that are lost before they are over.
 
 use std::sync::Arc;
 
@@ -37,8 +37,9 @@ impl Engine {
         let engine = self.clone();
         // A shutdown does not wait for it: there is always a next one while guards live.
         self.executor.spawn(async move {
-            // It is never closed. After the machine stood still all leases are due at once, in the order in which they
-            // end; sent at once, the last of them would time out in our own queues.
+            // It is never closed. After the machine stood still all leases are due at once, in the
+            // order in which they end; sent at once, the last of them would time out in our own
+            // queues.
             let _turn = engine.leases.renewing.acquire_many(batch.len() as u32).await;
             join_all(batch.into_iter().map(|extension| engine.renew(extension))).await;
         });

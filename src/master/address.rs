@@ -1,4 +1,5 @@
-//! Where a master is: its URL, read once, with the password kept out of everything that can be printed.
+//! Where a master is: its URL, read once, with the password kept out of everything that can be
+//! printed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +9,8 @@ use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnection
 
 use crate::invalid::Invalid;
 
-/// A master's address and credentials. Neither `Debug` nor [`Address::name`] shows user or password.
+/// A master's address and credentials. Neither `Debug` nor [`Address::name`] shows user or
+/// password.
 #[derive(Clone)]
 pub(crate) struct Address {
     name: Arc<str>,
@@ -114,12 +116,14 @@ fn reason(error: &redis::RedisError) -> String {
     text.split("- ").next().unwrap_or(&text).trim().to_owned()
 }
 
-/// A URL that may not be well-formed, without whatever could be a user, a password or a query in it.
+/// A URL that may not be well-formed, without whatever could be a user, a password or a query in
+/// it.
 fn redacted(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
     let mut shown = host.split(['?', '#']).next().unwrap_or("").to_owned();
-    // Without an @, what follows a colon is a port, or it may be a password: of a URL that was cut, say.
+    // Without an @, what follows a colon is a port, or it may be a password: of a URL that was cut,
+    // say.
     if let (false, Some((before, after))) = (rest.contains('@'), shown.rsplit_once(':')) {
         let port = after.split('/').next().unwrap_or("");
         let is_port = port.len() <= 5 && port.bytes().all(|digit| digit.is_ascii_digit());

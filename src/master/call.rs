@@ -12,7 +12,8 @@ use crate::vote::Silence;
 /// One operation of a script, for one master. Clones share its words.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The script to run. One call of it carries out any number of operations, and replies with a list of as many items.
+    /// The script to run. One call of it carries out any number of operations, and replies with a
+    /// list of as many items.
     pub script: &'static Script,
     /// The operation's part of `KEYS` and of `ARGV`.
     pub words: Arc<Words>,
@@ -23,14 +24,15 @@ pub struct Call {
 /// The two ways of calling a master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
-    /// A vote: answered within the time-out or not counted, at once if the master is known to be out of reach, and
-    /// not sent at all when it is not [wanted](ReplySink::is_wanted) any more.
+    /// A vote: answered within the time-out or not counted, at once if the master is known to be
+    /// out of reach, and not sent at all when it is not [wanted](ReplySink::is_wanted) any more.
     Vote {
         /// How long to wait for the answer, and for a connection that is being made.
         timeout: Duration,
     },
-    /// A clean-up: sent even to a silent master, so that it stands behind what it undoes. Where there is no answer within
-    /// the time-out that is told, and then the answer when it comes, or that the connection was lost.
+    /// A clean-up: sent even to a silent master, so that it stands behind what it undoes. Where
+    /// there is no answer within the time-out that is told, and then the answer when it comes, or
+    /// that the connection was lost.
     CleanUp {
         /// How long whoever asked waits.
         timeout: Duration,
@@ -44,8 +46,8 @@ impl CallKind {
     }
 }
 
-/// The words of one operation: its keys first, then its arguments. They are kept as they are sent, since they are sent to
-/// several masters.
+/// The words of one operation: its keys first, then its arguments. They are kept as they are sent,
+/// since they are sent to several masters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     /// Each word as a text of RESP.
@@ -132,11 +134,12 @@ impl ExactSizeIterator for WordIter<'_> {}
 
 /// Who hears the answers of masters. It is called where they arrive, and must not block.
 pub trait ReplySink: Send + Sync {
-    /// Whether the call still has to be sent. It is asked with a link locked, so it must neither wait nor call a master.
+    /// Whether the call still has to be sent. It is asked with a link locked, so it must neither
+    /// wait nor call a master.
     fn is_wanted(&self) -> bool;
 
-    /// Hears the answer of the master at this place among the masters, and the first reply of the call, as
-    /// [`Reply::tell_at`] has it.
+    /// Hears the answer of the master at this place among the masters, and the first reply of the
+    /// call, as [`Reply::tell_at`] has it.
     fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>);
 }
 
@@ -163,8 +166,8 @@ impl Reply {
         self.tell_at(answer, None);
     }
 
-    /// The same, and the first reply of the call: what time (us since 1970) it was on the master, 0 where it did not look, and
-    /// `None` where it does not know this connection any more.
+    /// The same, and the first reply of the call: what time (us since 1970) it was on the master, 0
+    /// where it did not look, and `None` where it does not know this connection any more.
     pub fn tell_at(mut self, answer: Result<Value, Failure>, time: Option<u64>) {
         if let Some(to) = self.to.take() {
             to.receive(self.place, answer, time);

@@ -1,4 +1,5 @@
-//! Opens the stream to a master: TCP, TLS or a Unix socket, with the socket options that a lock needs.
+//! Opens the stream to a master: TCP, TLS or a Unix socket, with the socket options that a lock
+//! needs.
 
 use std::io;
 use std::time::Duration;
@@ -10,8 +11,9 @@ use tokio::net::TcpStream;
 use super::address::Endpoint;
 use crate::invalid::Invalid;
 
-/// How long a peer may leave what was sent unacknowledged, or be quiet on an idle connection, before the kernel gives
-/// the connection up. It only bounds how long a vanished host keeps a socket; callers stop waiting much earlier.
+/// How long a peer may leave what was sent unacknowledged, or be quiet on an idle connection,
+/// before the kernel gives the connection up. It only bounds how long a vanished host keeps a
+/// socket; callers stop waiting much earlier.
 const DEAD_PEER: Duration = Duration::from_secs(10);
 
 /// A stream to a master.
@@ -19,7 +21,8 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Opens streams. The TLS configuration is made once: making one reads and checks every root certificate.
+/// Opens streams. The TLS configuration is made once: making one reads and checks every root
+/// certificate.
 #[derive(Clone)]
 pub(crate) struct Dialler {
     #[cfg(feature = "tls")]
@@ -88,7 +91,8 @@ impl Dialler {
     }
 }
 
-/// A TCP stream that sends at once (a lock's messages are small and somebody waits for each) and notices a dead peer.
+/// A TCP stream that sends at once (a lock's messages are small and somebody waits for each) and
+/// notices a dead peer.
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
     stream.set_nodelay(true)?;

@@ -1,4 +1,5 @@
-//! Drives the link to one Redis server: opens its connections, moves its messages and tells callers, with tokio.
+//! Drives the link to one Redis server: opens its connections, moves its messages and tells
+//! callers, with tokio.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -114,7 +115,8 @@ impl Link {
 
     /// Drives it until `self` is dropped.
     pub(crate) async fn drive(&self, parts: &LinkSettings) {
-        // In this order: an answer that is there counts, even if this process stood still until its time was up.
+        // In this order: an answer that is there counts, even if this process stood still until its
+        // time was up.
         tokio::join!(biased; self.keep_connected(parts), self.watch_the_clock());
     }
 
@@ -179,7 +181,8 @@ impl Link {
         .await;
     }
 
-    /// Replies come in the order of messages: takes the moments at which those were sent that are answered now.
+    /// Replies come in the order of messages: takes the moments at which those were sent that are
+    /// answered now.
     fn note_round_trips(&self, frames: &[Frame], sent_at: &mut VecDeque<Instant>) {
         let replies = frames.iter().filter(|frame| matches!(frame, Frame::Reply(_))).count();
         if let Some(sent) = sent_at.drain(..replies.min(sent_at.len())).next_back() {
@@ -210,7 +213,8 @@ impl Link {
     }
 }
 
-/// Whether the master answers; `None` while a connection is made to one that was not called before, or answered until now.
+/// Whether the master answers; `None` while a connection is made to one that was not called before,
+/// or answered until now.
 fn answers(reach: &Reach) -> Option<bool> {
     match reach {
         Reach::Up => Some(true),

@@ -1,5 +1,5 @@
-//! Asks a server about itself, on a connection of its own, and writes nothing there: what it answers is judged in
-//! `src/doctor/`.
+//! Asks a server about itself, on a connection of its own, and writes nothing there: what it
+//! answers is judged in `src/doctor/`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,16 @@ use super::session::{command, describe, reply_text, setting, without_secrets};
 use crate::clock::Clock;
 use crate::doctor::{ClockLook, Denied, Info, Kept, Marker, Server, Unasked};
 
-/// How often the round trip and the time are asked for: enough for a median that one slow answer does not change.
+/// How often the round trip and the time are asked for: enough for a median that one slow answer
+/// does not change.
 const TIMES: usize = 5;
 
 /// To connect and log in takes several round trips: names, TCP, TLS, and the login itself.
 const ROUND_TRIPS_TO_OPEN: u32 = 4;
 
-/// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change anything: it reads, or is
-/// refused for its arguments (which a server looks at after the user's rights), or is about a key that nobody has.
+/// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change
+/// anything: it reads, or is refused for its arguments (which a server looks at after the user's
+/// rights), or is about a key that nobody has.
 const PROBES: [(&str, &[&str]); 29] = [
     ("ping", &["PING"]),
     ("info", &["INFO", "server"]),
@@ -78,8 +80,8 @@ pub(crate) struct Visit {
 /// A server's reply, or its error reply.
 type Answered = Result<redis::Value, String>;
 
-/// Asks a server about itself. It takes four times the patience to connect, and then the patience for each of some ten
-/// questions, at most.
+/// Asks a server about itself. It takes four times the patience to connect, and then the patience
+/// for each of some ten questions, at most.
 pub(crate) async fn examine(
     address: &Address,
     dialler: &Dialler,

@@ -26,7 +26,8 @@ impl Failure {
         Self::Refused { reason: Refusal::of_reply(reply), detail: reply.into() }
     }
 
-    /// That no connection can be used: refused where that is so until somebody mends it, and otherwise out of reach.
+    /// That no connection can be used: refused where that is so until somebody mends it, and
+    /// otherwise out of reach.
     pub(crate) fn without_connection(reason: Refusal, detail: &str) -> Self {
         match reason.is_permanent() {
             true => Self::Refused { reason, detail: detail.into() },

@@ -1,6 +1,6 @@
-//! The connection to one master as a state machine without I/O: calls, replies and time go in; messages, answers and the
-//! time of the next look come out. A driver opens connections for it and moves its messages: the library's is
-//! `driver.rs`, and the simulator has its own.
+//! The connection to one master as a state machine without I/O: calls, replies and time go in;
+//! messages, answers and the time of the next look come out. A driver opens connections for it and
+//! moves its messages: the library's is `driver.rs`, and the simulator has its own.
 //!
 //! ```text
 //! Idle        --first call-->                          Connecting
@@ -13,8 +13,8 @@
 //! Silent      --for too long-->                        Down
 //! Down        --opened, in the background-->           Up
 //! ```
-//! In Idle and Connecting calls wait until they can be sent, each within its own time-out. In Down their callers are told at
-//! once, in Silent those of votes.
+//! In Idle and Connecting calls wait until they can be sent, each within its own time-out. In Down
+//! their callers are told at once, in Silent those of votes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,21 +33,24 @@ use crate::vote::Silence;
 #[cfg(test)]
 mod tests;
 
-/// How long one attempt to connect and log in may take: three times the second after which a lost SYN is sent again.
+/// How long one attempt to connect and log in may take: three times the second after which a lost
+/// SYN is sent again.
 pub(super) const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
-/// How long a silent connection is kept. While it stands, what was sent on it is cleaned up in order behind it.
+/// How long a silent connection is kept. While it stands, what was sent on it is cleaned up in
+/// order behind it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that lived this long was sound, as was one that answered a call: the next one is opened at once, and
-/// calls wait for it.
+/// A connection that lived this long was sound, as was one that answered a call: the next one is
+/// opened at once, and calls wait for it.
 const SOUND: Duration = Duration::from_secs(1);
 
-/// Delays between attempts to connect: quick enough to be back within a lease, a second at most however long it takes.
+/// Delays between attempts to connect: quick enough to be back within a lease, a second at most
+/// however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// How many messages may be under way, at most: a master that is slow gets no more until it has answered some, and what it was not
-/// sent can still be given up.
+/// How many messages may be under way, at most: a master that is slow gets no more until it has
+/// answered some, and what it was not sent can still be given up.
 const UNDER_WAY: usize = 1_000;
 
 const DOES_NOT_ANSWER: &str = "it does not answer";
@@ -63,7 +66,8 @@ pub enum Reach {
     Up,
     /// A connection is open, and a call on it was not answered in time.
     Silent,
-    /// There is no connection that callers wait for, and what they are told; one may be being opened.
+    /// There is no connection that callers wait for, and what they are told; one may be being
+    /// opened.
     Down(Failure),
 }
 
@@ -72,8 +76,8 @@ pub enum Reach {
 pub struct LinkState {
     /// What the log calls the master.
     master: Arc<str>,
-    /// How long the master may be silent before it counts as out of reach, for every caller. A call with a shorter
-    /// time-out only speaks for itself.
+    /// How long the master may be silent before it counts as out of reach, for every caller. A call
+    /// with a shorter time-out only speaks for itself.
     patience: Duration,
     random: Arc<dyn Random>,
     reach: Reach,
@@ -120,7 +124,8 @@ pub enum Message<'a> {
     Evaluate {
         /// The script of all of them.
         script: &'static Script,
-        /// Whether to send its source (`EVAL`), because the master does not know it by its digest (`EVALSHA`).
+        /// Whether to send its source (`EVAL`), because the master does not know it by its digest
+        /// (`EVALSHA`).
         with_source: bool,
         /// The operations: one at least.
         calls: &'a [Pending],
@@ -163,8 +168,8 @@ impl LinkState {
         }
     }
 
-    /// Takes a call, to be sent in the order of these; or answers it at once where the master is out of reach. A silent
-    /// master still takes clean-ups, for what they undo was sent to it.
+    /// Takes a call, to be sent in the order of these; or answers it at once where the master is
+    /// out of reach. A silent master still takes clean-ups, for what they undo was sent to it.
     pub fn call(&mut self, call: Call, reply: Reply, now: Instant) {
         let out_of_reach = match (&self.reach, call.kind) {
             (Reach::Down(why), _) => Some(why.clone()),
@@ -204,8 +209,8 @@ impl LinkState {
         }
     }
 
-    /// The driver begins to open a connection. It goes on while [`is_opening`](Self::is_opening), and then says how that went:
-    /// [`opened`](Self::opened) or [`not_opened`](Self::not_opened).
+    /// The driver begins to open a connection. It goes on while [`is_opening`](Self::is_opening),
+    /// and then says how that went: [`opened`](Self::opened) or [`not_opened`](Self::not_opened).
     pub fn opening(&mut self, now: Instant) {
         if let Connection::Due(_) = self.connection {
             self.connection = Connection::Opening(now);
@@ -217,8 +222,8 @@ impl LinkState {
         matches!(self.connection, Connection::Opening(_))
     }
 
-    /// The connection is open. `is_known` says whether the master tells its time with every answer, as it does while it
-    /// knows the connection.
+    /// The connection is open. `is_known` says whether the master tells its time with every answer,
+    /// as it does while it knows the connection.
     pub fn opened(&mut self, is_known: bool, now: Instant) {
         if self.is_opening() {
             tracing::debug!(master = &*self.master, "connected");
@@ -240,8 +245,8 @@ impl LinkState {
         matches!(self.connection, Connection::Open(_))
     }
 
-    /// Gives `send` what is to be sent next, if there is anything. Its reply goes to [`answered`](Self::answered), in the
-    /// order of messages.
+    /// Gives `send` what is to be sent next, if there is anything. Its reply goes to
+    /// [`answered`](Self::answered), in the order of messages.
     pub fn send_next<T>(&mut self, send: impl FnOnce(Message<'_>) -> T) -> Option<T> {
         let Connection::Open(open) = &mut self.connection else { return None };
         if let Some(ping) = open.ping.as_mut().filter(|ping| !ping.is_sent) {
@@ -265,7 +270,8 @@ impl LinkState {
         Some(sent)
     }
 
-    /// The reply to the oldest message that was not answered yet: a value, or the text of an error reply.
+    /// The reply to the oldest message that was not answered yet: a value, or the text of an error
+    /// reply.
     pub fn answered(&mut self, reply: Result<Value, String>, now: Instant) {
         match self.queue.answered() {
             None => {}
@@ -284,7 +290,8 @@ impl LinkState {
         }
     }
 
-    /// Another ping where a call is overdue that the one before did not ask about: it was sent behind that, or not yet.
+    /// Another ping where a call is overdue that the one before did not ask about: it was sent
+    /// behind that, or not yet.
     fn ping_for_overdue(&self, now: Instant) -> Option<Ping> {
         self.queue.has_overdue().then_some(Ping { since: now, is_sent: false })
     }
@@ -296,12 +303,14 @@ impl LinkState {
         now: Instant,
     ) {
         match reply {
-            // The master ran nothing, so the calls can be sent again, in the order of what is sent now.
+            // The master ran nothing, so the calls can be sent again, in the order of what is sent
+            // now.
             Err(error) if is_code(&error, &["NOSCRIPT"]) && !with_source => {
                 return self.queue.send_with_source(calls);
             }
-            // The error may be about the keys of one operation, with which the others are refused: a user that may not
-            // have these keys, or a cluster, where keys of two locks are in two places.
+            // The error may be about the keys of one operation, with which the others are refused:
+            // a user that may not have these keys, or a cluster, where keys of two locks are in two
+            // places.
             Err(error) if is_code(&error, &["NOPERM", "CROSSSLOT"]) && calls.len() > 1 => {
                 return self.queue.send_alone(calls);
             }
@@ -354,8 +363,8 @@ impl LinkState {
         [connection, self.queue.alarm()].into_iter().flatten().min()
     }
 
-    /// Looks whose time is up. What was received before is to be handed in before: an answer that is there counts, even
-    /// if this process stood still until its time was up.
+    /// Looks whose time is up. What was received before is to be handed in before: an answer that
+    /// is there counts, even if this process stood still until its time was up.
     pub fn tick(&mut self, now: Instant) {
         if self.queue.alarm().is_some_and(|alarm| alarm <= now) {
             self.expire(now);
@@ -376,8 +385,8 @@ impl LinkState {
         }
     }
 
-    /// Where a call had as much time as the master is given by everybody, the next callers do not wait until the master has
-    /// caught up; otherwise a ping finds out.
+    /// Where a call had as much time as the master is given by everybody, the next callers do not
+    /// wait until the master has caught up; otherwise a ping finds out.
     fn expire(&mut self, now: Instant) {
         let Expired { unsent, unanswered, overdue } = self.queue.expire(now);
         let longest = unsent.iter().map(Pending::timeout).max();
@@ -403,7 +412,8 @@ impl LinkState {
         }
     }
 
-    /// Moves what callers are to be told to `deliveries`. To be called after everything else, and told with no lock held.
+    /// Moves what callers are to be told to `deliveries`. To be called after everything else, and
+    /// told with no lock held.
     pub fn take_deliveries(&mut self, deliveries: &mut Vec<Delivery>) {
         deliveries.append(&mut self.deliveries);
     }
@@ -436,7 +446,8 @@ impl LinkState {
         self.connection = Connection::Due(now + self.backoff.delay(self.random.next_u64()));
     }
 
-    /// The connection is gone. `may_be_well`: masters may close connections, and the next one will tell.
+    /// The connection is gone. `may_be_well`: masters may close connections, and the next one will
+    /// tell.
     fn lose(&mut self, why: &str, may_be_well: bool, now: Instant) {
         let Connection::Open(open) = self.connection else { return };
         self.lose_sent(why);

@@ -1,4 +1,5 @@
-//! Listens on one channel of a master, on a connection of its own: whatever becomes of it, calls go on.
+//! Listens on one channel of a master, on a connection of its own: whatever becomes of it, calls go
+//! on.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ enum Ended {
 /// When to ask again where the user may not listen: rights change seldom.
 const REFUSED: Duration = Duration::from_secs(30);
 
-/// Listens for as long as it is polled, across reconnects. That the user may not listen is logged once a client.
+/// Listens for as long as it is polled, across reconnects. That the user may not listen is logged
+/// once a client.
 pub(super) async fn listen(parts: Arc<LinkSettings>, channel: Arc<str>, ear: Subscriber) {
     let master = &**parts.address.name();
     let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);

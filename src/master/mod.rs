@@ -1,4 +1,5 @@
-//! The edge: one independent Redis server, behind a trait. Nothing outside this folder names the redis crate.
+//! The edge: one independent Redis server, behind a trait. Nothing outside this folder names the
+//! redis crate.
 
 mod address;
 mod call;

@@ -1,4 +1,5 @@
-//! The calls of one master that were not answered yet: those that wait to be sent, and those that were.
+//! The calls of one master that were not answered yet: those that wait to be sent, and those that
+//! were.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use tokio::time::Instant;
 
 use super::call::{Call, CallKind, Overdue, Reply};
 
-/// How many operations one call to the master carries, at most. Each costs it some ten microseconds, in which it
-/// serves nobody else.
+/// How many operations one call to the master carries, at most. Each costs it some ten
+/// microseconds, in which it serves nobody else.
 const TOGETHER: usize = 64;
 
 /// One call that was not answered yet, and where its answer goes.
@@ -95,7 +96,8 @@ impl PendingQueue {
         self.waiting.push_back(pending);
     }
 
-    /// Takes what is to be sent next, and puts the calls that nobody wants any more into `unwanted`.
+    /// Takes what is to be sent next, and puts the calls that nobody wants any more into
+    /// `unwanted`.
     pub(super) fn next_batch(&mut self, unwanted: &mut Vec<Pending>) -> Option<Batch> {
         while let Some(mut batch) = self.repeated.pop_front().or_else(|| self.first_waiting()) {
             unwanted.extend(batch.calls.extract_if(.., |pending| !pending.is_wanted()));
@@ -180,7 +182,8 @@ impl PendingQueue {
         self.alarm
     }
 
-    /// Takes out the votes whose time is up, finds the clean-ups whose time is, and sets the alarm for the others.
+    /// Takes out the votes whose time is up, finds the clean-ups whose time is, and sets the alarm
+    /// for the others.
     pub(super) fn expire(&mut self, now: Instant) -> Expired {
         let due = |pending: &Pending| pending.until.is_some_and(|until| until <= now);
         let mut expired = Expired::default();

@@ -32,7 +32,8 @@ pub(crate) struct RedisMaster {
 }
 
 impl RedisMaster {
-    /// A master whose connection is opened by the first call, and kept by `executor` until `closing` is cancelled.
+    /// A master whose connection is opened by the first call, and kept by `executor` until
+    /// `closing` is cancelled.
     pub(crate) fn new(parts: LinkSettings, executor: &Executor, closing: CancellationToken) -> Self {
         let name = parts.address.name().clone();
         let link = Arc::new(Link::new(&parts));
@@ -45,8 +46,9 @@ impl RedisMaster {
     }
 }
 
-/// A server as a master by itself, which no client has: to hold masters of another kind to the same tests. It is kept on
-/// `runtime` until that ends, loads `scripts`, and counts as silent when it does not answer within `patience`.
+/// A server as a master by itself, which no client has: to hold masters of another kind to the same
+/// tests. It is kept on `runtime` until that ends, loads `scripts`, and counts as silent when it
+/// does not answer within `patience`.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! RESP, as far as the calls of a link need it: commands are packed, and replies and pushes of RESP3 are parsed, but for verbatim
-//! strings and attributes, which no script replies with.
+//! RESP, as far as the calls of a link need it: commands are packed, and replies and pushes of
+//! RESP3 are parsed, but for verbatim strings and attributes, which no script replies with.
 
 use bytes::{Buf, BytesMut};
 
@@ -8,7 +8,8 @@ use super::value::Value;
 /// How deep arrays may be nested. The replies of scripts have three levels.
 pub(super) const MAX_DEPTH: usize = 16;
 
-/// How long a text may be in bytes, and how many items an array may have: what Redis allows for a text.
+/// How long a text may be in bytes, and how many items an array may have: what Redis allows for a
+/// text.
 const MAX_LENGTH: usize = 512 * 1024 * 1024;
 
 /// How long a line may be, in bytes: a server's errors are lines.
@@ -35,8 +36,8 @@ pub(super) enum Malformed {
     Number,
     /// A line or a text does not end as it has to.
     End,
-    /// A text or an array has more than [`MAX_LENGTH`], a line more than [`MAX_LINE`], or arrays are nested deeper than
-    /// [`MAX_DEPTH`].
+    /// A text or an array has more than [`MAX_LENGTH`], a line more than [`MAX_LINE`], or arrays
+    /// are nested deeper than [`MAX_DEPTH`].
     TooLarge,
 }
 

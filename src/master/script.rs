@@ -23,7 +23,8 @@ enum ScriptParts {
     Layers(&'static [Layer]),
 }
 
-/// What a line begins with that names the statement below it, for the tests that leave guards out. It is not sent.
+/// What a line begins with that names the statement below it, for the tests that leave guards out.
+/// It is not sent.
 const LABEL: &str = "-- guard: ";
 
 fn without_labels(text: &str) -> String {
@@ -51,8 +52,8 @@ impl Script {
         Self::with(name, ScriptParts::One((name, source)))
     }
 
-    /// A script of the protocol, which is made of these layers, from the outermost one to the one that replies. It is sent
-    /// without comments, as docs/protocol has it.
+    /// A script of the protocol, which is made of these layers, from the outermost one to the one
+    /// that replies. It is sent without comments, as docs/protocol has it.
     pub const fn of(name: &'static str, layers: &'static [Layer]) -> Self {
         Self::with(name, ScriptParts::Layers(layers))
     }

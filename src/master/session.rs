@@ -58,8 +58,8 @@ pub(crate) struct Identity {
     connection: i64,
 }
 
-/// What the masters of one client know of each other: which server process stands behind each, to find one that is
-/// listed twice under two names; and what was logged already.
+/// What the masters of one client know of each other: which server process stands behind each, to
+/// find one that is listed twice under two names; and what was logged already.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     processes: Mutex<Vec<(Arc<str>, String)>>,
@@ -85,8 +85,8 @@ impl Roster {
     }
 }
 
-/// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any more, and makes the
-/// connection known. The redis crate does that, and gives the stream back.
+/// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any
+/// more, and makes the connection known. The redis crate does that, and gives the stream back.
 pub(super) async fn open(parts: &LinkSettings, predecessor: Option<&Identity>) -> Result<Session, Failure> {
     let LinkSettings { address, dialler, .. } = parts;
     let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
@@ -171,7 +171,8 @@ impl SetUp {
         Ok((identity, header))
     }
 
-    /// Asks for the server's run id and this connection's number. A user without the right to ask goes without.
+    /// Asks for the server's run id and this connection's number. A user without the right to ask
+    /// goes without.
     async fn identify(&self) -> Result<Option<Identity>, String> {
         let (id, server) = (command(&["CLIENT", "ID"]), command(&["INFO", "server"]));
         let (connection, info) = futures::try_join!(self.ask(id), self.ask(server))?;
@@ -181,9 +182,9 @@ impl SetUp {
         Ok(run_id.map(|run_id| Identity { run_id, connection }))
     }
 
-    /// Closes the predecessor on the server's side, where it may still stand with calls that were not read yet. After
-    /// this, they have run or never will. A server that restarted has no such connection, and may have given its
-    /// number to somebody else.
+    /// Closes the predecessor on the server's side, where it may still stand with calls that were
+    /// not read yet. After this, they have run or never will. A server that restarted has no such
+    /// connection, and may have given its number to somebody else.
     async fn silence(
         &self,
         master: &str,
@@ -227,8 +228,8 @@ impl SetUp {
         }
     }
 
-    /// Whether the server writes every change to disk before it answers, also while it rewrites its file. A user that may
-    /// not ask gets no answer.
+    /// Whether the server writes every change to disk before it answers, also while it rewrites its
+    /// file. A user that may not ask gets no answer.
     async fn look_at_persistence(&self) -> Result<Insight, String> {
         let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
         let asked = wanted.map(|(setting, _)| self.ask(command(&["CONFIG", "GET", setting])));

@@ -19,7 +19,8 @@ mod tests;
 /// How much room there is for each read. A reply to 64 operations has some two thousand bytes.
 const READ: usize = 8 * 1024;
 
-/// How much may wait for a socket that takes no more. Calls that are not packed yet can still be given up.
+/// How much may wait for a socket that takes no more. Calls that are not packed yet can still be
+/// given up.
 const WAITING: usize = 64 * 1024;
 
 /// A connection that is set up.

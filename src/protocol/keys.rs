@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The hash of a name: `{prefix}{{name}}`. The name is in braces, so that its queue is in the same slot of a cluster, but for a
-/// name that begins with `}`: Redis takes that for no tag
+/// The hash of a name: `{prefix}{{name}}`. The name is in braces, so that its queue is in the same
+/// slot of a cluster, but for a name that begins with `}`: Redis takes that for no tag
 /// (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags>).
 pub(super) struct Hash<'a>(pub(super) &'a str, pub(super) &'a str);
 
@@ -29,7 +29,8 @@ pub(crate) fn key_pattern(prefix: &str) -> String {
     pattern + "{*}"
 }
 
-/// The queue of a name. That of a key of another library is another one than that of Quorate's lock of this name.
+/// The queue of a name. That of a key of another library is another one than that of Quorate's lock
+/// of this name.
 pub(super) struct Queue<'a>(pub(super) &'a str, pub(super) bool, pub(super) &'a str);
 
 impl fmt::Display for Queue<'_> {
@@ -52,7 +53,8 @@ impl fmt::Display for Wakes<'_> {
 /// What stands between two names.
 const BETWEEN: char = '+';
 
-/// What stands before a character of a name that would mean something else. Alone, it is the name of no names.
+/// What stands before a character of a name that would mean something else. Alone, it is the name
+/// of no names.
 const ESCAPE: char = '\\';
 
 /// One name for all of these, whatever they are, and in whatever order.

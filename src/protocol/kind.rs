@@ -1,4 +1,5 @@
-//! The kinds of locks, as values: how each is kept on a master, and what the engine has to know of it.
+//! The kinds of locks, as values: how each is kept on a master, and what the engine has to know of
+//! it.
 
 use std::fmt;
 use std::time::Duration;
@@ -118,7 +119,8 @@ impl Kind {
         if self == Self::Several { split_names(name) } else { vec![name.to_owned()] }
     }
 
-    /// As what to ask masters about each of them, to learn all that they know of it: their own kinds tell of each other.
+    /// As what to ask masters about each of them, to learn all that they know of it: their own
+    /// kinds tell of each other.
     pub(crate) fn to_look_at(self) -> Self {
         if self.is_shared() { self } else { Self::Lock }
     }
@@ -128,14 +130,15 @@ impl Kind {
         !matches!(self, Self::Mutex | Self::PlainMutex | Self::Semaphore)
     }
 
-    /// Whether a named owner is the owner on the masters, too. Otherwise each of its holds has one of its own there: the holds
-    /// of single names and of several are counted apart, so they must not be the same owner's where they meet.
+    /// Whether a named owner is the owner on the masters, too. Otherwise each of its holds has one
+    /// of its own there: the holds of single names and of several are counted apart, so they must
+    /// not be the same owner's where they meet.
     pub(crate) fn is_held_by_name(self) -> bool {
         self != Self::Several
     }
 
-    /// How often the first in the queue looks at the lock though nobody calls it, if more often than when its TTL is over; those
-    /// behind it look so much more rarely.
+    /// How often the first in the queue looks at the lock though nobody calls it, if more often
+    /// than when its TTL is over; those behind it look so much more rarely.
     pub(crate) fn looks_every(self) -> Option<Duration> {
         (self == Self::Fair).then_some(TIME_TO_ASK)
     }
@@ -156,7 +159,8 @@ impl Kind {
         self == Self::Read
     }
 
-    /// The other kind of lock under the same name, where there are two in one, and what becomes of its holder.
+    /// The other kind of lock under the same name, where there are two in one, and what becomes of
+    /// its holder.
     pub(crate) fn counterpart(self) -> Option<(Self, Crossing)> {
         match self {
             Self::Read => Some((Self::Write, Crossing::Downgrade)),

@@ -37,7 +37,8 @@ pub(crate) enum Op {
         /// Since when its caller waits, if it does.
         arrival: Option<Arrival>,
     },
-    /// To keep it for longer; with more holds, to enter it again; without `heals`, to confirm a token.
+    /// To keep it for longer; with more holds, to enter it again; without `heals`, to confirm a
+    /// token.
     Extend {
         holds: u32,
         kept: Duration,
@@ -46,7 +47,8 @@ pub(crate) enum Op {
         token: u64,
         /// Whether an entry that is lost there is made again.
         heals: bool,
-        /// The first round of the lease, which is asked for where a token is confirmed; otherwise 0.
+        /// The first round of the lease, which is asked for where a token is confirmed;
+        /// otherwise 0.
         first: u64,
     },
     /// To leave it, wholly or with so many holds.
@@ -109,8 +111,8 @@ impl Op {
         self
     }
 
-    /// The words of it, for `owner`. `round` rises with every round of a client, and `trusted` is the time (us) that most
-    /// masters show, which a new grant proposes as its token.
+    /// The words of it, for `owner`. `round` rises with every round of a client, and `trusted` is
+    /// the time (us) that most masters show, which a new grant proposes as its token.
     pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, trusted: u64) -> Words {
         let kind = subject.kind;
         let begin = |verb, args| subject.begin(verb, args);
@@ -194,7 +196,8 @@ fn arrived(words: Words, Arrival { since, waited }: Arrival) -> Words {
     words.with(since.as_micros()).with(waited.as_micros())
 }
 
-/// A part of a millisecond counts as a whole one: what is kept on a master outlives the lease, never the reverse.
+/// A part of a millisecond counts as a whole one: what is kept on a master outlives the lease,
+/// never the reverse.
 fn millis(time: Duration) -> impl Display {
     time.as_nanos().div_ceil(1_000_000)
 }

@@ -10,10 +10,11 @@ use crate::vote::{Outcome, Permits, Refusal};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decoded {
     pub(crate) outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by; the later round or the higher token of a
-    /// [stale](Refusal::Stale) one; 0 where it is not told.
+    /// The token of a new grant, or of the one that the lock is held by; the later round or the
+    /// higher token of a [stale](Refusal::Stale) one; 0 where it is not told.
     pub(crate) token: u64,
-    /// The version to watch, and for how long, where another owner has the lock or did not release it.
+    /// The version to watch, and for how long, where another owner has the lock or did not release
+    /// it.
     pub(crate) watch: Option<(Arc<str>, Duration)>,
     /// What an inspection was told.
     pub(crate) seen: Option<Arc<Seen>>,
@@ -93,7 +94,8 @@ fn read(reply: &[Value]) -> Option<Decoded> {
     }
 }
 
-/// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD VERSION KEPT FREE NEXT; what is at the end may be missing.
+/// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD VERSION KEPT FREE NEXT; what is at the end may be
+/// missing.
 fn held(reply: &[Value]) -> Option<Decoded> {
     let outcome = Outcome::Held {
         owner: text(reply, 1)?,

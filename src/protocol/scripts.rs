@@ -1,6 +1,7 @@
-//! The scripts of the kinds, as they are sent. Each is made of three layers of files, each a function within the one before: Lua
-//! 5.1 runs the definitions of a script on each call of it, and for each local of the same function that a definition captures it
-//! goes through a list of all that were captured before, but not for those of the functions around. So layers make a call
+//! The scripts of the kinds, as they are sent. Each is made of three layers of files, each a
+//! function within the one before: Lua 5.1 runs the definitions of a script on each call of it, and
+//! for each local of the same function that a definition captures it goes through a list of all
+//! that were captured before, but not for those of the functions around. So layers make a call
 //! cheaper, and mean nothing else.
 
 use crate::master::Script;

@@ -1,4 +1,5 @@
-//! How leases are kept: when to renew one, when to give it up, and the one schedule that all leases of a client are on.
+//! How leases are kept: when to renew one, when to give it up, and the one schedule that all leases
+//! of a client are on.
 //!
 //! The rules are pure; `engine/watchdog.rs` carries them out.
 
@@ -15,8 +16,8 @@ mod schedule;
 
 pub(crate) use schedule::{Schedule, Scheduled};
 
-/// How long before its end a lease that nobody renews any more is given up, at most: time enough to stop what it
-/// protects, on a machine that is busy.
+/// How long before its end a lease that nobody renews any more is given up, at most: time enough to
+/// stop what it protects, on a machine that is busy.
 const LONGEST_NOTICE: Duration = Duration::from_secs(1);
 
 /// How a lease is renewed. Leases that are renewed in the same way share it.
@@ -35,7 +36,8 @@ pub(crate) struct Renewal {
 }
 
 impl Renewal {
-    /// Renewal at a third of the TTL, as Redisson's watchdog does it: two more tries fit before the lease ends.
+    /// Renewal at a third of the TTL, as Redisson's watchdog does it: two more tries fit before the
+    /// lease ends.
     pub(crate) fn every_third_of(ttl: Duration) -> Self {
         Self { ttl, interval: ttl / 3, at_most: None, times: None, heartbeat: None }
     }
@@ -159,7 +161,8 @@ impl LeaseTimer {
         self.room(renewal, now.max(at)).map(|ttl| (at, ttl))
     }
 
-    /// What a renewal that is sent then may ask for, if the cap leaves room for one that makes a difference.
+    /// What a renewal that is sent then may ask for, if the cap leaves room for one that makes a
+    /// difference.
     fn room(&self, renewal: &Renewal, sent: Moment) -> Option<Duration> {
         let room = renewal.at_most.map(|cap| (self.began + cap).since(sent));
         let ttl = renewal.ttl.min(room.unwrap_or(renewal.ttl));

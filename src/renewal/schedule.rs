@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use crate::clock::{Clock, Moment};
 use crate::sync::{Mutex, MutexGuard};
 
-/// The longest sleep. Timers stand still while the machine is suspended, and leases do not: so soon after it they are
-/// looked at.
+/// The longest sleep. Timers stand still while the machine is suspended, and leases do not: so soon
+/// after it they are looked at.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// Things to look at, each at its moment.
@@ -61,7 +61,8 @@ impl<T> Schedule<T> {
         self.lock().entries.remove(&entry);
     }
 
-    /// Waits for something to look at, and takes it off: `most` things at once. `None` when the schedule was closed.
+    /// Waits for something to look at, and takes it off: `most` things at once. `None` when the
+    /// schedule was closed.
     pub(crate) async fn due(&self, most: usize) -> Option<Vec<T>> {
         loop {
             let sleep = {

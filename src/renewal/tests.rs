@@ -97,7 +97,8 @@ fn what_cannot_work_is_refused_and_named() {
 }
 
 proptest! {
-    /// Whatever the TTL, the interval and the cap: a capped lease ends within its cap, and not much before it.
+    /// Whatever the TTL, the interval and the cap: a capped lease ends within its cap, and not much
+    /// before it.
     #[test]
     fn a_cap_by_time_is_used_and_kept(ttl in 10u64..100_000, share in 1u32..=66, cap in 1u32..20) {
         let ttl = Duration::from_millis(ttl);

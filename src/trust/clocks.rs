@@ -1,8 +1,9 @@
 //! The masters' clocks, as this client sees them: pure arithmetic.
 //!
-//! Leases end on the masters by their wall clocks. A master's clock is known by how far it is ahead of this host's boot clock:
-//! by `time - heard` at least, and `time - asked` at most. One that leaves what it was by more than the band has jumped; one
-//! that is further than the band from the median of all is wrong. Its vote does not count. What steps less is covered by
+//! Leases end on the masters by their wall clocks. A master's clock is known by how far it is ahead
+//! of this host's boot clock: by `time - heard` at least, and `time - asked` at most. One that
+//! leaves what it was by more than the band has jumped; one that is further than the band from the
+//! median of all is wrong. Its vote does not count. What steps less is covered by
 //! [`lease`](crate::lease): a lease ends two bands early, or is kept for as much longer.
 
 use super::terms::BAND;
@@ -186,8 +187,8 @@ mod tests {
     }
 
     proptest! {
-        /// Clocks that are within the band of true time, and run at rates within a hundredth, are never refused, however
-        /// long answers take.
+        /// Clocks that are within the band of true time, and run at rates within a hundredth, are
+        /// never refused, however long answers take.
         #[test]
         fn what_is_within_the_band_is_trusted(
             off in proptest::collection::vec(-120i64..=120, 3),

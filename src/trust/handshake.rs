@@ -15,8 +15,9 @@ use crate::vote::Refusal;
 /// The script that a connection runs first, by itself.
 pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../../scripts/lua/hello.lua"))]]);
 
-/// How a master's connections make themselves known. A master asks the [`question`](Handshake::question) on every new
-/// connection before anything else, and again when the head of a call's replies is nil.
+/// How a master's connections make themselves known. A master asks the
+/// [`question`](Handshake::question) on every new connection before anything else, and again when
+/// the head of a call's replies is nil.
 #[derive(Clone)]
 pub struct Handshake {
     trust: Arc<Trust>,
@@ -46,7 +47,8 @@ pub enum Insight {
     Nothing,
     /// It was asked, and loses nothing when it restarts: its `appendfsync` is `always`.
     FsyncAlways,
-    /// It is new: it never restarted, nor lost a key. Only one that lives in this process can be known so well.
+    /// It is new: it never restarted, nor lost a key. Only one that lives in this process can be
+    /// known so well.
     New,
 }
 
@@ -55,8 +57,8 @@ pub enum Insight {
 pub enum HelloOutcome {
     /// The connection may be used, with this at the head of every call.
     Known(SessionHeader),
-    /// Its clock and that of this host differ, or it may have forgotten what it granted, and it is not known yet what time it is. To
-    /// be asked again when [`Handshake::sighted`] says so.
+    /// Its clock and that of this host differ, or it may have forgotten what it granted, and it is
+    /// not known yet what time it is. To be asked again when [`Handshake::sighted`] says so.
     Again,
     /// It may not be used, and what its callers are told.
     Refused(Failure),

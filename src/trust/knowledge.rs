@@ -13,7 +13,8 @@ use crate::clock::{Clock, Moment};
 use crate::master::Contact;
 use crate::sync::{Mutex, MutexGuard};
 
-/// How far (us) a client's proposals may run ahead of the time, which they do where it asks more than once a microsecond.
+/// How far (us) a client's proposals may run ahead of the time, which they do where it asks more
+/// than once a microsecond.
 const LEAD: u64 = 100_000;
 
 /// What one client knows about whom to trust.
@@ -61,7 +62,8 @@ impl Trust {
         places.filter(|place| clocks.agrees(*place)).count()
     }
 
-    /// The time (us) that most masters show, as far as is known; otherwise by this host's own clock.
+    /// The time (us) that most masters show, as far as is known; otherwise by this host's own
+    /// clock.
     pub(crate) fn time(&self) -> u64 {
         let now = self.clock.now();
         let median = self.clocks().time(now);
@@ -84,8 +86,8 @@ impl Trust {
         }
     }
 
-    /// A token to propose: the time, and higher than the one before. Whether it is higher than all that were granted is for
-    /// the masters to see to.
+    /// A token to propose: the time, and higher than the one before. Whether it is higher than all
+    /// that were granted is for the masters to see to.
     pub(crate) fn propose(&self) -> u64 {
         let time = self.time();
         let next = |last: u64| if last >= time && last - time < LEAD { last + 1 } else { time };
@@ -93,7 +95,8 @@ impl Trust {
         next(last.unwrap_or(0))
     }
 
-    /// A master that answers does not know this client any more: whether it may vote is not known before the next handshake.
+    /// A master that answers does not know this client any more: whether it may vote is not known
+    /// before the next handshake.
     pub(crate) fn doubt(&self, place: usize) {
         self.standings()[place] = Standing::Unknown;
     }

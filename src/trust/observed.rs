@@ -1,11 +1,13 @@
-//! Holders that did not release, and for how long they have been watched: in strict mode a lock is taken over by whoever has
-//! seen the version of its entry unchanged for a whole TTL, on its own clock. The masters' clocks take no part.
+//! Holders that did not release, and for how long they have been watched: in strict mode a lock is
+//! taken over by whoever has seen the version of its entry unchanged for a whole TTL, on its own
+//! clock. The masters' clocks take no part.
 //!
-//! Source: the DynamoDB lock client, which has its waiters time an unchanged record version. Its rule holds for a quorum,
-//! too: a holder's lease ends at most a TTL after its last round was sent, every master of that round has the round's version
-//! since, and a quorum of a rival shares a master with it. So a version that was seen on a master at least a TTL ago belongs
-//! to leases that are over there. It says nothing of another master, where the readers of one version can be others, nor of the
-//! same one after it lost its keys.
+//! Source: the DynamoDB lock client, which has its waiters time an unchanged record version. Its
+//! rule holds for a quorum, too: a holder's lease ends at most a TTL after its last round was sent,
+//! every master of that round has the round's version since, and a quorum of a rival shares a
+//! master with it. So a version that was seen on a master at least a TTL ago belongs to leases that
+//! are over there. It says nothing of another master, where the readers of one version can be
+//! others, nor of the same one after it lost its keys.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +17,12 @@ use crate::clock::{Clock, Moment};
 use crate::lease;
 use crate::sync::{Mutex, MutexGuard};
 
-/// How many locks are watched at once, at most. Whoever wants another one waits longer for it, for it is forgotten.
+/// How many locks are watched at once, at most. Whoever wants another one waits longer for it, for
+/// it is forgotten.
 const MOST_NAMES: usize = 10_000;
 
-/// How many versions of one lock: each master may show another one, or each name of a lock over several.
+/// How many versions of one lock: each master may show another one, or each name of a lock over
+/// several.
 const MOST_VERSIONS: usize = 5 * crate::config::MAX_NAMES;
 
 /// What a client has watched.
@@ -49,7 +53,8 @@ impl ObservedVersions {
         Self { clock, masters: Mutex::new(vec![Watch::default(); masters].into()) }
     }
 
-    /// A connection to this master begins, which has this marker: what was watched under another one is forgotten there.
+    /// A connection to this master begins, which has this marker: what was watched under another
+    /// one is forgotten there.
     pub(super) fn begin(&self, place: usize, marker: &Arc<str>) {
         let known = &mut self.masters()[place];
         if known.marker != *marker {
@@ -57,7 +62,8 @@ impl ObservedVersions {
         }
     }
 
-    /// A master shows this version, which is to be watched for so long. Answers how much of that is left.
+    /// A master shows this version, which is to be watched for so long. Answers how much of that is
+    /// left.
     pub(crate) fn see(&self, place: usize, name: &Arc<str>, text: &Arc<str>, watch: Duration) -> Duration {
         let now = self.clock.now();
         let names = &mut self.masters()[place].names;
@@ -76,7 +82,8 @@ impl ObservedVersions {
         over.since(now)
     }
 
-    /// The versions that were watched there for long enough, each with a comma on both sides; one comma if there is none.
+    /// The versions that were watched there for long enough, each with a comma on both sides; one
+    /// comma if there is none.
     pub(crate) fn over(&self, place: usize, name: &str) -> String {
         let (now, masters) = (self.clock.now(), self.masters());
         let versions = masters[place].names.get(name).into_iter().flatten();

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::clock::Moment;
 
-/// A master, whether it may vote, and whether it can be reached. See [`Redlock::master_status`](crate::Redlock::master_status).
+/// A master, whether it may vote, and whether it can be reached. See
+/// [`Redlock::master_status`](crate::Redlock::master_status).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MasterStatus {
@@ -14,13 +15,14 @@ pub struct MasterStatus {
     pub master: Arc<str>,
     /// What the last handshake with it came to.
     pub standing: Standing,
-    /// Whether it is connected and answers. `None` before it was called for the first time, while the first connection is made,
-    /// and for a master of another kind that does not tell.
+    /// Whether it is connected and answers. `None` before it was called for the first time, while
+    /// the first connection is made, and for a master of another kind that does not tell.
     pub reachable: Option<bool>,
-    /// For how long it has been [`reachable`](MasterStatus::reachable), or has not, without a break.
+    /// For how long it has been [`reachable`](MasterStatus::reachable), or has not, without a
+    /// break.
     pub unchanged_for: Option<Duration>,
-    /// How long the last call took that it answered: from when the call was handed to the connection, to the answer. `None`
-    /// before the first answer.
+    /// How long the last call took that it answered: from when the call was handed to the
+    /// connection, to the answer. `None` before the first answer.
     pub last_round_trip: Option<Duration>,
 }
 
@@ -32,13 +34,15 @@ pub enum Standing {
     Unknown,
     /// It has a vote.
     Trusted,
-    /// It is new, or restarted, or lost its keys, and may have forgotten what it granted: it has no vote for now.
+    /// It is new, or restarted, or lost its keys, and may have forgotten what it granted: it has no
+    /// vote for now.
     Quarantined {
         /// Until then.
         until: Moment,
         /// How long that is from now on.
         left: Duration,
-        /// Whether it has never been seen before, as far as it knows itself; otherwise it restarted.
+        /// Whether it has never been seen before, as far as it knows itself; otherwise it
+        /// restarted.
         is_new: bool,
     },
     /// It has no vote until that is changed.

@@ -1,4 +1,5 @@
-//! What clients of the same masters must agree on, and what to trust of a master that may have forgotten.
+//! What clients of the same masters must agree on, and what to trust of a master that may have
+//! forgotten.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,26 +8,28 @@ use std::time::Duration;
 use crate::invalid::Invalid;
 use crate::protocol::{NEWEST, OLDEST, UNMEASURED, VERSION};
 
-/// How far a master's clock may be from the median, and from its own past: hosts whose clocks are kept by NTP are within a
-/// tenth of it.
+/// How far a master's clock may be from the median, and from its own past: hosts whose clocks are
+/// kept by NTP are within a tenth of it.
 pub(crate) const BAND: Duration = Duration::from_millis(250);
 
-/// What to trust of a master that has no marker, or that of another process: it is new, or it restarted, and it may have
-/// forgotten what it granted a moment ago.
+/// What to trust of a master that has no marker, or that of another process: it is new, or it
+/// restarted, and it may have forgotten what it granted a moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ColdStart {
     /// Nothing: it has no vote until whatever it may have granted is over, a little more than one
-    /// [`max_ttl`](crate::Builder::max_ttl). The default, for it is right whatever happened; while a minority of the
-    /// masters sits it out nobody notices, and new masters are used for the first time that much later.
+    /// [`max_ttl`](crate::Builder::max_ttl). The default, for it is right whatever happened; while
+    /// a minority of the masters sits it out nobody notices, and new masters are used for the first
+    /// time that much later.
     #[default]
     Quarantine,
-    /// A master that has been up for longer than the max TTL and has no marker was never used: it votes at once. Not so
-    /// where somebody deletes all keys of a master in use (`FLUSHALL`) and a client comes that never saw it before.
+    /// A master that has been up for longer than the max TTL and has no marker was never used: it
+    /// votes at once. Not so where somebody deletes all keys of a master in use (`FLUSHALL`) and a
+    /// client comes that never saw it before.
     Uptime,
-    /// A master whose `appendfsync` is `always` loses nothing when it restarts: it votes at once. That is looked up
-    /// (`CONFIG GET`) with every connection. Not so where its disk is replaced, or as with
-    /// [`Uptime`](ColdStart::Uptime).
+    /// A master whose `appendfsync` is `always` loses nothing when it restarts: it votes at once.
+    /// That is looked up (`CONFIG GET`) with every connection. Not so where its disk is replaced,
+    /// or as with [`Uptime`](ColdStart::Uptime).
     Fsync,
     /// Everything: it votes at once. For tests, and for the first time that new masters are used.
     None,
@@ -61,7 +64,8 @@ impl FromStr for ColdStart {
     }
 }
 
-/// The difference between the lowest and the highest that one master's clock may show while it remembers a name.
+/// The difference between the lowest and the highest that one master's clock may show while it
+/// remembers a name.
 const CLOCK_RANGE: Duration = Duration::from_secs(60);
 
 /// What clients of the same locks must agree on, and what this one trusts.
@@ -76,15 +80,16 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// How long a master that may have forgotten something has no vote: until a lease of the longest TTL is over, by a
-    /// clock that is slow or steps within the band, or was off at the handshake, and until every vote that was asked before is
-    /// refused for its time.
+    /// How long a master that may have forgotten something has no vote: until a lease of the
+    /// longest TTL is over, by a clock that is slow or steps within the band, or was off at the
+    /// handshake, and until every vote that was asked before is refused for its time.
     pub(crate) fn quarantine(&self) -> Duration {
         self.max_ttl + self.max_ttl / 100 + OLDEST + NEWEST + BAND * 2 + UNMEASURED
     }
 
-    /// How long a master remembers a name that nobody holds. A broken lock could come back, and a token be given again, where
-    /// it forgot one sooner than a master that forgot everything has no vote.
+    /// How long a master remembers a name that nobody holds. A broken lock could come back, and a
+    /// token be given again, where it forgot one sooner than a master that forgot everything has no
+    /// vote.
     pub(crate) fn kept_free(&self) -> Duration {
         self.quarantine() + CLOCK_RANGE
     }

@@ -1,5 +1,5 @@
-//! Wake-ups by other libraries: while somebody waits for a lock that these have, too, the client listens on the lock's own
-//! channel of every master. Whatever is heard there is a hint to ask.
+//! Wake-ups by other libraries: while somebody waits for a lock that these have, too, the client
+//! listens on the lock's own channel of every master. Whatever is heard there is a hint to ask.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -22,7 +22,8 @@ struct ForeignState {
     /// The masters that are heard, by their place.
     heard: AtomicU16,
     quorum: u32,
-    /// Told of a release, or that a quorum is heard from now on: what was told before that may have been missed.
+    /// Told of a release, or that a quorum is heard from now on: what was told before that may have
+    /// been missed.
     news: Notify,
 }
 
@@ -64,7 +65,8 @@ impl ForeignWakes {
         self.told.hears()
     }
 
-    /// Resolves when there is reason to ask: a release reaches its masters within a moment of the first.
+    /// Resolves when there is reason to ask: a release reaches its masters within a moment of the
+    /// first.
     pub(crate) async fn rung(&self) {
         self.told.news.notified().await;
         if !self.is_alone {

@@ -12,11 +12,12 @@ use crate::executor::Executor;
 use crate::master::{Master, Subscriber, SubscriptionEvent};
 use crate::sync::{Mutex, MutexGuard};
 
-/// How long to listen on when nobody waits any more: whoever works with a contended lock is back soon.
+/// How long to listen on when nobody waits any more: whoever works with a contended lock is back
+/// soon.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How long the first master to call a waiter is ahead of the others, at most: then the waiter asks though no quorum
-/// has called it. A release reaches its masters within a round trip.
+/// How long the first master to call a waiter is ahead of the others, at most: then the waiter asks
+/// though no quorum has called it. A release reaches its masters within a round trip.
 pub(super) const GRACE: Duration = Duration::from_millis(5);
 
 /// Where one client's wake-ups arrive.
@@ -34,7 +35,8 @@ pub(crate) struct WakeHub {
 struct Listeners {
     /// The masters that are heard, by their place.
     heard: u16,
-    /// By the number that a master calls. A named owner may wait for several locks, under one number.
+    /// By the number that a master calls. A named owner may wait for several locks, under one
+    /// number.
     bells: BTreeMap<u64, Vec<Arc<watch::Sender<Signals>>>>,
     waiters: usize,
     /// Ends the listening that is under way.
@@ -48,8 +50,8 @@ struct Signals {
     calls: u16,
     /// The masters whose call it may have missed.
     missed: u16,
-    /// It is to ask whether or not it was called: calls may have been missed on too many masters, and would be heard now,
-    /// or there are too few masters left that could call it.
+    /// It is to ask whether or not it was called: calls may have been missed on too many masters,
+    /// and would be heard now, or there are too few masters left that could call it.
     again: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The local queue: waiters of one name in one process stand in line, and only the first of them asks the masters.
+//! The local queue: waiters of one name in one process stand in line, and only the first of them
+//! asks the masters.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ pub(crate) struct LocalQueues {
     lines: Mutex<HashMap<Key, LocalQueue>>,
 }
 
-/// The lock's kind, and its name. Locks of two kinds need not be in each other's way: who is first in line for one may be
-/// waiting for what another one's holder does behind it.
+/// The lock's kind, and its name. Locks of two kinds need not be in each other's way: who is first
+/// in line for one may be waiting for what another one's holder does behind it.
 type Key = (&'static str, Arc<str>);
 
 #[derive(Debug)]
 struct LocalQueue {
-    /// A permit for each that goes abreast: whoever has one is first. Tokio's semaphore gives it in the order of asking, and a
-    /// waiter that goes away costs nobody their place.
+    /// A permit for each that goes abreast: whoever has one is first. Tokio's semaphore gives it in
+    /// the order of asking, and a waiter that goes away costs nobody their place.
     first: Arc<Semaphore>,
     length: usize,
     last: Option<Denial>,
@@ -41,8 +42,8 @@ impl LocalQueues {
         Arc::new(Self { limit, lines: Mutex::default() })
     }
 
-    /// Joins the end of the line for the lock `name` of this kind, of which so many go `abreast`; `Err` is the limit, where it is
-    /// as long as that.
+    /// Joins the end of the line for the lock `name` of this kind, of which so many go `abreast`;
+    /// `Err` is the limit, where it is as long as that.
     pub(crate) fn join(
         self: &Arc<Self>,
         kind: &'static str,

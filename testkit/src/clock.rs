@@ -7,9 +7,11 @@ use std::time::Duration;
 use crate::server::RedisServer;
 use crate::shim::Shim;
 
-/// For servers started by [`RedisServer::start_with_clock`] or [`Masters::start_with_clocks`](crate::Masters::start_with_clocks).
+/// For servers started by [`RedisServer::start_with_clock`] or
+/// [`Masters::start_with_clocks`](crate::Masters::start_with_clocks).
 impl RedisServer {
-    /// Steps its wall clock by so many milliseconds: forward, or back if it is below 0. Steps add up.
+    /// Steps its wall clock by so many milliseconds: forward, or back if it is below 0. Steps add
+    /// up.
     ///
     /// # Panics
     ///
@@ -36,7 +38,8 @@ impl RedisServer {
         ServerClock(self.shim())
     }
 
-    /// Steps its wall clock by so many milliseconds, and back after a time, as a clock does that two sources set.
+    /// Steps its wall clock by so many milliseconds, and back after a time, as a clock does that
+    /// two sources set.
     ///
     /// # Cancel safety
     ///
@@ -57,7 +60,8 @@ impl RedisServer {
 pub struct ServerClock(Arc<Shim>);
 
 impl ServerClock {
-    /// A clock that is right, for a process that is to be started: [`give_to`](Self::give_to). It has to live for as long.
+    /// A clock that is right, for a process that is to be started: [`give_to`](Self::give_to). It
+    /// has to live for as long.
     ///
     /// # Panics
     ///

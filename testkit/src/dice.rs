@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-/// Dice for one purpose. Those of two purposes, or of two seeds, have nothing to do with each other.
+/// Dice for one purpose. Those of two purposes, or of two seeds, have nothing to do with each
+/// other.
 #[derive(Debug)]
 pub struct Dice(Mutex<Rng>);
 

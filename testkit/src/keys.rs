@@ -1,7 +1,8 @@
 //! Which keys hold a lock: what a master remembers of a name that nobody holds stays for a while.
 
-/// Of these keys, those at which somebody holds a lock or waits for one, by a clock that shows `now` (us since 1970); and those that
-/// are none of Quorate's. `fields` are the fields and values of a key that is a hash, one after the other.
+/// Of these keys, those at which somebody holds a lock or waits for one, by a clock that shows
+/// `now` (us since 1970); and those that are none of Quorate's. `fields` are the fields and values
+/// of a key that is a hash, one after the other.
 pub fn in_use(mut keys: Vec<String>, now: u64, fields: impl Fn(&str) -> Option<Vec<String>>) -> Vec<String> {
     let is_held = |fields: Vec<String>| held_until(&fields).is_none_or(|until| until >= now);
     keys.retain(|key| !key.ends_with("marker") && fields(key).is_none_or(is_held));

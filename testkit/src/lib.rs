@@ -1,18 +1,21 @@
 //! Redis servers to test locks against, real and embedded ones, and the faults to put them through.
 //!
-//! Real ones need `redis-server` on the path, and Linux: it looks at `/proc` to know that a process has stopped. Nothing it
-//! starts outlives the process that started it, however that ends.
+//! Real ones need `redis-server` on the path, and Linux: it looks at `/proc` to know that a process
+//! has stopped. Nothing it starts outlives the process that started it, however that ends.
 //!
-//! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart, wipe. [`Masters`] is several. With a wall clock of its
-//!   own ([`RedisServer::start_with_clock`]), which a test steps while the server runs, and a disk that it makes slow, it takes a C compiler, `cc`.
-//! - [`Project`] is servers in the containers of a compose file, where a Docker engine answers: each is a [`Container`], which
-//!   is killed, frozen, and taken off its network.
-//! - [`Proxy`] stands between clients and a server, and does what networks do, for as long as a test wants it ([`Toxic`]):
-//!   delays, holes, one-way ones too, resets, ends that are not told. It also cuts a connection at a chosen moment ([`Cut`]).
+//! - [`RedisServer`] is one server: start, freeze, thaw, kill, restart, wipe. [`Masters`] is
+//!   several. With a wall clock of its own ([`RedisServer::start_with_clock`]), which a test steps
+//!   while the server runs, and a disk that it makes slow, it takes a C compiler, `cc`.
+//! - [`Project`] is servers in the containers of a compose file, where a Docker engine answers:
+//!   each is a [`Container`], which is killed, frozen, and taken off its network.
+//! - [`Proxy`] stands between clients and a server, and does what networks do, for as long as a
+//!   test wants it ([`Toxic`]): delays, holes, one-way ones too, resets, ends that are not told. It
+//!   also cuts a connection at a chosen moment ([`Cut`]).
 //! - [`Dice`] are what a seed decides.
 //! - [`cancel_at_every_poll`] drops an operation after 0, 1, 2, … polls.
-//! - [`EmbeddedMasters`] is masters within the process, for tests that need no server: they run the same Lua. Each has an
-//!   [`EmbeddedServer`], whose keys, clock and restarts a test decides. (Feature `embedded`, on by default.)
+//! - [`EmbeddedMasters`] is masters within the process, for tests that need no server: they run the
+//!   same Lua. Each has an [`EmbeddedServer`], whose keys, clock and restarts a test decides.
+//!   (Feature `embedded`, on by default.)
 //! - [`eventually`] waits for a condition, with a bound.
 //!
 //! # Where entropy comes from
@@ -26,12 +29,12 @@
 //! | scheduling | `Builder::runtime` with a current-thread runtime, or `Builder::executor` |
 //! | hash order | nothing that is seen goes by it |
 //!
-//! Do not pause tokio's time without the others: the engine has a thread of its own, where time goes on, and a paused test runs
-//! ahead of it. Short TTLs (500 ms, say) are the simpler way.
+//! Do not pause tokio's time without the others: the engine has a thread of its own, where time
+//! goes on, and a paused test runs ahead of it. Short TTLs (500 ms, say) are the simpler way.
 //!
-//! Lints ban new ones in the library: `clippy.toml` lists the functions, `iter_over_hash_type` keeps hash order out, and
-//! `tests/it/house.rs` looks for `select!` that draws lots and for threads. The simulator rests on that: see
-//! docs/SIMULATION.md.
+//! Lints ban new ones in the library: `clippy.toml` lists the functions, `iter_over_hash_type`
+//! keeps hash order out, and `tests/it/house.rs` looks for `select!` that draws lots and for
+//! threads. The simulator rests on that: see docs/SIMULATION.md.
 
 mod cancel;
 mod clock;
@@ -71,7 +74,8 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::time::Duration;
 
-/// Waits until `condition` answers `Ok`, and panics with its last `Err` when that does not happen within `bound`.
+/// Waits until `condition` answers `Ok`, and panics with its last `Err` when that does not happen
+/// within `bound`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {

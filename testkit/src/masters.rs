@@ -57,8 +57,8 @@ impl Masters {
         self.servers.iter()
     }
 
-    /// Every key on every server that answers, with the server's place, but for what stays: markers, and names that nobody
-    /// holds.
+    /// Every key on every server that answers, with the server's place, but for what stays:
+    /// markers, and names that nobody holds.
     ///
     /// # Panics
     ///

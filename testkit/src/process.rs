@@ -39,8 +39,8 @@ impl ProcessHandle {
         wait(|| (!self.is_alive()).then_some(())).is_some()
     }
 
-    /// Whether it has not ended. A process has ended when its first thread has, and no other is left: until then its sockets
-    /// are open.
+    /// Whether it has not ended. A process has ended when its first thread has, and no other is
+    /// left: until then its sockets are open.
     pub fn is_alive(&self) -> bool {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.0.as_raw_nonzero()));
         !matches!(self.state(), None | Some('Z')) || threads.is_ok_and(|threads| threads.count() > 1)

@@ -19,11 +19,12 @@ use crate::shim::{self, Shim};
 /// How often a start may meet a port that is taken.
 const PORTS_TO_TRY: u32 = 50;
 
-/// Keeps a server for as long as the test process lives: its standard input is a pipe from there, which ends with it, and only
-/// then without a line, so that the server's folder is to be removed here. The server's output, and `pid N` before it, go
-/// to standard output.
+/// Keeps a server for as long as the test process lives: its standard input is a pipe from there,
+/// which ends with it, and only then without a line, so that the server's folder is to be removed
+/// here. The server's output, and `pid N` before it, go to standard output.
 ///
-/// When the test process ends while a server is stopped, the kernel hangs up on the server's process group, which this is in.
+/// When the test process ends while a server is stopped, the kernel hangs up on the server's
+/// process group, which this is in.
 const KEEPER: &str = r#"
 trap '' HUP
 folder=$1
@@ -38,8 +39,8 @@ wait
 /// In a server's folder, what is the server's.
 const DATA: &str = "data";
 
-/// A redis-server on a loopback port that it bound itself, without persistence unless it is configured. Dropping it
-/// kills it.
+/// A redis-server on a loopback port that it bound itself, without persistence unless it is
+/// configured. Dropping it kills it.
 #[derive(Debug)]
 pub struct RedisServer {
     /// It ends first, as it needs the folder and the shim.
@@ -92,8 +93,8 @@ impl RedisServer {
         Self::start_with(&[])
     }
 
-    /// Starts a server with options of redis-server's command line: `["--maxmemory", "2mb"]`, say. `{dir}` in them
-    /// stands for the server's own folder, and `{port}` for its port.
+    /// Starts a server with options of redis-server's command line: `["--maxmemory", "2mb"]`, say.
+    /// `{dir}` in them stands for the server's own folder, and `{port}` for its port.
     ///
     /// # Panics
     ///
@@ -111,9 +112,9 @@ impl RedisServer {
         Self::launch(options, own_folder()?, None)
     }
 
-    /// Starts a server, as [`start_with`](Self::start_with) does, with a wall clock of its own: at first it is right, and
-    /// [`step_clock`](Self::step_clock) and others set it while the server runs. It outlives restarts. The clock that only
-    /// goes forward is the machine's.
+    /// Starts a server, as [`start_with`](Self::start_with) does, with a wall clock of its own: at
+    /// first it is right, and [`step_clock`](Self::step_clock) and others set it while the server
+    /// runs. It outlives restarts. The clock that only goes forward is the machine's.
     ///
     /// The test kit compiles what that takes, with `cc`.
     ///
@@ -206,7 +207,8 @@ impl RedisServer {
         crate::in_use(self.command(&["KEYS", "*"]), now, |key| self.try_command(&["HGETALL", key]).ok())
     }
 
-    /// Stops it in its tracks (SIGSTOP): connections stay open, and nothing answers. Returns when it stands.
+    /// Stops it in its tracks (SIGSTOP): connections stay open, and nothing answers. Returns when
+    /// it stands.
     ///
     /// # Panics
     ///
@@ -229,7 +231,8 @@ impl RedisServer {
         self.process.must("to be gone", self.process.handle.kill());
     }
 
-    /// Starts it again on the same port, without its data unless it persisted them. It is killed first if it lives.
+    /// Starts it again on the same port, without its data unless it persisted them. It is killed
+    /// first if it lives.
     ///
     /// # Panics
     ///
@@ -344,7 +347,8 @@ fn no_folder(error: std::io::Error) -> StartError {
     StartError::without_log(format!("no folder: {error}"))
 }
 
-/// Ports below those that the system gives out by itself, each tried once a process, another start in each process.
+/// Ports below those that the system gives out by itself, each tried once a process, another start
+/// in each process.
 fn next_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     const FIRST: u32 = 10_000;

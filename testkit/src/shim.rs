@@ -24,7 +24,8 @@ pub(crate) struct Shim {
 }
 
 impl Shim {
-    /// A clock that is right, and a disk that is as quick as it is. What it takes is in a folder of its own, in this one.
+    /// A clock that is right, and a disk that is as quick as it is. What it takes is in a folder of
+    /// its own, in this one.
     pub(crate) fn new(parent: &Path) -> Result<Self, String> {
         static COMPILED: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
         let shim = COMPILED.get_or_init(|| compile("cc")).as_ref().map_err(Clone::clone)?;
@@ -43,8 +44,8 @@ impl Shim {
         command.env("QUORATE_CLOCK", offset_in(folder)).env("QUORATE_DISK", disk_in(folder));
     }
 
-    /// Whether a process goes by this. A folder that nothing may be run from would prevent it, or a server that is
-    /// linked statically, and the linker only warns, or says nothing.
+    /// Whether a process goes by this. A folder that nothing may be run from would prevent it, or a
+    /// server that is linked statically, and the linker only warns, or says nothing.
     pub(crate) fn is_in(&self, process: Pid) -> bool {
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", process.as_raw_nonzero()));
         // Without what is before the folder, which may be a link.
@@ -73,8 +74,8 @@ impl Number {
         Ok(number)
     }
 
-    /// The file has all eight bytes at once, as far as a process can see that has mapped it: the kernel copies an aligned
-    /// word in one go.
+    /// The file has all eight bytes at once, as far as a process can see that has mapped it: the
+    /// kernel copies an aligned word in one go.
     pub(crate) fn change(&self, change: impl FnOnce(i64) -> i64) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         *now = change(*now);

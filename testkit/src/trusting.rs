@@ -1,5 +1,5 @@
-//! Scripts without their guards, to show what those are for: masters that vote whatever they forgot, that end leases by their own
-//! clocks, and that never say what these show.
+//! Scripts without their guards, to show what those are for: masters that vote whatever they
+//! forgot, that end leases by their own clocks, and that never say what these show.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -24,8 +24,8 @@ impl RedisServer {
         self.command(&["DEL", key])
     }
 
-    /// Loses all keys by becoming a replica of an empty server, and a master again: the process and its run id stay.
-    /// Returns when that is done, and on its disk, too, if it persists.
+    /// Loses all keys by becoming a replica of an empty server, and a master again: the process and
+    /// its run id stay. Returns when that is done, and on its disk, too, if it persists.
     ///
     /// # Panics
     ///
@@ -34,24 +34,27 @@ impl RedisServer {
         self.copy(&Self::start());
     }
 
-    /// Gets the keys of another server in place of its own by becoming its replica, and a master again. Returns as
-    /// [`wipe_by_replication`](Self::wipe_by_replication) does.
+    /// Gets the keys of another server in place of its own by becoming its replica, and a master
+    /// again. Returns as [`wipe_by_replication`](Self::wipe_by_replication) does.
     ///
     /// # Panics
     ///
     /// When the other one does not answer, or this one does not get there in time.
     pub fn copy(&self, other: &Self) {
-        // Replication without a disk waits five seconds for other replicas, unless it is told not to.
+        // Replication without a disk waits five seconds for other replicas, unless it is told not
+        // to.
         let _: () = other.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
         let _: () = self.command(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
         self.wait_for_info("master_link_status:up");
         let _: () = self.command(&["REPLICAOF", "NO", "ONE"]);
-        // What it persists is written anew in the background, and until then its disk has the keys from before.
+        // What it persists is written anew in the background, and until then its disk has the keys
+        // from before.
         self.wait_for_info("aof_rewrite_scheduled:0");
         self.wait_for_info("aof_rewrite_in_progress:0");
     }
 
-    /// Starts it again, as [`restart`](Self::restart) does, without its data in any case: its folder is emptied.
+    /// Starts it again, as [`restart`](Self::restart) does, without its data in any case: its
+    /// folder is emptied.
     ///
     /// # Panics
     ///

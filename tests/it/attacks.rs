@@ -1,7 +1,9 @@
-//! The seven attacks on one master by which plain Redlock is held by two: a clock that jumps, keys that are forgotten. The
-//! first client has the lock on masters 0, 1 and 2; master 2 is attacked; the second one reaches 2, 3 and 4, and asks.
+//! The seven attacks on one master by which plain Redlock is held by two: a clock that jumps, keys
+//! that are forgotten. The first client has the lock on masters 0, 1 and 2; master 2 is attacked;
+//! the second one reaches 2, 3 and 4, and asks.
 //!
-//! Source: Kleppmann, "How to do distributed locking" (2016), for the first and the second; the others are their kin.
+//! Source: Kleppmann, "How to do distributed locking" (2016), for the first and the second; the
+//! others are their kin.
 
 use std::time::Duration;
 
@@ -209,8 +211,8 @@ attacks! {
     a_wipe_by_replication: "a wipe by replication";
 }
 
-/// What is given up: a name that somebody deletes by hand on one master, or that an evicting policy drops there, is forgotten where
-/// both quorums meet. docs/SAFETY.md says so.
+/// What is given up: a name that somebody deletes by hand on one master, or that an evicting policy
+/// drops there, is forgotten where both quorums meet. docs/SAFETY.md says so.
 #[tokio::test]
 async fn a_name_that_is_deleted_on_the_master_that_both_quorums_have_is_held_by_two() {
     let stage = Stage::set(Guards::On).await;
@@ -223,7 +225,8 @@ fn read(redlock: &Redlock) -> Lock {
     redlock.read_lock("l").lease(TTL)
 }
 
-/// The clock is far ahead while a reader renews, and is put right again. What that reader does leaves the others' entries alone.
+/// The clock is far ahead while a reader renews, and is put right again. What that reader does
+/// leaves the others' entries alone.
 #[tokio::test]
 async fn a_strobe_while_a_reader_renews_lets_no_writer_in_beside_another_reader() {
     for guards in [Guards::On, Guards::Strict] {
@@ -252,8 +255,9 @@ async fn a_reader_that_came_after_a_small_step_and_left_lets_no_writer_in_beside
     }
 }
 
-/// In strict mode a writer has watched a reader that died on the masters that nobody else reads on. It learns nothing from that of
-/// the master where somebody does, though the clocks of all are stepped together.
+/// In strict mode a writer has watched a reader that died on the masters that nobody else reads on.
+/// It learns nothing from that of the master where somebody does, though the clocks of all are
+/// stepped together.
 #[tokio::test]
 async fn what_was_watched_of_a_dead_reader_lets_no_writer_in_beside_one_that_lives() {
     let ttl = ms(2_000);
@@ -278,7 +282,8 @@ async fn a_clock_step_lets_nobody_say_another_number_of_permits() {
     }
 }
 
-/// A key that is another library's, too, has no prefix: a master that forgot it has no vote for clients of any prefix.
+/// A key that is another library's, too, has no prefix: a master that forgot it has no vote for
+/// clients of any prefix.
 #[tokio::test]
 async fn a_master_that_restarted_is_held_back_for_shared_names_of_every_prefix() {
     let mut stage = Stage::set(Guards::On).await;
@@ -293,8 +298,9 @@ async fn a_master_that_restarted_is_held_back_for_shared_names_of_every_prefix()
     assert!(held.is_valid(), "{error}");
 }
 
-/// The host of a master comes up with a clock that is wrong, and a client on it is the first to connect, when it reaches no other
-/// master. Then the clock is put right. No quarantine was measured by it.
+/// The host of a master comes up with a clock that is wrong, and a client on it is the first to
+/// connect, when it reaches no other master. Then the clock is put right. No quarantine was
+/// measured by it.
 #[tokio::test]
 async fn a_client_that_shares_a_wrong_clock_with_its_master_begins_no_quarantine() {
     let mut stage = Stage::set(Guards::On).await;

@@ -85,7 +85,8 @@ const KINDS: [fn(&Redlock) -> Lock<Unfenced>; 9] = [
     |redlock| redlock.redisson_lock("l"),
 ];
 
-/// What a lock looks like on a master: its keys, and what is in them, but for its owner and numbers.
+/// What a lock looks like on a master: its keys, and what is in them, but for its owner and
+/// numbers.
 fn looks(server: &RedisServer, guard: &Guard<Unfenced>) -> Vec<String> {
     let owner = guard.owner().to_string();
     let mut keys = server.keys();

@@ -12,7 +12,8 @@ fn moment() -> Duration {
     Duration::from_nanos(SystemRandom.next_u64() % 1_000_000)
 }
 
-/// Drops `count` acquires at random moments, each of its own lock, some of them after they were granted.
+/// Drops `count` acquires at random moments, each of its own lock, some of them after they were
+/// granted.
 async fn drop_acquires(redlock: &quorate::Redlock, count: usize) -> usize {
     let mut granted = 0;
     for i in 0..count {
@@ -138,7 +139,8 @@ async fn a_re_entry_dropped_after_any_number_of_polls_leaves_the_holds_there_wer
             let counts = || -> Vec<Option<u32>> {
                 masters.iter().map(|server| crate::holds(server, "quorate:{l}", &field)).collect()
             };
-            // Commands to the servers block this thread, and the engine with it: it goes on in between.
+            // Commands to the servers block this thread, and the engine with it: it goes on in
+            // between.
             until("one hold to be left", async || counts() == [Some(1); 3]).await;
         },
     )

@@ -7,15 +7,16 @@ use quorate::Moment;
 use quorate::seam::{BootClock, Clock};
 use quorate_testkit::EmbeddedMasters;
 
-/// How long before its end a lease that nobody renews is told to be lost, for the TTLs of these tests: a twentieth of them, up to
-/// a second.
+/// How long before its end a lease that nobody renews is told to be lost, for the TTLs of these
+/// tests: a twentieth of them, up to a second.
 pub(crate) const NOTICE: Duration = Duration::from_secs(1);
 
 /// What masters show as the time when the machine starts (us since 1970).
 const EPOCH: u64 = 1_700_000_000_000_000;
 
-/// The machine's clock, with jumps: what a process sees that stood still, or was suspended. It can stand still as well: what
-/// has to happen before some moment then has all the time that a busy machine takes.
+/// The machine's clock, with jumps: what a process sees that stood still, or was suspended. It can
+/// stand still as well: what has to happen before some moment then has all the time that a busy
+/// machine takes.
 #[derive(Debug, Default)]
 pub(crate) struct Jumping(Mutex<Time>);
 
@@ -52,7 +53,8 @@ impl Jumping {
     }
 }
 
-/// Masters in this process whose clocks are this one: whatever it does, nobody's clock is off. All stand still.
+/// Masters in this process whose clocks are this one: whatever it does, nobody's clock is off. All
+/// stand still.
 pub(crate) fn masters_by(clock: &Arc<Jumping>, count: usize) -> EmbeddedMasters {
     clock.stand_at(BootClock.now());
     let its = clock.clone();

@@ -41,7 +41,8 @@ async fn the_compose_file_gives_five_masters_that_keep_their_votes() {
     };
     until("the key on every master", everywhere).await;
 
-    // A crash loses no vote that was answered: three of five die and come back, and the lock is still held.
+    // A crash loses no vote that was answered: three of five die and come back, and the lock is
+    // still held.
     let dying = &project.containers()[..3];
     dying.iter().for_each(Container::kill);
     assert!(matches!(redlock.lock("other").try_acquire().await, Err(Error::NoQuorum { .. })));

@@ -1,5 +1,6 @@
-//! A crowd of clients on real masters does what is drawn for it, of every kind of lock, while two of five masters die. What
-//! happened is held to the specification that the simulator's runs are held to: `quorate_simulator::checkers`.
+//! A crowd of clients on real masters does what is drawn for it, of every kind of lock, while two
+//! of five masters die. What happened is held to the specification that the simulator's runs are
+//! held to: `quorate_simulator::checkers`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,7 +34,8 @@ fn only(name: &'static str) -> Names {
     Names(vec![name], false)
 }
 
-/// A kind of lock: draws what somebody asks for. And whether a lock of it may have an owner that is named.
+/// A kind of lock: draws what somebody asks for. And whether a lock of it may have an owner that is
+/// named.
 type Kind = (fn(&Redlock, &mut fastrand::Rng) -> Wish, bool);
 
 const REENTRANT: Kind = (|redlock, _| (redlock.lock("a").into(), only("a")), true);
@@ -176,7 +178,8 @@ impl Actor<'_> {
             match self.dice.u8(..4) {
                 0 => drop(held.guard.extend(ms(self.dice.u64(200..2_000))).await),
                 1 => {
-                    // The same owner enters once more; anybody else tries in vain, or gets another permit.
+                    // The same owner enters once more; anybody else tries in vain, or gets another
+                    // permit.
                     if let Some(inner) =
                         self.acquire(lock.clone().wait(Duration::ZERO), &held.names.clone()).await
                     {
@@ -281,7 +284,8 @@ async fn locks_over_several_names_beside_those_of_one_are_as_specified() {
     is_as_specified(SEVERAL, None).await;
 }
 
-/// The specification is one that can be violated: two have the same, and more than there are permits.
+/// The specification is one that can be violated: two have the same, and more than there are
+/// permits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_that_excludes_nobody_is_found_out() {
     let mut masters = Masters::start(5);

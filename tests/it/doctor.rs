@@ -232,7 +232,8 @@ async fn clients_that_do_not_agree_are_told_apart() {
     );
 }
 
-/// Whatever is trusted, and whatever became of a master: what is foretold is what its next client gets.
+/// Whatever is trusted, and whatever became of a master: what is foretold is what its next client
+/// gets.
 #[tokio::test]
 async fn an_examination_foretells_what_a_client_will_be_told() {
     use ColdStart::{Fsync, Quarantine, Uptime};

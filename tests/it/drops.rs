@@ -112,7 +112,8 @@ fn by_a_task_that_panics() {
     released(&masters);
 }
 
-/// A program that ends right after its last guard is dropped has released: the last drop waits for the masters.
+/// A program that ends right after its last guard is dropped has released: the last drop waits for
+/// the masters.
 #[test]
 fn with_the_last_handle_and_nothing_after_it() {
     let masters = Masters::start(3);

@@ -362,7 +362,8 @@ async fn a_leader_that_cannot_be_seen_any_more_is_unknown_and_seen_again_later()
     told_of(&mut observer, &leadership).await;
 }
 
-/// They have no such lock, and no vote: it is the leader's, which may lead for as long as its lease lasts.
+/// They have no such lock, and no vote: it is the leader's, which may lead for as long as its lease
+/// lasts.
 #[tokio::test]
 async fn masters_that_forgot_the_leader_do_not_say_that_nobody_leads() {
     let masters = Masters::start(3);

@@ -89,7 +89,8 @@ async fn a_wait_without_a_quorum_ends_as_no_quorum() {
     assert!(matches!(error, Error::NoQuorum { granted: 0, needed: 2, .. }), "{error}");
 }
 
-/// Five masters, where a user has this password and these rights on the first of them, and others on the rest.
+/// Five masters, where a user has this password and these rights on the first of them, and others
+/// on the rest.
 fn with_users(refusing: usize, there: &[&str], elsewhere: &[&str]) -> (Masters, Builder) {
     let masters = Masters::start(5);
     for (place, server) in masters.iter().enumerate() {

@@ -26,7 +26,8 @@ async fn hold(masters: &Masters, redlock: &Redlock) -> Guard {
     held
 }
 
-/// A waiter of each of these clients, in this order: each stands in the queues before the next one comes.
+/// A waiter of each of these clients, in this order: each stands in the queues before the next one
+/// comes.
 async fn in_order(masters: &Masters, clients: &[Redlock]) -> Vec<JoinHandle<Result<Guard, Error>>> {
     let mut waiters = Vec::new();
     for client in clients {
@@ -57,7 +58,8 @@ async fn order(waiters: Vec<JoinHandle<Result<Guard, Error>>>) -> Vec<usize> {
     order
 }
 
-/// Somebody asks and asks, without waiting, until it is told to stop. How often it was refused, and whether it ever got the lock.
+/// Somebody asks and asks, without waiting, until it is told to stop. How often it was refused, and
+/// whether it ever got the lock.
 fn hammer(redlock: &Redlock, stop: &Arc<AtomicBool>) -> JoinHandle<(u32, bool)> {
     let (lock, stop) = (redlock.fair_lock("l"), stop.clone());
     tokio::spawn(async move {
@@ -292,8 +294,8 @@ async fn whoever_stood_still_has_its_turn_when_it_goes_on() {
     drop(process);
 }
 
-/// From the release to the grant it takes the way of the release to the masters, of the call to the next one, and of its ask and
-/// the answers: twice there and back.
+/// From the release to the grant it takes the way of the release to the masters, of the call to the
+/// next one, and of its ask and the answers: twice there and back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_off_takes_two_round_trips() {
     const DELAY: Duration = Duration::from_millis(40);

@@ -1,4 +1,5 @@
-//! Masters that are dead, frozen or refusing: a minority does not matter, a majority is a clear error.
+//! Masters that are dead, frozen or refusing: a minority does not matter, a majority is a clear
+//! error.
 
 use std::time::{Duration, Instant};
 
@@ -228,8 +229,8 @@ async fn a_master_that_is_busy_with_a_script_refuses() {
 
 #[tokio::test]
 async fn a_master_that_is_loading_refuses() {
-    // While it loads it hears clients after each few keys, and not every two megabytes: a handshake has several steps. Few keys
-    // that take long: a busy machine makes each sleep longer.
+    // While it loads it hears clients after each few keys, and not every two megabytes: a handshake
+    // has several steps. Few keys that take long: a busy machine makes each sleep longer.
     let slowly = "--enable-debug-command yes --key-load-delay 10000 --rdbcompression no \
                   --loading-process-events-interval-bytes 2048";
     let slowly: Vec<&str> = slowly.split_whitespace().collect();
@@ -279,7 +280,8 @@ pub(crate) fn calls(server: &RedisServer, command: &str) -> u32 {
     line.map_or(0, |line| count("calls", line) + count("rejected_calls", line))
 }
 
-/// A master that refuses every script has nothing of ours, so nothing has to be told to it again and again.
+/// A master that refuses every script has nothing of ours, so nothing has to be told to it again
+/// and again.
 #[tokio::test]
 async fn nothing_piles_up_for_a_master_that_refuses() {
     let masters = Masters::start(3);
@@ -308,7 +310,8 @@ async fn a_short_time_out_of_one_lock_does_not_disturb_another() {
     for connected in [false, true] {
         let mut others = Vec::new();
         let is_granted = async {
-            // The calm one has a quarter of a second, of which a busy machine may take all now and then.
+            // The calm one has a quarter of a second, of which a busy machine may take all now and
+            // then.
             for _ in 0..10 {
                 let short = crate::begin().masters(masters.urls()).build().unwrap();
                 let (hurried, calm) = (short.lock("hurried").ttl(ms(40)), short.lock("calm"));
@@ -354,7 +357,8 @@ async fn a_master_that_keeps_hanging_up_is_left_in_peace() {
     assert!(theirs < 20, "{theirs} connections in two seconds");
 }
 
-/// A re-entry that failed may have left a longer TTL on a master: the release that follows must reach it.
+/// A re-entry that failed may have left a longer TTL on a master: the release that follows must
+/// reach it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_failed_re_entry_left_is_released_with_the_rest() {
     let mut masters = Masters::start(3);

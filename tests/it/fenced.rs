@@ -1,4 +1,5 @@
-//! The script that guards a value by a fence: what it says and writes, once and again. And the example with SQL runs.
+//! The script that guards a value by a fence: what it says and writes, once and again. And the
+//! example with SQL runs.
 
 use std::time::Duration;
 

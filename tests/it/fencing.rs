@@ -82,7 +82,8 @@ async fn whoever_adopts_a_lock_has_a_higher_token_than_whoever_handed_it_over() 
     assert!(one.lock("l").acquire().await.unwrap().fencing_token() > before);
 }
 
-/// A master that was not there for the last grants has a lower counter, and a record of one that came to nothing a higher.
+/// A master that was not there for the last grants has a lower counter, and a record of one that
+/// came to nothing a higher.
 #[tokio::test]
 async fn masters_that_give_different_tokens_are_brought_to_the_highest() {
     let masters = Masters::start(3);
@@ -112,8 +113,8 @@ async fn masters_that_give_different_tokens_are_brought_to_the_highest() {
     assert!(redlock.lock("l").acquire().await.unwrap().fencing_token() > before);
 }
 
-/// What servers were asked, beyond an acquire and a release each. A stall of the machine costs some, so the best of three
-/// times counts.
+/// What servers were asked, beyond an acquire and a release each. A stall of the machine costs
+/// some, so the best of three times counts.
 #[tokio::test]
 async fn a_token_costs_no_second_round_trip() {
     const CYCLES: u32 = 150;
@@ -207,7 +208,8 @@ async fn tokens_rise_in_real_time_while_masters_die_and_come_back() {
     rise(granted);
 }
 
-/// Each master restarts without its keys, sits out its quarantine, and gets the lock back by the next renewal.
+/// Each master restarts without its keys, sits out its quarantine, and gets the lock back by the
+/// next renewal.
 #[tokio::test]
 async fn five_rolling_restarts_never_cost_a_holder_its_lease() {
     let ttl = Duration::from_secs(2);
@@ -231,7 +233,8 @@ async fn five_rolling_restarts_never_cost_a_holder_its_lease() {
     guard.release().await.unwrap();
 }
 
-/// Where a lock was not released, its record keeps it from others for what is asked for beyond the TTL.
+/// Where a lock was not released, its record keeps it from others for what is asked for beyond the
+/// TTL.
 #[tokio::test]
 async fn a_lock_delay_keeps_others_away_after_a_lease_that_was_not_released() {
     let masters = Masters::start(3);
@@ -248,7 +251,8 @@ async fn a_lock_delay_keeps_others_away_after_a_lease_that_was_not_released() {
         next.release().await.unwrap();
         let guard = patient(&masters).lock("l").lease(TTL).lock_delay(delay).acquire().await.unwrap();
         guard.release().await.unwrap();
-        // What is released is free at once: this does not wait for as long as the lease would have lasted.
+        // What is released is free at once: this does not wait for as long as the lease would have
+        // lasted.
         patient(&masters).lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
     }
     let error = holder.lock("l").ttl(Duration::from_secs(86_000)).lock_delay(Duration::from_secs(401));
@@ -256,8 +260,8 @@ async fn a_lock_delay_keeps_others_away_after_a_lease_that_was_not_released() {
     assert!(error.contains("401s") && error.contains("86000s") && error.contains("86400s"), "{error}");
 }
 
-/// Whoever waits already when a holder dies gets the lock at the end of its TTL, and whoever comes later one TTL after that:
-/// no clock of a master takes part.
+/// Whoever waits already when a holder dies gets the lock at the end of its TTL, and whoever comes
+/// later one TTL after that: no clock of a master takes part.
 #[tokio::test]
 async fn in_strict_mode_a_dead_holder_is_watched_for_a_ttl() {
     let masters = Masters::start_with_clocks(3, &[]);

@@ -1,4 +1,5 @@
-//! The first attempt of an acquire is its caller's own: whatever becomes of the caller, nothing is left of it.
+//! The first attempt of an acquire is its caller's own: whatever becomes of the caller, nothing is
+//! left of it.
 
 use futures::{FutureExt, poll};
 use quorate::Error;
@@ -38,7 +39,8 @@ async fn a_denied_acquire_that_is_held_and_not_run_any_more_gives_back_what_it_h
     }
 }
 
-/// With all masters free, and with one of them: what was granted, and was not handed out, is given back.
+/// With all masters free, and with one of them: what was granted, and was not handed out, is given
+/// back.
 #[tokio::test]
 async fn an_acquire_dropped_after_any_number_of_steps_leaves_nothing() {
     let masters = Masters::start(3);

@@ -28,8 +28,8 @@ pub(crate) async fn release_all(guards: Vec<Guard>) {
     try_join_all(guards.into_iter().map(Guard::release)).await.unwrap();
 }
 
-/// Acquires all of them at once: the error of the one at `place`, when all others were granted, on every master, and are
-/// released again.
+/// Acquires all of them at once: the error of the one at `place`, when all others were granted, on
+/// every master, and are released again.
 async fn only_one_is_refused(masters: &Masters, locks: &[Lock], place: usize) -> Error {
     let before = masters.keys().len();
     let mut answers = join_all(locks.iter().map(Lock::try_acquire)).await;
@@ -49,7 +49,8 @@ fn is_refused(error: &Error, wanted: Refusal) -> bool {
     counted().count() >= 2 && counted().all(|vote| refusal(&vote.outcome))
 }
 
-/// Servers in cluster mode, each of which has all slots: two names are seldom in one slot, so no call may have both.
+/// Servers in cluster mode, each of which has all slots: two names are seldom in one slot, so no
+/// call may have both.
 async fn clusters(count: usize) -> Masters {
     let masters = Masters::start_with(count, &["--cluster-enabled", "yes"]);
     for server in masters.iter() {
@@ -137,8 +138,8 @@ fn refusals(server: &RedisServer) -> u64 {
     count.map_or(0, |count| count.trim().parse().unwrap())
 }
 
-/// Where a call of many was refused its operations are sent one by one, more of them than the connection takes in one turn.
-/// A release that comes meanwhile has to stay behind its acquire.
+/// Where a call of many was refused its operations are sent one by one, more of them than the
+/// connection takes in one turn. A release that comes meanwhile has to stay behind its acquire.
 #[tokio::test]
 async fn what_is_sent_again_one_by_one_is_not_overtaken() {
     let masters = clusters(1).await;

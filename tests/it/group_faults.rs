@@ -1,4 +1,5 @@
-//! Operations that leave together when something goes wrong: each has an outcome of its own, and nothing is left behind.
+//! Operations that leave together when something goes wrong: each has an outcome of its own, and
+//! nothing is left behind.
 
 use std::time::Instant;
 
@@ -87,8 +88,8 @@ async fn those_with_little_time_time_out_beside_those_that_have_enough() {
         let answers = join_all(locks.iter().map(Lock::try_acquire)).await;
         let (calm, hurried): (Vec<_>, Vec<_>) =
             answers.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
-        // Where this machine stood still, an answer may be there before its time-out is noticed: such a
-        // round does not count.
+        // Where this machine stood still, an answer may be there before its time-out is noticed:
+        // such a round does not count.
         let mut unnoticed = None;
         for (_, answer) in hurried {
             let error = answer.unwrap_err();

@@ -17,7 +17,8 @@ async fn a_lock_changes_hands_and_is_never_free_in_between() {
     let guard = here.lock("l").acquire().await.unwrap();
     on_all(&masters).await;
     let handover = handed_over(&guard).await;
-    // Where it comes later than the adoption, which is another client's, it leaves a key to its TTL.
+    // Where it comes later than the adoption, which is another client's, it leaves a key to its
+    // TTL.
     let mine = guard.owner().to_string();
     let is_mine = |server: &RedisServer| crate::holds(server, "quorate:{l}", &mine).is_some();
     until("the hand-over on every master", async || !masters.iter().any(is_mine)).await;

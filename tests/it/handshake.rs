@@ -179,7 +179,8 @@ fn ahead_from_extend_on(call: Call, reply: Reply) -> (Call, Reply) {
     (call, reply)
 }
 
-/// One clock jumps between two answers of an acquire whose masters gave different tokens: the others are enough.
+/// One clock jumps between two answers of an acquire whose masters gave different tokens: the
+/// others are enough.
 #[tokio::test]
 async fn an_acquire_does_not_fail_for_one_clock_that_jumps_while_it_runs() {
     let masters = Masters::start(5);

@@ -98,7 +98,8 @@ async fn names_of_another_prefix_are_not_told() {
     assert_eq!((listed(&one).await.len(), listed(&other).await.len()), (1, 1));
 }
 
-/// Two masters tell of their keys, and one of them not of the name: nobody knows whether a majority has it.
+/// Two masters tell of their keys, and one of them not of the name: nobody knows whether a majority
+/// has it.
 #[tokio::test]
 async fn a_name_that_too_few_masters_tell_of_is_not_passed_over() {
     let masters = Masters::start(3);

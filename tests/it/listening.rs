@@ -135,8 +135,8 @@ async fn everybody_gets_the_lock_where_nobody_may_listen() {
     eventually(SOON, || masters.empty()).await;
 }
 
-/// Nobody of its client waits any more, so it stops to listen, just when this one has come: what it was not told
-/// meanwhile it asks for.
+/// Nobody of its client waits any more, so it stops to listen, just when this one has come: what it
+/// was not told meanwhile it asks for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_comes_when_its_client_stops_to_listen_misses_nothing() {
     let masters = Masters::start(3);
@@ -156,7 +156,8 @@ async fn whoever_comes_when_its_client_stops_to_listen_misses_nothing() {
     gone.await.unwrap().unwrap_err();
     tokio::time::sleep(ms(1_900)).await; // two seconds after the last has left; an attempt takes 300 ms
     let waiting = waiter(client.lock("l").ttl(LONG)).await;
-    // On a slow machine it has come when its client listened no more, and listens again by now: then this shows less.
+    // On a slow machine it has come when its client listened no more, and listens again by now:
+    // then this shows less.
     let unheard = tokio::time::timeout(PATIENT, until("nobody to listen", async || listeners(&masters) == 0));
     let ((), _) = tokio::join!(standing(masters.iter(), 1), unheard);
     held.release().await.unwrap();

@@ -362,8 +362,8 @@ async fn a_renewal_that_is_granted_after_the_loss_was_told_brings_nothing_back()
 /// Where the part of the process that stops is played.
 const STAGE: &str = "QUORATE_TEST_STAGE";
 
-/// What the process looks like that is stopped: it waits for a line, looks at its guard before anything else, and says
-/// what it saw.
+/// What the process looks like that is stopped: it waits for a line, looks at its guard before
+/// anything else, and says what it saw.
 #[tokio::test]
 #[ignore = "the part of another process: the next test runs it"]
 async fn a_process_that_is_stopped() {

@@ -66,8 +66,8 @@ async fn a_release_whose_reply_is_lost_is_repeated() {
     }
 }
 
-/// The acquire is on its way when its connection breaks, and arrives after the release, which went out on a new
-/// connection. The new connection had the old one closed first, so it arrives nowhere.
+/// The acquire is on its way when its connection breaks, and arrives after the release, which went
+/// out on a new connection. The new connection had the old one closed first, so it arrives nowhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() {
     let masters = Masters::start(3);
@@ -87,7 +87,8 @@ async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() 
     }
 }
 
-/// A vote that still waits for its connection must not go out behind the release that came after it.
+/// A vote that still waits for its connection must not go out behind the release that came after
+/// it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release() {
     let masters = Masters::start(3);
@@ -103,8 +104,8 @@ async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release(
     }
 }
 
-/// A master that forgot the script answers that it does not know it, to the acquire and to its release. The acquire must not be
-/// sent in full after that.
+/// A master that forgot the script answers that it does not know it, to the acquire and to its
+/// release. The acquire must not be sent in full after that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_whose_script_was_forgotten_is_not_sent_again_once_it_was_given_up() {
     let masters = Masters::start(1);
@@ -135,8 +136,8 @@ fn call(servers: &[&RedisServer], ticket: &str) {
     }
 }
 
-/// The waiter asks again while one master's connection is being opened, and is called once more before that could be sent:
-/// its place on that master is still the one it had.
+/// The waiter asks again while one master's connection is being opened, and is called once more
+/// before that could be sent: its place on that master is still the one it had.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_place_on_a_master_that_could_not_be_asked_is_given_up() {
     let masters = Masters::start(3);

@@ -144,7 +144,8 @@ fn queue_up(server: &RedisServer, kind: &str, ticket: &str, since: u64) {
     let _: i64 = server.command(&["ZADD", "quorate:waiting:{l}", &since.to_string(), ticket]);
 }
 
-/// How many holds this owner has of a lock with one holder, or of a write lock, whether or not its end has come.
+/// How many holds this owner has of a lock with one holder, or of a write lock, whether or not its
+/// end has come.
 fn holds(server: &RedisServer, key: &str, owner: &str) -> Option<u32> {
     let (entry, its): (Option<String>, Option<String>) = server.command(&["HMGET", key, "x", "o:x"]);
     let entry = entry.filter(|_| its.as_deref() == Some(owner))?;

@@ -146,7 +146,8 @@ async fn a_master_tells_whether_it_is_reachable_since_when_and_how_fast() {
     assert!(back.unchanged_for.unwrap() < begun.elapsed() - ms(50), "{back:?}");
 }
 
-/// An idle connection that the server closes (its `timeout`, say) is opened again before anybody needs it.
+/// An idle connection that the server closes (its `timeout`, say) is opened again before anybody
+/// needs it.
 #[tokio::test]
 async fn a_connection_closed_while_idle_costs_no_vote() {
     let masters = Masters::start(3);
@@ -177,7 +178,8 @@ async fn connections_are_named_and_end_with_the_client() {
     eventually(SOON, || if clients(&server) == 0 { Ok(()) } else { Err("still there") }).await;
 }
 
-/// The time-out of one client does not depend on how many callers it has: they do not queue behind each other.
+/// The time-out of one client does not depend on how many callers it has: they do not queue behind
+/// each other.
 #[tokio::test]
 async fn many_callers_of_a_frozen_majority_all_hear_in_time() {
     let timeout = PATIENT;

@@ -1,4 +1,5 @@
-//! The kinds of master that `masters_suite` is about, each with what the suite does behind its back.
+//! The kinds of master that `masters_suite` is about, each with what the suite does behind its
+//! back.
 
 use std::sync::Arc;
 

@@ -8,7 +8,8 @@ use quorate::{Refusal, Silence};
 use crate::masters_kinds::{Embedded, Freezes, Kind, Real, Simulated};
 use crate::{PATIENT, until};
 
-/// Adds to a number, an operation a key. As in all scripts, three arguments and one reply stand before those of operations.
+/// Adds to a number, an operation a key. As in all scripts, three arguments and one reply stand
+/// before those of operations.
 static ADD: Script = Script::new(
     "add",
     "local replies = {1000} \

@@ -66,7 +66,8 @@ async fn an_owner_that_enters_does_not_stay_in_line_behind_a_stranger() {
     eventually(SOON, || masters.empty()).await;
 }
 
-/// Its owner got the lock while it waited, and when it is called, most masters do not answer: what it takes back is its own hold.
+/// Its owner got the lock while it waited, and when it is called, most masters do not answer: what
+/// it takes back is its own hold.
 #[tokio::test]
 async fn a_waiter_that_fails_to_enter_again_leaves_the_lease_that_stands() {
     let masters = Masters::start(3);

@@ -1,4 +1,5 @@
-//! A plain mutex together with clients of other libraries, whose scripts do here what they do there, command by command.
+//! A plain mutex together with clients of other libraries, whose scripts do here what they do
+//! there, command by command.
 
 use quorate::{Error, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};

@@ -226,8 +226,8 @@ async fn a_dead_reader_does_not_live_on_through_the_others() {
     until("the reader on every master", async || masters.iter().all(reads)).await;
     let writing = waiter(write(&clients[2]).ttl(LONG)).await;
     standing(masters.iter(), 1).await;
-    // Whoever lives on goes after the dead one's lease, which masters keep from others for a while longer. The writer
-    // follows at once, and not when the longest lease would end.
+    // Whoever lives on goes after the dead one's lease, which masters keep from others for a while
+    // longer. The writer follows at once, and not when the longest lease would end.
     until("the end of the lease", async || clients[0].now() > ends + ms(1_000)).await;
     alive.release().await.unwrap();
     let writer = handed(writing).await;
@@ -244,7 +244,8 @@ async fn the_writer_follows_a_reader_that_died_when_its_own_lease_ends() {
     assert!(writer.is_valid());
 }
 
-/// Its writer died, or only forgets about it: readers wait for that lease, whatever else its owner has.
+/// Its writer died, or only forgets about it: readers wait for that lease, whatever else its owner
+/// has.
 #[tokio::test]
 async fn a_writers_lease_ends_though_its_owner_reads_on() {
     let masters = Masters::start(3);
@@ -317,8 +318,8 @@ async fn of_two_readers_that_would_write_none_waits_for_the_other() {
     }
 }
 
-/// A writer that waits hears it, too, when its owner begins to read meanwhile: while it stands in the queues, where its owner stands
-/// before it, and while it polls, where others read.
+/// A writer that waits hears it, too, when its owner begins to read meanwhile: while it stands in
+/// the queues, where its owner stands before it, and while it polls, where others read.
 #[tokio::test]
 async fn an_owner_that_reads_while_it_waits_to_write_is_refused() {
     let masters = Masters::start(3);

@@ -19,7 +19,8 @@ struct Window {
     fence: u64,
 }
 
-/// What a read-write lock never does: a writer beside anybody else, or a token out of order with a writer's.
+/// What a read-write lock never does: a writer beside anybody else, or a token out of order with a
+/// writer's.
 fn faults(windows: &[Window]) -> Vec<(Window, Window)> {
     let mut windows: Vec<Window> = windows.iter().filter(|window| window.from < window.to).copied().collect();
     windows.sort_by_key(|window| window.from);

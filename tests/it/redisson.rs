@@ -1,4 +1,5 @@
-//! Redisson's lock on a quorum: a Java service that has it on each of three masters, by Redisson's scripts, and one in Rust.
+//! Redisson's lock on a quorum: a Java service that has it on each of three masters, by Redisson's
+//! scripts, and one in Rust.
 
 use futures::StreamExt;
 use quorate::{Error, Redlock};

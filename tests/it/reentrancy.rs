@@ -180,7 +180,8 @@ async fn concurrent_re_entries_of_one_owner_keep_count() {
     redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
 }
 
-/// A lease that ran out takes its guards with it: the owner's next acquire is a new lease, which they cannot release.
+/// A lease that ran out takes its guards with it: the owner's next acquire is a new lease, which
+/// they cannot release.
 #[tokio::test]
 async fn a_lease_that_lapsed_is_not_revived_by_the_next() {
     let masters = Masters::start(3);

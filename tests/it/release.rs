@@ -181,7 +181,8 @@ async fn a_shutdown_that_cannot_flush_says_so_at_its_deadline() {
     assert!(shutdown.is_complete() && shutdown.untold.is_empty(), "{shutdown}");
 }
 
-/// The guard whose hold was given back by its owner has nothing to give back itself: another one's must stay.
+/// The guard whose hold was given back by its owner has nothing to give back itself: another one's
+/// must stay.
 #[tokio::test]
 async fn a_hold_is_given_back_once_by_its_owner_or_its_guard() {
     let masters = Masters::start(3);
@@ -270,7 +271,8 @@ async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
     assert!(redlock.shutdown(SOON).await.is_complete());
 }
 
-/// Renewal must not take back what was broken, on a master that never had it or was out of reach then.
+/// Renewal must not take back what was broken, on a master that never had it or was out of reach
+/// then.
 #[tokio::test]
 async fn a_lock_that_was_broken_is_not_taken_back_where_its_owner_never_had_it() {
     let masters = Masters::start(3);

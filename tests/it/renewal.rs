@@ -32,8 +32,8 @@ fn client_by(clock: &Arc<Jumping>, masters: &EmbeddedMasters) -> Redlock {
     crate::begin().masters(masters).ttl(TTL).timeout(PATIENT).clock(clock.clone()).build().unwrap()
 }
 
-/// The entry of the lock `l` on each master, word by word: until when (us) it is kept, its token, its round, the holds and for how
-/// long (ms) it was to be kept.
+/// The entry of the lock `l` on each master, word by word: until when (us) it is kept, its token,
+/// its round, the holds and for how long (ms) it was to be kept.
 fn entries(masters: &EmbeddedMasters) -> Vec<Vec<u64>> {
     let entry = |master: &EmbeddedMaster| match master.server().command(&["HGET", "quorate:{l}", "x"]) {
         Resp::Bulk(text) => {
@@ -94,7 +94,8 @@ async fn stays_released(masters: &Masters, lock: &Lock) {
     lock.clone().try_acquire().await.unwrap().release().await.unwrap();
 }
 
-/// Each deadline counts from the moment before its round was sent, so the steps between them are those of the renewals.
+/// Each deadline counts from the moment before its round was sent, so the steps between them are
+/// those of the renewals.
 #[tokio::test]
 async fn a_lease_is_renewed_at_every_third_of_its_ttl_until_it_is_released() {
     let (clock, masters, redlock) = by_one_clock(5);

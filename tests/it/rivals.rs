@@ -1,5 +1,6 @@
-//! Each kind of lock meets each other one under one name: what has the name as another kind is refused, what is kept alike excludes,
-//! and nothing that a lock has on a master is changed by whoever does not get it.
+//! Each kind of lock meets each other one under one name: what has the name as another kind is
+//! refused, what is kept alike excludes, and nothing that a lock has on a master is changed by
+//! whoever does not get it.
 
 use quorate::{Error, Guard, Lock, Redlock, Unfenced};
 use quorate_testkit::{Masters, eventually};
@@ -55,8 +56,8 @@ impl Meeting {
     }
 }
 
-/// All keys of a master but its marker: what is there. Of a name that is its kind and its entries: a token that was broken or
-/// released may be noted beside them.
+/// All keys of a master but its marker: what is there. Of a name that is its kind and its entries:
+/// a token that was broken or released may be noted beside them.
 const CONTENTS: &str = "
     local keys, all = redis.call('KEYS', '*'), {}
     table.sort(keys)
@@ -77,7 +78,8 @@ const CONTENTS: &str = "
 
 type Contents = Vec<Vec<(String, String)>>;
 
-/// What is on each master that may not change: all of it, or where the rival has a lock, too, what is not in its space.
+/// What is on each master that may not change: all of it, or where the rival has a lock, too, what
+/// is not in its space.
 fn contents(masters: &Masters, meeting: &Meeting, rival: &Kind) -> Contents {
     let space = |key: &str| {
         let is_shared = key == NAME || key.contains(":shared:{");
@@ -134,7 +136,8 @@ async fn broken(redlock: &Redlock, operator: &Redlock, kind: &Kind) -> Guard<Unf
     guard
 }
 
-/// Somebody holds the name as one kind. Another one comes for it, and somebody whose guards are of no worth any more uses them.
+/// Somebody holds the name as one kind. Another one comes for it, and somebody whose guards are of
+/// no worth any more uses them.
 async fn meet(masters: &Masters, [one, other]: &[Redlock; 2], holder: &Kind, rival: &Kind, meeting: Meeting) {
     println!("a {} is held, and somebody comes for a {}: {meeting:?}", holder.0, rival.0);
     let (its, lock) = ((holder.3)(one, NAME), (rival.3)(other, NAME));

@@ -78,7 +78,8 @@ async fn a_lease_that_ends_while_it_is_extended_or_re_entered_does_not_come_back
     }
 }
 
-/// The machine stood still, and the clock of nobody else: the masters refuse the time that the client goes by, and tell theirs.
+/// The machine stood still, and the clock of nobody else: the masters refuse the time that the
+/// client goes by, and tell theirs.
 #[tokio::test]
 async fn a_client_that_has_lost_the_time_asks_again_with_the_right_one() {
     let masters = Masters::start(3);

@@ -19,8 +19,9 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 impl Log {
     /// A log of what this thread says from now on, for as long as the second of the two lives.
     pub(crate) fn of_this_thread() -> (Self, DefaultGuard) {
-        // Where there is one subscriber only, tracing asks it on the thread that logs first whether a line is wanted at all,
-        // and a thread of another test says no for all of them. With two it asks both.
+        // Where there is one subscriber only, tracing asks it on the thread that logs first whether
+        // a line is wanted at all, and a thread of another test says no for all of them. With two
+        // it asks both.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
         LazyLock::force(&ANOTHER);
         let log = Self::default();

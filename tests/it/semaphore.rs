@@ -71,7 +71,8 @@ async fn all_permits_are_held_at_once_and_no_more() {
     }
 }
 
-/// Two masters have not heard of the release when the same client asks again. Few guesses would find the only permit.
+/// Two masters have not heard of the release when the same client asks again. Few guesses would
+/// find the only permit.
 #[tokio::test]
 async fn a_permit_is_had_again_at_once_though_some_masters_are_slow() {
     const PERMITS: u32 = 20;
@@ -137,7 +138,8 @@ async fn all_who_wait_get_what_is_released_together() {
     eventually(SOON, || masters.empty()).await;
 }
 
-/// The one that was called goes away before it has asked: the permit is free, though not the one that it asked for last.
+/// The one that was called goes away before it has asked: the permit is free, though not the one
+/// that it asked for last.
 #[tokio::test]
 async fn a_waiter_that_was_called_and_goes_away_passes_it_on() {
     let masters = Masters::start(3);
@@ -301,7 +303,8 @@ async fn another_number_of_permits_is_refused_while_one_is_held_and_nothing_is_w
     semaphore(&other, 4).try_acquire().await.unwrap().release().await.unwrap();
 }
 
-/// What somebody with another number has left on a minority is no obstacle, and is not taken for one of ours.
+/// What somebody with another number has left on a minority is no obstacle, and is not taken for
+/// one of ours.
 #[tokio::test]
 async fn a_minority_of_another_number_refuses_and_does_not_matter() {
     let masters = Masters::start(3);

@@ -11,7 +11,8 @@ use quorate_testkit::{Masters, RedisServer};
 use crate::fencing::while_harmed;
 use crate::{builder, ms};
 
-/// What many would write: each master counts its holders, and whoever has a majority of the masters is in.
+/// What many would write: each master counts its holders, and whoever has a majority of the masters
+/// is in.
 const NAIVE: &str = "if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 1 end \
     if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end \
     return redis.call('ZADD', KEYS[1], 0, ARGV[1])";
@@ -97,8 +98,8 @@ const PERMITS: u32 = 3;
 const CLIENTS: usize = 4;
 const TASKS: usize = 32;
 
-/// So many tasks of these clients come again and again, so many turns together: which lock, by the number of the turn, and what is
-/// noted of it.
+/// So many tasks of these clients come again and again, so many turns together: which lock, by the
+/// number of the turn, and what is noted of it.
 pub(crate) async fn take_turns(
     clients: &[Redlock],
     (tasks, turns): (usize, u32),

@@ -1,5 +1,5 @@
-//! Locks that other libraries have, too: clients that set a string if there is none, as many do, and Redisson's scripts, word
-//! for word.
+//! Locks that other libraries have, too: clients that set a string if there is none, as many do,
+//! and Redisson's scripts, word for word.
 
 use quorate::{Error, Redlock};
 use quorate_testkit::{Masters, RedisServer, eventually};

@@ -28,7 +28,8 @@ const SHARED: [[Make; 2]; 2] =
 
 const ORDINARY: [&str; 5] = ["l", "invoice:42", " ", "a+b\\c", "\u{e9}\n\0"];
 
-/// With braces of their own. The hash tag is what stands before the first `}`, so that a name that begins with one has none.
+/// With braces of their own. The hash tag is what stands before the first `}`, so that a name that
+/// begins with one has none.
 const ODD: [&str; 6] = ["{", "{}", "{a}", "a{b}c", "a}b", "{}}{"];
 
 /// The slot of each key, as a server of a cluster has it.
@@ -40,8 +41,8 @@ fn all_keys(server: &RedisServer) -> BTreeSet<String> {
     server.command(&["KEYS", "*"])
 }
 
-/// Takes each lock under each name, with somebody who waits for it, and looks where all its keys would be: the
-/// lock and the queue.
+/// Takes each lock under each name, with somebody who waits for it, and looks where all its keys
+/// would be: the lock and the queue.
 async fn have_one_slot_each(kinds: &[[Make; 2]], names: &[&str]) {
     let cluster = RedisServer::start_with(&["--cluster-enabled", "yes"]);
     let masters = Masters::start(1);
@@ -71,7 +72,8 @@ async fn all_keys_of_a_name_have_one_slot() {
     have_one_slot_each(&OWN, &ODD).await;
 }
 
-/// Names with braces are not among these: the bare name and the keys beside it would have tags of their own.
+/// Names with braces are not among these: the bare name and the keys beside it would have tags of
+/// their own.
 #[tokio::test]
 async fn all_keys_of_a_name_that_others_have_too_have_one_slot() {
     have_one_slot_each(&SHARED, &ORDINARY).await;

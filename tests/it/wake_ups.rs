@@ -1,4 +1,5 @@
-//! Hand-overs: one waiter is woken by a release, at once, whatever became of the others and of what carries wake-ups.
+//! Hand-overs: one waiter is woken by a release, at once, whatever became of the others and of what
+//! carries wake-ups.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,9 @@ use crate::faults::calls;
 use crate::waiting::{hold, standing, waiter};
 use crate::{PATIENT, SOON, builder, ms};
 
-/// A bound for a hand-over: far below the TTLs here and in most tests, 30 seconds at least, after which a waiter that was not
-/// woken would look by itself; and above what a busy machine stands still.
+/// A bound for a hand-over: far below the TTLs here and in most tests, 30 seconds at least, after
+/// which a waiter that was not woken would look by itself; and above what a busy machine stands
+/// still.
 const PROMPT: Duration = Duration::from_secs(10);
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -128,7 +130,8 @@ async fn a_frozen_waiter_delays_the_next_one_by_a_ttl_for_each_place_and_the_oth
     for ear in &mut ears {
         redis::cmd("SUBSCRIBE").arg(format!("quorate:wake:{FROZEN}")).exec(ear).unwrap();
     }
-    // So long that the holder has it until all stand in the queues, though the machine stands still for a second or two.
+    // So long that the holder has it until all stand in the queues, though the machine stands still
+    // for a second or two.
     let ttl = ms(3_000);
     let client = || builder(&masters).ttl(ttl).timeout(ms(1_500)).build().unwrap();
     let (holder, first, second) = (client(), client(), client());
@@ -210,8 +213,8 @@ async fn of_many_that_come_at_once_one_has_the_lock_at_once() {
     all_come_at_once(&masters, &clients(&masters, 12), 10).await;
 }
 
-/// Each is near to one master and takes it before anybody else can, so nobody has a quorum: one goes on, and the others
-/// withdraw.
+/// Each is near to one master and takes it before anybody else can, so nobody has a quorum: one
+/// goes on, and the others withdraw.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_clients_that_split_the_masters_among_them_one_has_the_lock_at_once() {
     let masters = Masters::start(5);
@@ -251,7 +254,8 @@ async fn all_come_at_once(masters: &Masters, clients: &[Redlock], rounds: usize)
     }
 }
 
-/// In the same process it leaves the line; in another it has to pass on the wake-up that it was just given.
+/// In the same process it leaves the line; in another it has to pass on the wake-up that it was
+/// just given.
 #[tokio::test]
 async fn a_waiter_cancelled_in_the_moment_of_the_release_passes_the_wake_up_on() {
     let masters = Masters::start(3);
@@ -317,8 +321,8 @@ async fn a_waiter_that_ends_while_masters_are_silent_leaves_no_place_when_they_g
     }
 }
 
-/// What is left of a client that died in the middle: it has one master, never withdraws, and comes first in the order of
-/// text, so that the rule for split votes favours it.
+/// What is left of a client that died in the middle: it has one master, never withdraws, and comes
+/// first in the order of text, so that the rule for split votes favours it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_owner_with_a_minority_does_not_keep_the_others_from_the_lock() {
     let masters = Masters::start(3);

@@ -1,6 +1,6 @@
-//! A model of the protocol: everything that a master knows of a name is in one hash. Random walks look for
-//! two leases at once, tokens that go back, and leases that come back or are lost without need, for
-//! an exclusive lock, a read-write lock and a name of two kinds.
+//! A model of the protocol: everything that a master knows of a name is in one hash. Random walks
+//! look for two leases at once, tokens that go back, and leases that come back or are lost without
+//! need, for an exclusive lock, a read-write lock and a name of two kinds.
 //!
 //! `master.rs` has the rules (H1 to H8 of the design), `world.rs` the clients and what must never
 //! happen, `profiles.rs` the conditions, `variants.rs` the rules that cannot be left out. A walk is

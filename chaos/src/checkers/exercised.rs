@@ -1,4 +1,5 @@
-//! Which properties a history could have violated: of one in which nobody reads, that readers are well says nothing.
+//! Which properties a history could have violated: of one in which nobody reads, that readers are
+//! well says nothing.
 
 use quorate_simulator::checkers::{fences, liveness, windows};
 

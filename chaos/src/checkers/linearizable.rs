@@ -1,15 +1,19 @@
-//! What was done with an exclusive lock is what could have been done with one fenced mutex, one after the other.
+//! What was done with an exclusive lock is what could have been done with one fenced mutex, one
+//! after the other.
 //!
-//! The mutex is reentrant, and free at first. It is acquired where it is free, with a token greater than every one before, or by
-//! its holder once more, with the holder's token; and each guard ends once.
+//! The mutex is reentrant, and free at first. It is acquired where it is free, with a token greater
+//! than every one before, or by its holder once more, with the holder's token; and each guard ends
+//! once.
 //!
-//! - An acquire took place between being made and being granted. One that was not granted, or of which nobody knows, is left
-//!   out: if it took place, it ended as well, and the rest is possible without it.
-//! - A guard ended after its window, `[granted, end)`, and by the time at which its release returned, if it did: leases end
-//!   by themselves, at a moment that nobody knows.
+//! - An acquire took place between being made and being granted. One that was not granted, or of
+//!   which nobody knows, is left out: if it took place, it ended as well, and the rest is possible
+//!   without it.
+//! - A guard ended after its window, `[granted, end)`, and by the time at which its release
+//!   returned, if it did: leases end by themselves, at a moment that nobody knows.
 //!
-//! That is more than [`windows`](super::simulated::windows) and [`fences`](super::simulated::fences) together, which look at two
-//! guards at a time, and takes a search, which is given up after a while.
+//! That is more than [`windows`](super::simulated::windows) and
+//! [`fences`](super::simulated::fences) together, which look at two guards at a time, and takes a
+//! search, which is given up after a while.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +26,8 @@ use crate::history::{History, Hold, Micros};
 /// The property's name.
 pub const NAME: &str = "linearizable";
 
-/// How many places a search looks at, where nothing else is said. They take some hundred bytes each.
+/// How many places a search looks at, where nothing else is said. They take some hundred bytes
+/// each.
 pub const BOUND: usize = 1_000_000;
 
 /// What a search says of a lock.
@@ -197,7 +202,8 @@ mod tests {
     fn a_token_between_two_others_needs_its_place() {
         let long = |asked: u64| Hold { asked: asked * 1_000, ..held("c", 50, 60, 2) };
         assert!(!is_linearizable([held("a", 10, 20, 1), held("b", 30, 40, 3), long(5)]));
-        // Every two of these are well, and all together they are not: c's token says that it was between a and b.
+        // Every two of these are well, and all together they are not: c's token says that it was
+        // between a and b.
         let holds = [held("a", 10, 20, 1), held("b", 30, 40, 3), long(25)];
         assert_eq!(super::super::check_safety(&history(holds.clone())), []);
         assert!(!is_linearizable(holds));

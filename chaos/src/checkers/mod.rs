@@ -11,8 +11,9 @@
 //! | [`ttl`] | no key outlives its TTL, or has none | here |
 //! | [`linearizable`] | every history of an exclusive lock is one of a fenced mutex: with a verdict of its own, for the search may be too long | here |
 //!
-//! Those of the simulator are the same code ([`simulated`]). Of its others, `born_valid` and `loss_told` need to know when a
-//! client was told something, and a real process may stand still before it says so.
+//! Those of the simulator are the same code ([`simulated`]). Of its others, `born_valid` and
+//! `loss_told` need to know when a client was told something, and a real process may stand still
+//! before it says so.
 
 use quorate_simulator::checkers::{fences, windows};
 pub use quorate_simulator::history::Violation;

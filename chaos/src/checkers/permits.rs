@@ -1,7 +1,8 @@
 //! No more hold a semaphore than it has permits.
 //!
-//! At no moment may there be more windows than permits: `[granted, end)`, where the end is the first of the deadline, of being
-//! given back, and of being told lost. Where clients disagree on how many permits there are, the greatest number counts.
+//! At no moment may there be more windows than permits: `[granted, end)`, where the end is the
+//! first of the deadline, of being given back, and of being told lost. Where clients disagree on
+//! how many permits there are, the greatest number counts.
 
 use quorate_simulator::history::Violation;
 

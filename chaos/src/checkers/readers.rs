@@ -1,4 +1,5 @@
-//! Readers and writers of one lock never hold it together. (Two writers are the business of `windows`.)
+//! Readers and writers of one lock never hold it together. (Two writers are the business of
+//! `windows`.)
 
 use quorate_simulator::history::Violation;
 
@@ -8,8 +9,8 @@ use crate::history::{History, Hold, Share};
 /// The property's name.
 pub const NAME: &str = "readers";
 
-/// Finds every guard that was handed out to a reader in the window of a writer, or to a writer in that of a reader. Guards of
-/// one owner may overlap. Of several such windows, it names one.
+/// Finds every guard that was handed out to a reader in the window of a writer, or to a writer in
+/// that of a reader. Guards of one owner may overlap. Of several such windows, it names one.
 pub fn check(history: &History) -> Vec<Violation> {
     history.holds_by_lock().into_iter().flat_map(|((_, name), holds)| together(name, &holds)).collect()
 }

@@ -1,9 +1,10 @@
-//! Whether calls that overlap could have been made one by one: the search of Wing and Gong, with Lowe's memory of what was
-//! tried, within a bound.
+//! Whether calls that overlap could have been made one by one: the search of Wing and Gong, with
+//! Lowe's memory of what was tried, within a bound.
 //!
-//! An order of the calls respects time if no call comes before one that had returned before it was made. The search looks for
-//! such an order that a specification allows. It goes from sets of calls that were put in order to sets of one more; the
-//! same set with the same state is looked at once, whatever the order within.
+//! An order of the calls respects time if no call comes before one that had returned before it was
+//! made. The search looks for such an order that a specification allows. It goes from sets of calls
+//! that were put in order to sets of one more; the same set with the same state is looked at once,
+//! whatever the order within.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +24,8 @@ pub(super) struct Timed<C> {
 pub(super) enum Found {
     /// There is an order.
     Order,
-    /// There is none. Of the calls that were left by an order that goes as far in time as any, the first that had returned: it would
-    /// have had to be next. And how many are before it.
+    /// There is none. Of the calls that were left by an order that goes as far in time as any, the
+    /// first that had returned: it would have had to be next. And how many are before it.
     None { most: usize, left: usize },
     /// The bound was reached.
     Nothing,
@@ -40,8 +41,8 @@ struct Place<S> {
     state: S,
 }
 
-/// Looks for an order of calls, which are given in the order in which they were made, at `bound` places at most.
-/// `step` is the specification: the state after a call, if it is allowed.
+/// Looks for an order of calls, which are given in the order in which they were made, at `bound`
+/// places at most. `step` is the specification: the state after a call, if it is allowed.
 pub(super) fn search<C, S: Clone + Ord>(
     calls: &[Timed<C>],
     state: S,

@@ -1,7 +1,7 @@
 //! The simulator's properties, of a history of real processes.
 //!
-//! A lock is told by its kind and name there. A permit of a semaphore is a lock of its own, where it is known which one was
-//! granted. Readers are held by several at once, and left to
+//! A lock is told by its kind and name there. A permit of a semaphore is a lock of its own, where
+//! it is known which one was granted. Readers are held by several at once, and left to
 //! [`readers`](super::readers).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,8 @@ pub fn fences(history: &History) -> Vec<Violation> {
     check(history, Duration::ZERO, checkers::fences::check)
 }
 
-/// In the calm, whoever waits gets the lock, within this bound. It hangs on how many wait, and for how long locks are held.
+/// In the calm, whoever waits gets the lock, within this bound. It hangs on how many wait, and for
+/// how long locks are held.
 pub fn liveness(history: &History, bound: Duration) -> Vec<Violation> {
     check(history, bound, checkers::liveness::check)
 }
@@ -212,7 +213,8 @@ mod tests {
         assert_eq!([with([1, 2]), with([2, 2]), with([2, 1])], [0, 1, 1]);
     }
 
-    /// An acquire that is ready to wait for a minute, in the calm from 1 s on, with a bound of 10 s.
+    /// An acquire that is ready to wait for a minute, in the calm from 1 s on, with a bound of 10
+    /// s.
     fn waits(began: u64, returned: Option<u64>, outcome: Outcome, pauses: Vec<Pause>) -> usize {
         let ms = |time: u64| time * 1_000;
         let call = Call::Acquire { lock: exclusive("l"), ttl: ms(1_000), wait: ms(60_000) };

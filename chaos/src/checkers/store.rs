@@ -1,7 +1,8 @@
 //! The fenced store accepts nothing older than what it has accepted before.
 //!
-//! Of two writes to one resource that were accepted, one after the other, the later has no lower token. When a write took
-//! place is known within its call: two that overlap may have either order. A write whose outcome is not known says nothing.
+//! Of two writes to one resource that were accepted, one after the other, the later has no lower
+//! token. When a write took place is known within its call: two that overlap may have either order.
+//! A write whose outcome is not known says nothing.
 
 use std::collections::BTreeMap;
 

@@ -67,7 +67,8 @@ mod tests {
     use super::*;
     use crate::history::{Made, Outcome};
 
-    /// What is found of a key, where the longest TTL was 10 s, and nobody asked any more from 5 s on.
+    /// What is found of a key, where the longest TTL was 10 s, and nobody asked any more from 5 s
+    /// on.
     fn found(ttl: Option<u64>, seen: u64) -> Vec<Violation> {
         let call = Call::Acquire { lock: exclusive("l"), ttl: 10_000_000, wait: 0 };
         let (process, outcome) = ("p".to_owned(), Outcome::Unknown { why: String::new() });

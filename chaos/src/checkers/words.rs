@@ -1,4 +1,5 @@
-//! How violations are told to a person: owners by their beginning, times in seconds from the run's beginning, lengths in milliseconds.
+//! How violations are told to a person: owners by their beginning, times in seconds from the run's
+//! beginning, lengths in milliseconds.
 
 use quorate_simulator::history::Time;
 
@@ -25,7 +26,8 @@ pub(super) fn window(from: Micros, to: Micros, granted: Micros) -> String {
     format!("from {} to {}: {} too early", at(from), at(to), long(to.saturating_sub(granted)))
 }
 
-/// Of an identity that nobody could read, its beginning; and its number behind a colon, if it has one.
+/// Of an identity that nobody could read, its beginning; and its number behind a colon, if it has
+/// one.
 pub(super) fn short(owner: &str) -> String {
     let (id, number) = owner.split_at(owner.rfind(':').unwrap_or(owner.len()));
     match id.char_indices().nth(SHORT) {

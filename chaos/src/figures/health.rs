@@ -1,7 +1,8 @@
 //! When enough masters were well for locks to be had, and whether they were.
 //!
-//! A master is well while it has no fault, nor any client's way to it, and none has ended within the time that it may take to
-//! recover: a master that may have forgotten has no vote for some seconds more than the max TTL.
+//! A master is well while it has no fault, nor any client's way to it, and none has ended within
+//! the time that it may take to recover: a master that may have forgotten has no vote for some
+//! seconds more than the max TTL.
 
 use std::ops::Range;
 use std::time::Duration;

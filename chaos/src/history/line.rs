@@ -10,7 +10,8 @@ pub type Micros = u64;
 pub struct Line {
     /// When.
     pub at: Micros,
-    /// Which process says so: a name that no other one has, nor the same one after it was started again.
+    /// Which process says so: a name that no other one has, nor the same one after it was started
+    /// again.
     pub process: String,
     /// What.
     #[serde(flatten)]
@@ -200,7 +201,8 @@ pub struct Lock {
 pub enum Share {
     /// Nobody else.
     Exclusive,
-    /// Others that say so, and nobody who says exclusive: the readers of a lock, whose writer is exclusive.
+    /// Others that say so, and nobody who says exclusive: the readers of a lock, whose writer is
+    /// exclusive.
     Shared,
     /// So many at most.
     Permits(u32),

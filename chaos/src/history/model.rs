@@ -74,7 +74,8 @@ pub struct Hold {
 }
 
 impl History {
-    /// The guards of each lock, by its kind and one of its names, in the order in which they were handed out.
+    /// The guards of each lock, by its kind and one of its names, in the order in which they were
+    /// handed out.
     pub fn holds_by_lock(&self) -> BTreeMap<(&str, &str), Vec<&Hold>> {
         let mut locks: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for hold in &self.holds {
@@ -90,12 +91,14 @@ impl History {
 }
 
 impl Hold {
-    /// Until when its holder may believe that it has the lock: the first of `deadline`, `given_back` and `lost`.
+    /// Until when its holder may believe that it has the lock: the first of `deadline`,
+    /// `given_back` and `lost`.
     pub fn window_end(&self) -> Micros {
         [self.given_back, self.lost].into_iter().flatten().fold(self.deadline, Micros::min)
     }
 
-    /// Whether nobody else may hold what this guard holds: an exclusive lock, or one permit of a semaphore.
+    /// Whether nobody else may hold what this guard holds: an exclusive lock, or one permit of a
+    /// semaphore.
     pub(crate) fn is_exclusive(&self) -> bool {
         match self.lock.share {
             Share::Exclusive => true,

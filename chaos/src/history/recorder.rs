@@ -22,7 +22,8 @@ pub(crate) fn micros(time: Duration) -> Micros {
     Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
 }
 
-/// Adds lines to a file that others add lines to. A line is there as soon as it is recorded, whatever becomes of the process.
+/// Adds lines to a file that others add lines to. A line is there as soon as it is recorded,
+/// whatever becomes of the process.
 #[derive(Debug)]
 pub struct Recorder {
     process: String,

@@ -1,5 +1,6 @@
-//! The value is when the lock is over, by the wall clock of whoever holds it. Whoever finds a time that is over by its own puts
-//! another there by GETSET, and has the lock if it got the one that it had found.
+//! The value is when the lock is over, by the wall clock of whoever holds it. Whoever finds a time
+//! that is over by its own puts another there by GETSET, and has the lock if it got the one that it
+//! had found.
 
 use std::time::Duration;
 

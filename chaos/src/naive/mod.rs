@@ -41,7 +41,8 @@ const POLL: Duration = Duration::from_millis(20);
 pub enum Naive {
     /// SETNX, and then EXPIRE.
     SetnxExpire,
-    /// The value is when the lock is over, by the holder's wall clock, and whoever finds that it is takes it by GETSET.
+    /// The value is when the lock is over, by the holder's wall clock, and whoever finds that it is
+    /// takes it by GETSET.
     Getset,
     /// SET NX PX, and DEL to give it back.
     Del,

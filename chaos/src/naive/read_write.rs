@@ -1,7 +1,8 @@
-//! A hash with the fields `read` and `write`, each the moment at which it was taken, by the wall clock of whoever took it: a lease
-//! is over when it is older than its TTL, and whoever gives back deletes the field if it still is the same moment. All readers
-//! have one field and one TTL, those of the last one that came: when it leaves, or its TTL is over, the others read on beside
-//! whoever writes.
+//! A hash with the fields `read` and `write`, each the moment at which it was taken, by the wall
+//! clock of whoever took it: a lease is over when it is older than its TTL, and whoever gives back
+//! deletes the field if it still is the same moment. All readers have one field and one TTL, those
+//! of the last one that came: when it leaves, or its TTL is over, the others read on beside whoever
+//! writes.
 
 use std::time::Duration;
 

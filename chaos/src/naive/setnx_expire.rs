@@ -1,4 +1,5 @@
-//! SETNX, and then EXPIRE: two commands. What comes between them, a crash or a lost connection, leaves a key without an end.
+//! SETNX, and then EXPIRE: two commands. What comes between them, a crash or a lost connection,
+//! leaves a key without an end.
 
 use std::time::Duration;
 

@@ -18,7 +18,8 @@ pub enum Clocks {
         /// How far.
         millis: i64,
     },
-    /// It is stepped by so many milliseconds and back again, over and over, as one that two sources set.
+    /// It is stepped by so many milliseconds and back again, over and over, as one that two sources
+    /// set.
     Strobe {
         /// How far.
         millis: i64,

@@ -30,8 +30,8 @@ pub enum Commands {
     ScriptFlush,
     /// It closes all connections of clients (CLIENT KILL), those that only listen too.
     ClientKill,
-    /// It does nothing that may write, nor expires keys, and answers nothing to those who want that (CLIENT PAUSE), for a
-    /// minute at most.
+    /// It does nothing that may write, nor expires keys, and answers nothing to those who want that
+    /// (CLIENT PAUSE), for a minute at most.
     ClientPause,
     /// A script runs and does not end: everybody else is told BUSY.
     BusyScript,

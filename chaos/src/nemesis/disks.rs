@@ -9,8 +9,9 @@ use crate::arena::Arena;
 /// What happens to a master's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disks {
-    /// Whatever waits for it waits so much longer. A master that [persists always](crate::Persistence::Always) is slow then;
-    /// one that persists [every second](crate::Persistence::EverySecond) answers, and forgets if it is killed.
+    /// Whatever waits for it waits so much longer. A master that [persists
+    /// always](crate::Persistence::Always) is slow then; one that persists [every
+    /// second](crate::Persistence::EverySecond) answers, and forgets if it is killed.
     Slow {
         /// How much longer.
         delay: Duration,

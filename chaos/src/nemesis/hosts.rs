@@ -4,8 +4,9 @@ use super::{Keys, Servers, What};
 use crate::master::Host;
 
 impl What {
-    /// Whether masters can have it where they run. A container has the machine's clock and its disk, and shares neither folders
-    /// nor replicas with this process; a process has the machine's network.
+    /// Whether masters can have it where they run. A container has the machine's clock and its
+    /// disk, and shares neither folders nor replicas with this process; a process has the machine's
+    /// network.
     pub fn suits(self, host: Host) -> bool {
         match self {
             Self::Clocks(_)

@@ -14,7 +14,8 @@ pub enum Network {
     Toxic(Way, Toxic),
     /// Connections are reset at both ends, once.
     Reset,
-    /// Connections are reset at the clients' ends, once, and the masters are not told: they keep connections that nobody has.
+    /// Connections are reset at the clients' ends, once, and the masters are not told: they keep
+    /// connections that nobody has.
     HalfOpen,
 }
 

@@ -10,8 +10,8 @@ use crate::arena::Arena;
 /// What a replica does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replicas {
-    /// A replica gets what the master has, and nothing that comes later. Healed, it takes the master's place, and its address;
-    /// the master is killed.
+    /// A replica gets what the master has, and nothing that comes later. Healed, it takes the
+    /// master's place, and its address; the master is killed.
     Promotion,
 }
 

@@ -8,14 +8,15 @@ use crate::arena::Arena;
 /// What happens to a master's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Servers {
-    /// It is killed (SIGKILL, or `docker kill`), and started again with what it [persisted](crate::Persistence).
+    /// It is killed (SIGKILL, or `docker kill`), and started again with what it
+    /// [persisted](crate::Persistence).
     Kill,
     /// It is killed, and started again with an empty disk.
     KillEmpty,
     /// It stands still (SIGSTOP, or `docker pause`): its connections stay, and nothing answers.
     Freeze,
-    /// It is taken off its network (`docker network disconnect`), and put there again: clients' connections end, others are
-    /// refused, and it is not told.
+    /// It is taken off its network (`docker network disconnect`), and put there again: clients'
+    /// connections end, others are refused, and it is not told.
     Disconnect,
 }
 

@@ -1,4 +1,5 @@
-//! What a client process of a stage does: this executable is started once more for it, and finds its job in its environment.
+//! What a client process of a stage does: this executable is started once more for it, and finds
+//! its job in its environment.
 
 use std::io;
 use std::process::{Command, exit};
@@ -24,7 +25,8 @@ pub enum Role {
     Works,
     /// It does as it is told, line by line: see [`Order`].
     Obeys,
-    /// It adds elements to a set until it is told to stop: see [`lock_set`](crate::workload::lock_set).
+    /// It adds elements to a set until it is told to stop: see
+    /// [`lock_set`](crate::workload::lock_set).
     AddsToSet(Care),
 }
 
@@ -47,7 +49,8 @@ impl Job {
         command.env(JOB, serde_json::to_string(self).expect("a job is plain values"));
     }
 
-    /// Does it, until its standard input says to stop. Should that end, so does the process: whoever started it is gone.
+    /// Does it, until its standard input says to stop. Should that end, so does the process:
+    /// whoever started it is gone.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! A run: masters, clients that work, the faults of a plan, and what their history shows.
 //!
-//! `trial.rs` is a run of a [scenario](crate::scenario), `stage.rs` its masters and clients, for runs of other kinds as well;
-//! `client.rs` is what a client process does, `verdict.rs` what all checkers say, `stop.rs` ends it early.
+//! `trial.rs` is a run of a [scenario](crate::scenario), `stage.rs` its masters and clients, for
+//! runs of other kinds as well; `client.rs` is what a client process does, `verdict.rs` what all
+//! checkers say, `stop.rs` ends it early.
 
 mod client;
 mod stage;

@@ -36,18 +36,20 @@ pub struct Setting {
     pub subject: Subject,
     /// How long leases last.
     pub ttl: Duration,
-    /// Whether nobody has used the masters before, and they vote at once. Otherwise they are introduced, and whoever forgets has
-    /// no vote for a TTL.
+    /// Whether nobody has used the masters before, and they vote at once. Otherwise they are
+    /// introduced, and whoever forgets has no vote for a TTL.
     pub new_masters: bool,
     /// What decides what clients do.
     pub seed: u64,
     /// What clients decide by themselves.
     pub role: Role,
-    /// How this executable is started as a client: what then runs has to do [its job](Job::of_this_process).
+    /// How this executable is started as a client: what then runs has to do [its
+    /// job](Job::of_this_process).
     pub client: fn() -> Command,
     /// What the history says that it is of.
     pub run: Option<history::Run>,
-    /// Where the history is written, a file that is not there or empty; `None` if nobody else reads it.
+    /// Where the history is written, a file that is not there or empty; `None` if nobody else reads
+    /// it.
     pub history: Option<PathBuf>,
 }
 
@@ -76,7 +78,8 @@ impl Stage {
             introduced.expect("masters that were just started answer");
         }
         let store = RedisServer::start();
-        // Its folder has everything else as well, so that its keeper removes that, however this process ends.
+        // Its folder has everything else as well, so that its keeper removes that, however this
+        // process ends.
         let folder = store.folder().to_owned();
         let file = history.unwrap_or_else(|| folder.join("history"));
         let recorder = Recorder::open(&file, "nemesis").unwrap_or_else(|error| panic!("{error}"));

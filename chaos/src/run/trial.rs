@@ -95,12 +95,13 @@ impl Trial {
         Arena::start(self.masters, self.clients, self.scenario.persistence(self.seed), self.seed)
     }
 
-    /// Carries it out in an arena of its masters and clients. How a client is started, and where the history is written, is as in a
-    /// [`Setting`]. Nothing comes of it if it is stopped.
+    /// Carries it out in an arena of its masters and clients. How a client is started, and where
+    /// the history is written, is as in a [`Setting`]. Nothing comes of it if it is stopped.
     ///
     /// # Panics
     ///
-    /// When something does not start, a master that has to answer does not, or a client does not end.
+    /// When something does not start, a master that has to answer does not, or a client does not
+    /// end.
     pub fn run(
         &self,
         arena: Arena,

@@ -1,7 +1,8 @@
-//! What may go wrong in a run, by name. A scenario, a seed and the run's size give a [`Plan`]: always the same one.
+//! What may go wrong in a run, by name. A scenario, a seed and the run's size give a [`Plan`]:
+//! always the same one.
 //!
-//! In all of them nothing may be found of Quorate's locks. What is promised has limits: wall clocks of a majority of the masters
-//! that jump together are in no plan.
+//! In all of them nothing may be found of Quorate's locks. What is promised has limits: wall clocks
+//! of a majority of the masters that jump together are in no plan.
 //!
 //! `draw.rs` draws what faults are, `cast.rs` which masters and clients they strike.
 
@@ -25,7 +26,8 @@ const PAUSE: Duration = Duration::from_millis(1_500);
 /// How long a fault lasts, at least and at most.
 const LASTS: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(4);
 
-/// How often a fault is drawn that does not suit the masters' host, before there seems to be none that does.
+/// How often a fault is drawn that does not suit the masters' host, before there seems to be none
+/// that does.
 const DRAWS: usize = 1_000;
 
 /// What may go wrong in a run.
@@ -130,7 +132,8 @@ impl Scenario {
         ALL.into_iter().find(|scenario| scenario.name == name)
     }
 
-    /// The same for masters that run here: what does not [suit](What::suits) them is left out. `None` if that is all of it.
+    /// The same for masters that run here: what does not [suit](What::suits) them is left out.
+    /// `None` if that is all of it.
     pub fn on(self, host: Host) -> Option<Self> {
         let scenario = Self { host, ..self };
         let is_possible = scenario.draw.is_none() || scenario.drawn(&Dice::new(0, "hosts", 0)).is_some();
@@ -142,8 +145,8 @@ impl Scenario {
         *Dice::new(seed, "persistence", 0).one_of(self.keeps)
     }
 
-    /// The plan of a seed: faults that begin within `length`, on so many masters and clients. No master, and no client, has two at a
-    /// time, but for those of the network.
+    /// The plan of a seed: faults that begin within `length`, on so many masters and clients. No
+    /// master, and no client, has two at a time, but for those of the network.
     pub fn plan(&self, seed: u64, length: Duration, masters: usize, clients: usize) -> Plan {
         let (dice, mut faults) = (Dice::new(seed, "nemesis", 0), Vec::new());
         let mut cast = Cast::new(&dice, self.targets, masters, clients);

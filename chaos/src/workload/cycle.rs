@@ -15,8 +15,9 @@ use crate::history::{self, Call, Event, Recorder, Share, micros};
 /// How often a lease's deadline is written down within its TTL.
 const LOOKS: u32 = 8;
 
-/// How long whoever waits for a lock may have to, once everything is healed: what was left ends with its TTL, and a master that may
-/// have forgotten has a vote again some four seconds more than the max TTL later.
+/// How long whoever waits for a lock may have to, once everything is healed: what was left ends
+/// with its TTL, and a master that may have forgotten has a vote again some four seconds more than
+/// the max TTL later.
 pub fn patience(ttl: Duration) -> Duration {
     ttl * 2 + Duration::from_secs(5)
 }
@@ -38,7 +39,8 @@ enum End {
 }
 
 impl Cycle {
-    /// Asks for a lock, and does something with it if it is granted, though not for long if it is to stop.
+    /// Asks for a lock, and does something with it if it is granted, though not for long if it is
+    /// to stop.
     pub(super) async fn turn(&self, dice: &Dice, stop: &CancellationToken) -> io::Result<()> {
         sleep(dice.millis(0, 20)).await;
         let lock = self.locks.draw(dice);

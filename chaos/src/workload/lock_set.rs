@@ -1,6 +1,7 @@
-//! Jepsen's lock-set: a client reads a set, takes its time, and writes it back with one element more, all under a lock. It does
-//! not notice that it stood still in between, as no program does: its lease is over then, and its write takes away what others
-//! have added. An element that was acknowledged, and is not in the set in the end, is a lost update.
+//! Jepsen's lock-set: a client reads a set, takes its time, and writes it back with one element
+//! more, all under a lock. It does not notice that it stood still in between, as no program does:
+//! its lease is over then, and its write takes away what others have added. An element that was
+//! acknowledged, and is not in the set in the end, is a lost update.
 
 use std::collections::BTreeSet;
 use std::io;

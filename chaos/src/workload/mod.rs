@@ -1,8 +1,9 @@
-//! What a client process does, and every call is written down: several tasks take locks, write to what they protect, and give
-//! them back; or one lock is asked for and given back as it is told.
+//! What a client process does, and every call is written down: several tasks take locks, write to
+//! what they protect, and give them back; or one lock is asked for and given back as it is told.
 //!
-//! `subject.rs` is what is locked by, `kind.rs` the locks of Quorate, `store.rs` what locks protect, `cycle.rs` one lock from the
-//! acquire to the end, `votes.rs` which masters had no vote in it.
+//! `subject.rs` is what is locked by, `kind.rs` the locks of Quorate, `store.rs` what locks
+//! protect, `cycle.rs` one lock from the acquire to the end, `votes.rs` which masters had no vote
+//! in it.
 
 mod cycle;
 mod kind;
@@ -58,8 +59,8 @@ pub struct Workload {
     pub tasks: usize,
     /// How long leases last.
     pub ttl: Duration,
-    /// Whether masters without a marker vote at once: those of a run that begins with it are new, unless they were
-    /// [introduced](introduce).
+    /// Whether masters without a marker vote at once: those of a run that begins with it are new,
+    /// unless they were [introduced](introduce).
     pub new_masters: bool,
 }
 
@@ -81,7 +82,8 @@ pub enum Order {
 }
 
 impl Workload {
-    /// Works until it is told to stop, and then until everything is given back, and every lock could be had once more.
+    /// Works until it is told to stop, and then until everything is given back, and every lock
+    /// could be had once more.
     ///
     /// # Errors
     ///
@@ -110,7 +112,8 @@ impl Workload {
         Ok(())
     }
 
-    /// Does what it is told, one after the other, until there are no more orders; and then gives back what it has.
+    /// Does what it is told, one after the other, until there are no more orders; and then gives
+    /// back what it has.
     ///
     /// # Errors
     ///
@@ -168,8 +171,8 @@ impl Workload {
     }
 }
 
-/// Uses new masters for the first time, so that they are trusted from then on, by workloads that have this TTL. Returns when all
-/// have answered.
+/// Uses new masters for the first time, so that they are trusted from then on, by workloads that
+/// have this TTL. Returns when all have answered.
 ///
 /// # Errors
 ///

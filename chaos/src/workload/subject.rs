@@ -15,7 +15,8 @@ use super::votes;
 use crate::history::{self, Micros, NoVote, Outcome, Share, micros, now};
 use crate::naive::{self, Naive};
 
-/// How long whoever waits for a lock of rslock's waits at most between two tries, which it says itself.
+/// How long whoever waits for a lock of rslock's waits at most between two tries, which it says
+/// itself.
 pub(super) const POLL: u64 = 50;
 
 /// What is locked by.
@@ -95,7 +96,8 @@ pub(super) enum Held {
 }
 
 impl Locks {
-    /// Asks the masters for something that is not written down, so that the first calls do not fail for want of connections.
+    /// Asks the masters for something that is not written down, so that the first calls do not fail
+    /// for want of connections.
     pub(super) async fn connect(&self) {
         if let Self::Quorate(redlock, _) = self {
             let _ = redlock.lock("introduction").inspect().await; // it is as well if they are out of reach
@@ -202,8 +204,8 @@ impl Held {
         if let Self::Quorate(guard) = self { votes::without(&guard.votes()) } else { Vec::new() }
     }
 
-    /// When its lease ends, also of one that is over: a process that stood still may look at it late. `None` where a guard that is
-    /// lost does not know any more.
+    /// When its lease ends, also of one that is over: a process that stood still may look at it
+    /// late. `None` where a guard that is lost does not know any more.
     pub(super) fn deadline(&self) -> Option<Micros> {
         match self {
             Self::Quorate(guard) => {
@@ -232,7 +234,8 @@ impl Held {
         if let Self::Quorate(guard) = self { guard.permit() } else { None }
     }
 
-    /// Waits until its holder knows that it is lost. One of rslock's looks at its watch; those of naive locks know nothing.
+    /// Waits until its holder knows that it is lost. One of rslock's looks at its watch; those of
+    /// naive locks know nothing.
     pub(super) async fn lost(&self) {
         match self {
             Self::Quorate(guard) => {
@@ -269,8 +272,8 @@ impl Held {
     }
 }
 
-/// What an acquire said that was not granted. Nobody has it by this call; whether it was to be had is known only where somebody
-/// else had it.
+/// What an acquire said that was not granted. Nobody has it by this call; whether it was to be had
+/// is known only where somebody else had it.
 fn refused(error: &Error) -> Refused {
     let outcome = match error {
         Error::Held { .. } | Error::WaitTimedOut { .. } => Outcome::Failed { why: format!("{error:#}") },

@@ -4,7 +4,8 @@ use quorate::{Outcome, Refusal, Vote};
 
 use crate::history::NoVote;
 
-/// Those of a round, by their places. A master that held the lock for another has voted, and so has one that was not waited for.
+/// Those of a round, by their places. A master that held the lock for another has voted, and so has
+/// one that was not waited for.
 pub(super) fn without(votes: &[Vote]) -> Vec<NoVote> {
     let votes = votes.iter().enumerate();
     votes.filter_map(|(master, vote)| Some(NoVote { master, why: why(&vote.outcome)?.to_owned() })).collect()

@@ -1,5 +1,5 @@
-//! A minority of the masters fails and is healed all the time: every acquire is granted within the time that it is ready to wait,
-//! and there is never long without a grant.
+//! A minority of the masters fails and is healed all the time: every acquire is granted within the
+//! time that it is ready to wait, and there is never long without a grant.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The masters of the compose file, where a Docker engine answers: what containers can have, and that they are taken down.
+//! The masters of the compose file, where a Docker engine answers: what containers can have, and
+//! that they are taken down.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -71,7 +72,8 @@ fn containers_have_the_faults_that_suit_them_and_are_healed() {
     assert!(!has(&arena.masters[0], "k") && has(&arena.masters[1], "k"));
 }
 
-/// The same run as on processes: masters are killed, stand still, and are taken off their network, a minority and sometimes more.
+/// The same run as on processes: masters are killed, stand still, and are taken off their network,
+/// a minority and sometimes more.
 #[test]
 fn nothing_is_found_where_containers_fail() {
     let Some(file) = compose_file("failover of containers") else { return };
@@ -108,7 +110,8 @@ fn remains(project: &str) -> String {
     lists.into_iter().map(|words| String::from_utf8(list(words).unwrap().stdout).unwrap()).collect()
 }
 
-/// This is what the process of the next test runs, and otherwise nothing. It says what it has started, and waits.
+/// This is what the process of the next test runs, and otherwise nothing. It says what it has
+/// started, and waits.
 #[test]
 fn a_project_is_up() {
     if std::env::var(UP).is_err() {

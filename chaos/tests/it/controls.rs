@@ -1,5 +1,6 @@
-//! Locks that are known to be wrong: in the scenario that each of them is known for, the checker that names its defect finds it,
-//! every time, and finds nothing of Quorate's lock. A checker that finds nothing of either shows nothing.
+//! Locks that are known to be wrong: in the scenario that each of them is known for, the checker
+//! that names its defect finds it, every time, and finds nothing of Quorate's lock. A checker that
+//! finds nothing of either shows nothing.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -103,8 +104,8 @@ fn getset_by_client_time_is_held_by_two_where_a_clock_is_fast() {
     assert_eq!(fast_client(&quorate()), BTreeSet::new());
 }
 
-/// The first client stands still until its lease is over and the second one has the lock, and then gives it back. The third one
-/// asks.
+/// The first client stands still until its lease is over and the second one has the lock, and then
+/// gives it back. The third one asks.
 fn late_release(subject: &Subject) -> BTreeSet<&'static str> {
     let mut stage = stage(subject, 3, 3, LONG);
     assert!(is_granted(&stage.obeyed(0, acquire(SHORT, PATIENT))));
@@ -123,7 +124,8 @@ fn del_without_a_look_at_the_owner_gives_back_what_is_another_s() {
     assert_eq!(late_release(&quorate()), BTreeSet::new());
 }
 
-/// Two clients read. The second one does no more, by leaving or by dying, and the third one would write.
+/// Two clients read. The second one does no more, by leaving or by dying, and the third one would
+/// write.
 fn second_reader_ends(subject: &Subject, leaves: bool) -> BTreeSet<&'static str> {
     let mut stage = stage(subject, 3, 3, LONG);
     assert!(is_granted(&stage.obeyed(0, read(LONG, PATIENT))));
@@ -149,7 +151,8 @@ fn readers_with_one_field_let_a_writer_in_when_one_of_them_leaves_or_dies() {
     }
 }
 
-/// The only master has a replica that does not hear of the first client's lock, and takes its place. The second client asks.
+/// The only master has a replica that does not hear of the first client's lock, and takes its
+/// place. The second client asks.
 fn promotion(subject: &Subject) -> BTreeSet<&'static str> {
     let mut stage = stage(subject, 1, 2, LONG);
     let promotion = Fault { what: What::Replicas(Replicas::Promotion), masters: vec![0], clients: vec![] };
@@ -166,8 +169,8 @@ fn one_master_and_its_replica_are_held_by_two_after_a_promotion() {
     assert_eq!(promotion(&quorate()), BTreeSet::new());
 }
 
-/// The first client reaches three of five masters, and has the lock there. One of them forgets it, which is among the three
-/// that the second client reaches.
+/// The first client reaches three of five masters, and has the lock there. One of them forgets it,
+/// which is among the three that the second client reaches.
 fn forgetful_master(subject: &Subject) -> BTreeSet<&'static str> {
     let mut stage = stage(subject, 5, 2, LONG);
     let partition = |masters, client| Fault {

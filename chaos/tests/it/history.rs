@@ -1,4 +1,5 @@
-//! Histories: what is written is read again, also where several processes write, and one of them is killed.
+//! Histories: what is written is read again, also where several processes write, and one of them is
+//! killed.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,8 @@
-//! Jepsen's lock-set, with client processes that stand still for longer than their leases last: what is lost without fences, and
-//! with them.
+//! Jepsen's lock-set, with client processes that stand still for longer than their leases last:
+//! what is lost without fences, and with them.
 //!
-//! `QUORATE_LOCK_SET=300 cargo test -p quorate-chaos --test it lock_set -- --nocapture` goes on for that many seconds.
+//! `QUORATE_LOCK_SET=300 cargo test -p quorate-chaos --test it lock_set --
+//! --nocapture` goes on for that many seconds.
 
 use std::path::Path;
 use std::thread::{scope, sleep};
@@ -40,7 +41,8 @@ struct Figures {
     late: usize,
 }
 
-/// The client that was granted the lock last, and when. It reads no more lines than it has to: a holder is soon another one.
+/// The client that was granted the lock last, and when. It reads no more lines than it has to: a
+/// holder is soon another one.
 fn last_granted(history: &Path) -> Option<(Micros, usize)> {
     let text = std::fs::read_to_string(history).unwrap();
     let mut lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Line>(line).ok());

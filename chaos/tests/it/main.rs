@@ -1,5 +1,6 @@
-//! Every fault does what it says on real servers, and is healed; histories are read as they were written; nothing is found of
-//! Quorate's locks, and of locks that are wrong what is wrong with them.
+//! Every fault does what it says on real servers, and is healed; histories are read as they were
+//! written; nothing is found of Quorate's locks, and of locks that are wrong what is wrong with
+//! them.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "these tests bound their waits by the wall clock")]
@@ -75,7 +76,8 @@ fn connect(arena: &Arena, client: usize, master: usize) -> redis::RedisResult<re
     Ok(connection)
 }
 
-/// The same, on a machine that may take longer for it now and then; it waits for answers as long as any test does.
+/// The same, on a machine that may take longer for it now and then; it waits for answers as long as
+/// any test does.
 fn connected(arena: &Arena, client: usize, master: usize) -> redis::Connection {
     let connect = || connect(arena, client, master).map_err(|error| error.to_string());
     let connection = eventually_blocking(SOON, connect);

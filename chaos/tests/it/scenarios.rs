@@ -1,4 +1,5 @@
-//! Scenarios: pure functions of the seed, each with its own faults, and none with more than is promised.
+//! Scenarios: pure functions of the seed, each with its own faults, and none with more than is
+//! promised.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

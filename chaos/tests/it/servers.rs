@@ -7,7 +7,8 @@ use crate::{arena, first, has, ms, set, tells, until};
 
 const KILL: What = What::Servers(Servers::Kill);
 
-/// A write, and a second one soon before the master is killed: which of them are there when it is back.
+/// A write, and a second one soon before the master is killed: which of them are there when it is
+/// back.
 fn kept(persistence: Persistence) -> (bool, bool) {
     let mut arena = arena(persistence);
     let before = arena.masters[0].process().run_id();

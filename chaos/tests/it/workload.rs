@@ -1,5 +1,5 @@
-//! Client processes with locks of all kinds, under faults: nothing is found in their history, and enough is in it; and
-//! something is found where it has to be.
+//! Client processes with locks of all kinds, under faults: nothing is found in their history, and
+//! enough is in it; and something is found where it has to be.
 
 use std::time::Duration;
 
@@ -93,7 +93,8 @@ fn under_faults_that_redlock_is_made_for_nothing_is_found() {
     assert!(history.faults.iter().all(|struck| struck.to.is_some()));
 }
 
-/// A check that cannot fail shows nothing: clients that let masters vote which have forgotten everything, and masters that do.
+/// A check that cannot fail shows nothing: clients that let masters vote which have forgotten
+/// everything, and masters that do.
 #[test]
 fn what_cannot_be_survived_is_found() {
     let mut stage = stage::set(MASTERS, CLIENTS, setting(1));

@@ -78,10 +78,12 @@ fn medians(report: &Report) -> String {
     medians.join(", ")
 }
 
-/// For each number of masters when a quorum of them had answered, and beside the last the measured acquire.
+/// For each number of masters when a quorum of them had answered, and beside the last the measured
+/// acquire.
 pub(crate) fn quorums(report: &Report) -> Option<String> {
     let acquire = &report.single.acquire;
-    // Not the ninetieth percentile of any masters: one master far away would leave no room for the others.
+    // Not the ninetieth percentile of any masters: one master far away would leave no room for the
+    // others.
     let of_n = report.order_statistics.iter().flat_map(|of| [of.fastest.p90.0, of.any.p50.0]);
     let y = Scale::linear(of_n.chain([acquire.p90.0]), HEIGHT - BOTTOM, TOP)?;
     let mut body = frame(&y, tick, "ms");
@@ -123,8 +125,8 @@ pub(crate) fn quorums(report: &Report) -> Option<String> {
     Some(figure("quorums", what, &description, &body, &mark_legend(&keys)))
 }
 
-/// The number of masters, and how many of them are a quorum. An even number is paler: it survives no more failures
-/// than the odd one below.
+/// The number of masters, and how many of them are a quorum. An even number is paler: it survives
+/// no more failures than the odd one below.
 fn under_axis(x: f64, of: &OrderStatistic, all: usize) -> String {
     let class = if of.masters % 2 == 1 { "mid" } else { "mid pale" };
     let y = HEIGHT - BOTTOM + 20.0;
@@ -136,7 +138,8 @@ fn under_axis(x: f64, of: &OrderStatistic, all: usize) -> String {
     )
 }
 
-/// A mark at the median and a line to the 90th percentile; with an arrow's head, if that is beyond the axis.
+/// A mark at the median and a line to the 90th percentile; with an arrow's head, if that is beyond
+/// the axis.
 fn marked(y: &Scale, x: f64, name: &str, what: &str, summary: &LatencySummary) -> String {
     if !summary.p50.0.is_finite() {
         return String::new();

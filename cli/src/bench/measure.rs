@@ -1,4 +1,5 @@
-//! Does the measuring: locks of its own, acquired and released, and every master asked for its round trip.
+//! Does the measuring: locks of its own, acquired and released, and every master asked for its
+//! round trip.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ use crate::say::say;
 /// Rounds before the measuring: they connect, and load the scripts.
 const WARM_UP: usize = 3;
 
-/// After a cycle that failed: masters that are out of reach fail at once, and must not be asked as fast as that.
+/// After a cycle that failed: masters that are out of reach fail at once, and must not be asked as
+/// fast as that.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A round trip beside which the time that a master takes for a script does not show.
@@ -148,7 +150,8 @@ impl<'a> Bench<'a> {
         Self { redlock, plan, progress, names: format!("quorate-bench:{client}") }
     }
 
-    /// Measures all that is planned. May be dropped at any moment: the library undoes what is under way.
+    /// Measures all that is planned. May be dropped at any moment: the library undoes what is under
+    /// way.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! Every master's round trips, and what a quorum of some of the masters would have cost: pure.
 //!
-//! A quorum of n masters has answered when the k-th of them has, k = n / 2 + 1. So the round trips of one round, put in
-//! order, tell when each quorum would have been there: the k-th order statistic.
+//! A quorum of n masters has answered when the k-th of them has, k = n / 2 + 1. So the round trips
+//! of one round, put in order, tell when each quorum would have been there: the k-th order
+//! statistic.
 
 use super::statistics::Sorted;
 
@@ -13,8 +14,8 @@ pub(crate) fn quorum(masters: usize) -> usize {
     masters / 2 + 1
 }
 
-/// Every master's round trip in milliseconds, round by round. Of very many rounds it keeps every second, then every
-/// fourth, and so on.
+/// Every master's round trip in milliseconds, round by round. Of very many rounds it keeps every
+/// second, then every fourth, and so on.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     kept: Vec<Box<[f64]>>,
@@ -32,7 +33,8 @@ impl Rounds {
         Self { kept: Vec::new(), seen: 0, stride: 1, most: most.next_multiple_of(2) }
     }
 
-    /// Notes a round: one time for each master, [`NEVER`](super::statistics::NEVER) where there was no answer.
+    /// Notes a round: one time for each master, [`NEVER`](super::statistics::NEVER) where there was
+    /// no answer.
     pub(crate) fn push(&mut self, round: impl Into<Box<[f64]>>) {
         if self.kept.len() == self.most {
             let mut even = [true, false].into_iter().cycle();
@@ -71,7 +73,8 @@ impl Rounds {
         Sorted::new(self.kept.iter().map(|round| kth(round)))
     }
 
-    /// When a quorum of `n` of the masters had answered, whichever n these are: in each round, over every choice of n.
+    /// When a quorum of `n` of the masters had answered, whichever n these are: in each round, over
+    /// every choice of n.
     pub(crate) fn quorum_of_any(&self, n: usize) -> Sorted {
         let weights = rank_weights(self.masters(), n);
         let ranked = self.kept.iter().flat_map(|round| {
@@ -83,8 +86,8 @@ impl Rounds {
     }
 }
 
-/// How likely it is for each of `all` times in order that it is the one that completes a quorum of `n`, when those n
-/// are drawn at random: k - 1 of them must come before it, and n - k after it.
+/// How likely it is for each of `all` times in order that it is the one that completes a quorum of
+/// `n`, when those n are drawn at random: k - 1 of them must come before it, and n - k after it.
 fn rank_weights(all: usize, n: usize) -> Vec<f64> {
     let k = quorum(n);
     let share = |before: usize| choose(before, k - 1) * choose(all - before - 1, n - k) / choose(all, n);

@@ -35,7 +35,8 @@ pub(crate) struct LatencySummary {
     pub(crate) max: Ms,
 }
 
-/// The share of the times, from 0 to 1, that were not above so many milliseconds: rising points of a distribution.
+/// The share of the times, from 0 to 1, that were not above so many milliseconds: rising points of
+/// a distribution.
 pub(crate) type Curve = Vec<(f64, f64)>;
 
 /// Times in milliseconds, in order, each with its weight.
@@ -53,7 +54,8 @@ impl Sorted {
         Self(sorted)
     }
 
-    /// The times at these shares of the weight, which rise: for each the first that has so much up to it.
+    /// The times at these shares of the weight, which rise: for each the first that has so much up
+    /// to it.
     pub(super) fn at(&self, shares: &[f64]) -> Vec<f64> {
         let whole = self.weight();
         let mut times = self.0.iter();

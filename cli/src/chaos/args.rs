@@ -22,16 +22,19 @@ const DURATION: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::fr
 /// Each is a process with five tasks; more say nothing else.
 const CLIENTS: RangeInclusive<usize> = 1..=16;
 
-/// A busy machine loses shorter leases by itself. The longest is that of clients where nothing else is said.
+/// A busy machine loses shorter leases by itself. The longest is that of clients where nothing else
+/// is said.
 const TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=DEFAULT_MAX_TTL;
 
 /// Put locks through failures of servers of its own, and look whether one was ever held by two
 ///
-/// It starts redis-servers behind fault proxies, and client processes that take locks of all kinds, write to what they
-/// protect, and write down every call. Meanwhile servers are killed, frozen and wiped, the network between them fails,
-/// clocks jump and clients die, as the scenario and the seed decide. At the end, checkers look through the history. A scenario
-/// and a seed give the same faults at the same times again; what happens in between is up to the machine. It needs
-/// redis-server and a C compiler, and touches no master but its own. Ctrl-C ends it and everything that it started.
+/// It starts redis-servers behind fault proxies, and client processes that take locks of all kinds,
+/// write to what they protect, and write down every call. Meanwhile servers are killed, frozen and
+/// wiped, the network between them fails, clocks jump and clients die, as the scenario and the seed
+/// decide. At the end, checkers look through the history. A scenario and a seed give the same
+/// faults at the same times again; what happens in between is up to the machine. It needs
+/// redis-server and a C compiler, and touches no master but its own. Ctrl-C ends it and everything
+/// that it started.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ChaosArgs {
@@ -43,7 +46,8 @@ pub(crate) struct ChaosArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// What decides which faults there are, when, and whom they strike [default: another one each time]
+    /// What decides which faults there are, when, and whom they strike [default: another one each
+    /// time]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
 
@@ -55,8 +59,8 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     pub(crate) masters: usize,
 
-    /// The masters are containers: a new one for each service of this compose file, in a project of its own. What containers cannot
-    /// have is left out
+    /// The masters are containers: a new one for each service of this compose file, in a project of
+    /// its own. What containers cannot have is left out
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docker-compose.yml", conflicts_with = "masters")]
     pub(crate) compose: Option<PathBuf>,
 
@@ -64,7 +68,8 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 3)]
     pub(crate) clients: usize,
 
-    /// How long leases last, from 500ms to 30s. A master that may have forgotten has no vote for a little longer
+    /// How long leases last, from 500ms to 30s. A master that may have forgotten has no vote for a
+    /// little longer
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) ttl: Duration,
 
@@ -77,7 +82,8 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kinds::parser())]
     pub(crate) kind: Vec<Kind>,
 
-    /// Write a report with a timeline to this file, a new or a regular one: one HTML page that needs nothing else
+    /// Write a report with a timeline to this file, a new or a regular one: one HTML page that
+    /// needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 

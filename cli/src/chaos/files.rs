@@ -1,4 +1,5 @@
-//! The files that a run writes. They are opened before anything starts: what is wrong with one is said then, not after an hour.
+//! The files that a run writes. They are opened before anything starts: what is wrong with one is
+//! said then, not after an hour.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -17,7 +18,8 @@ pub(super) struct Files {
     history: Option<Place>,
 }
 
-/// A file that can be written. If it was not there before, and nothing comes of the run, it is removed again.
+/// A file that can be written. If it was not there before, and nothing comes of the run, it is
+/// removed again.
 #[derive(Debug)]
 struct Place {
     option: &'static str,

@@ -47,7 +47,8 @@ pub(crate) struct Summary {
     pub(crate) acquire: Latency,
     /// The acquires that were ready to wait, while faults struck.
     pub(crate) waited: Waited,
-    /// The longest time without a grant while a quorum of the masters was healthy; none if there never was one.
+    /// The longest time without a grant while a quorum of the masters was healthy; none if there
+    /// never was one.
     pub(crate) longest_without_grant_ms: Option<f64>,
     /// For how long a quorum was healthy.
     pub(crate) healthy_ms: f64,
@@ -167,7 +168,8 @@ impl Summary {
         }
     }
 
-    /// What the headline does not say: that it is not Quorate's lock, and what could not be violated.
+    /// What the headline does not say: that it is not Quorate's lock, and what could not be
+    /// violated.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let stranger = self.stranger.map(|what| format!("This is not Quorate's lock. {what}"));
         let unchecked = (!self.unchecked.is_empty()).then(|| {

@@ -15,7 +15,8 @@ pub(crate) struct Violation {
     pub(crate) at_ms: f64,
 }
 
-/// The first of each property, and of the others those that came first; in the order in which they are.
+/// The first of each property, and of the others those that came first; in the order in which they
+/// are.
 pub(super) fn told(violations: &[Violation]) -> Vec<&Violation> {
     let mut seen = BTreeSet::new();
     let (mut told, others): (Vec<_>, Vec<_>) =

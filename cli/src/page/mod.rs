@@ -1,4 +1,5 @@
-//! Reports as one HTML page that needs nothing else: no script, no other file, no network. Pure, but for where a page is put.
+//! Reports as one HTML page that needs nothing else: no script, no other file, no network. Pure,
+//! but for where a page is put.
 
 pub(crate) mod scale;
 

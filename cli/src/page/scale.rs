@@ -60,7 +60,8 @@ fn bounds(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Of rising ticks, those from the last that is not above `least` to the first that is above `most`.
+/// Of rising ticks, those from the last that is not above `least` to the first that is above
+/// `most`.
 fn around(ticks: Vec<f64>, least: f64, most: f64) -> Vec<f64> {
     let first = ticks.iter().rposition(|tick| *tick <= least).unwrap_or(0);
     let last = ticks.iter().position(|tick| *tick > most).unwrap_or(ticks.len() - 1);

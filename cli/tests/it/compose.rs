@@ -14,7 +14,8 @@ fn chaos(file: &Path) -> Command {
     command
 }
 
-/// A shell's words to make a program of one line. While this process has a file open, others that it starts cannot run it.
+/// A shell's words to make a program of one line. While this process has a file open, others that
+/// it starts cannot run it.
 const MAKE: &str = r##"printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod +x "$1""##;
 
 /// A folder with programs, each of which runs this line; it comes first on a command's path.

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 use crate::{SOON, output, quorate, read, wait_until, wait_until_released};
 
-/// A candidate, whose job writes a line into its file whenever it begins; killed when this is dropped, as is its job.
+/// A candidate, whose job writes a line into its file whenever it begins; killed when this is
+/// dropped, as is its job.
 struct Candidate {
     command: Child,
     file: PathBuf,

@@ -1,4 +1,5 @@
-//! Masters that have no vote yet, as the command sees them, and the options that are about whom to trust.
+//! Masters that have no vote yet, as the command sees them, and the options that are about whom to
+//! trust.
 
 use std::time::Duration;
 

@@ -64,7 +64,8 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until no master has a key, for less than the ten seconds of a TTL where nothing else is said.
+/// Waits until no master has a key, for less than the ten seconds of a TTL where nothing else is
+/// said.
 fn wait_until_released(masters: &Masters) {
     let begun = Instant::now();
     while let Err(keys) = masters.empty() {

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::{output, quorate, read, wait_until, wait_until_released};
 
-/// Runs a job that writes its permit's number, fence and owner to `file`, and then waits to be ended.
+/// Runs a job that writes its permit's number, fence and owner to `file`, and then waits to be
+/// ended.
 fn job(masters: &Masters, permits: &str, file: &Path) -> Child {
     let job = format!(
         "echo $QUORATE_PERMIT $QUORATE_FENCE $QUORATE_OWNER > {0}.tmp; mv {0}.tmp {0}; exec sleep 60",

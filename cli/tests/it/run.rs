@@ -188,7 +188,8 @@ enum Messages {
     Stuck,
 }
 
-/// A job that ignores SIGTERM, with a child that does too, and that writes down when it was last alive.
+/// A job that ignores SIGTERM, with a child that does too, and that writes down when it was last
+/// alive.
 fn a_stubborn_job_is_gone_before_the_lease(fault: fn(&RedisServer), messages: Messages) {
     let ttl = Duration::from_secs(2);
     let masters = Masters::start(5);
@@ -264,7 +265,8 @@ fn it_does_not_let_itself_be_suspended_from_the_keyboard() {
     assert!(error.contains("cannot be suspended"), "{error}");
 }
 
-/// As the first process of a container it inherits the job's orphans, and has to bury them to see that they are gone.
+/// As the first process of a container it inherits the job's orphans, and has to bury them to see
+/// that they are gone.
 #[test]
 fn as_the_first_process_it_ends_when_the_job_was_killed() {
     let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
@@ -333,7 +335,8 @@ fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
     assert!(error.contains("was lost"), "{error}");
 }
 
-/// Each begins to wait before the next one comes; whoever asks without waiting is refused while they do.
+/// Each begins to wait before the next one comes; whoever asks without waiting is refused while
+/// they do.
 #[test]
 fn fair_locks_are_had_in_the_order_of_arrival_across_processes() {
     let masters = Masters::start(3);
@@ -389,7 +392,8 @@ fn a_name_is_fair_for_all_or_for_nobody() {
     wait_until_released(&masters);
 }
 
-/// Jobs that are shared run together; one that is not waits for them, and those that come later wait for it.
+/// Jobs that are shared run together; one that is not waits for them, and those that come later
+/// wait for it.
 #[test]
 fn shared_jobs_run_together_and_an_exclusive_one_alone() {
     let masters = Masters::start(3);

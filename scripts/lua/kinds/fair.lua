@@ -1,9 +1,9 @@
--- fair: whoever has waited longest gets it: while somebody stands in the queue, a lock that is free is
--- refused to all who came later, and to those who do not wait. Whoever is refused for the first in the
--- queue calls it.
+-- fair: whoever has waited longest gets it: while somebody stands in the queue, a lock that is free
+-- is refused to all who came later, and to those who do not wait. Whoever is refused for the first
+-- in the queue calls it.
 
--- Whose turn it is before that of somebody who waits since `since`, or of anybody who does not wait: as
--- whoever is refused for it is told; nil where it is nobody's.
+-- Whose turn it is before that of somebody who waits since `since`, or of anybody who does not
+-- wait: as whoever is refused for it is told; nil where it is nobody's.
 local function next_up(it, wakes, since)
   while true do
     -- guard: fair-first

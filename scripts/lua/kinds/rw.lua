@@ -1,11 +1,10 @@
--- rw: many readers, or one writer, which may read, too. `last_read` is to writers what `last` is: readers
--- raise it, and are not judged by it. `readers` counts their entries, `longest` has the latest end (us) of
--- a reader and its field, and `read_by`, for those who are strict, the version that all readers have, that
--- of the last one that wrote, and for how long (ms) to watch it.
+-- rw: many readers, or one writer, which may read, too. `last_read` is to writers what `last` is:
+-- readers raise it, and are not judged by it. `readers` counts their entries, `longest` has the
+-- latest end (us) of a reader and its field, and `read_by`, for those who are strict, the version
+-- that all readers have, that of the last one that wrote, and for how long (ms) to watch it.
 
--- One of SWEEP_EVERY grants to readers removes entries and words that are over, of so many fields: more than
--- readers leave behind meanwhile.
--- guard: sweep-size
+-- One of SWEEP_EVERY grants to readers removes entries and words that are over, of so many fields:
+-- more than readers leave behind meanwhile. guard: sweep-size
 local SWEEP = 16
 
 function note_more(it)
@@ -45,9 +44,9 @@ local function note_longest(it, reader)
   return reader
 end
 
--- A reader that is in the way of a writer: the one with the latest end, or one of some, where that one
--- is gone and many are there; and, where none of these is, all entries. A word is in nobody's way, and a
--- writer's own entry as a reader not in its heal's.
+-- A reader that is in the way of a writer: the one with the latest end, or one of some, where that
+-- one is gone and many are there; and, where none of these is, all entries. A word is in nobody's
+-- way, and a writer's own entry as a reader not in its heal's.
 local function longest_reader(it, token)
   -- guard: longest-first
   local field = not token and match(it.longest, ' (.*)$')
@@ -124,8 +123,8 @@ function note_end(it, ends, round, kept)
   end
 end
 
--- A reader leaves a word, also where it was not found; so does an undo, for its grant may have taken the
--- place of one.
+-- A reader leaves a word, also where it was not found; so does an undo, for its grant may have
+-- taken the place of one.
 function note_gone(it, token, round, was_here)
   if not it.reads or (it.kind and not it.is_same) then return end
   it.readers = it.readers - (was_here and 1 or 0)
@@ -149,10 +148,10 @@ function has_room(it)
   return it.is_same
 end
 
--- Readers are let in behind a writer that came before them and waits, so that they do not starve it,
--- whether others read or nobody. Where others read, one that asked just now has to hear the number 0,
--- which is nobody's; later it is called: one that lives asks, and takes a place again, and one that stands
--- still is passed over.
+-- Readers are let in behind a writer that came before them and waits, so that they do not starve
+-- it, whether others read or nobody. Where others read, one that asked just now has to hear the
+-- number 0, which is nobody's; later it is called: one that lives asks, and takes a place again,
+-- and one that stands still is passed over.
 function turn(it, since, waited, wakes)
   if not it.reads or it.writer or (it.entry and lives(it.entry)) then return nil end
   local waiting = call('ZRANGE', it.queue, 0, -1, 'WITHSCORES')
@@ -172,8 +171,8 @@ function turn(it, since, waited, wakes)
   end
 end
 
--- Calls whoever may have the lock now: the writer that is first in the queue where nobody holds it, or the
--- readers before the first writer.
+-- Calls whoever may have the lock now: the writer that is first in the queue where nobody holds it,
+-- or the readers before the first writer.
 function wake(it, wakes)
   local writer = it.reads and it.writer or it.entry
   if writer and lives(writer) then return end

@@ -1,5 +1,5 @@
--- semaphore: each permit has an entry, and a `last` of its own. `entries` counts them, and `over` is a
--- moment (us) before which none of them ends, so that a refusal need not look at all.
+-- semaphore: each permit has an entry, and a `last` of its own. `entries` counts them, and `over`
+-- is a moment (us) before which none of them ends, so that a refusal need not look at all.
 
 -- How many free permits whoever is refused is told at most, and how many are looked at together.
 -- guard: at-once

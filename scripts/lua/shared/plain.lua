@@ -1,4 +1,5 @@
--- plain: the mutex of other libraries: SET NX PX, and compare-and-delete. A STRING, its value the owner.
+-- plain: the mutex of other libraries: SET NX PX, and compare-and-delete. A STRING, its value the
+-- owner.
 
 -- Who holds the lock at this key, with how many holds; nil where nobody does.
 local function holder_of(key)

@@ -1,4 +1,5 @@
--- redisson: the RLock of Redisson: a HASH of one field, owner -> hold count, with the lease as its TTL.
+-- redisson: the RLock of Redisson: a HASH of one field, owner -> hold count, with the lease as its
+-- TTL.
 
 -- Who holds the lock at this key, with how many holds; nil where nobody does.
 local function holder_of(key)

@@ -1,6 +1,7 @@
--- verbs: those of a lock that is exactly another library's key. It has no token, no round and no end but
--- Redis's own, so nothing is healed, and what a clock or a hand removes is gone. The arguments are those of
--- the other kinds; `label`, `versions`, `token` and what an undo has are not looked at.
+-- verbs: those of a lock that is exactly another library's key. It has no token, no round and no
+-- end but Redis's own, so nothing is healed, and what a clock or a hand removes is gone. The
+-- arguments are those of the other kinds; `label`, `versions`, `token` and what an undo has are not
+-- looked at.
 local function look(k, owner)
   local it = {key = KEYS[k], queue = KEYS[k + 1]}
   it.holder, it.holds = holder_of(it.key)

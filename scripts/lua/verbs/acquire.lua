@@ -1,7 +1,7 @@
--- acquire: take all names for one owner, by a new grant with one token; or none, and take a place in the
--- queue of the first that is held. `before` is the ticket of the same waiter's acquire before, whose place
--- is given up: whoever was called for one of several names, and is refused for another, calls the next in
--- its place. Answers the token.
+-- acquire: take all names for one owner, by a new grant with one token; or none, and take a place
+-- in the queue of the first that is held. `before` is the ticket of the same waiter's acquire
+-- before, whose place is given up: whoever was called for one of several names, and is refused for
+-- another, calls the next in its place. Answers the token.
 
 -- Why this owner does not get a name: the reply, or nil.
 local function refusal(it, round, since, waited, wakes)
@@ -40,7 +40,8 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)
     local entry = own_entry(it, round)
-    -- What is repeated on its way is the same grant: another token would refuse each extend of the lease.
+    -- What is repeated on its way is the same grant: another token would refuse each extend of the
+    -- lease.
     if entry and entry.round == round then return tonumber(entry.token) end
     local reply = refusal(it, round, since, waited, wakes)
     local takes_place = reply and reply[1] == 'held' and ticket and ticket ~= ''
@@ -58,8 +59,8 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label)
-    -- Who was called for several releases takes one permit only, so it calls the next for the others.
-    -- guard: permit-queued
+    -- Who was called for several releases takes one permit only, so it calls the next for the
+    -- others. guard: permit-queued
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
   return tonumber(token)

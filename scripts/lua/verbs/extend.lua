@@ -1,7 +1,7 @@
--- extend: make all names the owner's for longer, by the same grant; or none. Whoever enters again has more
--- holds by it, and a grant to which masters gave different tokens is confirmed by it: then `first` is the
--- first round of the lease, for nobody confirms an earlier one. With `heals` a name that this master forgot
--- is taken back.
+-- extend: make all names the owner's for longer, by the same grant; or none. Whoever enters again
+-- has more holds by it, and a grant to which masters gave different tokens is confirmed by it: then
+-- `first` is the first round of the lease, for nobody confirms an earlier one. With `heals` a name
+-- that this master forgot is taken back.
 
 -- Why a name cannot be extended: the reply, or nil.
 local function lost(it, round, token, heals, first)

@@ -1,5 +1,6 @@
--- inspect: say of what kind a name is, how many wait for it, and who holds it: for each entry that counts
--- its field, owner, holds, how long (ms) it lives, token, label, and what to watch for how long (ms).
+-- inspect: say of what kind a name is, how many wait for it, and who holds it: for each entry that
+-- counts its field, owner, holds, how long (ms) it lives, token, label, and what to watch for how
+-- long (ms).
 local function inspect(k, _, slot)
   time_here() -- so that a client hears of it where this master forgot
   -- guard: inspect-nobody

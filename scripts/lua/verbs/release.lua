@@ -1,9 +1,9 @@
--- release: leave each name with fewer holds, or none, whatever becomes of the others; then whoever is next
--- is called. With no `token` it is an undo, of a grant that came to nothing: nobody has seen its token; an
--- entry of an earlier lease than that of the round `first` is over, too. With `since` it takes a place in
--- each queue instead of calling anybody. `place` is the ticket that is given up, or that takes the place,
--- and `breaks` is 1 where the owner is not asked: it may have entered again since, so its entry goes by its
--- token, whatever its round.
+-- release: leave each name with fewer holds, or none, whatever becomes of the others; then whoever
+-- is next is called. With no `token` it is an undo, of a grant that came to nothing: nobody has
+-- seen its token; an entry of an earlier lease than that of the round `first` is over, too. With
+-- `since` it takes a place in each queue instead of calling anybody. `place` is the ticket that is
+-- given up, or that takes the place, and `breaks` is 1 where the owner is not asked: it may have
+-- entered again since, so its entry goes by its token, whatever its round.
 local function leave(it, holds, round, token, first, breaks)
   local is_named = breaks and it.entry and (it.entry.holds == '0' or not less(token, it.entry.token))
   local entry, stale = own_entry(it, not is_named and round)

@@ -1,6 +1,6 @@
--- transfer: give all names from one owner to another, and make them its own for longer; or none. It may
--- renew the token. Repeated, it finds the new owner there. It takes no entry with a token above the one
--- that was handed on, if that is given: that is of a later lease.
+-- transfer: give all names from one owner to another, and make them its own for longer; or none. It
+-- may renew the token. Repeated, it finds the new owner there. It takes no entry with a token above
+-- the one that was handed on, if that is given: that is of a later lease.
 local function given(k, slot, to, round, from, handed)
   local it = read(k, slot, to)
   local entry, stale = own_entry(it, round)

@@ -1,11 +1,11 @@
 //! A guard is valid when it is handed out: `granted < deadline`.
 //!
-//! Between the votes and the caller there is time: a process that stood still after its last await would otherwise be
-//! handed a lock that somebody else has by now. That is why validity is looked at again after the last await, and why
-//! there is no excuse here for a client that stood still.
+//! Between the votes and the caller there is time: a process that stood still after its last await
+//! would otherwise be handed a lock that somebody else has by now. That is why validity is looked
+//! at again after the last await, and why there is no excuse here for a client that stood still.
 //!
-//! The deadline is the one that the guard said last, so this can miss a guard whose lease was extended after it had
-//! run out; invariant 9 forbids that.
+//! The deadline is the one that the guard said last, so this can miss a guard whose lease was
+//! extended after it had run out; invariant 9 forbids that.
 
 use crate::history::{History, Hold, Violation};
 

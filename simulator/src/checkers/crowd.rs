@@ -1,8 +1,9 @@
-//! No more have a semaphore at the same time than it has permits: the property that a semaphore is for.
+//! No more have a semaphore at the same time than it has permits: the property that a semaphore is
+//! for.
 //!
-//! Guards are in their windows as [`windows`](super::windows) has it. When one is handed out, fewer than all permits of
-//! its semaphore must be in a window. Which permit each says it is does not matter here. Locks that are not semaphores
-//! are not looked at.
+//! Guards are in their windows as [`windows`](super::windows) has it. When one is handed out, fewer
+//! than all permits of its semaphore must be in a window. Which permit each says it is does not
+//! matter here. Locks that are not semaphores are not looked at.
 
 use super::grouped::grouped;
 use crate::history::{History, Hold, Violation};
@@ -10,7 +11,8 @@ use crate::history::{History, Hold, Violation};
 /// The property's name.
 pub const NAME: &str = "crowd";
 
-/// Finds every guard that was handed out while as many others were in their windows as there are permits.
+/// Finds every guard that was handed out while as many others were in their windows as there are
+/// permits.
 pub fn check(history: &History) -> Vec<Violation> {
     let Some(permits) = history.permits else { return Vec::new() };
     let names = history.holds.iter().flat_map(|hold| hold.names.iter().map(move |name| (name, hold)));

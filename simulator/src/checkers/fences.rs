@@ -1,15 +1,18 @@
-//! Fencing tokens do what they are for: whoever has the lock now has a greater one than whoever had it before, and the
-//! resource that the lock protects can therefore tell a late write from a current one.
+//! Fencing tokens do what they are for: whoever has the lock now has a greater one than whoever had
+//! it before, and the resource that the lock protects can therefore tell a late write from a
+//! current one.
 //!
-//! - The tokens of one lock, or of one permit, are unique, but for guards of one owner that re-entered: it asked while a guard with that
-//!   token was neither given back nor over, or was on its way from one to the next in another acquire of the same client.
-//! - They rise in real time: the token of a guard is greater than that of every guard that had been handed out before
-//!   this one was asked for. Those that were asked for meanwhile may have either order. So may those of readers, and
-//!   they may be the same: they are above those of the writers before, and below those of the writers after.
+//! - The tokens of one lock, or of one permit, are unique, but for guards of one owner that
+//!   re-entered: it asked while a guard with that token was neither given back nor over, or was on
+//!   its way from one to the next in another acquire of the same client.
+//! - They rise in real time: the token of a guard is greater than that of every guard that had been
+//!   handed out before this one was asked for. Those that were asked for meanwhile may have either
+//!   order. So may those of readers, and they may be the same: they are above those of the writers
+//!   before, and below those of the writers after.
 //! - The resource accepted no write with a token below one that it had accepted before.
 //!
-//! This must hold outside of the lock's assumptions too: it is for clients that stand still, and for clocks that jump.
-//! Guards without a token are not looked at.
+//! This must hold outside of the lock's assumptions too: it is for clients that stand still, and
+//! for clocks that jump. Guards without a token are not looked at.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +22,8 @@ use crate::history::{Attempt, History, Hold, Time, Violation, Write};
 /// The property's name.
 pub const NAME: &str = "fences";
 
-/// Finds every token that was handed out again or fell, and every write with an old one that was accepted.
+/// Finds every token that was handed out again or fell, and every write with an old one that was
+/// accepted.
 pub fn check(history: &History) -> Vec<Violation> {
     let locks = holds_by_site(history);
     let writes = grouped(history.writes.iter().map(|write| (&write.lock, write)), |write| write.at);
@@ -52,7 +56,8 @@ impl Fenced<'_> {
     }
 }
 
-/// Finds the tokens that were handed out again. The guards are in the order in which they were handed out.
+/// Finds the tokens that were handed out again. The guards are in the order in which they were
+/// handed out.
 fn repeated(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
     let (mut last, mut found) = (BTreeMap::<u64, Fenced<'_>>::new(), Vec::new());
     for &next in holds {
@@ -93,8 +98,8 @@ fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
     Violation { property: NAME, what, at }
 }
 
-/// Finds the tokens that are less than one from before they were asked for. The guards are in the order in which they
-/// were handed out.
+/// Finds the tokens that are less than one from before they were asked for. The guards are in the
+/// order in which they were handed out.
 fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
     let (readers, writers): (Vec<&Fenced<'_>>, Vec<_>) = holds.iter().partition(|before| before.hold.shared);
     let mut earlier = writers.into_iter().peekable();
@@ -113,7 +118,8 @@ fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
     found
 }
 
-/// The highest token of these readers, from before a writer's was asked for: who enters again has one for longer.
+/// The highest token of these readers, from before a writer's was asked for: who enters again has
+/// one for longer.
 fn highest_before<'a, 'b>(
     readers: &[&'b Fenced<'a>],
     writer: Fenced<'a>,

@@ -1,20 +1,26 @@
-//! In the calm, a lock is not left free while somebody waits for it: whoever gives it back wakes whoever is next.
+//! In the calm, a lock is not left free while somebody waits for it: whoever gives it back wakes
+//! whoever is next.
 //!
-//! A lock is free while it is in nobody's window (as [`windows`](super::windows) has it), a semaphore while not all of its
-//! permits are, and what is asked for over several names while all of them are. It may be free for [`HAND_OFF`] at a time, as
-//! long as an acquire waits that began before it was free and is ready to wait.
+//! A lock is free while it is in nobody's window (as [`windows`](super::windows) has it), a
+//! semaphore while not all of its permits are, and what is asked for over several names while all
+//! of them are. It may be free for [`HAND_OFF`] at a time, as long as an acquire waits that began
+//! before it was free and is ready to wait.
 //!
-//! Whoever waits to read has others in its way only while they write, or while a writer waits that may be older: one that came before
-//! it, or [`UNCERTAIN`] later at most. When that one goes away, it counts like one that gives the lock back.
+//! Whoever waits to read has others in its way only while they write, or while a writer waits that
+//! may be older: one that came before it, or [`UNCERTAIN`] later at most. When that one goes away,
+//! it counts like one that gives the lock back.
 //!
 //! When that time begins depends on what freed it:
 //! - It was given back by somebody who had it, when the calm had lasted for [`SETTLING`] and a
-//!   [longest TTL](History::longest_ttl), so that nothing from before was in the way any more: at that moment.
-//! - Anything else (its lease ran out, or was lost; its holder was killed, or gave it back before; nobody ever had it):
-//!   one longest TTL later. Nobody is called then, a master may have been written to later than the rest, and those in
-//!   the queue look when the TTLs are over, and a quarter later for each dead one that is ahead of them.
+//!   [longest TTL](History::longest_ttl), so that nothing from before was in the way any more: at
+//!   that moment.
+//! - Anything else (its lease ran out, or was lost; its holder was killed, or gave it back before;
+//!   nobody ever had it): one longest TTL later. Nobody is called then, a master may have been
+//!   written to later than the rest, and those in the queue look when the TTLs are over, and a
+//!   quarter later for each dead one that is ahead of them.
 //!
-//! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives back.
+//! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives
+//! back.
 //!
 //! An acquire of a client that was killed, or that stood still in the calm, does not count.
 
@@ -29,11 +35,13 @@ use crate::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
 /// The property's name.
 pub const NAME: &str = "hand_off";
 
-/// How long a lock may be free though it is wanted: two time-outs of 250 ms, for a master that has stopped answering
-/// and for the round of whoever is called. Polling, at 100 ms, is quicker; only a call that got lost takes longer.
+/// How long a lock may be free though it is wanted: two time-outs of 250 ms, for a master that has
+/// stopped answering and for the round of whoever is called. Polling, at 100 ms, is quicker; only a
+/// call that got lost takes longer.
 pub const HAND_OFF: Time = Time::from_millis(500);
 
-/// How far clients' clocks may be apart, by which waiters are in order, without a master noticing; and masters' clocks.
+/// How far clients' clocks may be apart, by which waiters are in order, without a master noticing;
+/// and masters' clocks.
 pub const UNCERTAIN: Time = Time::from_secs(1);
 
 /// Finds every time for which a lock was free too long.
@@ -61,8 +69,8 @@ pub fn check(history: &History) -> Vec<Violation> {
     found
 }
 
-/// The holds of any of these names, by when they began; but not those that were handed out too late, nor those that leave others
-/// to read.
+/// The holds of any of these names, by when they began; but not those that were handed out too
+/// late, nor those that leave others to read.
 fn in_the_way<'a>(history: &'a History, names: &[String], reads: bool) -> Vec<&'a Hold> {
     let holds = history.holds.iter().filter(|hold| hold.names.iter().any(|name| names.contains(name)));
     let holds = holds.filter(|hold| !(reads && hold.shared));
@@ -139,7 +147,8 @@ impl Season {
         }
     }
 
-    /// What is left of these times for one that waits to read, without those for which it may have waited behind a writer.
+    /// What is left of these times for one that waits to read, without those for which it may have
+    /// waited behind a writer.
     fn without(&self, free: &[Free], writers: &[&Attempt], reader: &Attempt, still: &Stillness) -> Vec<Free> {
         let mut left = free.to_vec();
         for writer in writers.iter().filter(|writer| writer.began <= reader.began + UNCERTAIN) {
@@ -218,7 +227,8 @@ mod tests {
     use super::*;
     use crate::history::Pause;
 
-    // It is calm from 1 s, quiet from 13 s, and what is not a hand-off counts from 23 s at the earliest.
+    // It is calm from 1 s, quiet from 13 s, and what is not a hand-off counts from 23 s at the
+    // earliest.
 
     fn found(holds: &[Hold], attempts: &[Attempt], pauses: &[Pause]) -> Vec<Violation> {
         let (attempts, pauses) = (attempts.to_vec(), pauses.to_vec());

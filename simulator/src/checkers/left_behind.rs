@@ -1,19 +1,20 @@
-//! In the calm, no key lies on a master that nobody wants there: whoever gives a lock back, gives up waiting, or is
-//! dropped half-way, cleans up behind itself rather than leave it to the TTL.
+//! In the calm, no key lies on a master that nobody wants there: whoever gives a lock back, gives
+//! up waiting, or is dropped half-way, cleans up behind itself rather than leave it to the TTL.
 //!
-//! A key may lie there while its owner has the lock, which is until the last of the guards that it had been handed by
-//! then was given back, told lost or over; and for [`UNDER_WAY`] from then on, and from when the key came to be, for
-//! what is being acquired and released. Nothing is looked at before [`SETTLING`] after the beginning of the calm. There
-//! are two excuses: its client was killed, or stood still until [`UNDER_WAY`] ago; and what wrote it was executed late,
-//! which no client can know of. Then it is left to its TTL, which [`ttl`](super::ttl) looks after.
+//! A key may lie there while its owner has the lock, which is until the last of the guards that it
+//! had been handed by then was given back, told lost or over; and for [`UNDER_WAY`] from then on,
+//! and from when the key came to be, for what is being acquired and released. Nothing is looked at
+//! before [`SETTLING`] after the beginning of the calm. There are two excuses: its client was
+//! killed, or stood still until [`UNDER_WAY`] ago; and what wrote it was executed late, which no
+//! client can know of. Then it is left to its TTL, which [`ttl`](super::ttl) looks after.
 //!
-//! Nor does anybody stand in a lock's queue once nobody waits, with the same excuses. A queue lives much longer than a
-//! TTL, so this is about places from the storm as well.
+//! Nor does anybody stand in a lock's queue once nobody waits, with the same excuses. A queue lives
+//! much longer than a TTL, so this is about places from the storm as well.
 //!
 //! A key is an entry that counts here, or a key that is another library's, too.
 //!
-//! Each key is told once, when it is first found so. The client is the one that the key tells, or else the one that was
-//! handed a guard of the same owner.
+//! Each key is told once, when it is first found so. The client is the one that the key tells, or
+//! else the one that was handed a guard of the same owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +24,13 @@ use crate::history::{ClientNumber, History, Hold, Key, Place, Site, Time, Violat
 /// The property's name.
 pub const NAME: &str = "left_behind";
 
-/// How long the calm must have lasted. A clean-up that found its master out of reach is repeated after a second at most
-/// (`RETRY` in `engine/undo.rs`) and answered within a time-out, 250 ms; the rest is for connections and
-/// subscriptions to come back.
+/// How long the calm must have lasted. A clean-up that found its master out of reach is repeated
+/// after a second at most (`RETRY` in `engine/undo.rs`) and answered within a time-out, 250 ms; the
+/// rest is for connections and subscriptions to come back.
 pub const SETTLING: Time = Time::from_secs(2);
 
-/// How long an acquire, or a release, may be under way on a master that answers: two time-outs, because an acquire may
-/// have to wait for the votes before it is taken back.
+/// How long an acquire, or a release, may be under way on a master that answers: two time-outs,
+/// because an acquire may have to wait for the votes before it is taken back.
 pub const UNDER_WAY: Time = Time::from_millis(500);
 
 /// Finds every key that should have been cleaned up.

@@ -1,9 +1,10 @@
 //! In the calm, whoever waits gets the lock: nobody waits for ever, and nobody is turned away.
 //!
-//! Every acquire that began in the calm, and was ready to wait, ends granted within [`History::bound`]. Where it was
-//! ready to wait for less than that, it may also fail, but only when its wait is over; a hundredth and 2 ms earlier at
-//! most, because the wait is measured with the client's clock. Where its caller gave it up within the bound nothing is
-//! known. A client that was killed, or that stood still while the acquire ran, is excused, as is an acquire whose bound
+//! Every acquire that began in the calm, and was ready to wait, ends granted within
+//! [`History::bound`]. Where it was ready to wait for less than that, it may also fail, but only
+//! when its wait is over; a hundredth and 2 ms earlier at most, because the wait is measured with
+//! the client's clock. Where its caller gave it up within the bound nothing is known. A client that
+//! was killed, or that stood still while the acquire ran, is excused, as is an acquire whose bound
 //! comes after the end of the run.
 //!
 //! And whatever a client does, in the storm too, ends some time.

@@ -1,12 +1,14 @@
-//! A lease that ends without having been given back was told to be lost by then, so that what it protects could stop.
+//! A lease that ends without having been given back was told to be lost by then, so that what it
+//! protects could stop.
 //!
-//! For every guard whose deadline came within the run: it was given back before its deadline, or told to be lost at its
-//! deadline at the latest. A client that stood still could not tell: where a pause reaches into the deadline, or ends
-//! less than [`SLACK`] before it, it must tell (or give back) by the end of the pause and [`SLACK`]. One that stands
-//! still again before that is over has until the end of that pause, and so on. A client that was killed tells nobody
-//! any more.
+//! For every guard whose deadline came within the run: it was given back before its deadline, or
+//! told to be lost at its deadline at the latest. A client that stood still could not tell: where a
+//! pause reaches into the deadline, or ends less than [`SLACK`] before it, it must tell (or give
+//! back) by the end of the pause and [`SLACK`]. One that stands still again before that is over has
+//! until the end of that pause, and so on. A client that was killed tells nobody any more.
 //!
-//! A guard that was handed out after its deadline is not looked at: that is [`born_valid`](super::born_valid)'s.
+//! A guard that was handed out after its deadline is not looked at: that is
+//! [`born_valid`](super::born_valid)'s.
 
 use super::stillness::Stillness;
 use crate::history::{History, Hold, Time, Violation};
@@ -14,7 +16,8 @@ use crate::history::{History, Hold, Time, Violation};
 /// The property's name.
 pub const NAME: &str = "loss_told";
 
-/// What a client needs that goes on, at most, until it has told: its threads are scheduled, its timers ring.
+/// What a client needs that goes on, at most, until it has told: its threads are scheduled, its
+/// timers ring.
 pub const SLACK: Time = Time::from_millis(5);
 
 /// Finds every lease that ran out on a holder that did not know.

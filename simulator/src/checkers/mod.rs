@@ -14,8 +14,8 @@
 //! | [`reach`] | callers are not told that a master does not answer before it had its time |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //!
-//! The first five must hold whatever happens, as long as clocks run at nearly the same rate; the last even where they
-//! do not.
+//! The first five must hold whatever happens, as long as clocks run at nearly the same rate; the
+//! last even where they do not.
 
 use crate::history::{History, Violation};
 
@@ -59,8 +59,8 @@ pub const ALL: [Checker; 11] = [
     Checker { name: fences::NAME, check: fences::check },
 ];
 
-/// Those that must hold though masters forget, and clocks jump: nobody has the lock for nothing. When it is had again then is
-/// another matter.
+/// Those that must hold though masters forget, and clocks jump: nobody has the lock for nothing.
+/// When it is had again then is another matter.
 pub const WHATEVER_HAPPENS: [&str; 5] =
     [windows::NAME, crowd::NAME, born_valid::NAME, loss_told::NAME, fences::NAME];
 

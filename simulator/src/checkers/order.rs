@@ -1,20 +1,25 @@
-//! In the calm, a fair lock is granted in the order of arrival: whoever waits for it gets it before all who came later.
+//! In the calm, a fair lock is granted in the order of arrival: whoever waits for it gets it before
+//! all who came later.
 //!
-//! An acquire that is ready to wait stands in the queues of a quorum [`IN_LINE`] after it began. From then on, until it is granted,
-//! nobody gets the lock who began [later](History::in_turn) than it did, and asked only then: whether to wait or once. When a
-//! grant was asked for is not known, but that it was [`IN_LINE`] before at most. What was under way when the first one came to
-//! stand may overtake it.
+//! An acquire that is ready to wait stands in the queues of a quorum [`IN_LINE`] after it began.
+//! From then on, until it is granted, nobody gets the lock who began [later](History::in_turn) than
+//! it did, and asked only then: whether to wait or once. When a grant was asked for is not known,
+//! but that it was [`IN_LINE`] before at most. What was under way when the first one came to stand
+//! may overtake it.
 //!
-//! Of each client one waiter stands in the queues, and the others are behind it in line; of two that began within [`IN_LINE`] it
-//! may be either. So a waiter stands when all others of its client are gone that may be ahead of it, and [`IN_LINE`] is over.
+//! Of each client one waiter stands in the queues, and the others are behind it in line; of two
+//! that began within [`IN_LINE`] it may be either. So a waiter stands when all others of its client
+//! are gone that may be ahead of it, and [`IN_LINE`] is over.
 //!
 //! It is taken for granted that:
-//! - the calm has lasted for [`SETTLING`] and a [longest TTL](History::longest_ttl): all masters vote, and connections are open,
-//! - a message takes eight milliseconds at most, and clocks run at rates that differ by less than a hundredth,
+//! - the calm has lasted for [`SETTLING`] and a [longest TTL](History::longest_ttl): all masters
+//!   vote, and connections are open,
+//! - a message takes eight milliseconds at most, and clocks run at rates that differ by less than a
+//!   hundredth,
 //! - nobody enters the lock again, which an owner does past those who wait.
 //!
-//! A waiter that gives up, or fails, does not count, for it asks for the last time without a place; nor does one whose client was
-//! killed, or stood still meanwhile, for it is passed over.
+//! A waiter that gives up, or fails, does not count, for it asks for the last time without a place;
+//! nor does one whose client was killed, or stood still meanwhile, for it is passed over.
 
 use super::grouped::grouped;
 use super::left_behind::SETTLING;
@@ -24,12 +29,13 @@ use crate::history::{Attempt, AttemptOutcome, History, Time, Violation};
 /// The property's name.
 pub const NAME: &str = "order";
 
-/// How long it takes to stand in the queues, and to be heard there, when all is calm: three round trips, one of them to
-/// subscribe, and as much again. What is granted was asked for no longer ago.
+/// How long it takes to stand in the queues, and to be heard there, when all is calm: three round
+/// trips, one of them to subscribe, and as much again. What is granted was asked for no longer ago.
 pub const IN_LINE: Time = Time::from_millis(100);
 
-/// How far two clients may be apart in what they take for the masters' time, when all is calm: by a round trip, and by what
-/// clocks drift in the five seconds for which a waiter may not have looked. Who comes later by more has to be behind.
+/// How far two clients may be apart in what they take for the masters' time, when all is calm: by a
+/// round trip, and by what clocks drift in the five seconds for which a waiter may not have looked.
+/// Who comes later by more has to be behind.
 pub(crate) const APART: Time = Time::from_millis(100);
 
 /// Finds every acquire that was granted before one that came first.

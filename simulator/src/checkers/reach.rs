@@ -1,5 +1,6 @@
-//! Callers are told that a master does not answer only when it owes an answer for as long as everybody gives it. A vote with a
-//! shorter time-out speaks for itself, and so does an undo: a ping finds out about the rest.
+//! Callers are told that a master does not answer only when it owes an answer for as long as
+//! everybody gives it. A vote with a shorter time-out speaks for itself, and so does an undo: a
+//! ping finds out about the rest.
 
 use quorate::config::DEFAULT_TIMEOUT;
 

@@ -20,7 +20,8 @@ impl Stillness {
         Self::bridging(history, Duration::ZERO)
     }
 
-    /// The same, where a client that went on for no more than `gap` is taken to have stood still meanwhile.
+    /// The same, where a client that went on for no more than `gap` is taken to have stood still
+    /// meanwhile.
     pub(super) fn bridging(history: &History, gap: Duration) -> Self {
         let mut clients: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for pause in &history.pauses {

@@ -1,9 +1,11 @@
-//! No entry counts after its end: what a client that died has left is in nobody's way when its TTL is over.
+//! No entry counts after its end: what a client that died has left is in nobody's way when its TTL
+//! is over.
 //!
-//! An entry that counts on its master must have been written no longer ago than it was to be kept, a hundredth of that for a slow
-//! clock, and `AHEAD`, for its end is counted from the later of two clocks. It keeps nobody out for longer than `OLDEST` after that,
-//! for whoever asks may trust a time that was. The same goes for the key of another library, which
-//! ends by itself, 2 ms late at most, because Redis counts in whole milliseconds and expires a key up to one late; one without a
+//! An entry that counts on its master must have been written no longer ago than it was to be kept,
+//! a hundredth of that for a slow clock, and `AHEAD`, for its end is counted from the later of two
+//! clocks. It keeps nobody out for longer than `OLDEST` after that, for whoever asks may trust a
+//! time that was. The same goes for the key of another library, which ends by itself, 2 ms late at
+//! most, because Redis counts in whole milliseconds and expires a key up to one late; one without a
 //! TTL is one that nobody ever removes, and a violation wherever it is found.
 //!
 //! A master forgets every name: one that nobody has an entry of, over or not, is
@@ -28,10 +30,12 @@ const AHEAD: Time = Time::from_millis(500);
 /// How long ago the time may be that a client trusts which is refused: `OLDEST` in `call.lua`.
 const OLDEST: Time = Time::from_secs(2);
 
-/// For how long a name with an entry is kept, which is for ever to a run: `KEPT_HELD` in `call.lua`, but for the run itself.
+/// For how long a name with an entry is kept, which is for ever to a run: `KEPT_HELD` in
+/// `call.lua`, but for the run itself.
 const HELD: Time = Time::from_secs(29 * 24 * 3_600);
 
-/// Finds every entry that counts after its end, every key that has outlived its TTL, and every name that is kept for nothing.
+/// Finds every entry that counts after its end, every key that has outlived its TTL, and every name
+/// that is kept for nothing.
 pub fn check(history: &History) -> Vec<Violation> {
     let keys = history.keys.iter().map(|key| (key, if key.is_entry { AHEAD + SLACK } else { SLACK }));
     let refusals = history.refusals.iter().map(|key| (key, AHEAD + OLDEST + SLACK));

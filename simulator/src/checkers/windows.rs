@@ -1,10 +1,12 @@
-//! No two owners have one lock, or one permit of a semaphore, at the same time, but to read: the property that a lock is for.
+//! No two owners have one lock, or one permit of a semaphore, at the same time, but to read: the
+//! property that a lock is for.
 //!
-//! The window of a guard is `[granted, end)`, where the end is the first of its deadline, of being given back, and of
-//! being told lost: while it lasts, its holder has every reason to believe that the lock is its own. Windows of
-//! different owners on one lock must not overlap; those of a lock over several names count for each name. They may touch, and a guard that was handed out too late has none
-//! (that is [`born_valid`](super::born_valid)'s). Guards of one owner may overlap: it re-entered, or reads what it writes. So may
-//! those of readers.
+//! The window of a guard is `[granted, end)`, where the end is the first of its deadline, of being
+//! given back, and of being told lost: while it lasts, its holder has every reason to believe that
+//! the lock is its own. Windows of different owners on one lock must not overlap; those of a lock
+//! over several names count for each name. They may touch, and a guard that was handed out too late
+//! has none (that is [`born_valid`](super::born_valid)'s). Guards of one owner may overlap: it
+//! re-entered, or reads what it writes. So may those of readers.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +16,8 @@ use crate::history::{History, Hold, Violation};
 /// The property's name.
 pub const NAME: &str = "windows";
 
-/// Finds every guard that was handed out in the window of another owner; to read, in that of another owner that writes. Of several such windows, it names one.
+/// Finds every guard that was handed out in the window of another owner; to read, in that of
+/// another owner that writes. Of several such windows, it names one.
 pub fn check(history: &History) -> Vec<Violation> {
     let pairs = pairs(history);
     let mut found: Vec<_> = pairs.into_iter().map(|(rival, hold)| violation(rival, hold)).collect();
@@ -23,7 +26,8 @@ pub fn check(history: &History) -> Vec<Violation> {
     found
 }
 
-/// The same as pairs: the other owner's guard, and the one that was handed out in its window; once for each name that both have.
+/// The same as pairs: the other owner's guard, and the one that was handed out in its window; once
+/// for each name that both have.
 pub fn pairs(history: &History) -> Vec<(&Hold, &Hold)> {
     holds_by_site(history).values().flat_map(|holds| intruders(holds)).collect()
 }

@@ -13,7 +13,8 @@ use super::network::{Greeting, Request, RequestKind};
 use crate::history::{OutOfReach, Time};
 
 impl Link {
-    /// Changes the link, tells callers, and does what the link wants then. To be called when the process runs.
+    /// Changes the link, tells callers, and does what the link wants then. To be called when the
+    /// process runs.
     pub(super) fn with(self: &Arc<Self>, change: impl FnOnce(&mut LinkState, Instant)) {
         let mut deliveries = Vec::new();
         {
@@ -29,7 +30,8 @@ impl Link {
         self.set_timers();
     }
 
-    /// Sends what there is to send as soon as whoever is run now has had its turn: its calls leave together.
+    /// Sends what there is to send as soon as whoever is run now has had its turn: its calls leave
+    /// together.
     fn send_soon(self: &Arc<Self>) {
         {
             let mut state = self.state();
@@ -44,7 +46,8 @@ impl Link {
         });
     }
 
-    /// Notes where another state was reached, and when callers are told that the master does not answer.
+    /// Notes where another state was reached, and when callers are told that the master does not
+    /// answer.
     fn note_reach(&self, before: &Reach, state: &super::LinkContext) {
         let reach = state.link.reach();
         if reach == before {
@@ -105,7 +108,8 @@ impl Link {
         }
     }
 
-    /// Looks at the link when it wants to be looked at. After the process stood still it reads what there is to read before.
+    /// Looks at the link when it wants to be looked at. After the process stood still it reads what
+    /// there is to read before.
     fn set_timers(self: &Arc<Self>) {
         let (opens, rings) = {
             let mut state = self.state();
@@ -146,7 +150,8 @@ impl Link {
         self.with(LinkState::tick);
     }
 
-    /// Opens a connection: its first message makes the master forget the one before, and is the question of a handshake.
+    /// Opens a connection: its first message makes the master forget the one before, and is the
+    /// question of a handshake.
     fn open(self: &Arc<Self>, set: Time) {
         {
             let mut state = self.state();

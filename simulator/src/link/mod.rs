@@ -1,5 +1,5 @@
-//! A client's way to one master: the library's own link, driven by the agenda of the world, and a network between it and the
-//! master that delays, holds up, loses, repeats and breaks.
+//! A client's way to one master: the library's own link, driven by the agenda of the world, and a
+//! network between it and the master that delays, holds up, loses, repeats and breaks.
 
 mod driver;
 mod network;
@@ -46,7 +46,8 @@ struct LinkContext {
     /// When it is looked at next: to open a connection, and for calls whose time is up.
     opens: Option<Time>,
     rings: Option<Time>,
-    /// Whether it is looked at as soon as whoever is run now has had its turn, to send what there is.
+    /// Whether it is looked at as soon as whoever is run now has had its turn, to send what there
+    /// is.
     sends_soon: bool,
     /// What the master knows the connection by.
     header: SessionHeader,

@@ -14,7 +14,8 @@ use crate::pipe::Pipe;
 pub(crate) struct Weather {
     /// How long a message takes, at least and at most.
     pub(crate) delay: (Duration, Duration),
-    /// How many of a thousand messages are executed twice, the second time later, as behind a proxy that repeats.
+    /// How many of a thousand messages are executed twice, the second time later, as behind a proxy
+    /// that repeats.
     pub(crate) repeated: u64,
     /// How many of a thousand messages are overtaken by later ones. The replies stay in order.
     pub(crate) overtaken: u64,
@@ -47,7 +48,8 @@ pub(super) struct Request {
 }
 
 pub(super) enum RequestKind {
-    /// The first message of a connection. It tells whether the master was new when the question was made up.
+    /// The first message of a connection. It tells whether the master was new when the question was
+    /// made up.
     Hello(Option<Hello>, bool),
     Ping,
     Calls(&'static Script, Vec<Call>),

@@ -163,7 +163,8 @@ impl Link {
         }
     }
 
-    /// The connection breaks. What is on its way is lost, or executed late, while the client does not know of it.
+    /// The connection breaks. What is on its way is lost, or executed late, while the client does
+    /// not know of it.
     pub(crate) fn break_off(self: &Arc<Self>) {
         let connection = self.state().network.connection();
         if let Some(connection) = connection {
@@ -196,7 +197,8 @@ impl Link {
         self.leave_late(on_the_way, connection);
     }
 
-    /// Half of what was on its way is executed all the same, in order, unless the next connection is there first.
+    /// Half of what was on its way is executed all the same, in order, unless the next connection
+    /// is there first.
     fn leave_late(self: &Arc<Self>, on_the_way: Vec<Arc<Request>>, connection: u64) {
         let mut delay = self.delay();
         for request in on_the_way {

@@ -5,7 +5,8 @@ use quorate::seam::{Call, Failure, Value};
 
 use crate::server::KEYS_PER_NAME;
 
-/// What the arguments of each verb are, as section 7 of docs/PROTOCOL.md says; those without a name are left out.
+/// What the arguments of each verb are, as section 7 of docs/PROTOCOL.md says; those without a name
+/// are left out.
 const NAMES: [(&str, &[&str]); 5] = [
     (
         "acquire",

@@ -1,4 +1,5 @@
-//! Tests of the simulator: it is the same every time, it reaches what it is about, and what it finds can be replayed.
+//! Tests of the simulator: it is the same every time, it reaches what it is about, and what it
+//! finds can be replayed.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 

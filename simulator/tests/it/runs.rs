@@ -70,8 +70,8 @@ fn clocks_free_the_locks_of_other_libraries() {
     }));
 }
 
-/// The same faults where masters are not trusted: nobody has a lock that somebody else has, and no late write is accepted.
-/// `scripts/test.sh` runs 1,000 of them, optimised.
+/// The same faults where masters are not trusted: nobody has a lock that somebody else has, and no
+/// late write is accepted. `scripts/test.sh` runs 1,000 of them, optimised.
 #[test]
 fn no_fault_outside_of_the_assumptions_breaks_exclusion_with_guards() {
     for kind in Kind::guarded(Locks::default()) {
@@ -173,7 +173,8 @@ fn storms_reach_what_they_are_about() {
     assert!(histories.iter().all(|history| history.calm.is_some()));
 }
 
-/// Semaphores of all sizes are full at times, and those over several names meet others, of one name as well.
+/// Semaphores of all sizes are full at times, and those over several names meet others, of one name
+/// as well.
 #[test]
 fn permits_and_several_names_are_what_runs_are_about() {
     let runs =
@@ -201,8 +202,8 @@ fn permits_and_several_names_are_what_runs_are_about() {
     assert!(plain.permits.is_none() && plain.holds.iter().all(|hold| hold.names.len() == 1));
 }
 
-/// Newcomers come while others wait for a fair lock: were those granted that are refused, some would be out of turn. Few are, for
-/// most come while it is not certain who stands in line.
+/// Newcomers come while others wait for a fair lock: were those granted that are refused, some
+/// would be out of turn. Few are, for most come while it is not certain who stands in line.
 #[test]
 fn newcomers_come_while_others_wait() {
     let run = |seed| run(&Plan::new(seed, Profile::Inside).of(Locks::Fair), false).history;
@@ -215,8 +216,8 @@ fn newcomers_come_while_others_wait() {
     assert!(found >= 2, "{found} of 20");
 }
 
-/// Many read at a time, whoever writes reads on, and whoever reads does not get to write; were they all writers, it would be too
-/// many.
+/// Many read at a time, whoever writes reads on, and whoever reads does not get to write; were they
+/// all writers, it would be too many.
 #[test]
 fn readers_and_writers_are_what_runs_are_about() {
     let run = |seed| run(&Plan::new(seed, Profile::Inside).of(Locks::ReadWrite), true);

@@ -252,7 +252,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Each call is answered once, in time and truthfully; calls are sent in their order; and nothing is left in the end.
+    /// Each call is answered once, in time and truthfully; calls are sent in their order; and
+    /// nothing is left in the end.
     #[test]
     fn whatever_happens_each_call_is_answered_once(steps in prop::collection::vec(step(), 1..80)) {
         let mut driven = Driven::new();

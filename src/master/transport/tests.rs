@@ -170,7 +170,8 @@ proptest! {
     }
 }
 
-/// A stream that keeps what is written until it is flushed, as TLS does, and cannot be flushed for a while.
+/// A stream that keeps what is written until it is flushed, as TLS does, and cannot be flushed for
+/// a while.
 #[derive(Clone, Default)]
 struct Keeping(Arc<Mutex<Kept>>);
 

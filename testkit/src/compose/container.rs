@@ -7,7 +7,8 @@ use super::docker::docker;
 use crate::process::{BOUND, wait};
 use crate::server;
 
-/// A server in a container of a [`Project`](super::Project). It is reached at the port that the container publishes.
+/// A server in a container of a [`Project`](super::Project). It is reached at the port that the
+/// container publishes.
 #[derive(Clone, Debug)]
 pub struct Container {
     id: String,
@@ -77,7 +78,8 @@ impl Container {
         assert!(gone.is_some(), "{} is not gone: {killed:?}", self.service);
     }
 
-    /// Starts it again (`docker start`), with what it persisted. It is killed first if it lives. Returns when it answers.
+    /// Starts it again (`docker start`), with what it persisted. It is killed first if it lives.
+    /// Returns when it answers.
     ///
     /// # Panics
     ///
@@ -88,8 +90,8 @@ impl Container {
         self.must_answer();
     }
 
-    /// Takes it off its networks (`docker network disconnect`): nothing reaches it, and it is not told so. The engine ends
-    /// connections to the port that it published, and refuses others.
+    /// Takes it off its networks (`docker network disconnect`): nothing reaches it, and it is not
+    /// told so. The engine ends connections to the port that it published, and refuses others.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! What the engine says of containers that were created (pure): where they listen, and that nothing is at risk which was there
-//! before them.
+//! What the engine says of containers that were created (pure): where they listen, and that nothing
+//! is at risk which was there before them.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

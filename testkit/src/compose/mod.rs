@@ -1,7 +1,8 @@
 //! Servers in the containers of a compose file.
 //!
-//! `container.rs` is one of them, `docker.rs` the engine's command, `created.rs` what the engine says (pure), and `keeper.sh`
-//! takes everything down, however this process ends; `here.rs` is for the repository's own tests.
+//! `container.rs` is one of them, `docker.rs` the engine's command, `created.rs` what the engine
+//! says (pure), and `keeper.sh` takes everything down, however this process ends; `here.rs` is for
+//! the repository's own tests.
 
 mod container;
 mod created;
@@ -27,11 +28,12 @@ const KEEPER: &str = include_str!("keeper.sh");
 /// How often a start may meet a port that is taken.
 const PORTS_TO_TRY: u32 = 5;
 
-/// A project of its own from a compose file: new containers, networks and volumes, whatever else was started from the file.
-/// Every service is a server, and publishes the port 6379 at a fixed one. Dropping it takes all of that down, and so does the end
-/// of this process, whatever ends it.
+/// A project of its own from a compose file: new containers, networks and volumes, whatever else
+/// was started from the file. Every service is a server, and publishes the port 6379 at a fixed
+/// one. Dropping it takes all of that down, and so does the end of this process, whatever ends it.
 ///
-/// Each project has ports of its own if the file has them behind `QUORATE_PORTS`, as the repository's has.
+/// Each project has ports of its own if the file has them behind `QUORATE_PORTS`, as the
+/// repository's has.
 #[derive(Debug)]
 pub struct Project {
     name: String,
@@ -44,8 +46,8 @@ impl Project {
     ///
     /// # Errors
     ///
-    /// When there is no Docker engine or no compose tool; when a service does not start or answer, publishes no port, or would
-    /// write to what is not the project's own.
+    /// When there is no Docker engine or no compose tool; when a service does not start or answer,
+    /// publishes no port, or would write to what is not the project's own.
     pub fn up(file: &Path) -> Result<Self, ComposeError> {
         let tool = docker::tool()?;
         let failed = |why| ComposeError::Services { file: file.display().to_string(), why };
@@ -132,8 +134,8 @@ fn next_number() -> u32 {
     std::process::id().wrapping_mul(7919).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What the last digit of each port is put behind: above the ports of the test kit's processes, and below those that the system
-/// gives out by itself.
+/// What the last digit of each port is put behind: above the ports of the test kit's processes, and
+/// below those that the system gives out by itself.
 fn ports(number: u32) -> String {
     const FIRST: u32 = 3_000;
     const COUNT: u32 = 270;

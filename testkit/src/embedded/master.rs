@@ -12,8 +12,9 @@ use tokio::sync::watch;
 
 use super::server::EmbeddedServer;
 
-/// A master that carries a call out at once, on the thread that makes it, and tells the answer there. So there is nothing
-/// for time-outs to do, and calls run in the order in which they are made.
+/// A master that carries a call out at once, on the thread that makes it, and tells the answer
+/// there. So there is nothing for time-outs to do, and calls run in the order in which they are
+/// made.
 #[derive(Debug)]
 pub struct EmbeddedMaster {
     name: Arc<str>,
@@ -42,8 +43,8 @@ impl EmbeddedMaster {
         &self.server
     }
 
-    /// Puts it out of reach, or back: calls fail and do nothing, and whoever listens is told to be deaf. The server stays
-    /// as it is.
+    /// Puts it out of reach, or back: calls fail and do nothing, and whoever listens is told to be
+    /// deaf. The server stays as it is.
     ///
     /// It cannot fall silent: what a time-out does is to be tried on a real server, frozen.
     pub fn set_reachable(&self, reachable: bool) {
@@ -57,8 +58,8 @@ impl EmbeddedMaster {
 }
 
 impl EmbeddedLink {
-    /// What the server knows this master by, as after a connection was opened to it. A server that never lost anything is
-    /// known to be new when it is.
+    /// What the server knows this master by, as after a connection was opened to it. A server that
+    /// never lost anything is known to be new when it is.
     fn header(&self) -> Result<SessionHeader, Failure> {
         let Some(handshake) = self.handshake.get() else { return Ok(SessionHeader::default()) };
         let mut known = self.known();

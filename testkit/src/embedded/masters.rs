@@ -36,7 +36,8 @@ impl EmbeddedMasters {
         Self::of((0..count).map(EmbeddedServer::new))
     }
 
-    /// The same, with a wall clock of their own, in microseconds since 1970: what they expire keys by.
+    /// The same, with a wall clock of their own, in microseconds since 1970: what they expire keys
+    /// by.
     pub fn with_clock(count: usize, clock: WallClock) -> Self {
         Self::of((0..count).map(|number| EmbeddedServer::with_clock(number, clock.clone())))
     }
@@ -57,15 +58,17 @@ impl EmbeddedMasters {
 
     /// Every key on every server that [is in use](crate::in_use), with the server's place.
     ///
-    /// An acquire or a release returns with a majority, and the last master may still be at work: wait with
-    /// [`eventually`](crate::eventually), or for [`Redlock::shutdown`](quorate::Redlock::shutdown).
+    /// An acquire or a release returns with a majority, and the last master may still be at work:
+    /// wait with [`eventually`](crate::eventually), or for
+    /// [`Redlock::shutdown`](quorate::Redlock::shutdown).
     pub fn keys(&self) -> Vec<(usize, String)> {
         let keys = self.iter().enumerate();
         keys.flat_map(|(i, master)| master.server().keys_in_use().into_iter().map(move |key| (i, key)))
             .collect()
     }
 
-    /// `Ok` when there is no key on any server, and otherwise the keys. See [`keys`](EmbeddedMasters::keys) for when to ask.
+    /// `Ok` when there is no key on any server, and otherwise the keys. See
+    /// [`keys`](EmbeddedMasters::keys) for when to ask.
     ///
     /// # Errors
     ///

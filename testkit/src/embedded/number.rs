@@ -11,7 +11,8 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     plain.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
-/// A number with a fraction as Redis takes it, infinite if it says so. Of hexadecimal ones this takes the whole only.
+/// A number with a fraction as Redis takes it, infinite if it says so. Of hexadecimal ones this
+/// takes the whole only.
 pub(super) fn float(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     if let Some((sign, digits)) = text.split_once("0x").or_else(|| text.split_once("0X")) {
@@ -30,7 +31,8 @@ pub(super) fn float(text: &[u8]) -> Option<f64> {
     (fits && !number.is_nan()).then_some(number)
 }
 
-/// As C's `%.17g`, which is how Redis 7.0 writes scores, and the numbers that a script gives to a command.
+/// As C's `%.17g`, which is how Redis 7.0 writes scores, and the numbers that a script gives to a
+/// command.
 pub(super) fn text(number: f64) -> String {
     if !number.is_finite() {
         let name = if number.is_nan() { "nan" } else { "inf" };

@@ -18,7 +18,8 @@ pub enum Resp {
 }
 
 impl From<redis::Value> for Resp {
-    /// What a real server replied. Anything that RESP2 does not have is a panic: nobody asks for more here.
+    /// What a real server replied. Anything that RESP2 does not have is a panic: nobody asks for
+    /// more here.
     fn from(value: redis::Value) -> Self {
         match value {
             redis::Value::Nil => Self::Nil,

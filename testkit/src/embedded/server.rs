@@ -66,8 +66,9 @@ impl EmbeddedServer {
         lock(&self.state).is_whole
     }
 
-    /// Carries out operations of one script in one call, as a connection does: the script gets the keys of all, and its
-    /// passport and the arguments of all, and replies with the time and one item for each.
+    /// Carries out operations of one script in one call, as a connection does: the script gets the
+    /// keys of all, and its passport and the arguments of all, and replies with the time and one
+    /// item for each.
     ///
     /// # Errors
     ///
@@ -81,7 +82,8 @@ impl EmbeddedServer {
         }
     }
 
-    /// The same for one operation: the time, where the server gives it because it knows the passport, and the answer.
+    /// The same for one operation: the time, where the server gives it because it knows the
+    /// passport, and the answer.
     pub fn run(
         &self,
         script: &Script,
@@ -151,14 +153,15 @@ impl EmbeddedServer {
         Snapshot(lock(&self.state).store.keyspace.clone())
     }
 
-    /// Goes back to what it had, as a server does that persists now and then, or a replica that lagged and takes over.
-    /// Who listens goes on listening.
+    /// Goes back to what it had, as a server does that persists now and then, or a replica that
+    /// lagged and takes over. Who listens goes on listening.
     pub fn restore(&self, snapshot: &Snapshot) {
         let mut state = lock(&self.state);
         (state.store.keyspace, state.is_whole) = (snapshot.0.clone(), false);
     }
 
-    /// Starts it again, under another run id, with the settings that all begin with. Whoever listened does no more, and is told.
+    /// Starts it again, under another run id, with the settings that all begin with. Whoever
+    /// listened does no more, and is told.
     pub fn restart(&self, run_id: impl Into<String>, with: Restart) {
         let (mut state, started) = (lock(&self.state), (self.clock)());
         (state.store.run_id, state.store.started, state.is_whole) = (run_id.into(), started, false);
@@ -176,8 +179,8 @@ impl EmbeddedServer {
 
     /// Listens on a channel for as long as the subscription lives, or until the server restarts.
     ///
-    /// `ear` is called on the thread that publishes, once its command is done; where several threads publish, messages may
-    /// overtake each other.
+    /// `ear` is called on the thread that publishes, once its command is done; where several
+    /// threads publish, messages may overtake each other.
     pub fn subscribe(&self, channel: &str, ear: Subscriber) -> Subscription {
         lock(&self.state).subscribe(Arc::downgrade(&self.state), channel, ear)
     }
@@ -196,7 +199,8 @@ impl EmbeddedServer {
         self.with(|state| lua::run(script, keys, args, &mut state.store, &self.clock))
     }
 
-    /// Does something to the server, and tells those who listen what was published, with the server's lock let go.
+    /// Does something to the server, and tells those who listen what was published, with the
+    /// server's lock let go.
     fn with(&self, change: impl FnOnce(&mut State) -> Resp) -> Resp {
         let mut state = lock(&self.state);
         let reply = change(&mut state);

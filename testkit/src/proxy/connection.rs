@@ -78,7 +78,8 @@ impl Connection {
     }
 }
 
-/// Ends a connection for whoever is at the end of a line: at once by a reset, or when they may be told.
+/// Ends a connection for whoever is at the end of a line: at once by a reset, or when they may be
+/// told.
 async fn break_off(stream: TcpStream, line: &Line, reset: bool) {
     match reset {
         true => drop(stream.set_zero_linger()),

@@ -9,7 +9,8 @@ pub enum Cut {
     AtReply,
     /// In the midst of the server's next reply: the client gets a part of it.
     InReply,
-    /// When the client's next command arrives: the client's side is closed, and the server's side stays open. The
-    /// command is on its way for as long as [`Proxy::deliver`](super::Proxy::deliver) is not called, as in a slow network.
+    /// When the client's next command arrives: the client's side is closed, and the server's side
+    /// stays open. The command is on its way for as long as
+    /// [`Proxy::deliver`](super::Proxy::deliver) is not called, as in a slow network.
     InFlight,
 }

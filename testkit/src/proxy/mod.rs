@@ -1,8 +1,9 @@
 //! A proxy between clients and one server, which does to their connections what networks do.
 //!
-//! A connection is two lines (`line.rs`), one there and one back, which deliver in order what they take in. What is wrong
-//! with them is the weather (`weather.rs`), which is the toxics (`toxic.rs`) that there are now; `cut.rs` is one cut at a
-//! chosen moment, and `connection.rs` how a connection ends.
+//! A connection is two lines (`line.rs`), one there and one back, which deliver in order what they
+//! take in. What is wrong with them is the weather (`weather.rs`), which is the toxics (`toxic.rs`)
+//! that there are now; `cut.rs` is one cut at a chosen moment, and `connection.rs` how a connection
+//! ends.
 
 mod connection;
 mod cut;
@@ -27,8 +28,9 @@ use connection::Connection;
 use shared::Shared;
 use weather::Weather;
 
-/// Passes bytes between clients and one server. [Toxics](Toxic) that are added do something to all connections, those
-/// that are there and those to come, until they are removed. Dropping it closes everything.
+/// Passes bytes between clients and one server. [Toxics](Toxic) that are added do something to all
+/// connections, those that are there and those to come, until they are removed. Dropping it closes
+/// everything.
 ///
 /// # Examples
 ///
@@ -61,8 +63,8 @@ impl Proxy {
         Self::start_seeded(server, 0).await
     }
 
-    /// The same, where what toxics draw is decided by a seed: each connection has its own dice for each way, by its
-    /// number, and what they are thrown for is what arrives on it.
+    /// The same, where what toxics draw is decided by a seed: each connection has its own dice for
+    /// each way, by its number, and what they are thrown for is what arrives on it.
     ///
     /// # Panics
     ///
@@ -82,8 +84,8 @@ impl Proxy {
         Self { address, shared, listener }
     }
 
-    /// The same as [`start`](Self::start), slow from the beginning: a reply comes two times `delay` late, and up to two
-    /// milliseconds more (the grain of the timers).
+    /// The same as [`start`](Self::start), slow from the beginning: a reply comes two times `delay`
+    /// late, and up to two milliseconds more (the grain of the timers).
     ///
     /// # Panics
     ///
@@ -125,7 +127,8 @@ impl Proxy {
         self.reset_at(Way::Both);
     }
 
-    /// The same at the end of this way. The other end is closed, or left [half open](Toxic::HalfOpen).
+    /// The same at the end of this way. The other end is closed, or left [half
+    /// open](Toxic::HalfOpen).
     pub fn reset_at(&self, way: Way) {
         self.change(|weather| weather.reset(way));
     }
@@ -135,13 +138,14 @@ impl Proxy {
         *self.shared.ordered() = cut;
     }
 
-    /// Lets the server have what was on its way when connections were [cut](Cut::InFlight). It may have closed them.
+    /// Lets the server have what was on its way when connections were [cut](Cut::InFlight). It may
+    /// have closed them.
     pub fn deliver(&self) {
         self.change(|weather| weather.deliveries += 1);
     }
 
-    /// Connections from now on lead to this server, as when an address is given to another machine. Those that there are
-    /// stay where they are.
+    /// Connections from now on lead to this server, as when an address is given to another machine.
+    /// Those that there are stay where they are.
     pub fn lead_to(&self, server: SocketAddr) {
         *self.shared.server() = server;
     }

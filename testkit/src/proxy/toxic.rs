@@ -23,9 +23,9 @@ impl Way {
 /// Something that is wrong on a way, for as long as it is there. Several add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toxic {
-    /// What is sent arrives so much later, and up to `jitter` more, which is drawn anew for what arrives together. It stays in
-    /// order, and does not hold up what follows: a long line, not a narrow one. What is on its way already stays so late
-    /// when the toxic is removed.
+    /// What is sent arrives so much later, and up to `jitter` more, which is drawn anew for what
+    /// arrives together. It stays in order, and does not hold up what follows: a long line, not a
+    /// narrow one. What is on its way already stays so late when the toxic is removed.
     Latency {
         /// How much later, at least.
         delay: Duration,
@@ -37,20 +37,23 @@ pub enum Toxic {
         /// At least 1; 0 is taken for 1.
         bytes_per_second: u64,
     },
-    /// Nothing gets through, nor does the end of a connection. What was sent waits, and arrives when the toxic is removed, as
-    /// TCP sees to it. Clients can connect: it is the proxy's system that accepts.
+    /// Nothing gets through, nor does the end of a connection. What was sent waits, and arrives
+    /// when the toxic is removed, as TCP sees to it. Clients can connect: it is the proxy's system
+    /// that accepts.
     Blackhole,
-    /// Whoever is at the end of this way is not told that a connection has ended, until the toxic is removed.
+    /// Whoever is at the end of this way is not told that a connection has ended, until the toxic
+    /// is removed.
     HalfOpen,
     /// Whoever is at the end of this way is told so much later that a connection has ended.
     SlowClose {
         /// How much later; not later than the toxic is removed.
         delay: Duration,
     },
-    /// Connections are reset (RST) at the end of this way, those that there are and those to come; the other end is
-    /// closed.
+    /// Connections are reset (RST) at the end of this way, those that there are and those to come;
+    /// the other end is closed.
     Reset,
-    /// Connections are cut in the midst of what is sent, at a place that is drawn, and closed at both ends.
+    /// Connections are cut in the midst of what is sent, at a place that is drawn, and closed at
+    /// both ends.
     Cut {
         /// How often, of a thousand times that something arrives.
         per_mille: u64,

@@ -1,4 +1,5 @@
-//! Random calls of the scripts of locks, and commands between them: both servers answer the same and keep the same.
+//! Random calls of the scripts of locks, and commands between them: both servers answer the same
+//! and keep the same.
 //!
 //! `QUORATE_CALLS` says how many, `QUORATE_SEED` which.
 
@@ -74,7 +75,8 @@ fn compare(kind: &'static str) {
     let (calls, seed) = (setting("QUORATE_CALLS", 20_000), setting("QUORATE_SEED", 1));
     let script = SCRIPTS.iter().find(|script| script.name() == kind).unwrap();
     let (mut pair, mut draw) = (Pair::start(), Draw::new(kind, seed));
-    // Where a value is longer, fields have no order, and it is by chance which of two owners is named.
+    // Where a value is longer, fields have no order, and it is by chance which of two owners is
+    // named.
     pair.server.command::<()>(&["CONFIG", "SET", "hash-max-ziplist-value", "1000"]);
     let mut ears =
         Ears::subscribe(&pair, &["quorate:wake:u1", "quorate:wake:u2", "redisson_lock__channel:quorate:{a}"]);
@@ -93,7 +95,8 @@ fn compare(kind: &'static str) {
         let requests: Vec<Request> = (0..TOGETHER).map(|_| draw.request()).collect();
         let answers = pair.ask(script, &requests);
         if drawn.elapsed() > PATIENCE {
-            // The machine stood still, and the servers may have looked at the clock at moments that are far apart.
+            // The machine stood still, and the servers may have looked at the clock at moments that
+            // are far apart.
             pair.ask(script, &[command(&["FLUSHALL"])]);
             ears.forget(&mut pair);
             continue;

@@ -39,8 +39,9 @@ fn unwritten(server: &RedisServer) -> u64 {
     length.expect("INFO says what is not written").parse().unwrap()
 }
 
-/// It has answered, and is killed while it waits for its disk: what it had not written is lost. A server writes without the
-/// disk's word once it has waited for two seconds, so it is killed as soon as it waits.
+/// It has answered, and is killed while it waits for its disk: what it had not written is lost. A
+/// server writes without the disk's word once it has waited for two seconds, so it is killed as
+/// soon as it waits.
 #[test]
 fn a_server_that_persists_every_second_forgets_what_it_answered_while_its_disk_is_slow() {
     let mut server = RedisServer::start_with_clock(&["--appendonly", "yes", "--appendfsync", "everysec"]);

@@ -44,8 +44,8 @@ impl Ears {
         Self { embedded, _subscriptions: subscriptions, real, channel: channels[0] }
     }
 
-    /// Panics where the real server did not say what the embedded one said, in the same order. Returns how many messages
-    /// there were.
+    /// Panics where the real server did not say what the embedded one said, in the same order.
+    /// Returns how many messages there were.
     pub(crate) fn compare(&mut self) -> u64 {
         let heard = std::mem::take(&mut *self.embedded.lock().unwrap());
         for message in &heard {

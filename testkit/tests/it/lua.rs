@@ -89,8 +89,8 @@ const SCRIPTS: &[&str] = &[
     "return redis.pcall('ACL', 'SETUSER', 'default')",
 ];
 
-/// What a client may not do, or a server not be asked for: the settings, and then both the commands of clients and of
-/// scripts.
+/// What a client may not do, or a server not be asked for: the settings, and then both the commands
+/// of clients and of scripts.
 const SETTINGS: &[&str] = &[
     "CONFIG SET maxmemory 1073741824",
     "CONFIG SET maxmemory-policy allkeys-lru",

@@ -1,5 +1,5 @@
-//! Embedded servers beside real ones: what they answer, and what they keep. Real ones: their clocks, how they lose keys, and the
-//! proxies before them.
+//! Embedded servers beside real ones: what they answer, and what they keep. Real ones: their
+//! clocks, how they lose keys, and the proxies before them.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![allow(clippy::disallowed_methods, reason = "these tests say how long they took")]

@@ -1,7 +1,7 @@
 //! Moments near the present time: fencing tokens, and until when entries keep others away.
 //!
-//! Two servers look at the clock one after the other. What is drawn here is far enough from every limit that both decide
-//! alike, as long as they are asked within [`PATIENCE`].
+//! Two servers look at the clock one after the other. What is drawn here is far enough from every
+//! limit that both decide alike, as long as they are asked within [`PATIENCE`].
 
 use std::time::{Duration, SystemTime};
 
@@ -10,17 +10,19 @@ use crate::dice::Dice;
 /// How long after it was drawn a request may be carried out.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(400);
 
-/// How far ahead of the present tokens are proposed (us): by more than [`PATIENCE`], so that a wait which ends at once has
-/// ended by them too, and by less than the half second that is refused.
+/// How far ahead of the present tokens are proposed (us): by more than [`PATIENCE`], so that a wait
+/// which ends at once has ended by them too, and by less than the half second that is refused.
 const AHEAD: u64 = 430_000;
 
-/// How far behind others are (us), for which nothing ends that began since: by less than the two seconds that are refused,
-/// by more than [`PATIENCE`], and by more than a second, so that what is left of a wait is seen to be a time.
+/// How far behind others are (us), for which nothing ends that began since: by less than the two
+/// seconds that are refused, by more than [`PATIENCE`], and by more than a second, so that what is
+/// left of a wait is seen to be a time.
 const BEHIND: u64 = 1_400_000;
 
 const HOUR: u64 = 3_600_000_000;
 
-/// How long a quarantine lasts: so long that what is left of it, in milliseconds, is seen to be a moment.
+/// How long a quarantine lasts: so long that what is left of it, in milliseconds, is seen to be a
+/// moment.
 const FOR_EVER: u64 = 50 * 365 * 24 * HOUR;
 
 /// Draws them.
@@ -30,12 +32,14 @@ pub(crate) struct Moments {
     next: u64,
     /// Whether the servers were empty at the present moment.
     is_first: bool,
-    /// The tokens that were proposed since the present moment, and are likely to have been granted as they are.
+    /// The tokens that were proposed since the present moment, and are likely to have been granted
+    /// as they are.
     recent: Vec<u64>,
 }
 
 impl Moments {
-    /// This is the present moment for what is drawn from here on; whether nothing was granted before it.
+    /// This is the present moment for what is drawn from here on; whether nothing was granted
+    /// before it.
     pub(crate) fn begin(&mut self, is_first: bool) {
         self.is_first = is_first;
         self.now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros().try_into().unwrap();

@@ -1,4 +1,5 @@
-//! Random operations of the scripts of locks, as clients send them and as nobody should, and random commands between them.
+//! Random operations of the scripts of locks, as clients send them and as nobody should, and random
+//! commands between them.
 
 use std::time::SystemTime;
 
@@ -30,7 +31,8 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 /// Most of the time it is the same one, so that a lock is extended, left and entered again.
 const OWNERS: [&str; 8] = ["u1:1", "u1:1", "u1:1", "u1:2", "u2:1", "u2:33", "u3:1", "nobody"];
 
-/// What is no number, or an odd one. As times they are far from those of [`LIVES`] and from what is left of these.
+/// What is no number, or an odd one. As times they are far from those of [`LIVES`] and from what is
+/// left of these.
 const ODD: [&str; 12] = [
     "",
     "0",
@@ -113,7 +115,8 @@ impl Draw {
         format!("{begins}{}", self.owner())
     }
 
-    /// What a call begins with: that of a client that knows the master, or of one that is to be refused.
+    /// What a call begins with: that of a client that knows the master, or of one that is to be
+    /// refused.
     fn head(&mut self) -> Vec<String> {
         let (votes, not_yet) = (self.moments.votes_from(true), self.moments.votes_from(false));
         let [key, mark, votes_from] = match self.dice.below(1000) {
@@ -145,9 +148,11 @@ impl Draw {
         let of_shared = ["plain", "redisson"].contains(&self.kind);
         for (place, word) in words.into_iter().enumerate() {
             let may_be_odd = match place {
-                // A slot says nothing to the layouts of others, and is nothing odd to those that are ours.
+                // A slot says nothing to the layouts of others, and is nothing odd to those that
+                // are ours.
                 0 => of_shared,
-                // Since when, and for how long: `place` has odd ones, which say the same to both servers.
+                // Since when, and for how long: `place` has odd ones, which say the same to both
+                // servers.
                 9 | 10 => !["acquire", "release"].contains(&verb),
                 _ => true,
             };
@@ -218,9 +223,9 @@ impl Draw {
         versions.fold(",".to_owned(), |all, version| all + &version)
     }
 
-    /// A ticket, since when, and for how long; or nothing. Two servers' clocks are not the same: where the moment is odd, so
-    /// that each takes what its own clock says, the time waited is so long that the place among others is the same all the
-    /// same.
+    /// A ticket, since when, and for how long; or nothing. Two servers' clocks are not the same:
+    /// where the moment is odd, so that each takes what its own clock says, the time waited is so
+    /// long that the place among others is the same all the same.
     fn place(&mut self) -> [String; 3] {
         const FORTNIGHT: u128 = 1_000_000_000_000;
         if self.dice.happens(300) {

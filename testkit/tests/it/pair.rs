@@ -7,7 +7,8 @@ use redis::ConnectionLike;
 use crate::moments::PATIENCE;
 use crate::operations::Request;
 
-/// How far two times that the servers tell may lie apart (ms): one was asked after the other, on a busy machine.
+/// How far two times that the servers tell may lie apart (ms): one was asked after the other, on a
+/// busy machine.
 const APART: f64 = 5_000.0;
 
 /// Both servers.
@@ -49,7 +50,8 @@ impl Pair {
         replies.unwrap().into_iter().map(Resp::from).collect()
     }
 
-    /// Panics where the two do not have the same keys, with the same contents and until the same time.
+    /// Panics where the two do not have the same keys, with the same contents and until the same
+    /// time.
     pub(crate) fn compare_keys(&mut self, script: &Script) {
         let mut keys = self.embedded.keys();
         let list = self.ask(script, &[command(&["KEYS", "*"])]).remove(0);
@@ -91,8 +93,8 @@ fn text(reply: Resp) -> String {
     }
 }
 
-/// Whether two replies say the same. A number from a thousand up is a time to live, and one of 13 digits and more a moment,
-/// or a token, which is one where it was made by the server.
+/// Whether two replies say the same. A number from a thousand up is a time to live, and one of 13
+/// digits and more a moment, or a token, which is one where it was made by the server.
 pub(crate) fn same(one: &Resp, other: &Resp) -> bool {
     match (one, other) {
         (Resp::List(one), Resp::List(other)) => {
@@ -133,8 +135,8 @@ fn seconds_off(text: &str) -> Option<f64> {
         .ok()
 }
 
-/// Whether these are what is left of the second in which whoever is called may ask (ms), and about the same: it was called within
-/// the batch.
+/// Whether these are what is left of the second in which whoever is called may ask (ms), and about
+/// the same: it was called within the batch.
 fn is_time_to_ask(one: i64, other: i64) -> bool {
     let least = 1000 - i64::try_from(PATIENCE.as_millis()).expect("it is short");
     [one, other].iter().all(|left| (least..=1000).contains(left))

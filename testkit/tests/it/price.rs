@@ -1,4 +1,5 @@
-//! What an operation costs, without a client: run it with `--release -- --ignored --nocapture price`.
+//! What an operation costs, without a client: run it with
+//! `--release -- --ignored --nocapture price`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -28,7 +29,8 @@ fn run(server: &EmbeddedServer, operations: &[Args]) {
     black_box(server.eval(SCRIPTS[0], &keys, &args));
 }
 
-/// Prints what a run costs where nobody else wants the machine: the least of many short measurements.
+/// Prints what a run costs where nobody else wants the machine: the least of many short
+/// measurements.
 fn price(what: &str, mut run: impl FnMut()) {
     const TIMES: u32 = 1000;
     let measure = |_| {

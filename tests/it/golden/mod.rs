@@ -53,7 +53,8 @@ impl Vector {
         self.only.as_ref().is_none_or(|only| only == master)
     }
 
-    /// Plays it on an embedded master with this script of its kind. Answers what is not as it should be.
+    /// Plays it on an embedded master with this script of its kind. Answers what is not as it
+    /// should be.
     pub(crate) fn play_embedded(&self, script: &Script) -> Step {
         if !self.is_for("embedded") {
             return Ok(());

@@ -23,7 +23,8 @@ pub(super) enum Master<'a> {
     Embedded {
         server: EmbeddedServer,
         time: Arc<AtomicU64>,
-        /// How long a call takes (us): none where the scene is about moments that a real clock does not meet.
+        /// How long a call takes (us): none where the scene is about moments that a real clock does
+        /// not meet.
         a_call: u64,
     },
 }

@@ -38,7 +38,6 @@ fn wide<'a>(name: &str, text: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-#[ignore = "to be turned on when all comments are wrapped"]
 fn comments_are_not_too_wide() {
     let lua = files("scripts", ".lua");
     let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! A value that is guarded by a fence. What the script does for its users is in `it/fenced.rs`; here is what it must not
-//! lack.
+//! A value that is guarded by a fence. What the script does for its users is in `it/fenced.rs`;
+//! here is what it must not lack.
 
 use quorate::fence;
 use quorate_testkit::Resp;

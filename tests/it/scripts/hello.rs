@@ -1,4 +1,5 @@
-//! The handshake: whether a master may have forgotten what it granted, and for how long it has no vote then.
+//! The handshake: whether a master may have forgotten what it granted, and for how long it has no
+//! vote then.
 
 use quorate_testkit::{Resp, Restart};
 

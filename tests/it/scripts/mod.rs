@@ -1,6 +1,6 @@
-//! The scripts that are no lock's: the handshake's, and that of a resource which checks fences itself. The scripts of locks are
-//! tried by the golden vectors (`golden`), and all of them with a guard left out: some scene or scenario has to notice
-//! (`mutation`).
+//! The scripts that are no lock's: the handshake's, and that of a resource which checks fences
+//! itself. The scripts of locks are tried by the golden vectors (`golden`), and all of them with a
+//! guard left out: some scene or scenario has to notice (`mutation`).
 
 mod fenced;
 mod hello;
@@ -24,8 +24,8 @@ struct Scenario {
     run: fn(&Lab<'_>),
 }
 
-/// Lists the scenarios of a script, and makes tests of them: those that are `Exact` are about moments that a real clock does not
-/// meet.
+/// Lists the scenarios of a script, and makes tests of them: those that are `Exact` are about
+/// moments that a real clock does not meet.
 macro_rules! scenarios {
     ($script:expr; Real: $($real:ident),+; Exact: $($exact:ident),*;) => {
         pub(super) const SCENARIOS: &[super::Scenario] = &[
@@ -51,7 +51,8 @@ macro_rules! scenarios {
 }
 use scenarios;
 
-/// Where the machine stood still meanwhile, moments that were told before are long ago: that proves nothing.
+/// Where the machine stood still meanwhile, moments that were told before are long ago: that proves
+/// nothing.
 fn try_on_a_real_server(script: &Script, run: fn(&Lab<'_>)) {
     const STILL: Duration = Duration::from_millis(500);
     let mut tries = 5;

@@ -1,5 +1,5 @@
-//! The usual cases of a lock with one holder, which `quick.lua` has to carry out by itself: here nothing stands behind it.
-//! `quick_rw` and `quick_semaphore` have those of the other kinds.
+//! The usual cases of a lock with one holder, which `quick.lua` has to carry out by itself: here
+//! nothing stands behind it. `quick_rw` and `quick_semaphore` have those of the other kinds.
 
 use std::sync::LazyLock;
 
@@ -40,7 +40,8 @@ pub(super) fn alone<'a>(script: &Script, text: impl Fn((&'static str, &'static s
     script.source_of(|part| if is_kept(part.0) { text(part) } else { ends(part.0) })
 }
 
-/// Calls the script for these operations, each on a name of its own, with its words behind its number of names.
+/// Calls the script for these operations, each on a name of its own, with its words behind its
+/// number of names.
 pub(super) fn call(lab: &Lab<'_>, operations: &[&str]) -> Vec<Resp> {
     lab.command(&["SET", MARKER, "m"]);
     let now = lab.now().to_string();

@@ -17,7 +17,8 @@ enum Word {
     Number(String),
 }
 
-/// Shows the words of a command; `None` when there is something else among them than strings and numbers.
+/// Shows the words of a command; `None` when there is something else among them than strings and
+/// numbers.
 pub(super) fn with_words<T>(values: &MultiValue, look: impl FnOnce(&[&[u8]]) -> T) -> Option<T> {
     if values.len() > FEW {
         let words: Vec<Word> = values.iter().map(Word::of).collect::<Option<_>>()?;
@@ -76,8 +77,8 @@ pub(super) fn value(lua: &Lua, reply: Resp) -> mlua::Result<Value> {
     }
 }
 
-/// What the harness answered for the script of this name: a tag, and what there is to say. The tags are those of
-/// `harness.lua`.
+/// What the harness answered for the script of this name: a tag, and what there is to say. The tags
+/// are those of `harness.lua`.
 pub(super) fn reply(answer: mlua::Result<MultiValue>, name: &str) -> Resp {
     answer.and_then(|answer| tagged(answer, name)).unwrap_or_else(|error| Resp::Error(format!("ERR {error}")))
 }

@@ -1,11 +1,13 @@
 //! Runs the Lua of scripts against a store, as Redis 7.0 does.
 //!
-//! There is one Lua state a thread, for all stores: a script leaves nothing behind in it, and what it makes of its arguments
-//! and of the store does not depend on what ran before. Two things of Lua are not the same from run to run, and no script
-//! should look at them: the order in which `pairs` goes through keys that are tables or functions, and `tostring` of those.
+//! There is one Lua state a thread, for all stores: a script leaves nothing behind in it, and what
+//! it makes of its arguments and of the store does not depend on what ran before. Two things of Lua
+//! are not the same from run to run, and no script should look at them: the order in which `pairs`
+//! goes through keys that are tables or functions, and `tostring` of those.
 //!
-//! Not there, unlike in Redis: `cjson`, `cmsgpack`, `struct`, `bit`, `math.random`, `load`, `loadstring`, `collectgarbage`,
-//! the RESP3 forms of a reply, and limits on how long a script runs.
+//! Not there, unlike in Redis: `cjson`, `cmsgpack`, `struct`, `bit`, `math.random`, `load`,
+//! `loadstring`, `collectgarbage`, the RESP3 forms of a reply, and limits on how long a script
+//! runs.
 
 mod convert;
 
@@ -27,7 +29,8 @@ const CHUNK: &str = "@user_script";
 const NAMES: &str = "assert coroutine error getmetatable ipairs math next pairs rawequal rawget select setmetatable \
     string table tonumber tostring type unpack xpcall _VERSION";
 
-/// How much garbage there may be, in percent of what is alive: what lives is little, and to look for it often costs more.
+/// How much garbage there may be, in percent of what is alive: what lives is little, and to look
+/// for it often costs more.
 const GARBAGE: i32 = 200;
 
 thread_local! {

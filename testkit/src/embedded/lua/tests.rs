@@ -1,4 +1,5 @@
-//! What a script sees of time and of its state, and what it costs. Replies are compared with a real server's, in `tests/it`.
+//! What a script sees of time and of its state, and what it costs. Replies are compared with a real
+//! server's, in `tests/it`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

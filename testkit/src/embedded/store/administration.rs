@@ -1,4 +1,5 @@
-//! What a server is told about itself: CONFIG SET, REPLICAOF and ACL SETUSER, as far as a lock's scripts notice.
+//! What a server is told about itself: CONFIG SET, REPLICAOF and ACL SETUSER, as far as a lock's
+//! scripts notice.
 
 use super::context::{Answer, Context};
 use super::errors::SYNTAX;

@@ -61,8 +61,8 @@ pub(super) fn hgetall(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::List(words.map(|word| Resp::Bulk(word.clone())).collect()))
 }
 
-/// `HRANDFIELD key count WITHVALUES`, of distinct fields. Its dice are the clock, so that a test is the same every time: the fields
-/// from one on.
+/// `HRANDFIELD key count WITHVALUES`, of distinct fields. Its dice are the clock, so that a test is
+/// the same every time: the fields from one on.
 pub(super) fn hrandfield(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let count =
         number::integer(words[2]).and_then(|count| usize::try_from(count).ok()).ok_or(NOT_AN_INTEGER)?;

@@ -82,8 +82,8 @@ pub(super) fn keys(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::List(context.store.keyspace.keys(horizon).map(|key| Resp::Bulk(key.clone())).collect()))
 }
 
-/// All hashes at once whose keys begin with what stands before the pattern's last `*`, and end with what stands behind it: no
-/// other pattern is known.
+/// All hashes at once whose keys begin with what stands before the pattern's last `*`, and end with
+/// what stands behind it: no other pattern is known.
 pub(super) fn scan(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let &[_, b"0", b"MATCH", pattern, b"COUNT", count, b"TYPE", b"hash"] = words else {
         return Err("ERR this server knows SCAN 0 MATCH pattern COUNT number TYPE hash only".to_owned());

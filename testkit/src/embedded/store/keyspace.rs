@@ -14,7 +14,8 @@ pub(in crate::embedded) struct Keyspace {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) data: Data,
-    /// Until when, in milliseconds of the wall clock; `None` is for ever. The last of them still counts.
+    /// Until when, in milliseconds of the wall clock; `None` is for ever. The last of them still
+    /// counts.
     pub(super) until: Option<i64>,
 }
 

@@ -1,7 +1,8 @@
-//! A Redis keyspace in memory, and the commands on it: a function of what was there, the time and the words.
+//! A Redis keyspace in memory, and the commands on it: a function of what was there, the time and
+//! the words.
 //!
-//! Replies and errors are those of Redis 7.0. Nothing here depends on addresses or on hashing: the same commands at the same
-//! times give the same replies.
+//! Replies and errors are those of Redis 7.0. Nothing here depends on addresses or on hashing: the
+//! same commands at the same times give the same replies.
 
 mod administration;
 mod command;
@@ -41,7 +42,8 @@ impl Store {
         self.run(command, now_us, words)
     }
 
-    /// Carries out a command of the script that runs now, which is told less about what is wrong with it.
+    /// Carries out a command of the script that runs now, which is told less about what is wrong
+    /// with it.
     pub(super) fn execute_for_script(&mut self, now_us: u64, words: &[&[u8]]) -> Resp {
         let refused = match words.first().map(|name| Command::find(name)) {
             None => "ERR Please specify at least one argument for this redis lib call",

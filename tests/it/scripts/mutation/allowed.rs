@@ -222,7 +222,8 @@ fn allowed() -> impl Iterator<Item = (&'static str, &'static str)> {
     ALLOWED.iter().flat_map(|(why, changes)| changes.iter().map(|change| (*change, *why)))
 }
 
-/// Panics unless each label of the scripts names one statement, and the list has these labels and no others.
+/// Panics unless each label of the scripts names one statement, and the list has these labels and
+/// no others.
 pub(super) fn check_labels(files: &[File]) {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (file, (name, lines)) in

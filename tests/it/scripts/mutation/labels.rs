@@ -1,4 +1,5 @@
-//! Labels: a line `-- guard: NAME` names the statement below it, whatever that says and in whichever file it is.
+//! Labels: a line `-- guard: NAME` names the statement below it, whatever that says and in
+//! whichever file it is.
 
 use std::ops::Range;
 

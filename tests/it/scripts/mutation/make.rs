@@ -71,7 +71,8 @@ fn conditions(tokens: &[Token<'_>]) -> Vec<Edit> {
     conditions.flat_map(|at| ["true", "false"].map(|with| Edit::new(at.clone(), with))).collect()
 }
 
-/// Operators, and before each those that bind less: where its sides end. Comparisons are changed otherwise.
+/// Operators, and before each those that bind less: where its sides end. Comparisons are changed
+/// otherwise.
 const OPERATORS: [&[&str]; 6] =
     [&["or"], &["and"], &["==", "~=", "<", "<=", ">", ">="], &[".."], &["+", "-"], &["*", "/"]];
 const COMPARISONS: usize = 2;
@@ -92,7 +93,8 @@ fn operands(text: &str, tokens: &[Token<'_>]) -> Vec<Edit> {
 /// The first token and the last of the expression that an operator of this strength stands in.
 fn sides(tokens: &[Token<'_>], operator: usize, strength: usize) -> (usize, usize) {
     let depth = tokens[operator].depth;
-    // A bracket is as deep as what it encloses: one that this expression opened itself is deeper, and not its end.
+    // A bracket is as deep as what it encloses: one that this expression opened itself is deeper,
+    // and not its end.
     let is_one_of = |other: &Token<'_>, words: &[&str]| other.depth <= depth && words.contains(&other.text);
     let ends = |other: &Token<'_>| {
         is_one_of(other, &[",", "=", ";", "(", "[", "{", ")", "]", "}"])

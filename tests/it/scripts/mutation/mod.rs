@@ -1,8 +1,9 @@
 //! Scripts that lack a guard, which some golden vector has to notice, or some scenario.
 //!
-//! Every condition is set to true and to false, every side of an `and` or an `or` left out, every limit shifted by one, and
-//! every line left out that is a statement (`make`). What nothing notices has to be in the list of what is the same
-//! anyhow, with the reason (`allowed`), by the label of its statement (`labels`).
+//! Every condition is set to true and to false, every side of an `and` or an `or` left out, every
+//! limit shifted by one, and every line left out that is a statement (`make`). What nothing notices
+//! has to be in the list of what is the same anyhow, with the reason (`allowed`), by the label of
+//! its statement (`labels`).
 
 mod allowed;
 mod labels;
@@ -29,8 +30,8 @@ const ROUNDS: u32 = 20_000;
 /// How many mutants a thread tries: it keeps what it compiled.
 const A_THREADS: usize = 100;
 
-/// The scripts whose usual cases are tried without the rest, too, for the rest would do the same; with what these checks are
-/// called, and what they are.
+/// The scripts whose usual cases are tried without the rest, too, for the rest would do the same;
+/// with what these checks are called, and what they are.
 const QUICK: [(&str, &str, &[Scenario]); 3] = [
     ("exclusive", "quick exclusive", quick::SCENARIOS),
     ("rw", "quick rw", quick_rw::SCENARIOS),
@@ -177,7 +178,8 @@ impl Mutant {
         fates.find(|fate| *fate != Fate::Survived).unwrap_or(Fate::Survived)
     }
 
-    /// What the list of those that are allowed calls it: the label of its statement, if that has one, and the change.
+    /// What the list of those that are allowed calls it: the label of its statement, if that has
+    /// one, and the change.
     fn labelled_change(&self) -> String {
         let (number, _) = self.edit.line(&self.file.text);
         let label = labels::labels(&self.file.text).find(|(_, lines)| lines.contains(&(number - 1)));
@@ -190,7 +192,8 @@ impl Mutant {
     }
 }
 
-/// Checks until one fails. That is the first for the next script, which is likely to be much like this one.
+/// Checks until one fails. That is the first for the next script, which is likely to be much like
+/// this one.
 fn fate(script: &Script, checks: &mut [Check<'_>]) -> Fate {
     let reply = EmbeddedServer::new(0).eval(script, &[], &[]);
     if matches!(reply, Resp::Error(text) if text.contains("compiling")) {
