@@ -4,7 +4,8 @@
 -- that all readers have, that of the last one that wrote, and for how long (ms) to watch it.
 
 -- One of SWEEP_EVERY grants to readers removes entries and words that are over, of so many fields:
--- more than readers leave behind meanwhile. guard: sweep-size
+-- more than readers leave behind meanwhile.
+-- guard: sweep-size
 local SWEEP = 16
 
 function note_more(it)

@@ -60,7 +60,8 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
     local it = its[i]
     grant(it, token, round, kept, label)
     -- Who was called for several releases takes one permit only, so it calls the next for the
-    -- others. guard: permit-queued
+    -- others.
+    -- guard: permit-queued
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
   return tonumber(token)
