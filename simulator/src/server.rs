@@ -89,7 +89,7 @@ impl Server {
         true
     }
 
-    /// Runs operations of a connection with this passport in one call. `late` tells that the sender
+    /// Runs operations of a connection with this header in one call. `late` tells that the sender
     /// may not know of it any more.
     pub(crate) fn run(
         &self,

@@ -210,7 +210,7 @@ impl Attempt {
             return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
         }
         let round = self.round.take().expect("it was there");
-        let before = self.before.take().map(QueuePlace::into_notice);
+        let before = self.before.take().map(QueuePlace::into_undo);
         self.note_keys(&round);
         self.note_left_places(&round);
         drop(self.standing_on(self.stood.or(round.places(|outcome| self.is_stray_place(outcome)))));
@@ -236,7 +236,7 @@ impl Attempt {
     /// Undoes grants that are none of the lease's, and gives up the place of the acquire before
     /// where it was not taken over.
     fn tell_later(&self, before: Option<(Undo, Places)>) -> Box<dyn Fn(Due) + Send + Sync> {
-        let (engine, undo) = (self.engine.clone(), self.engine.notice_of_strays(&self.hold, &self.count));
+        let (engine, undo) = (self.engine.clone(), self.engine.undo_of_strays(&self.hold, &self.count));
         Box::new(move |Due { strays, left }| {
             engine.tell(strays, undo.clone(), Effort::UntilAcknowledged, None);
             if let Some((leave, on)) = &before {
@@ -382,9 +382,9 @@ pub(super) struct QueuePlace {
 
 impl QueuePlace {
     /// What gives it up, and on which masters. Whoever has that sees to it.
-    fn into_notice(mut self) -> (Undo, Places) {
+    fn into_undo(mut self) -> (Undo, Places) {
         let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
-        (self.engine.notice_of_leaving(hold), std::mem::take(&mut self.on))
+        (self.engine.undo_of_place(hold), std::mem::take(&mut self.on))
     }
 
     /// An attempt took it over, but not on the masters with such an outcome.

@@ -11,7 +11,7 @@ use crate::protocol::{Crossing, Kind};
 
 impl Engine {
     /// Whether its owner is let in at once, and does not line up behind those who wait for it: it
-    /// has the lock, or the sibling that lets it in.
+    /// has the lock, or the counterpart that lets it in.
     pub(super) fn is_re_entry(&self, request: &Request) -> bool {
         let has_it = request.owner.is_some_and(|owner| self.has(request.kind, &request.name, owner));
         has_it || self.meets(request) == Some(Crossing::Downgrade)
@@ -32,7 +32,7 @@ impl Engine {
         }
     }
 
-    /// Waits until its owner gets the sibling of what it asks for.
+    /// Waits until its owner gets the counterpart of what it asks for.
     pub(super) async fn until_counterpart_stands(&self, request: &Request) {
         match (request.kind.counterpart(), request.owner) {
             (Some((counterpart, _)), Some(owner)) if self.meets(request).is_none() => {
@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// What becomes of its owner, where that has the sibling of what it asks for.
+    /// What becomes of its owner, where that has the counterpart of what it asks for.
     fn meets(&self, request: &Request) -> Option<Crossing> {
         let (counterpart, meeting) = request.kind.counterpart()?;
         self.has(counterpart, &request.name, request.owner?).then_some(meeting)

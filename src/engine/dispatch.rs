@@ -2,7 +2,7 @@
 //! whose hold it asks for.
 //!
 //! What is sent from any thread is handed over by one task, in the order in which it was sent:
-//! however many masters there are, whoever sends wakes the engine's thread once.
+//! however many masters there are, a send wakes the engine's thread once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,10 +22,10 @@ use crate::master::{Call, CallKind, Failure, Master, Reply, ReplySink, Script, W
 use crate::protocol::{Op, Subject};
 use crate::trust::{Handshake, MasterStatus, Trust};
 
-/// How many parcels are handed over before the masters' connections get their turn.
+/// How many submissions are handed over before the masters' connections get their turn.
 const AT_ONCE: usize = 256;
 
-/// The way to the masters, and back.
+/// Sends operations to the masters.
 pub(super) struct Dispatcher {
     masters: Vec<Arc<dyn Master>>,
     common: Arc<Common>,
@@ -33,7 +33,7 @@ pub(super) struct Dispatcher {
     prefix: Arc<str>,
     /// The usual per-master time-out.
     timeout: Duration,
-    parcels: mpsc::UnboundedSender<Submission>,
+    submissions: mpsc::UnboundedSender<Submission>,
     /// Whether somebody has waited for the masters to be connected.
     introduced: AtomicBool,
     /// The last number given to a round.
@@ -51,14 +51,14 @@ impl Dispatcher {
         let places = masters.iter().enumerate();
         places.for_each(|(place, master)| master.introduce(Handshake::new(trust.clone(), place)));
         let names = masters.iter().map(|master| master.name().clone()).collect();
-        let (parcels, to_deliver) = mpsc::unbounded_channel();
+        let (submissions, to_deliver) = mpsc::unbounded_channel();
         executor.spawn(deliver(to_deliver, masters.clone()));
         let (wake_batcher, relaying) = WakeBatcher::new();
         executor.spawn(relaying);
         let common = Arc::new(Common { names, trust, clock, wake_batcher });
         let (prefix, timeout) = (settings.prefix.clone(), settings.timeout());
         let (introduced, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
-        Arc::new(Self { masters, common, prefix, timeout, parcels, introduced, rounds })
+        Arc::new(Self { masters, common, prefix, timeout, submissions, introduced, rounds })
     }
 
     /// How many masters there are.
@@ -89,7 +89,7 @@ impl Dispatcher {
         &self.common.clock
     }
 
-    /// The way back to whoever waits.
+    /// Wakes the callers.
     pub(super) fn wake_batcher(&self) -> &Arc<WakeBatcher> {
         &self.common.wake_batcher
     }
@@ -181,13 +181,13 @@ impl Dispatcher {
         to: Arc<dyn ReplySink>,
         places: Places,
     ) {
-        let parcel = Submission { script, words: Arc::new(words), kind, to, places };
-        let _ = self.parcels.send(parcel); // a parcel that is dropped says so
+        let submission = Submission { script, words: Arc::new(words), kind, to, places };
+        let _ = self.submissions.send(submission); // if dropped, it answers
     }
 
     /// Whether nothing can be sent any more, because the runtime has ended.
     pub(super) fn is_closed(&self) -> bool {
-        self.parcels.is_closed()
+        self.submissions.is_closed()
     }
 
     /// The words of an operation of the owner of `hold`. `trusted` is what it takes for the time.
@@ -230,12 +230,12 @@ impl Dispatcher {
     }
 }
 
-/// Hands parcels over until no more can come.
-async fn deliver(mut parcels: mpsc::UnboundedReceiver<Submission>, masters: Vec<Arc<dyn Master>>) {
+/// Hands submissions over until no more can come.
+async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: Vec<Arc<dyn Master>>) {
     let mut batch: Vec<Submission> = Vec::with_capacity(AT_ONCE);
-    while parcels.recv_many(&mut batch, AT_ONCE).await > 0 {
+    while submissions.recv_many(&mut batch, AT_ONCE).await > 0 {
         let is_full = batch.len() == AT_ONCE;
-        batch.drain(..).for_each(|parcel| parcel.deliver(&masters));
+        batch.drain(..).for_each(|submission| submission.deliver(&masters));
         if is_full {
             tokio::task::yield_now().await;
         }
@@ -248,7 +248,7 @@ struct Submission {
     words: Arc<Words>,
     kind: CallKind,
     to: Arc<dyn ReplySink>,
-    /// To whom it is still to be handed over.
+    /// The masters that do not have it yet.
     places: Places,
 }
 

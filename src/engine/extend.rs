@@ -21,8 +21,8 @@ use crate::protocol::Op;
 pub(super) enum Hearing {
     /// The first decision will do.
     Short,
-    /// A lease that was not extended may be lost for certain: every master is heard, or so many
-    /// that it is.
+    /// A lease that was not extended may be lost for certain: wait until that is known, or for
+    /// every vote.
     Full,
 }
 
@@ -48,7 +48,7 @@ impl Engine {
         .await
     }
 
-    /// Extends one lease, and tells when its round was sent, or what is wrong.
+    /// Extends one lease. Returns when its round was sent.
     pub(super) async fn extend_one(
         self: &Arc<Self>,
         extension: Extension,
@@ -69,11 +69,11 @@ impl Engine {
             round.certainty().await;
         }
         count.note_keys(round.may_have_run(), lease::expires_by(round.sent, kept)); // they live longer now, or may
-        // A grant of the acquire that came too late to be heard has a higher token than the
-        // lease's, and refuses each extend. The next one heals.
+        // If the acquire's grant arrived after its vote was given up, that master has a higher
+        // token than the lease and refuses each extend. Undo it; the next extend heals.
         let strays = round.stale_by_token(token);
         if !strays.is_empty() {
-            self.tell(strays, self.notice_of_strays(&hold, &count), Effort::UntilAcknowledged, None);
+            self.tell(strays, self.undo_of_strays(&hold, &count), Effort::UntilAcknowledged, None);
         }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),

@@ -20,8 +20,7 @@ pub(super) struct FirstAttempt {
     wake_batcher: Arc<WakeBatcher>,
 }
 
-/// Where the attempt is until somebody takes it: its caller, or whoever hears that it came to
-/// nothing.
+/// Holds the attempt until its caller takes it, or the decision undoes it.
 pub(super) struct FirstSlot(Mutex<Undecided>);
 
 struct Undecided {

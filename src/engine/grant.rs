@@ -29,7 +29,7 @@ impl Grant {
         Self { engine, hold, generation, fence, votes, given_back: false }
     }
 
-    /// The same, if it is not lost: an await is behind whoever has it, which may have taken any
+    /// The same, if it is not lost meanwhile: the await before may have taken any
     /// time.
     pub(super) fn unless_lost(self) -> Result<Self, Error> {
         match self.loss() {

@@ -63,7 +63,7 @@ pub(crate) struct LeaseTerms {
     pub(crate) fence: u64,
     /// For how long the lock is kept from others should it end without a release.
     pub(crate) delay: Duration,
-    /// What others are told of its holder; may be empty.
+    /// The label that others see; may be empty.
     pub(crate) label: Arc<str>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Lease {
     pub(crate) trouble: Option<Box<Error>>,
     /// Where it is on the schedule.
     pub(super) entry: Option<Scheduled>,
-    /// Cancelled when the lease is lost or over. Made for whoever asks first.
+    /// Cancelled when the lease is lost or over. Made on first use.
     token: Option<CancellationToken>,
 }
 
@@ -174,8 +174,7 @@ impl Hold {
         over
     }
 
-    /// The error that tells how the lease of `generation` was lost; `None` while it stands at
-    /// `now`.
+    /// How the lease of `generation` was lost, as an error; `None` while it stands at `now`.
     pub(crate) fn loss(&self, generation: u64, now: Moment) -> Option<Error> {
         let lease = self.lease();
         let same = lease.generation == generation;
@@ -270,8 +269,8 @@ impl HoldState {
         self.expires_by = self.expires_by.max(expires_by);
     }
 
-    /// Notes where its own ticket has a place in the queue, though it was granted elsewhere: the
-    /// release gives that up, too, and is repeated until the master has heard it.
+    /// Notes masters where the owner, as its own ticket, has a place in the queue although a quorum
+    /// granted. The release gives that place up, too, and is repeated until acknowledged.
     pub(super) fn note_places(&mut self, on: Places) {
         if self.is_queued {
             self.maybe_held_on = self.maybe_held_on.or(on);

@@ -28,7 +28,7 @@ pub(crate) struct Sighting {
     pub(crate) held: Vec<HeldPart>,
     /// How many of its parts a quorum knows to be free: one at most, but of a semaphore.
     pub(crate) free: usize,
-    /// How many wait, of whom a quorum knows.
+    /// How many waiters a quorum knows of.
     pub(crate) waiting: u64,
 }
 
@@ -107,7 +107,7 @@ impl Engine {
     }
 }
 
-/// One master's answer, and what it knows, if it told.
+/// One master's answer, with what it knows, if that is known.
 pub(super) struct Look {
     pub(super) vote: Vote,
     pub(super) seen: Option<Seen>,
@@ -140,12 +140,12 @@ impl Look {
         Self { seen: Some(seen), ..self }
     }
 
-    /// Whether it told what it knows.
+    /// Whether the master said what it knows.
     pub(super) fn is_answer(&self) -> bool {
         self.seen.is_some() || self.vote.outcome.is_answer()
     }
 
-    /// What it says of whoever has had the name for longest, so that all masters name the same.
+    /// Its oldest holder, so that all masters name the same one.
     fn oldest(&self, now: Duration) -> Vote {
         let Some(seen) = &self.seen else { return self.vote.clone() };
         let oldest = seen.entries.iter().min_by_key(|entry| (entry.token, entry.owner.clone()));

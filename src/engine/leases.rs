@@ -95,8 +95,8 @@ impl Leases {
         self.change(hold, |lease| ((), lease.begin(LeaseTimer::default(), LeaseTerms::default())));
     }
 
-    /// The lease is lost for certain, as `error` tells if there is one, and over: whoever hears of
-    /// it finds it so.
+    /// Marks the lease lost and ends it before waking listeners, so that they observe the final
+    /// state. `error` is what was found, if there was an error.
     pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Option<Error>) {
         self.change(hold, |lease| {
             let _ = lease.lose(cause); // its token is also that of the end
@@ -105,8 +105,7 @@ impl Leases {
         });
     }
 
-    /// Changes a lease, puts it on the schedule where it belongs now, and tells whoever has to
-    /// know.
+    /// Changes a lease, schedules it anew, and wakes the guards that wait for its loss.
     pub(super) fn change<T>(
         &self,
         hold: &Arc<Hold>,
@@ -137,7 +136,7 @@ impl Leases {
         lease.entry = Some(self.schedule.put(at, hold.clone()));
     }
 
-    /// Does what is due about one lease, but for its renewal, which it answers.
+    /// Does what is due about one lease, except for its renewal, which it returns.
     pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Extension> {
         let now = self.clock.now();
         let mut lease = hold.lease();

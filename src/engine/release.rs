@@ -16,7 +16,7 @@ use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op, Permit};
 use crate::vote::{Outcome, Vote, Votes};
 
-/// A release that the masters are being told of.
+/// A release that was sent to the masters.
 struct Release {
     round: Round,
     /// When the lease would have ended.
@@ -26,8 +26,8 @@ struct Release {
 }
 
 impl Engine {
-    /// Gives back one hold of the lease of `generation`. Once it has begun it runs to its end: what
-    /// it has to tell the masters it tells them, whether or not the caller waits.
+    /// Gives back one hold of the lease of `generation`. Once begun it runs to its end, whether or
+    /// not the caller waits.
     pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
         let begun = match hold.op_lock.try_lock() {
             Ok(count) => self.give_back(hold, count, Some(generation))?,
@@ -81,7 +81,7 @@ impl Engine {
         self.released(&hold, begun).await
     }
 
-    /// Counts one hold less, and tells the masters.
+    /// Counts one hold less, and sends the masters the rest.
     fn give_back(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
@@ -167,9 +167,9 @@ impl Engine {
         self.tell_of(hold, &mut count)
     }
 
-    /// Releases an owner of another client. It goes on renewing until it is told: it must not take
-    /// the lock back where a master never had it, so its token is noted there as released. Where a
-    /// quorum has the name as another kind nothing is sent.
+    /// Releases an owner of another client. That client keeps renewing until it learns of it, and
+    /// must not recreate the lock on a master that never had it: so masters note its token as
+    /// released. If a quorum has the name as another kind, nothing is sent.
     async fn take_away(
         self: &Arc<Self>,
         name: Arc<str>,

@@ -27,7 +27,7 @@ pub(super) struct Common {
     /// Which of them may vote.
     pub(super) trust: Arc<Trust>,
     pub(super) clock: Arc<dyn Clock>,
-    /// The way back to whoever waits.
+    /// Wakes the callers.
     pub(super) wake_batcher: Arc<WakeBatcher>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Later {
     pub(super) tell: Box<dyn Fn(Due) + Send + Sync>,
 }
 
-/// The masters that are to be told something of their votes.
+/// The masters whose votes call for a clean-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
     /// Those with a grant that is none of the lease's.
@@ -85,7 +85,7 @@ pub(super) struct Due {
     pub(super) left: Places,
 }
 
-/// Who is told that what it waits for is reached.
+/// What to do when the awaited point of the round is reached.
 enum Waiter {
     Task(Waker),
     /// It has to know at once, where the votes come in.
@@ -95,7 +95,7 @@ enum Waiter {
 /// One master's part.
 struct Ballot {
     outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by; 0 where it is not told.
+    /// The token of a new grant, or of the one that the lock is held by; 0 if the reply has none.
     token: u64,
     seen: Option<Arc<Seen>>,
     latency: Duration,
@@ -145,7 +145,7 @@ impl Round {
         self.reach(Until::End).await;
     }
 
-    /// Waits until so many masters say "not yours" that the rest are no quorum, or for every vote.
+    /// Waits until the masters that did not say "not yours" are no quorum, or for every vote.
     pub(super) async fn certainty(&self) {
         self.reach(Until::Certainty).await;
     }
@@ -202,7 +202,7 @@ impl Round {
         agree(counted.ballots.len(), granted.map(|ballot| ballot.token))
     }
 
-    /// What each master told, that was asked about a name.
+    /// What each master replied to an inspection.
     pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
         self.tally.counted().ballots.iter().map(|ballot| ballot.seen.clone()).collect()
     }
@@ -230,8 +230,7 @@ impl Round {
         later.see_to(due);
     }
 
-    /// The masters that may have done it, and have to be told until they have heard it if it is to
-    /// be undone.
+    /// The masters that may have run the operation. An undo has to be acknowledged by each.
     pub(super) fn may_have_run(&self) -> Places {
         self.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilAcknowledged))
     }
@@ -379,12 +378,12 @@ impl Counted {
         true
     }
 
-    /// The masters with such a ballot.
+    /// The masters whose ballot matches.
     fn places(&self, wanted: impl Fn(&Ballot) -> bool) -> Places {
         self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(place, _)| place).collect()
     }
 
-    /// Which of these masters are to be told something of their votes, for a lease has begun.
+    /// Which of these masters need a clean-up now that a lease has begun.
     fn due(&self, later: &Later, masters: Places) -> Due {
         let strays = masters.and(self.places(|ballot| ballot.is_stray(later.token)));
         Due { strays, left: masters.and(self.places(Ballot::leaves_place)) }

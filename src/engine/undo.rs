@@ -1,4 +1,4 @@
-//! Clean-up: telling the masters what an owner holds now, until they have heard it.
+//! Clean-up: sends the masters what an owner still holds, and repeats it until each acknowledges.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,10 +35,10 @@ pub(super) struct Withdrawal {
     pub(super) from: Places,
 }
 
-/// What the masters are to be told.
+/// A release, an undo or a way back that the masters have to acknowledge.
 #[derive(Clone)]
 pub(super) struct Undo {
-    /// Of whose owner it is told.
+    /// The hold that it is about.
     pub(super) hold: Arc<Hold>,
     pub(super) round: u64,
     pub(super) op: Op,
@@ -49,11 +49,11 @@ pub(super) struct Undo {
 }
 
 impl Engine {
-    /// Tells the masters how many holds the owner has left, none being a full release. What is to
-    /// be told is in order behind everything that was sent before when this returns, and goes on by
-    /// itself. It is not repeated when the last entry is over. Every master that may have one is
-    /// told until it has heard it, and those of `once` once. Those that `withdrawal` names are left
-    /// with a place in the queue.
+    /// Sends the masters how many holds the owner has left; zero is a full release. When this
+    /// returns, the message is in order behind everything that was sent before, and is repeated in
+    /// the background. Masters that may have an entry get it until they acknowledge it or the last
+    /// entry has expired; masters in `once` get it once. On the masters that `withdrawal` names the
+    /// owner keeps a place in the queue.
     ///
     /// The votes of the round are the first answers, each within the per-master time-out.
     pub(super) fn sync_hold(
@@ -101,7 +101,7 @@ impl Engine {
 
     /// What undoes a grant of the owner's lease where it does not count: the lease does not rest on
     /// it.
-    pub(super) fn notice_of_strays(&self, hold: &Arc<Hold>, count: &HoldState) -> Undo {
+    pub(super) fn undo_of_strays(&self, hold: &Arc<Hold>, count: &HoldState) -> Undo {
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
         Undo {
             hold: hold.clone(),
@@ -115,11 +115,11 @@ impl Engine {
     /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it
     /// stands.
     pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: Places) {
-        self.tell(on, self.notice_of_leaving(hold), Effort::UntilAcknowledged, None);
+        self.tell(on, self.undo_of_place(hold), Effort::UntilAcknowledged, None);
     }
 
     /// The same as a notice.
-    pub(super) fn notice_of_leaving(&self, hold: Arc<Hold>) -> Undo {
+    pub(super) fn undo_of_place(&self, hold: Arc<Hold>) -> Undo {
         let round = self.dispatcher.next_round();
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(round), place: Some(hold.owner) };
         Undo { hold, round, op, expires_by: self.clock().now() + QUEUE_LIFE, epoch: None }
@@ -164,12 +164,12 @@ impl Engine {
         self.dispatcher.tell(places, &hold, round, op, call_kind, Arc::new(clean_up));
     }
 
-    /// A master has heard a clean-up, or needs it no more.
+    /// A master has acknowledged a clean-up, or needs it no more.
     fn note_told(&self, place: usize) {
         self.untold[place].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Tells one master again and again, until it has heard it.
+    /// Repeats it to one master until that acknowledges it.
     async fn repeat(self: Arc<Self>, place: usize, undo: Undo) {
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
         let patience_ends = self.clock().now() + REFUSED_FOR;
@@ -208,7 +208,7 @@ impl Engine {
     }
 }
 
-/// Some masters that are being told.
+/// One clean-up under way to some masters.
 struct CleanUp {
     engine: Arc<Engine>,
     undo: Undo,
@@ -246,7 +246,7 @@ impl ReplySink for CleanUp {
     }
 }
 
-/// Hears the last that a master says to a clean-up.
+/// Receives the last answer of a master to a clean-up.
 struct LastWord(Mutex<Option<oneshot::Sender<Outcome>>>);
 
 impl ReplySink for LastWord {

@@ -77,7 +77,7 @@ pub(super) struct Wait {
     last: Votes,
     /// How often in a row another permit was free.
     guesses: u32,
-    /// Whether masters have just told the time that refused this client's; and whether they ever
+    /// Whether masters have just refused this client's time and sent theirs; and whether they ever
     /// have.
     new_time: bool,
     has_new_time: bool,
@@ -277,8 +277,8 @@ impl Wait {
         Err(error)
     }
 
-    /// The place to take in the queues: none for whoever cannot be woken, or comes for the last
-    /// time.
+    /// The place to take in the queues: none for a waiter that cannot be woken, or asks for the
+    /// last time.
     fn place(&self, ticket: Owner) -> Option<Place> {
         let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.waiters.wakes.hears();
         queues.then(|| Place { ticket, arrival: self.arrival() })
@@ -376,7 +376,7 @@ impl Wait {
     }
 }
 
-/// Whether masters refused the time that this client goes by, and told theirs: the machine was
+/// Whether masters refused the time that this client goes by, and sent theirs: the machine was
 /// suspended, say.
 pub(super) fn has_wrong_time(error: &Error) -> bool {
     let is_clock = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::Clock, .. });

@@ -63,7 +63,7 @@ impl WakeBatcher {
         waker.wake();
     }
 
-    /// Wakes those that wait for it: whoever was woken calls it first.
+    /// Wakes all waiting callers. A woken caller calls this first.
     pub(super) fn wake_rest(&self) {
         if self.is_waiting.load(Ordering::Acquire) {
             let waiting = self.take();
@@ -77,7 +77,7 @@ impl WakeBatcher {
         std::mem::take(&mut state.waiting)
     }
 
-    /// Wakes everybody, and whoever comes later at once.
+    /// Wakes all callers, and from now on each new one at once.
     pub(super) fn end(&self) {
         self.state().mode = Mode::Ended;
         self.begun.notify_one();

@@ -34,7 +34,7 @@ pub enum CallKind {
     /// there is no answer within the time-out that is told, and then the answer when it comes, or
     /// that the connection was lost.
     CleanUp {
-        /// How long whoever asked waits.
+        /// How long the caller waits.
         timeout: Duration,
     },
 }

@@ -75,7 +75,7 @@ impl Link {
         self.state.lock()
     }
 
-    /// Changes the state, and tells whoever has to know.
+    /// Changes the state, answers callers, and wakes the driver and those who wait for the master.
     fn with<T>(&self, change: impl FnOnce(&mut LinkState) -> T) -> T {
         let mut deliveries = Vec::new();
         let mut state = self.state();

@@ -132,7 +132,7 @@ pub enum Message<'a> {
     },
 }
 
-/// What a caller is to be told, with no lock held: the caller may call again.
+/// An answer to a caller. Deliver it with no lock held: the caller may call again.
 #[derive(Debug)]
 #[must_use = "somebody waits for it"]
 pub enum Delivery {
@@ -233,7 +233,7 @@ impl LinkState {
         }
     }
 
-    /// The connection could not be opened, and callers are told this.
+    /// The connection could not be opened. Callers get this failure.
     pub fn not_opened(&mut self, why: Failure, now: Instant) {
         if self.is_opening() {
             self.retry_later(why, now);
@@ -412,8 +412,8 @@ impl LinkState {
         }
     }
 
-    /// Moves what callers are to be told to `deliveries`. To be called after everything else, and
-    /// told with no lock held.
+    /// Moves the answers to callers to `deliveries`. Call it after everything else, and deliver
+    /// with no lock held.
     pub fn take_deliveries(&mut self, deliveries: &mut Vec<Delivery>) {
         deliveries.append(&mut self.deliveries);
     }

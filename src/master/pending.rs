@@ -17,11 +17,11 @@ const TOGETHER: usize = 64;
 pub struct Pending {
     /// What the master is asked.
     pub call: Call,
-    /// `None` when its time was up, and its caller was told so.
+    /// `None` after a time-out, which its caller got as the answer.
     pub(super) reply: Option<Reply>,
     /// When it was asked for.
     asked: Instant,
-    /// When its time is up; `None` when its caller was told so.
+    /// When its time is up; `None` once its caller was answered so.
     until: Option<Instant>,
     /// Whether it is to be sent alone: the master refused the call that it was in, and ran nothing.
     alone: bool,

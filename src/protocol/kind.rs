@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Redisson,
 }
 
-/// What becomes of an owner that has the sibling of what it asks for.
+/// What becomes of an owner that has the counterpart of what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crossing {
     /// It is let in at once, as if it entered again.

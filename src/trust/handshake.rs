@@ -40,7 +40,7 @@ pub struct Hello {
     by_others: bool,
 }
 
-/// What whoever connects knows of a master, besides what the master says of itself.
+/// What the connecting side knows of a master, besides what the master says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insight {
     /// Nothing.
@@ -60,7 +60,7 @@ pub enum HelloOutcome {
     /// Its clock and that of this host differ, or it may have forgotten what it granted, and it is
     /// not known yet what time it is. To be asked again when [`Handshake::sighted`] says so.
     Again,
-    /// It may not be used, and what its callers are told.
+    /// It may not be used. Callers get this failure.
     Refused(Failure),
 }
 

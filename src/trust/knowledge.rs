@@ -1,4 +1,4 @@
-//! What one client knows about whom to trust.
+//! What one client knows about which masters to trust.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::sync::{Mutex, MutexGuard};
 /// than once a microsecond.
 const LEAD: u64 = 100_000;
 
-/// What one client knows about whom to trust.
+/// What one client knows about which masters to trust.
 #[derive(Debug)]
 pub(crate) struct Trust {
     pub(super) terms: Terms,

@@ -1,4 +1,4 @@
-//! How a master stands with this client: for whoever waits, and wants to know what for.
+//! How a master stands with this client: why it may not vote, and for how long.
 
 use std::fmt;
 use std::sync::Arc;

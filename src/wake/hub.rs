@@ -1,4 +1,4 @@
-//! Where the wake-ups of one client arrive, and whom they ring.
+//! Where the wake-ups of one client arrive, and which waiters they wake.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,8 +12,7 @@ use crate::executor::Executor;
 use crate::master::{Master, Subscriber, SubscriptionEvent};
 use crate::sync::{Mutex, MutexGuard};
 
-/// How long to listen on when nobody waits any more: whoever works with a contended lock is back
-/// soon.
+/// How long to listen on when nobody waits any more: a client of a contended lock soon waits again.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// How long the first master to call a waiter is ahead of the others, at most: then the waiter asks
@@ -33,7 +32,7 @@ pub(crate) struct WakeHub {
 
 #[derive(Default)]
 struct Listeners {
-    /// The masters that are heard, by their place.
+    /// The masters whose messages arrive, by their place.
     heard: u16,
     /// By the number that a master calls. A named owner may wait for several locks, under one
     /// number.
@@ -43,15 +42,15 @@ struct Listeners {
     stop: Option<CancellationToken>,
 }
 
-/// What a waiter was told since its bell was hung.
+/// What has happened since the waiter got its handle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
     /// The masters that have called it, by their place.
     calls: u16,
     /// The masters whose call it may have missed.
     missed: u16,
-    /// It is to ask whether or not it was called: calls may have been missed on too many masters,
-    /// and would be heard now, or there are too few masters left that could call it.
+    /// It is to ask even if it was not called: calls may have been missed on too many masters and
+    /// would arrive now, or too few masters are left that could call it.
     again: bool,
 }
 
@@ -66,7 +65,7 @@ impl WakeHub {
         Arc::new(Self { masters, channel, quorum, executor, idle: Notify::new(), state: Default::default() })
     }
 
-    /// Whether a quorum of the masters is heard.
+    /// Whether messages arrive from a quorum of the masters.
     pub(crate) fn hears(&self) -> bool {
         self.lock().heard.count_ones() >= self.quorum
     }
@@ -99,7 +98,7 @@ impl WakeHub {
         });
     }
 
-    /// A bell for whoever waits under `number`, hung before the masters are asked.
+    /// A handle for the waiter with this ticket number. Get it before asking the masters.
     pub(crate) fn bell(self: &Arc<Self>, number: u64) -> WakeHandle {
         let mut state = self.lock();
         let signals = Signals { missed: !state.heard, ..Signals::default() };
@@ -155,7 +154,7 @@ impl WakeHub {
             return;
         }
         for bell in state.bells.values().flatten() {
-            // The masters that it heard all the time, and those that it would hear now.
+            // The masters whose calls it cannot have missed, and those that can call it now.
             bell.send_if_modified(|signals| {
                 signals.again |= (heard & !signals.missed).count_ones() < self.quorum;
                 signals.again

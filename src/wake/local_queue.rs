@@ -23,8 +23,8 @@ type Key = (&'static str, Arc<str>);
 
 #[derive(Debug)]
 struct LocalQueue {
-    /// A permit for each that goes abreast: whoever has one is first. Tokio's semaphore gives it in
-    /// the order of asking, and a waiter that goes away costs nobody their place.
+    /// One permit for each waiter that may ask the masters at the same time. Tokio's semaphore
+    /// hands permits out in the order of asking, and a cancelled waiter costs nobody their place.
     first: Arc<Semaphore>,
     length: usize,
     last: Option<Denial>,
@@ -42,8 +42,8 @@ impl LocalQueues {
         Arc::new(Self { limit, lines: Mutex::default() })
     }
 
-    /// Joins the end of the line for the lock `name` of this kind, of which so many go `abreast`;
-    /// `Err` is the limit, where it is as long as that.
+    /// Joins the end of the queue for the lock `name` of this kind. `abreast` waiters may ask at
+    /// the same time. `Err` is the limit, if the queue is full.
     pub(crate) fn join(
         self: &Arc<Self>,
         kind: &'static str,

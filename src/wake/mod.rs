@@ -1,9 +1,9 @@
-//! Wake-ups: a client listens on one channel of every master while anybody waits, and rings whoever
-//! it hears called.
+//! Wake-ups: while anybody waits, a client subscribes to one channel on every master, and wakes the
+//! waiter that a message names.
 //!
-//! What is heard is a hint. A waiter asks the masters whatever it has heard, and comes back after a
-//! while if it hears nothing; what was missed is made good by asking again once a quorum can be
-//! heard again, and by polling until then.
+//! A message is a hint. A woken waiter asks the masters, and a waiter that is not woken asks after
+//! a bounded time. When messages may have been missed, waiters ask again as soon as a quorum can be
+//! heard, and poll until then.
 
 mod foreign_wakes;
 mod hub;

@@ -29,8 +29,54 @@
 //! | scheduling | `Builder::runtime` with a current-thread runtime, or `Builder::executor` |
 //! | hash order | nothing that is seen goes by it |
 //!
-//! Do not pause tokio's time without the others: the engine has a thread of its own, where time
-//! goes on, and a paused test runs ahead of it. Short TTLs (500 ms, say) are the simpler way.
+//! # Paused time
+//!
+//! A test that waits for leases to end takes no time while tokio's clock is paused, if everything
+//! goes by that clock: the masters, the leases, and the engine, which runs on the test's runtime.
+//!
+//! ```
+//! # let test = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+//! # test.block_on(async {
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use quorate::seam::Clock;
+//! use quorate::{Moment, Redlock};
+//! use quorate_testkit::EmbeddedMasters;
+//! use tokio::runtime::Handle;
+//! use tokio::time::Instant;
+//!
+//! #[derive(Debug)]
+//! struct Paused(Instant);
+//!
+//! impl Clock for Paused {
+//!     fn now(&self) -> Moment {
+//!         Moment::from_origin(self.0.elapsed())
+//!     }
+//!
+//!     fn wall(&self) -> Duration {
+//!         Duration::from_secs(1_800_000_000) + self.0.elapsed()
+//!     }
+//! }
+//!
+//! // In a `#[tokio::test(start_paused = true)]`:
+//! let clock = Arc::new(Paused(Instant::now()));
+//! let wall = clock.clone();
+//! let masters = EmbeddedMasters::with_clock(3, Arc::new(move || wall.wall().as_micros() as u64));
+//! let builder = Redlock::builder().masters(&masters).clock(clock).runtime(Handle::current());
+//! let redlock = builder.build()?;
+//! let guard = redlock.lock("invoice:42").lease(Duration::from_secs(20)).acquire().await?;
+//! tokio::time::sleep(Duration::from_secs(21)).await; // no time passes
+//! assert!(!guard.is_valid());
+//! redlock.lock("invoice:42").try_acquire().await?;
+//! # Ok::<(), quorate::Error>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Do not pause tokio's time without the rest: the engine has a thread of its own, where time goes
+//! on, and a paused test runs ahead of it. Short TTLs (500 ms, say) are the simpler way.
+//!
+//! # What the library may not use
 //!
 //! Lints ban new ones in the library: `clippy.toml` lists the functions, `iter_over_hash_type`
 //! keeps hash order out, and `tests/it/house.rs` looks for `select!` that draws lots and for

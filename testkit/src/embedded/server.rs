@@ -67,7 +67,7 @@ impl EmbeddedServer {
     }
 
     /// Carries out operations of one script in one call, as a connection does: the script gets the
-    /// keys of all, and its passport and the arguments of all, and replies with the time and one
+    /// keys of all, and its header and the arguments of all, and replies with the time and one
     /// item for each.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl EmbeddedServer {
     }
 
     /// The same for one operation: the time, where the server gives it because it knows the
-    /// passport, and the answer.
+    /// header, and the answer.
     pub fn run(
         &self,
         script: &Script,
