@@ -12,12 +12,18 @@ mkdir -p "$COPY"
 
 fail() { printf '%s: %s\n' "$(basename "$0" .sh)" "$*" >&2; exit 1; }
 
-# Makes the copy like this tree. A file that is the same already keeps its date, so that it is not built again.
+# Makes the copy like this tree. A file that is the same already keeps its date, so that it is not built again; one that is not in
+# the tree any more goes.
 copy_tree() {
   local file
+  declare -A here=()
   while IFS= read -r -d '' file; do
+    here[$file]=1
     cmp -s "$file" "$COPY/$file" || install -m 644 -D "$file" "$COPY/$file"
   done < <(git ls-files -z -- ':!docs' ':!*/mutants')
+  while IFS= read -r -d '' file; do
+    [ -n "${here[$file]:-}" ] || rm "$COPY/$file"
+  done < <(cd "$COPY" && find . -type f -printf '%P\0')
 }
 
 # build WHAT PACKAGE: builds a package of the copy.
