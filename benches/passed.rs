@@ -49,20 +49,22 @@ fn count(acquires: u32, masters: &[String]) -> BTreeMap<String, u64> {
     counted
 }
 
-/// Sums up what callgrind writes: `fl=`, `fi=` and `fe=` name a file, the first time as
-/// `(ID) PATH`; a line below is a position and a cost; the line after `calls=` is the cost of the
-/// callee, which is counted there.
+/// Sums up what callgrind writes: `fl=`, `fi=` and `fe=` name a file, and `cfi=` that of a callee;
+/// the first time as `(ID) PATH`; a line below is a position and a cost; the line after `calls=` is
+/// the cost of the callee, which is counted there.
 fn by_file(profile: &str) -> BTreeMap<String, u64> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut names, mut sums) = (BTreeMap::new(), BTreeMap::<String, u64>::new());
     let (mut file, mut is_callee) = (None::<String>, false);
     for line in profile.lines() {
-        let named = ["fl=", "fi=", "fe="].iter().find_map(|head| line.strip_prefix(head));
-        if let Some(named) = named {
-            let (id, path) = named.split_once(' ').unwrap_or((named, ""));
-            if !path.is_empty() {
-                names.insert(id, path);
-            }
+        let named = |heads: &[&str]| heads.iter().find_map(|head| line.strip_prefix(head));
+        if let Some((id, path)) =
+            named(&["fl=", "fi=", "fe=", "cfi=", "cfl="]).and_then(|named| named.split_once(' '))
+        {
+            names.insert(id, path);
+        }
+        if let Some(named) = named(&["fl=", "fi=", "fe="]) {
+            let id = named.split(' ').next().unwrap();
             let path = names.get(id).map(Path::new);
             let within = path.and_then(|path| path.strip_prefix(&src).or(path.strip_prefix("src")).ok());
             file = within.map(|within| within.display().to_string());
