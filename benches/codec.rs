@@ -15,11 +15,6 @@ use crate::Scale;
 use crate::figures::Row;
 use crate::measure::middle;
 
-/// Where the parser looks for it.
-mod value {
-    pub(super) use quorate::seam::Value;
-}
-
 #[path = "../src/master/resp.rs"]
 #[allow(dead_code, unreachable_pub, reason = "it is a part of the library")]
 mod resp;

@@ -457,7 +457,7 @@ impl Redlock {
     /// # }
     /// ```
     pub fn master_status(&self) -> Vec<MasterStatus> {
-        self.engine().standings()
+        self.engine().master_status()
     }
 
     /// A new owner, to hold locks with more than once.

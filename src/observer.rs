@@ -162,7 +162,7 @@ async fn keep_looking(
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observed, Error> {
     let seen = engine.inspect(name.clone(), Kind::Lock).await?;
-    let mut observed = Observed::of(&Inspection::new(name.clone(), seen), &engine.standings());
+    let mut observed = Observed::of(&Inspection::new(name.clone(), seen), &engine.master_status());
     if let Observed::Leader(leader) = &mut observed {
         leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());
     }

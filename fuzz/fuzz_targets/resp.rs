@@ -7,11 +7,6 @@ use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use quorate::seam::Value;
 
-/// Where the parser looks for it.
-mod value {
-    pub(super) use quorate::seam::Value;
-}
-
 #[path = "../../src/master/resp.rs"]
 #[allow(dead_code)]
 mod resp;

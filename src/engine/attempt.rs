@@ -235,9 +235,9 @@ impl Attempt {
 
     /// Undoes grants that are none of the lease's, and gives up the place of the acquire before
     /// where it was not taken over.
-    fn tell_later(&self, before: Option<(Undo, Places)>) -> Box<dyn Fn(Due) + Send + Sync> {
+    fn tell_later(&self, before: Option<(Undo, Places)>) -> Arc<dyn Fn(Due) + Send + Sync> {
         let (engine, undo) = (self.engine.clone(), self.engine.undo_of_strays(&self.hold, &self.count));
-        Box::new(move |Due { strays, left }| {
+        Arc::new(move |Due { strays, left }| {
             engine.tell(strays, undo.clone(), Effort::UntilAcknowledged, None);
             if let Some((leave, on)) = &before {
                 engine.tell(on.and(left), leave.clone(), Effort::UntilAcknowledged, None);

@@ -16,13 +16,11 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// The caller's end. Dropping it undoes the attempt.
 pub(super) struct FirstAttempt {
-    slot: Arc<FirstSlot>,
+    state: Arc<Mutex<Undecided>>,
     wake_batcher: Arc<WakeBatcher>,
 }
 
 /// Holds the attempt until its caller takes it, or the decision undoes it.
-pub(super) struct FirstSlot(Mutex<Undecided>);
-
 struct Undecided {
     attempt: Option<Attempt>,
     /// How it was decided: why not, where it was not granted.
@@ -41,17 +39,17 @@ impl FirstAttempt {
         let tally = attempt.tally().clone();
         let under_way = Some(under_way);
         let state = Undecided { attempt: Some(attempt), decided: None, waker: None, under_way };
-        let slot = Arc::new(FirstSlot(Mutex::new(state)));
-        let (deciding, way_back) = (slot.clone(), wake_batcher.clone());
-        tally.on_decision(move |decision| deciding.decide(decision, &way_back));
-        Self { slot, wake_batcher }
+        let state = Arc::new(Mutex::new(state));
+        let (deciding, waking) = (state.clone(), wake_batcher.clone());
+        tally.on_decision(move |decision| decide(deciding.lock(), decision, &waking));
+        Self { state, wake_batcher }
     }
 
     /// Waits for the decision: the attempt, to make a grant of, or why there is none.
     pub(super) async fn decision(self) -> Result<Attempt, Error> {
         poll_fn(|context| {
             self.wake_batcher.wake_rest();
-            let mut state = self.slot.state();
+            let mut state = self.state.lock();
             match state.decided.take() {
                 Some(Ok(())) => Poll::Ready(Ok(state.attempt.take().expect("only the caller takes a grant"))),
                 Some(Err(error)) => Poll::Ready(Err(error)),
@@ -67,41 +65,34 @@ impl FirstAttempt {
 
 impl Drop for FirstAttempt {
     fn drop(&mut self) {
-        let attempt = self.slot.state().attempt.take();
+        let attempt = self.state.lock().attempt.take();
         drop(attempt); // unlocked
     }
 }
 
-impl FirstSlot {
-    /// Hears the decision, on the thread where the votes come in.
-    pub(super) fn decide(&self, decision: Decision, wake_batcher: &WakeBatcher) {
-        let mut state = self.state();
-        let Some(attempt) = state.attempt.take() else { return };
-        let error = match decision {
-            _ if attempt.is_closed() => Some(Error::Closed),
-            Decision::Granted => None,
-            _ => Some(attempt.denied()),
-        };
-        let undone = match error {
-            Some(error) => {
-                state.decided = Some(Err(error));
-                Some(attempt)
-            }
-            None => {
-                (state.decided, state.attempt) = (Some(Ok(())), Some(attempt));
-                None
-            }
-        };
-        let (waker, under_way) = (state.waker.take(), state.under_way.take());
-        drop(state);
-        drop(undone); // it is under way itself from here on
-        drop(under_way);
-        if let Some(waker) = waker {
-            wake_batcher.wake(waker);
+/// Takes the decision, on the thread where the votes come in.
+fn decide(mut state: MutexGuard<'_, Undecided>, decision: Decision, wake_batcher: &WakeBatcher) {
+    let Some(attempt) = state.attempt.take() else { return };
+    let error = match decision {
+        _ if attempt.is_closed() => Some(Error::Closed),
+        Decision::Granted => None,
+        _ => Some(attempt.denied()),
+    };
+    let undone = match error {
+        Some(error) => {
+            state.decided = Some(Err(error));
+            Some(attempt)
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, Undecided> {
-        self.0.lock()
+        None => {
+            (state.decided, state.attempt) = (Some(Ok(())), Some(attempt));
+            None
+        }
+    };
+    let (waker, under_way) = (state.waker.take(), state.under_way.take());
+    drop(state);
+    drop(undone); // it is under way itself from here on
+    drop(under_way);
+    if let Some(waker) = waker {
+        wake_batcher.wake(waker);
     }
 }

@@ -86,7 +86,7 @@ impl Engine {
     }
 
     /// How the masters stand with this client.
-    pub(crate) fn standings(&self) -> Vec<MasterStatus> {
+    pub(crate) fn master_status(&self) -> Vec<MasterStatus> {
         self.dispatcher.status()
     }
 

@@ -64,7 +64,7 @@ struct Counted {
     /// Who waits, and for what.
     waiter: Option<(Until, Waiter)>,
     /// What is done about votes that come when a lease has begun.
-    later: Option<Arc<Later>>,
+    later: Option<Later>,
 }
 
 /// What becomes of the votes of an acquire when its lease has begun, of those to come, too.
@@ -73,7 +73,7 @@ pub(super) struct Later {
     pub(super) token: u64,
     /// Tells the masters of a grant that is none of the lease's, for its token is higher or its
     /// clock is off; and those where a place in the queue was not taken over.
-    pub(super) tell: Box<dyn Fn(Due) + Send + Sync>,
+    pub(super) tell: Arc<dyn Fn(Due) + Send + Sync>,
 }
 
 /// The masters whose votes call for a clean-up.
@@ -221,13 +221,15 @@ impl Round {
 
     /// A lease has begun: deals with the votes that are there, and with those to come.
     pub(super) fn deal_with(&self, later: Later) {
-        let later = Arc::new(later);
+        let tell = later.tell.clone();
         let due = {
             let mut counted = self.tally.counted();
-            counted.later = Some(later.clone());
-            counted.due(&later, Places::all(counted.ballots.len()))
+            counted.later = Some(later);
+            counted.due(Places::all(counted.ballots.len()))
         };
-        later.see_to(due);
+        if let Some(due) = due {
+            tell(due); // unlocked
+        }
     }
 
     /// The masters that may have run the operation. An undo has to be acknowledged by each.
@@ -256,13 +258,13 @@ impl Tally {
             if !counted.vote(place, ballot) {
                 return;
             }
-            let later = counted.later.clone();
-            let due = later.as_ref().map(|later| counted.due(later, [place].into_iter().collect()));
-            (counted.reached(), later.zip(due))
+            let due = counted.due([place].into_iter().collect());
+            let later = due.zip(counted.later.as_ref().map(|later| later.tell.clone()));
+            (counted.reached(), later)
         };
         self.tell(waiter); // unlocked
-        if let Some((later, due)) = later {
-            later.see_to(due);
+        if let Some((due, tell)) = later {
+            tell(due);
         }
     }
 
@@ -340,14 +342,6 @@ impl ReplySink for Tally {
     }
 }
 
-impl Later {
-    fn see_to(&self, due: Due) {
-        if !due.strays.or(due.left).is_empty() {
-            (self.tell)(due);
-        }
-    }
-}
-
 impl Ballot {
     /// Whether it is a grant, or was one, that is none of a lease with this token.
     fn is_stray(&self, token: u64) -> bool {
@@ -383,10 +377,12 @@ impl Counted {
         self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(place, _)| place).collect()
     }
 
-    /// Which of these masters need a clean-up now that a lease has begun.
-    fn due(&self, later: &Later, masters: Places) -> Due {
-        let strays = masters.and(self.places(|ballot| ballot.is_stray(later.token)));
-        Due { strays, left: masters.and(self.places(Ballot::leaves_place)) }
+    /// Which of these masters need a clean-up, if a lease has begun.
+    fn due(&self, masters: Places) -> Option<Due> {
+        let token = self.later.as_ref()?.token;
+        let strays = masters.and(self.places(|ballot| ballot.is_stray(token)));
+        let left = masters.and(self.places(Ballot::leaves_place));
+        (!strays.or(left).is_empty()).then_some(Due { strays, left })
     }
 
     /// Whoever waits, if what it waits for is reached.

@@ -118,7 +118,7 @@ impl Engine {
         self.tell(on, self.undo_of_place(hold), Effort::UntilAcknowledged, None);
     }
 
-    /// The same as a notice.
+    /// What gives that place up.
     pub(super) fn undo_of_place(&self, hold: Arc<Hold>) -> Undo {
         let round = self.dispatcher.next_round();
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(round), place: Some(hold.owner) };
@@ -191,9 +191,9 @@ impl Engine {
     async fn tell_one(&self, place: usize, undo: &Undo) -> Outcome {
         let (to, answer) = oneshot::channel();
         let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
-        let ear = Arc::new(LastWord(Mutex::new(Some(to))));
+        let last_word = Arc::new(LastWord(Mutex::new(Some(to))));
         let Undo { hold, round, op, .. } = undo;
-        self.dispatcher.tell([place].into_iter().collect(), hold, *round, op, call_kind, ear);
+        self.dispatcher.tell([place].into_iter().collect(), hold, *round, op, call_kind, last_word);
         answer.await.unwrap_or(Outcome::Pending)
     }
 

@@ -1,11 +1,8 @@
 //! Drives the link to one Redis server: opens its connections, moves its messages and tells
 //! callers, with tokio.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures::task::AtomicWaker;
 use tokio::sync::{Notify, watch};
@@ -24,8 +21,6 @@ pub(crate) struct Link {
     state: Mutex<LinkState>,
     /// Whether the master answers, and since when; `None` before the first connection.
     up: watch::Sender<Option<(bool, Instant)>>,
-    /// How long (ns) the last answer took; 0 where there was none.
-    round_trip: AtomicU64,
     /// Wakes the driver, which looks what there is to do.
     driver: AtomicWaker,
     /// Told when the alarm is to ring sooner.
@@ -38,7 +33,6 @@ impl Link {
         Self {
             state: Mutex::new(state),
             up: watch::Sender::new(None),
-            round_trip: AtomicU64::new(0),
             driver: AtomicWaker::new(),
             sooner: Notify::new(),
         }
@@ -61,8 +55,7 @@ impl Link {
     /// Whether the master answers, since when, and how fast.
     pub(crate) fn contact(&self) -> Option<Contact> {
         let (reachable, since) = (*self.up.borrow())?;
-        let round_trip = self.round_trip.load(Ordering::Relaxed);
-        let last_round_trip = (round_trip > 0).then_some(Duration::from_nanos(round_trip));
+        let last_round_trip = self.state().last_round_trip();
         Some(Contact { reachable, unchanged_for: now().duration_since(since), last_round_trip })
     }
 
@@ -165,15 +158,14 @@ impl Link {
 
     /// Moves messages until the connection is lost, or not wanted any more.
     async fn serve(&self, mut transport: Transport) {
-        let (mut frames, mut sent_at) = (Vec::new(), VecDeque::new());
+        let mut frames = Vec::new();
         poll_fn(|context| {
             self.driver.register(context.waker());
             let read = transport.read(context, &mut frames);
             if !frames.is_empty() {
-                self.note_round_trips(&frames, &mut sent_at);
                 self.with(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
             }
-            if let Err(why) = read.and_then(|()| self.send(&mut transport, &mut sent_at, context)) {
+            if let Err(why) = read.and_then(|()| self.send(&mut transport, context)) {
                 self.with(|state| state.broke(&why, now()));
             }
             if self.state().is_open() { Poll::Pending } else { Poll::Ready(()) }
@@ -181,28 +173,14 @@ impl Link {
         .await;
     }
 
-    /// Replies come in the order of messages: takes the moments at which those were sent that are
-    /// answered now.
-    fn note_round_trips(&self, frames: &[Frame], sent_at: &mut VecDeque<Instant>) {
-        let replies = frames.iter().filter(|frame| matches!(frame, Frame::Reply(_))).count();
-        if let Some(sent) = sent_at.drain(..replies.min(sent_at.len())).next_back() {
-            let round_trip = now().duration_since(sent).as_nanos().max(1);
-            self.round_trip.store(round_trip.try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
-        }
-    }
-
-    /// Sends what is to be sent, as far as the socket takes it, and notes when.
-    fn send(
-        &self,
-        transport: &mut Transport,
-        sent_at: &mut VecDeque<Instant>,
-        context: &mut Context<'_>,
-    ) -> Result<(), String> {
+    /// Sends what is to be sent, as far as the socket takes it.
+    fn send(&self, transport: &mut Transport, context: &mut Context<'_>) -> Result<(), String> {
         loop {
             self.with(|state| {
-                while transport.has_room() && state.send_next(|message| transport.pack(message)).is_some() {
-                    sent_at.push_back(now());
-                }
+                let now = now();
+                while transport.has_room()
+                    && state.send_next(now, |message| transport.pack(message)).is_some()
+                {}
             });
             let was_full = !transport.has_room();
             transport.write(context)?;

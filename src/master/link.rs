@@ -84,6 +84,8 @@ pub struct LinkState {
     connection: Connection,
     backoff: Backoff,
     queue: PendingQueue,
+    /// How long the last answer took, from when its message was sent.
+    last_round_trip: Option<Duration>,
     deliveries: Vec<Delivery>,
 }
 
@@ -164,6 +166,7 @@ impl LinkState {
             connection: Connection::None,
             backoff: Backoff::new(RECONNECT.0, RECONNECT.1),
             queue: PendingQueue::default(),
+            last_round_trip: None,
             deliveries: Vec::new(),
         }
     }
@@ -196,6 +199,11 @@ impl LinkState {
     /// Whether the master can be reached.
     pub fn reach(&self) -> &Reach {
         &self.reach
+    }
+
+    /// How long the last answer took; `None` before the first.
+    pub(super) fn last_round_trip(&self) -> Option<Duration> {
+        self.last_round_trip
     }
 }
 
@@ -247,11 +255,11 @@ impl LinkState {
 
     /// Gives `send` what is to be sent next, if there is anything. Its reply goes to
     /// [`answered`](Self::answered), in the order of messages.
-    pub fn send_next<T>(&mut self, send: impl FnOnce(Message<'_>) -> T) -> Option<T> {
+    pub fn send_next<T>(&mut self, now: Instant, send: impl FnOnce(Message<'_>) -> T) -> Option<T> {
         let Connection::Open(open) = &mut self.connection else { return None };
         if let Some(ping) = open.ping.as_mut().filter(|ping| !ping.is_sent) {
             ping.is_sent = true;
-            self.queue.note_sent(Sent::Ping);
+            self.queue.note_sent(Sent::Ping, now);
             return Some(send(Message::Ping));
         }
         if self.queue.under_way() >= UNDER_WAY {
@@ -266,17 +274,18 @@ impl LinkState {
         let batch = batch?;
         let (script, with_source) = (batch.calls[0].call.script, batch.with_source);
         let sent = send(Message::Evaluate { script, with_source, calls: &batch.calls });
-        self.queue.note_sent(Sent::Batch(batch));
+        self.queue.note_sent(Sent::Batch(batch), now);
         Some(sent)
     }
 
     /// The reply to the oldest message that was not answered yet: a value, or the text of an error
     /// reply.
     pub fn answered(&mut self, reply: Result<Value, String>, now: Instant) {
-        match self.queue.answered() {
-            None => {}
-            Some(Sent::Ping) => self.ping_answered(now),
-            Some(Sent::Batch(batch)) => self.batch_answered(batch, reply, now),
+        let Some((message, sent)) = self.queue.answered() else { return };
+        self.last_round_trip = Some(now.duration_since(sent));
+        match message {
+            Sent::Ping => self.ping_answered(now),
+            Sent::Batch(batch) => self.batch_answered(batch, reply, now),
         }
     }
 

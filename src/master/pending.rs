@@ -74,7 +74,8 @@ pub(super) struct PendingQueue {
     waiting: VecDeque<Pending>,
     /// What the master ran nothing of, because it did not know the script.
     repeated: VecDeque<Batch>,
-    sent: VecDeque<Sent>,
+    /// With the moment at which each was sent.
+    sent: VecDeque<(Sent, Instant)>,
     /// When to look for calls whose time is up.
     alarm: Option<Instant>,
 }
@@ -118,8 +119,8 @@ impl PendingQueue {
         Some(Batch { calls: self.waiting.drain(..count).collect(), with_source: false })
     }
 
-    pub(super) fn note_sent(&mut self, sent: Sent) {
-        self.sent.push_back(sent);
+    pub(super) fn note_sent(&mut self, sent: Sent, now: Instant) {
+        self.sent.push_back((sent, now));
     }
 
     /// How many messages are not answered yet.
@@ -127,8 +128,8 @@ impl PendingQueue {
         self.sent.len()
     }
 
-    /// The oldest message, which was answered.
-    pub(super) fn answered(&mut self) -> Option<Sent> {
+    /// The oldest message, which was answered, and when it was sent.
+    pub(super) fn answered(&mut self) -> Option<(Sent, Instant)> {
         self.sent.pop_front()
     }
 
@@ -147,7 +148,7 @@ impl PendingQueue {
 
     /// Everything that was sent on the connection that is gone.
     pub(super) fn take_sent(&mut self) -> impl Iterator<Item = Pending> {
-        let sent = self.sent.drain(..).filter_map(|sent| match sent {
+        let sent = self.sent.drain(..).filter_map(|(sent, _)| match sent {
             Sent::Ping => None,
             Sent::Batch(batch) => Some(batch),
         });
@@ -170,7 +171,7 @@ impl PendingQueue {
     }
 
     fn calls_sent(&self) -> impl Iterator<Item = &Pending> {
-        let sent = self.sent.iter().filter_map(|sent| match sent {
+        let sent = self.sent.iter().filter_map(|(sent, _)| match sent {
             Sent::Ping => None,
             Sent::Batch(batch) => Some(batch),
         });
@@ -190,7 +191,7 @@ impl PendingQueue {
         if self.waiting.iter().any(due) {
             expired.unsent = self.take_waiting(|pending| due(pending) && pending.is_vote()).collect();
         }
-        let sent = self.sent.iter_mut().filter_map(|sent| match sent {
+        let sent = self.sent.iter_mut().filter_map(|(sent, _)| match sent {
             Sent::Ping => None,
             Sent::Batch(batch) => Some(batch),
         });

@@ -3,7 +3,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::value::Value;
+use super::Value;
 
 /// How deep arrays may be nested. The replies of scripts have three levels.
 pub(super) const MAX_DEPTH: usize = 16;

@@ -75,7 +75,7 @@ impl Link {
                 let mut state = self.state();
                 let (now, header) = (self.world.now(), state.header.clone());
                 let next = |message: Message<'_>| self.request(message, now, header);
-                let request = state.link.send_next(next);
+                let request = state.link.send_next(self.world.time.instant(), next);
                 state.link.take_deliveries(&mut unwanted);
                 request
             };

@@ -138,7 +138,7 @@ impl Driven {
             }
         };
         let mut count = 0;
-        while let Some((_, numbers)) = self.link.send_next(numbers) {
+        while let Some((_, numbers)) = self.link.send_next(self.now, numbers) {
             for number in &numbers {
                 assert!(self.calls[*number].caller.wants.load(Ordering::Relaxed), "{number} is not wanted");
                 let never_sent = !self.calls[*number].was_sent;
@@ -483,8 +483,8 @@ fn a_script_that_is_not_known_is_sent_again_with_its_source_before_everything_el
     let second = driven.call(VOTE);
     driven.answer_with(Err("NOSCRIPT No matching script.".to_owned()));
     let with_source = |message: Message<'_>| matches!(message, Message::Evaluate { with_source: true, .. });
-    assert_eq!(driven.link.send_next(with_source), Some(true));
-    assert_eq!(driven.link.send_next(with_source), Some(false));
+    assert_eq!(driven.link.send_next(driven.now, with_source), Some(true));
+    assert_eq!(driven.link.send_next(driven.now, with_source), Some(false));
     driven.sent.extend([vec![first], vec![second]]);
     driven.answer_with(Err("NOSCRIPT not even so".to_owned()));
     driven.answer();
