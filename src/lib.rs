@@ -110,9 +110,8 @@ pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, CallKind, Contact, Delivery, Failure, Layer, LinkState, Master, Message, Overdue, Pending,
-        Reach, Reply, ReplySink, Script, ScriptPart, Subscriber, SubscriptionEvent, Value, WordIter, Words,
-        connect,
+        Call, CallKind, Contact, Delivery, Failure, Layer, LinkState, Master, Message, Pending, Reach,
+        ReplySink, Script, ScriptPart, Subscriber, SubscriptionEvent, Value, WordIter, Words, connect,
     };
     pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};

@@ -94,12 +94,12 @@ impl Server {
     pub(crate) fn run(
         &self,
         script: &'static Script,
-        calls: &[Call],
+        calls: &[Arc<Call>],
         header: &SessionHeader,
         late: bool,
     ) -> Result<Value, String> {
         let script = if self.is_trusting { trusting(script) } else { script };
-        let words: Vec<&Words> = calls.iter().map(|call| &*call.words).collect();
+        let words: Vec<&Words> = calls.iter().map(|call| &call.words).collect();
         let reply = self.redis.call(script, header, &words);
         if late {
             let words = words.iter().flat_map(|words| words.args()).filter(|word| word.contains(':'));

@@ -18,7 +18,7 @@ use super::wake_batcher::WakeBatcher;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::executor::Executor;
-use crate::master::{Call, CallKind, Failure, Master, Reply, ReplySink, Script, Words};
+use crate::master::{Call, CallKind, Failure, Master, ReplySink, Script, Words};
 use crate::protocol::{Op, Subject};
 use crate::trust::{Handshake, MasterStatus, Trust};
 
@@ -158,7 +158,7 @@ impl Dispatcher {
         Round::new(&self.common, site, epoch)
     }
 
-    /// Tells some masters an operation of the owner of `hold`. Their answers go to `to`.
+    /// Tells some masters an operation of the owner of `hold`. Their answers go to `sink`.
     pub(super) fn tell(
         &self,
         places: Places,
@@ -166,10 +166,10 @@ impl Dispatcher {
         number: u64,
         op: &Op,
         kind: CallKind,
-        to: Arc<dyn ReplySink>,
+        sink: Arc<dyn ReplySink>,
     ) {
         let words = self.words(hold, number, op, self.trusted_for(op));
-        self.send(hold.kind.script(), words, kind, to, places);
+        self.send(hold.kind.script(), words, kind, sink, places);
     }
 
     /// Has a script run on some masters. Whatever becomes of it, the answers will come.
@@ -178,11 +178,11 @@ impl Dispatcher {
         script: &'static Script,
         words: Words,
         kind: CallKind,
-        to: Arc<dyn ReplySink>,
+        sink: Arc<dyn ReplySink>,
         places: Places,
     ) {
-        let submission = Submission { script, words: Arc::new(words), kind, to, places };
-        let _ = self.submissions.send(submission); // if dropped, it answers
+        let call = Arc::new(Call { script, words, kind, sink });
+        let _ = self.submissions.send(Submission { call, places }); // if dropped, it answers
     }
 
     /// Whether nothing can be sent any more, because the runtime has ended.
@@ -242,21 +242,17 @@ async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: 
     }
 }
 
-/// One operation for some of the masters.
+/// A call on its way to the masters.
 struct Submission {
-    script: &'static Script,
-    words: Arc<Words>,
-    kind: CallKind,
-    to: Arc<dyn ReplySink>,
-    /// The masters that do not have it yet.
+    call: Arc<Call>,
+    /// Those that do not have it yet.
     places: Places,
 }
 
 impl Submission {
     fn deliver(mut self, masters: &[Arc<dyn Master>]) {
         for place in std::mem::take(&mut self.places).iter() {
-            let call = Call { script: self.script, words: self.words.clone(), kind: self.kind };
-            masters[place].call(call, Reply::new(self.to.clone(), place));
+            masters[place].call(self.call.clone(), place);
         }
     }
 }
@@ -264,7 +260,7 @@ impl Submission {
 impl Drop for Submission {
     fn drop(&mut self) {
         for place in self.places.iter() {
-            self.to.receive(place, Err(Failure::Unreachable("the client was shut down".into())), None);
+            self.call.sink.receive(place, Err(Failure::Unreachable("the client was shut down".into())), None);
         }
     }
 }

@@ -88,16 +88,18 @@ impl Engine {
         let prefix = &self.settings.prefix;
         let (steps, mut told) = mpsc::unbounded_channel();
         let steps: Arc<dyn ReplySink> = Arc::new(Steps(steps));
+        let mut asked = 0;
         for (place, position) in positions.iter().enumerate() {
             let Position::At(cursor) = position else { continue };
+            asked += 1;
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
             let place = [place].into_iter().collect();
             self.dispatcher.send(&LIST, words, self.unconditional(), steps.clone(), place);
         }
-        drop(steps);
         let (mut positions, mut names) = (positions.to_vec(), HashSet::new());
-        while let Some((place, step)) = told.recv().await {
+        for _ in 0..asked {
+            let (place, step) = told.recv().await.expect("the sender is here");
             positions[place] = match step {
                 Ok(ListStep { next, keys }) => {
                     names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));

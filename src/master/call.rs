@@ -1,4 +1,4 @@
-//! What a master is asked to do, and who hears how it went.
+//! What some masters are asked to do, and who hears how it went.
 
 use std::fmt::{self, Display, Write};
 use std::sync::Arc;
@@ -7,18 +7,27 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::script::Script;
 use super::value::Value;
-use crate::vote::Silence;
 
-/// One operation of a script, for one master. Clones share its words.
-#[derive(Clone, Debug)]
+/// One operation of a script, for some of the masters, which share it.
+#[derive(Clone)]
 pub struct Call {
-    /// The script to run. One call of it carries out any number of operations, and replies with a
+    /// The script to run. One message has it carry out any number of operations, and the reply is a
     /// list of as many items.
     pub script: &'static Script,
     /// The operation's part of `KEYS` and of `ARGV`.
-    pub words: Arc<Words>,
+    pub words: Words,
     /// How long it may take, and what it is for.
     pub kind: CallKind,
+    /// Who hears the answers.
+    pub sink: Arc<dyn ReplySink>,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { script, words, kind, .. } = self;
+        let mut call = f.debug_struct("Call");
+        call.field("script", &script.name()).field("words", words).field("kind", kind).finish_non_exhaustive()
+    }
 }
 
 /// The two ways of calling a master.
@@ -138,80 +147,10 @@ pub trait ReplySink: Send + Sync {
     /// wait nor call a master.
     fn is_wanted(&self) -> bool;
 
-    /// Hears the answer of the master at this place among the masters, and the first reply of the
-    /// call, as [`Reply::tell_at`] has it.
+    /// Hears the answer of the master at this place among the masters; and what time it was there
+    /// (us since 1970), 0 where it did not look, and `None` where it did not run the call, or does
+    /// not know this connection any more.
     fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>);
-}
-
-/// Where the answer to one call goes. If it is dropped without one, the connection counts as lost.
-pub struct Reply {
-    /// `None` when it was answered.
-    to: Option<Arc<dyn ReplySink>>,
-    place: usize,
-}
-
-impl Reply {
-    /// The answer of the master at this place goes to `to`.
-    pub fn new(to: Arc<dyn ReplySink>, place: usize) -> Self {
-        Self { to: Some(to), place }
-    }
-
-    /// Whether the call still has to be sent.
-    pub fn is_wanted(&self) -> bool {
-        self.to.as_ref().is_some_and(|to| to.is_wanted())
-    }
-
-    /// Tells how the call went.
-    pub fn tell(self, answer: Result<Value, Failure>) {
-        self.tell_at(answer, None);
-    }
-
-    /// The same, and the first reply of the call: what time (us since 1970) it was on the master, 0
-    /// where it did not look, and `None` where it does not know this connection any more.
-    pub fn tell_at(mut self, answer: Result<Value, Failure>, time: Option<u64>) {
-        if let Some(to) = self.to.take() {
-            to.receive(self.place, answer, time);
-        }
-    }
-
-    /// To tell that a clean-up was not answered in time. The answer is still to come.
-    pub fn overdue(&self) -> Overdue {
-        Overdue(self.to.clone(), self.place)
-    }
-}
-
-/// A clean-up that was not answered in time.
-#[must_use = "whoever waits is to be told"]
-pub struct Overdue(Option<Arc<dyn ReplySink>>, usize);
-
-impl Overdue {
-    /// Tells so.
-    pub fn tell(self) {
-        if let Self(Some(to), place) = self {
-            to.receive(place, Err(Failure::Unknown(Silence::TimedOut)), None);
-        }
-    }
-}
-
-impl fmt::Debug for Overdue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Overdue").field(&self.1).finish()
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        if let Some(to) = self.to.take() {
-            let lost = Silence::ConnectionLost("it was dropped".into());
-            to.receive(self.place, Err(Failure::Unknown(lost)), None);
-        }
-    }
-}
-
-impl fmt::Debug for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").field("place", &self.place).finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

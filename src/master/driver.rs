@@ -2,15 +2,17 @@
 //! callers, with tokio.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::call::{Call, Reply};
+use super::call::Call;
 use super::contact::Contact;
-use super::link::{Delivery, LinkState, Reach};
+use super::link::{LinkState, Reach};
+use super::pending::Delivery;
 use super::resp::Frame;
 use super::session::{self, Identity, LinkSettings, Session};
 use super::transport::Transport;
@@ -39,8 +41,8 @@ impl Link {
     }
 
     /// Takes a call: see [`LinkState::call`].
-    pub(crate) fn call(&self, call: Call, reply: Reply) {
-        self.with(|state| state.call(call, reply, now()));
+    pub(crate) fn call(&self, call: Arc<Call>, place: usize) {
+        self.with(|state| state.call(call, place, now()));
         self.driver.wake();
     }
 

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::call::{Call, CallKind, Overdue, Reply};
+use super::call::{Call, CallKind};
 use super::failure::Failure;
-use super::pending::{Batch, Expired, Pending, PendingQueue, Sent};
+use super::pending::{Batch, Delivery, Expired, Pending, PendingQueue, Sent};
 use super::script::Script;
 use super::value::Value;
 use crate::backoff::Backoff;
@@ -134,26 +134,6 @@ pub enum Message<'a> {
     },
 }
 
-/// An answer to a caller. Deliver it with no lock held: the caller may call again.
-#[derive(Debug)]
-#[must_use = "somebody waits for it"]
-pub enum Delivery {
-    /// How a call went, and what time it was on the master: see [`Reply::tell_at`].
-    To(Reply, Result<Value, Failure>, Option<u64>),
-    /// A clean-up was not answered in time.
-    Overdue(Overdue),
-}
-
-impl Delivery {
-    /// Tells it.
-    pub fn tell(self) {
-        match self {
-            Self::To(reply, answer, time) => reply.tell_at(answer, time),
-            Self::Overdue(overdue) => overdue.tell(),
-        }
-    }
-}
-
 /// For callers.
 impl LinkState {
     /// A master that nobody has called yet. `random` spreads the attempts to connect.
@@ -173,16 +153,16 @@ impl LinkState {
 
     /// Takes a call, to be sent in the order of these; or answers it at once where the master is
     /// out of reach. A silent master still takes clean-ups, for what they undo was sent to it.
-    pub fn call(&mut self, call: Call, reply: Reply, now: Instant) {
+    pub fn call(&mut self, call: Arc<Call>, place: usize, now: Instant) {
         let out_of_reach = match (&self.reach, call.kind) {
             (Reach::Down(why), _) => Some(why.clone()),
             (Reach::Silent, CallKind::Vote { .. }) => Some(unreachable(DOES_NOT_ANSWER)),
             _ => None,
         };
         match out_of_reach {
-            Some(why) => self.deliveries.push(Delivery::To(reply, Err(why), None)),
+            Some(why) => self.deliveries.push(Delivery::refusal(call, place, why)),
             None => {
-                self.queue.push(Pending::new(call, reply, now));
+                self.queue.push(Pending::new(call, place, now));
                 self.want(now);
             }
         }
@@ -272,7 +252,7 @@ impl LinkState {
             self.tell(pending, Err(unreachable(why)), None);
         }
         let batch = batch?;
-        let (script, with_source) = (batch.calls[0].call.script, batch.with_source);
+        let (script, with_source) = (batch.calls[0].call().script, batch.with_source);
         let sent = send(Message::Evaluate { script, with_source, calls: &batch.calls });
         self.queue.note_sent(Sent::Batch(batch), now);
         Some(sent)
@@ -397,26 +377,22 @@ impl LinkState {
     /// Where a call had as much time as the master is given by everybody, the next callers do not
     /// wait until the master has caught up; otherwise a ping finds out.
     fn expire(&mut self, now: Instant) {
-        let Expired { unsent, unanswered, overdue } = self.queue.expire(now);
-        let longest = unsent.iter().map(Pending::timeout).max();
+        let Expired { unsent, unanswered, longest } = self.queue.expire(now);
+        let longest_unsent = unsent.iter().map(Pending::timeout).max();
         for pending in unsent {
             let why = format!("not sent within {:?}", pending.timeout());
             self.tell(pending, Err(unreachable(&why)), None);
         }
-        if let Some(time) = longest.filter(|time| *time >= self.patience) {
+        if let Some(time) = longest_unsent.filter(|time| *time >= self.patience) {
             self.not_opened_in(time);
         }
         if let Connection::Open(open) = &mut self.connection
-            && !(unanswered.is_empty() && overdue.is_empty())
+            && !unanswered.is_empty()
         {
             open.ping.get_or_insert(Ping { since: now, is_sent: false });
         }
-        let is_silent = unanswered.iter().any(|(_, time)| *time >= self.patience);
-        for (reply, _) in unanswered {
-            self.deliveries.push(Delivery::To(reply, Err(Failure::Unknown(Silence::TimedOut)), None));
-        }
-        self.deliveries.extend(overdue.into_iter().map(Delivery::Overdue));
-        if is_silent {
+        self.deliveries.extend(unanswered);
+        if longest.is_some_and(|time| time >= self.patience) {
             self.fall_silent();
         }
     }
@@ -498,7 +474,7 @@ impl LinkState {
 
     /// Answers a call, unless its time was up before.
     fn tell(&mut self, pending: Pending, answer: Result<Value, Failure>, time: Option<u64>) {
-        self.deliveries.extend(pending.reply.map(|reply| Delivery::To(reply, answer, time)));
+        self.deliveries.extend(pending.delivery(answer, time));
     }
 }
 

@@ -21,14 +21,14 @@ mod transport;
 mod value;
 
 pub(crate) use address::Address;
-pub use call::{Call, CallKind, Overdue, Reply, ReplySink, WordIter, Words};
+pub use call::{Call, CallKind, ReplySink, WordIter, Words};
 pub use contact::Contact;
 pub use contract::Master;
 pub(crate) use dial::Dialler;
 pub(crate) use examine::{Visit, examine};
 pub use failure::Failure;
-pub use link::{Delivery, LinkState, Message, Reach};
-pub use pending::Pending;
+pub use link::{LinkState, Message, Reach};
+pub use pending::{Delivery, Pending};
 pub(crate) use redis::RedisMaster;
 pub use redis::connect;
 pub use script::{Layer, Script, ScriptPart};

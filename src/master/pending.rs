@@ -2,23 +2,28 @@
 //! were.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::call::{Call, CallKind, Overdue, Reply};
+use super::call::{Call, CallKind};
+use super::failure::Failure;
+use super::value::Value;
+use crate::vote::Silence;
 
 /// How many operations one call to the master carries, at most. Each costs it some ten
 /// microseconds, in which it serves nobody else.
 const TOGETHER: usize = 64;
 
-/// One call that was not answered yet, and where its answer goes.
+/// A call that the master has not answered yet.
 #[derive(Debug)]
 pub struct Pending {
-    /// What the master is asked.
-    pub call: Call,
-    /// `None` after a time-out, which its caller got as the answer.
-    pub(super) reply: Option<Reply>,
+    /// What the master is asked; `None` after a time-out, which its caller got as the answer.
+    call: Option<Arc<Call>>,
+    /// The master's place among the masters.
+    place: usize,
+    kind: CallKind,
     /// When it was asked for.
     asked: Instant,
     /// When its time is up; `None` once its caller was answered so.
@@ -28,9 +33,18 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(call: Call, reply: Reply, now: Instant) -> Self {
-        let until = Some(now + call.kind.timeout());
-        Self { call, reply: Some(reply), asked: now, until, alone: false }
+    pub(super) fn new(call: Arc<Call>, place: usize, now: Instant) -> Self {
+        let (kind, until) = (call.kind, Some(now + call.kind.timeout()));
+        Self { call: Some(call), place, kind, asked: now, until, alone: false }
+    }
+
+    /// What the master is asked.
+    ///
+    /// # Panics
+    ///
+    /// When its caller was answered: then it is not sent any more.
+    pub fn call(&self) -> &Arc<Call> {
+        self.call.as_ref().expect("what was answered is not sent")
     }
 
     /// When it was asked for.
@@ -39,17 +53,53 @@ impl Pending {
     }
 
     pub(super) fn timeout(&self) -> Duration {
-        self.call.kind.timeout()
+        self.kind.timeout()
     }
 
     /// Whether it is a vote, rather than a clean-up.
     pub fn is_vote(&self) -> bool {
-        matches!(self.call.kind, CallKind::Vote { .. })
+        matches!(self.kind, CallKind::Vote { .. })
     }
 
     /// Whether it still has to be sent. Where its time was up, nobody waits for the answer.
     fn is_wanted(&self) -> bool {
-        self.reply.as_ref().is_some_and(Reply::is_wanted)
+        self.call.as_ref().is_some_and(|call| call.sink.is_wanted())
+    }
+
+    /// How it is answered, unless its time was up before.
+    pub(super) fn delivery(self, answer: Result<Value, Failure>, time: Option<u64>) -> Option<Delivery> {
+        self.call.map(|call| Delivery { call, place: self.place, answer, time })
+    }
+
+    /// That its time is up. The answer to a clean-up is still to come.
+    fn timed_out(&mut self) -> Option<Delivery> {
+        let call = if self.is_vote() { self.call.take() } else { self.call.clone() };
+        let answer = Err(Failure::Unknown(Silence::TimedOut));
+        call.map(|call| Delivery { call, place: self.place, answer, time: None })
+    }
+}
+
+/// An answer to a caller. Deliver it with no lock held: the caller may call again.
+#[derive(Debug)]
+#[must_use = "somebody waits for it"]
+pub struct Delivery {
+    call: Arc<Call>,
+    place: usize,
+    answer: Result<Value, Failure>,
+    /// What time it was on the master: see [`ReplySink::receive`](super::ReplySink::receive).
+    time: Option<u64>,
+}
+
+impl Delivery {
+    /// Of a call that never waited.
+    pub(super) fn refusal(call: Arc<Call>, place: usize, why: Failure) -> Self {
+        Self { call, place, answer: Err(why), time: None }
+    }
+
+    /// Tells it.
+    pub fn tell(self) {
+        let Self { call, place, answer, time } = self;
+        call.sink.receive(place, answer, time);
     }
 }
 
@@ -85,10 +135,10 @@ pub(super) struct PendingQueue {
 pub(super) struct Expired {
     /// Votes that were not sent.
     pub(super) unsent: Vec<Pending>,
-    /// Votes that were not answered, each with its time-out.
-    pub(super) unanswered: Vec<(Reply, Duration)>,
-    /// Clean-ups that were not answered: their answers are still to come.
-    pub(super) overdue: Vec<Overdue>,
+    /// What the callers of the others are told.
+    pub(super) unanswered: Vec<Delivery>,
+    /// The longest time-out of a vote among those.
+    pub(super) longest: Option<Duration>,
 }
 
 impl PendingQueue {
@@ -112,8 +162,8 @@ impl PendingQueue {
     /// The first calls that have the same script.
     fn first_waiting(&mut self) -> Option<Batch> {
         let first = self.waiting.front()?;
-        let script = first.call.script;
-        let same = |pending: &&Pending| std::ptr::eq(pending.call.script, script);
+        let script = first.call().script;
+        let same = |pending: &&Pending| std::ptr::eq(pending.call().script, script);
         let most = if first.alone { 1 } else { TOGETHER };
         let count = self.waiting.iter().take(most).take_while(same).count();
         Some(Batch { calls: self.waiting.drain(..count).collect(), with_source: false })
@@ -142,7 +192,8 @@ impl PendingQueue {
     pub(super) fn send_alone(&mut self, calls: Vec<Pending>) {
         let before = self.waiting.iter().take_while(|pending| pending.alone).count();
         let never_sent = self.waiting.split_off(before);
-        self.waiting.extend(calls.into_iter().map(|pending| Pending { alone: true, ..pending }));
+        let unanswered = calls.into_iter().filter(|pending| pending.call.is_some());
+        self.waiting.extend(unanswered.map(|pending| Pending { alone: true, ..pending }));
         self.waiting.extend(never_sent);
     }
 
@@ -198,10 +249,9 @@ impl PendingQueue {
         let sent = sent.chain(&mut self.repeated).flat_map(|batch| &mut batch.calls);
         for pending in self.waiting.iter_mut().chain(sent).filter(|pending| due(pending)) {
             pending.until = None;
-            if !pending.is_vote() {
-                expired.overdue.extend(pending.reply.iter().map(Reply::overdue));
-            } else if let Some(reply) = pending.reply.take() {
-                expired.unanswered.push((reply, pending.call.kind.timeout()));
+            expired.unanswered.extend(pending.timed_out());
+            if pending.is_vote() {
+                expired.longest = expired.longest.max(Some(pending.timeout()));
             }
         }
         let left = self.waiting.iter().chain(self.calls_sent());

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::address::Address;
-use super::call::{Call, Reply};
+use super::call::Call;
 use super::contact::Contact;
 use super::contract::Master;
 use super::dial::Dialler;
@@ -90,8 +90,8 @@ impl Master for RedisMaster {
         let _ = self.parts.handshake.set(handshake); // it is told once
     }
 
-    fn call(&self, call: Call, reply: Reply) {
-        self.link.call(call, reply);
+    fn call(&self, call: Arc<Call>, place: usize) {
+        self.link.call(call, place);
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {

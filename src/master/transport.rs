@@ -80,7 +80,7 @@ impl Transport {
             resp::begin(out, 1);
             return resp::word(out, "PING");
         };
-        let words = || calls.iter().map(|pending: &Pending| &pending.call.words);
+        let words = || calls.iter().map(|pending: &Pending| &pending.call().words);
         let keys: usize = words().map(|words| words.keys().len()).sum();
         let args: usize = words().map(|words| words.args().len()).sum();
         resp::begin(out, 3 + keys + self.header.args().len() + args);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Handshake, Master, Reply, Subscriber};
+use quorate::seam::{Call, Handshake, Master, Subscriber};
 
 /// A master, and what becomes of each call on its way there.
 #[derive(Debug)]
-pub(crate) struct Altered(pub(crate) Arc<dyn Master>, pub(crate) fn(Call, Reply) -> (Call, Reply));
+pub(crate) struct Altered(pub(crate) Arc<dyn Master>, pub(crate) fn(Arc<Call>) -> Arc<Call>);
 
 impl Master for Altered {
     fn name(&self) -> &Arc<str> {
@@ -18,9 +18,8 @@ impl Master for Altered {
         self.0.introduce(handshake);
     }
 
-    fn call(&self, call: Call, reply: Reply) {
-        let (call, reply) = self.1(call, reply);
-        self.0.call(call, reply);
+    fn call(&self, call: Arc<Call>, place: usize) {
+        self.0.call(self.1(call), place);
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use quorate::seam::{BootClock, Call, Clock, Master, Reply, SCRIPTS, connect};
+use quorate::seam::{BootClock, Call, Clock, Master, SCRIPTS, connect};
 use quorate::{Builder, Guard, Lock, Moment, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer, trusting};
 
@@ -40,8 +40,8 @@ enum Guards {
 }
 
 /// A call of a script without guards.
-fn to_trusting(call: Call, reply: Reply) -> (Call, Reply) {
-    (Call { script: trusting(call.script), ..call }, reply)
+fn to_trusting(call: Arc<Call>) -> Arc<Call> {
+    Arc::new(Call { script: trusting(call.script), ..(*call).clone() })
 }
 
 impl Guards {

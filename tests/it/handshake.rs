@@ -1,9 +1,9 @@
 //! What a master is asked when a connection is opened, and who has no vote after that.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quorate::seam::{BootClock, Call, Clock, Failure, Master, Reply, ReplySink, SCRIPTS, Value, connect};
+use quorate::seam::{BootClock, Call, Clock, Failure, Master, ReplySink, SCRIPTS, Value, connect};
 use quorate::{Builder, ColdStart, Error, Moment, Outcome, Redlock, Refusal, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
@@ -156,27 +156,26 @@ async fn a_master_whose_clock_is_wrong_has_no_vote() {
 }
 
 /// Hears the answer to an extend.
-struct AnHourAhead(Mutex<Option<Reply>>);
+struct AnHourAhead(Arc<dyn ReplySink>);
 
 impl ReplySink for AnHourAhead {
     fn is_wanted(&self) -> bool {
-        true
+        self.0.is_wanted()
     }
 
-    fn receive(&self, _place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
-        if let Some(reply) = self.0.lock().unwrap().take() {
-            reply.tell_at(answer, time.map(|time| time + 3_600_000_000));
-        }
+    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+        self.0.receive(place, answer, time.map(|time| time + 3_600_000_000));
     }
 }
 
 /// A call to a master that is an hour ahead in what it answers to an extend.
-fn ahead_from_extend_on(call: Call, reply: Reply) -> (Call, Reply) {
-    let reply = match call.words.args().next() {
-        Some("extend") => Reply::new(Arc::new(AnHourAhead(Mutex::new(Some(reply)))), 0),
-        _ => reply,
-    };
-    (call, reply)
+fn ahead_from_extend_on(call: Arc<Call>) -> Arc<Call> {
+    match call.words.args().next() {
+        Some("extend") => {
+            Arc::new(Call { sink: Arc::new(AnHourAhead(call.sink.clone())), ..(*call).clone() })
+        }
+        _ => call,
+    }
 }
 
 /// One clock jumps between two answers of an acquire whose masters gave different tokens: the

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use quorate::seam::{Call, CallKind, Failure, Reply, ReplySink, Script, SubscriptionEvent, Value, Words};
+use quorate::seam::{Call, CallKind, Failure, ReplySink, Script, SubscriptionEvent, Value, Words};
 use quorate::{Refusal, Silence};
 
 use crate::masters_kinds::{Embedded, Freezes, Kind, Real, Simulated};
@@ -65,8 +65,8 @@ impl Answers {
         script: &'static Script,
         words: Words,
     ) {
-        let call = Call { script, words: Arc::new(words), kind: terms };
-        kind.master().call(call, Reply::new(self.clone(), place));
+        let call = Call { script, words, kind: terms, sink: self.clone() };
+        kind.master().call(Arc::new(call), place);
     }
 
     async fn all(&self, count: usize) -> Vec<(usize, Result<Value, Failure>)> {

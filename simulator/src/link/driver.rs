@@ -91,7 +91,7 @@ impl Link {
             Message::Evaluate { script, calls, .. } => {
                 let asked = calls.iter().filter(|pending| pending.is_vote());
                 let asked = asked.map(|pending| self.world.time.time_of(pending.asked())).min();
-                let calls = calls.iter().map(|pending| pending.call.clone()).collect();
+                let calls = calls.iter().map(|pending| pending.call().clone()).collect();
                 Request { asked, header, task: RequestKind::Calls(script, calls) }
             }
         }

@@ -52,7 +52,7 @@ pub(super) enum RequestKind {
     /// made up.
     Hello(Option<Hello>, bool),
     Ping,
-    Calls(&'static Script, Vec<Call>),
+    Calls(&'static Script, Vec<Arc<Call>>),
 }
 
 /// What a master says to the question of a handshake.
@@ -66,11 +66,11 @@ pub(super) enum NetworkReply {
 impl RequestKind {
     /// Whether a lease may be longer when it was answered.
     pub(super) fn is_extension(&self) -> bool {
-        let extends = |call: &Call| call.words.args().next() == Some("extend");
+        let extends = |call: &Arc<Call>| call.words.args().next() == Some("extend");
         matches!(self, Self::Calls(_, calls) if calls.iter().any(extends))
     }
 
-    pub(super) fn calls(&self) -> &[Call] {
+    pub(super) fn calls(&self) -> &[Arc<Call>] {
         match self {
             Self::Calls(_, calls) => calls,
             _ => &[],

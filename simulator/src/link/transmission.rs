@@ -219,6 +219,6 @@ impl Link {
     }
 }
 
-fn described(calls: &[Call]) -> String {
-    calls.iter().map(describe).collect::<Vec<_>>().join("; ")
+fn described(calls: &[Arc<Call>]) -> String {
+    calls.iter().map(|call| describe(call)).collect::<Vec<_>>().join("; ")
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Handshake, Master, Reach, Reply, Subscriber};
+use quorate::seam::{Call, Handshake, Master, Reach, Subscriber};
 
 use super::Link;
 use crate::hearing::Hearing;
@@ -22,11 +22,10 @@ impl Master for Way {
         let _ = self.0.handshake.set(handshake); // it is told once
     }
 
-    fn call(&self, call: Call, reply: Reply) {
-        if self.0.process.is_dead() {
-            return std::mem::forget(reply); // nobody is there to hear of it
+    fn call(&self, call: Arc<Call>, place: usize) {
+        if !self.0.process.is_dead() {
+            self.0.with(|link, now| link.call(call, place, now));
         }
-        self.0.with(|link, now| link.call(call, reply, now));
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::master::call::{ReplySink, Words};
+use crate::master::{ReplySink, Words};
 use crate::random::SystemRandom;
 
 static ONE: Script = Script::new("one", "return {0, 1}");
@@ -105,8 +105,8 @@ impl Driven {
     fn call_of(&mut self, script: &'static Script, kind: CallKind) -> usize {
         let caller = Arc::new(Caller { wants: AtomicBool::new(true), heard: Mutex::default() });
         let number = self.calls.len();
-        let words = Arc::new(Words::new(0).with(number));
-        self.link.call(Call { script, words, kind }, Reply::new(caller.clone(), 0), self.now);
+        let call = Call { script, words: Words::new(0).with(number), kind, sink: caller.clone() };
+        self.link.call(Arc::new(call), 0, self.now);
         let until = self.now + kind.timeout();
         self.calls.push(Asked { caller, kind, until, may_have_run: false, was_sent: false });
         self.deliver();
@@ -132,8 +132,8 @@ impl Driven {
             Message::Ping => (None, Vec::new()),
             Message::Evaluate { script, calls, .. } => {
                 assert!(!calls.is_empty() && calls.len() <= 64);
-                assert!(calls.iter().all(|pending| std::ptr::eq(pending.call.script, script)));
-                let number = |pending: &Pending| pending.call.words.args().next().unwrap().parse().unwrap();
+                assert!(calls.iter().all(|pending| std::ptr::eq(pending.call().script, script)));
+                let number = |pending: &Pending| pending.call().words.args().next().unwrap().parse().unwrap();
                 (Some(script), calls.iter().map(number).collect::<Vec<usize>>())
             }
         };

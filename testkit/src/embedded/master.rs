@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use quorate::seam::{
-    Call, Failure, Handshake, HelloOutcome, Insight, Master, Reply, SessionHeader, Subscriber,
-    SubscriptionEvent,
+    Call, Failure, Handshake, HelloOutcome, Insight, Master, SessionHeader, Subscriber, SubscriptionEvent,
 };
 use tokio::sync::watch;
 
@@ -99,22 +98,22 @@ impl Master for EmbeddedLink {
         let _ = self.handshake.set(handshake); // it is told once
     }
 
-    fn call(&self, call: Call, reply: Reply) {
+    fn call(&self, call: Arc<Call>, place: usize) {
         let header = match () {
-            () if !reply.is_wanted() => {
+            () if !call.sink.is_wanted() => {
                 Err(Failure::Unreachable("it was given up before it could be sent".into()))
             }
             () if !*self.to.reachable.borrow() => Err(Failure::Unreachable("it was put out of reach".into())),
             () => self.header(),
         };
         match header {
-            Err(why) => reply.tell(Err(why)),
+            Err(why) => call.sink.receive(place, Err(why), None),
             Ok(header) => {
                 let (time, answer) = self.to.server.run(call.script, &header, &call.words);
                 if time.is_none() {
                     *self.known() = None;
                 }
-                reply.tell_at(answer, time);
+                call.sink.receive(place, answer, time);
             }
         }
     }
