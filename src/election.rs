@@ -150,8 +150,9 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// Those of [`campaign`](Election::campaign). With [`Error::Cancelled`] `work` was dropped, if
-    /// it ran, and this resigned.
+    /// What `work` fails with, and those of [`campaign`](Election::campaign), by `From`: work that
+    /// cannot fail ends with `Ok::<_, quorate::Error>(..)`. With [`Error::Cancelled`] `work` was
+    /// dropped, if it ran, and this resigned.
     ///
     /// # Examples
     ///
@@ -160,15 +161,16 @@ impl Election {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let term = redlock.election("scheduler").lead(|leadership| async move {
     ///     // Schedule, with leadership.term() on whatever is written; return in order to stop leading.
-    ///     leadership.term()
+    ///     Ok::<_, quorate::Error>(leadership.term())
     /// }).await?;
     /// assert!(term.get() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn lead<F: Future>(
-        &self,
-        mut work: impl FnMut(Arc<Leadership>) -> F,
-    ) -> Result<F::Output, Error> {
+    pub async fn lead<T, E, F>(&self, mut work: impl FnMut(Arc<Leadership>) -> F) -> Result<T, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<T, E>>,
+    {
         loop {
             let leadership = Arc::new(self.campaign().await?);
             let work = work(leadership.clone());
@@ -185,7 +187,7 @@ impl Election {
             if let Some(leadership) = Arc::into_inner(leadership) {
                 let _ = leadership.resign().await;
             }
-            return ended;
+            return ended?;
         }
     }
 
@@ -363,8 +365,9 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when it did not lead any more, and [`Error::NoQuorum`] when too few masters
-    /// confirmed it in time: it goes on in the background. As [`Guard::release`].
+    /// [`Error::Lost`] when it did not lead any more, and [`Error::NoQuorum`], or
+    /// [`Error::Refused`], when too few masters confirmed it in time: it goes on in the background.
+    /// As [`Guard::release`].
     ///
     /// # Examples
     ///

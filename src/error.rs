@@ -51,7 +51,7 @@ pub enum Error {
 
     /// So many masters refuse this client for good that the rest are no quorum: they do not know
     /// its password, it may not do what locks need, their clients have other terms, or the servers
-    /// are none that can keep locks. It is not waited for.
+    /// are none that can keep locks. It is not waited for, and told in place of `NoQuorum`.
     #[non_exhaustive]
     Refused {
         /// The lock's name.

@@ -289,9 +289,9 @@ impl<F> Guard<F> {
     /// # Errors
     ///
     /// [`Error::Lost`] when the lease is over or told to be lost, or a majority says that this
-    /// owner does not hold the lock: the guard is no longer valid. [`Error::NoQuorum`] when too few
-    /// masters extended it: the lease stands as it did, and another try may succeed.
-    /// [`Error::Invalid`] for a TTL outside of its limits.
+    /// owner does not hold the lock: the guard is no longer valid. [`Error::NoQuorum`], or
+    /// [`Error::Refused`], when too few masters extended it: the lease stands as it did, and
+    /// another try may succeed. [`Error::Invalid`] for a TTL outside of its limits.
     ///
     /// # Examples
     ///
@@ -329,9 +329,9 @@ impl<F> Guard<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease is over, [`Error::NoQuorum`] when too few masters took part,
-    /// and [`Error::Invalid`] when the owner has more guards than this. The guard is as it was
-    /// then, and another try may succeed.
+    /// [`Error::Lost`] when the lease is over, [`Error::NoQuorum`], or [`Error::Refused`], when too
+    /// few masters took part, and [`Error::Invalid`] when the owner has more guards than this. The
+    /// guard is as it was then, and another try may succeed.
     ///
     /// # Examples
     ///
@@ -368,8 +368,8 @@ impl<F> Guard<F> {
     /// [`Error::Lost`] when the lease had ended, or a majority says that it was not held: somebody
     /// else may have held the lock while this guard lived. [`Error::NotHeld`] when the owner's
     /// holds were given back already, with [`Lock::release`](crate::Lock::release).
-    /// [`Error::NoQuorum`] when too few masters confirmed it in time: the release goes on in the
-    /// background, and what it cannot reach dies with its TTL.
+    /// [`Error::NoQuorum`], or [`Error::Refused`], when too few masters confirmed it in time: the
+    /// release goes on in the background, and what it cannot reach dies with its TTL.
     ///
     /// # Examples
     ///

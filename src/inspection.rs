@@ -115,9 +115,9 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`Error::NoQuorum`] when too few masters answer, with the pattern of the keys as the name,
-    /// or the name that they were asked about. A master that did not tell its keys is not asked for
-    /// them again by this listing, which needs a majority that tells all.
+    /// [`Error::NoQuorum`], or [`Error::Refused`], when too few masters answer, with the pattern of
+    /// the keys as the name, or the name that they were asked about. A master that did not tell its
+    /// keys is not asked for them again by this listing, which needs a majority that tells all.
     ///
     /// # Examples
     ///

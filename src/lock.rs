@@ -303,9 +303,10 @@ impl<F> Lock<F> {
     /// # Errors
     ///
     /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else
-    /// has the lock; [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] when too few
-    /// masters can vote: the hand-over is as good as it was. [`Error::Invalid`] for one of another
-    /// lock or kind of lock, of other masters or of another key prefix.
+    /// has the lock; [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`], or
+    /// [`Error::Refused`], when too few masters can vote: the hand-over is as good as it was.
+    /// [`Error::Invalid`] for one of another lock or kind of lock, of other masters or of another
+    /// key prefix.
     ///
     /// # Examples
     ///
@@ -383,8 +384,8 @@ impl<F> Lock<F> {
     ///
     /// [`Error::NotHeld`] when a majority says that this owner does not have it,
     /// [`Error::AnotherKind`] or [`Error::OtherPermits`] when it has no such lock under this name
-    /// but another, [`Error::NoQuorum`] when too few masters answered to be sure that it is free,
-    /// and [`Error::Invalid`].
+    /// but another, [`Error::NoQuorum`], or [`Error::Refused`], when too few masters answered to be
+    /// sure that it is free, and [`Error::Invalid`].
     ///
     /// # Examples
     ///
@@ -448,7 +449,8 @@ impl<F> Lock<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoQuorum`] when too few masters answered to know, and [`Error::Invalid`].
+    /// [`Error::NoQuorum`], or [`Error::Refused`], when too few masters answered to know, and
+    /// [`Error::Invalid`].
     ///
     /// # Examples
     ///

@@ -8,9 +8,9 @@ use super::quorum::{quorum, surely_lost};
 use crate::error::{Error, Holder, Loss};
 use crate::vote::{Outcome, Refusal, Vote};
 
-/// The error of a round in which no quorum granted: so many masters refuse for good that the rest
-/// are none, or what a quorum has under this name is no lock of this kind, or it is held by another
-/// and enough masters were able to vote, and otherwise no quorum.
+/// The error of a round in which no quorum granted: what a quorum has under this name is no lock of
+/// this kind, or it is held by another and enough masters were able to vote, and otherwise no
+/// quorum; but first, that too many masters refuse for good.
 pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
     if let Some(never) = refused_for_good(name, &votes).or_else(|| misuse(name, permits, &votes)) {
         return never;
@@ -84,8 +84,11 @@ fn lost_where(name: &Arc<str>, votes: Arc<[Vote]>, says_so: impl Fn(&Outcome) ->
     }
 }
 
-/// Too few granted, or they granted too late.
+/// Too few granted, and the rest may do so later, or not; or they granted too late.
 pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Error {
+    if let Some(never) = refused_for_good(name, &votes) {
+        return never;
+    }
     let granted = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
     Error::NoQuorum { name: name.clone(), granted, needed: quorum(votes.len()), late, votes: votes.into() }
 }

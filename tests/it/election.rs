@@ -152,7 +152,7 @@ async fn a_loss_is_told_in_time_drops_the_work_and_is_followed_by_another_campai
                 async move {
                     loop {
                         if !is_first {
-                            return leadership.term().get();
+                            return Ok::<_, Error>(leadership.term().get());
                         }
                         terms.send((0, work.0.now() + leadership.remaining())).unwrap();
                         tokio::time::sleep(ms(10)).await;
@@ -202,7 +202,11 @@ async fn work_that_is_done_ends_it_and_so_does_a_token() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let election = redlock.election("l");
-    assert!(election.lead(async |leadership: Arc<Leadership>| leadership.is_leader()).await.unwrap());
+    let leads = async |leadership: Arc<Leadership>| Ok::<_, Error>(leadership.is_leader());
+    assert!(election.lead(leads).await.unwrap());
+    let failed: Result<(), Box<dyn std::error::Error>> =
+        election.lead(async |_| Err("disk full".into())).await;
+    assert_eq!(failed.unwrap_err().to_string(), "disk full");
     let next = redlock.election("l").wait(Duration::ZERO).campaign().await;
     drop(next.expect("it has resigned when it returns"));
     eventually(SOON, || masters.empty()).await;
@@ -215,7 +219,7 @@ async fn work_that_is_done_ends_it_and_so_does_a_token() {
         stop.cancel();
         async move {
             let _work = work;
-            std::future::pending::<()>().await
+            std::future::pending::<Result<(), Error>>().await
         }
     };
     let error = soon("the end", election.lead(work)).await.unwrap_err();
@@ -225,10 +229,14 @@ async fn work_that_is_done_ends_it_and_so_does_a_token() {
     let next = redlock.election("l").wait(Duration::ZERO).campaign().await;
     drop(next.expect("it has resigned when it returns"));
 
-    let panics =
-        tokio::spawn(async move { redlock.election("l").lead(async |_| panic!("it goes through")).await });
+    let work = async |_| -> Result<(), Error> { panic!("it goes through") };
+    let panics = tokio::spawn(async move { redlock.election("l").lead(work).await });
     assert!(soon("the panic", panics).await.unwrap_err().is_panic());
     eventually(SOON, || masters.empty()).await;
+}
+
+async fn no_work(_: Arc<Leadership>) -> Result<(), Error> {
+    Ok(())
 }
 
 #[tokio::test]
@@ -238,7 +246,7 @@ async fn a_wait_bounds_a_campaign() {
     let _leadership = redlock.election("l").campaign().await.unwrap();
     let error = redlock.election("l").wait(Duration::ZERO).campaign().await.unwrap_err();
     assert!(matches!(error, Error::Held { .. }), "{error}");
-    let error = redlock.election("l").wait(ms(50)).lead(async |_| ()).await.unwrap_err();
+    let error = redlock.election("l").wait(ms(50)).lead(no_work).await.unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { .. }), "{error}");
     masters[0].kill();
     masters[1].kill();
@@ -492,7 +500,7 @@ async fn bad_input_is_refused_by_name_and_limit_before_anything_is_sent() {
     };
     let empty = "the lock's name is empty; it must have 1 to 512 bytes";
     assert_eq!(invalid(redlock.election("").campaign().await.unwrap_err()), empty);
-    assert_eq!(invalid(redlock.election("").lead(async |_| ()).await.unwrap_err()), empty);
+    assert_eq!(invalid(redlock.election("").lead(no_work).await.unwrap_err()), empty);
     assert_eq!(invalid(redlock.election("").leader().await.unwrap_err()), empty);
     assert_eq!(invalid(redlock.election("").observe().unwrap_err()), empty);
     let election = || redlock.election("l");
@@ -521,7 +529,7 @@ fn it_needs_no_runtime_and_the_example_runs() {
         let leadership = redlock.election("l").campaign().await.unwrap();
         while !matches!(observer.changed().await.unwrap(), Observed::Leader(_)) {}
         leadership.resign().await.unwrap();
-        redlock.election("l").lead(async |_| ()).await.unwrap();
+        redlock.election("l").lead(no_work).await.unwrap();
     });
     let output = crate::example("leader").output().unwrap();
     assert!(output.status.success(), "{output:?}");

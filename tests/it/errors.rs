@@ -183,6 +183,35 @@ async fn servers_that_cannot_keep_locks_end_the_wait_where_the_rest_are_no_quoru
     }
 }
 
+/// Whatever needs the votes of a majority says so, and not that there is no quorum.
+#[tokio::test]
+async fn what_else_needs_votes_is_refused_for_good_as_well() {
+    let (masters, client) = with_users(0, &[], &[">secret"]);
+    let redlock = client.build().unwrap();
+    crate::answering(&redlock, 5).await;
+    let lock = redlock.lock("l");
+    let held = lock.acquire().await.unwrap();
+    let to_release = redlock.lock("m").acquire().await.unwrap();
+    let handed_over = redlock.lock("n").acquire().await.unwrap();
+    let handover = handed_over.hand_over().await.unwrap();
+    let owner = held.owner();
+    for server in masters.iter().take(3) {
+        let _: () = server.command(&["ACL", "SETUSER", "bob", "-evalsha", "-eval"]);
+    }
+    let all = [
+        ("extend", held.extend(TTL).await.unwrap_err()),
+        ("release", to_release.release().await.unwrap_err()),
+        ("adopt", redlock.lock("n").adopt(&handover).await.unwrap_err()),
+        ("is held", lock.is_held_by(&owner).await.unwrap_err()),
+        ("force", lock.force_release(&owner).await.unwrap_err()),
+        ("list", redlock.list().next().await.unwrap_err()),
+    ];
+    for (what, error) in all {
+        assert!(matches!(error, Error::Refused { reason: Refusal::NoPermission, .. }), "{what}: {error:#}");
+    }
+    assert!(held.is_valid(), "the lease stands as it did");
+}
+
 /// It stands in the queue, and looks again when the lease of the holder should be over.
 #[tokio::test]
 async fn a_waiter_ends_when_its_user_loses_the_rights() {
