@@ -73,7 +73,7 @@ impl Guard {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn fencing_token(&self) -> FencingToken {
-        FencingToken::granted(self.grant.fence())
+        FencingToken::granted(self.grant.fencing_token())
     }
 }
 
@@ -81,7 +81,7 @@ impl Guard<Unfenced> {
     /// The fencing token of this grant, if it has one: only where the lock was [made](Unfenced) one
     /// of this type.
     pub fn fencing_token_if_any(&self) -> Option<FencingToken> {
-        FencingToken::new(self.grant.fence())
+        FencingToken::new(self.grant.fencing_token())
     }
 }
 
@@ -121,7 +121,8 @@ impl<F> Guard<F> {
 
     /// When the lease ends, on the clock of [`Redlock::now`](crate::Redlock::now): the moment
     /// before the last granted round was sent, plus the TTL, less the drift (a hundredth of the TTL
-    /// and 2 ms). The clock's origin, when the lease is over and the lock released or lost.
+    /// and 2 ms) and what clocks may step unseen (500 ms, or a tenth of the TTL where that is
+    /// less). The clock's origin, when the lease is over and the lock released or lost.
     pub fn deadline(&self) -> Moment {
         self.grant.deadline()
     }
@@ -165,7 +166,7 @@ impl<F> Guard<F> {
     /// ```
     pub async fn lost(&self) -> Error {
         loop {
-            let token = self.grant.token();
+            let token = self.grant.ended();
             if let Some(loss) = self.loss() {
                 return loss;
             }
@@ -183,7 +184,7 @@ impl<F> Guard<F> {
     /// own thread, so a process that stood still hears it a moment after it goes on;
     /// [`is_valid`](Guard::is_valid) tells at once.
     pub fn lost_token(&self) -> CancellationToken {
-        self.grant.token()
+        self.grant.ended()
     }
 
     /// Runs `work` under the lock: until it is done, or the lease is lost. Then `work` is dropped,
@@ -365,11 +366,12 @@ impl<F> Guard<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease had ended, or a majority says that it was not held: somebody
-    /// else may have held the lock while this guard lived. [`Error::NotHeld`] when the owner's
-    /// holds were given back already, with [`Lock::release`](crate::Lock::release).
-    /// [`Error::NoQuorum`], or [`Error::Refused`], when too few masters confirmed it in time: the
-    /// release goes on in the background, and what it cannot reach dies with its TTL.
+    /// [`Error::Lost`] when the lease had ended, or so many masters say that another owner has the
+    /// lock that the rest are no majority: it may have been held by two while this guard lived.
+    /// [`Error::NotHeld`] when the owner's holds were given back already, with
+    /// [`Lock::release`](crate::Lock::release). [`Error::NoQuorum`], or [`Error::Refused`], when
+    /// too few masters confirmed it in time: the release goes on in the background, and what it
+    /// cannot reach dies with its TTL.
     ///
     /// # Examples
     ///

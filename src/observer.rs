@@ -177,11 +177,11 @@ impl Observed {
             return Self::Leader(Leader { owner: holder.owner, term: seen.fencing_token(), is_ours: false });
         }
         // A master that may have forgotten the leader cannot tell that there is none.
-        let knows = |place| {
-            standings.get(place).is_none_or(|status: &MasterStatus| status.standing == Standing::Trusted)
+        let knows = |index| {
+            standings.get(index).is_none_or(|status: &MasterStatus| status.standing == Standing::Trusted)
         };
         let votes = seen.votes().iter().enumerate();
-        let free = votes.filter(|(place, vote)| vote.outcome == Outcome::Absent && knows(*place)).count();
+        let free = votes.filter(|(index, vote)| vote.outcome == Outcome::Absent && knows(*index)).count();
         if free >= seen.quorum() { Self::Nobody } else { Self::Unknown }
     }
 

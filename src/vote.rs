@@ -286,7 +286,7 @@ fn is_about_an_unknown_command(reply: &str) -> bool {
 
 impl Outcome {
     /// The one that it tells of has the lock by this token; `now` is how long it is since 1970.
-    pub(crate) fn since(&mut self, token: u64, now: impl FnOnce() -> Duration) {
+    pub(crate) fn set_held_for(&mut self, token: u64, now: impl FnOnce() -> Duration) {
         if let Self::Held { held_for, .. } = self {
             *held_for = since(token, now());
         }
@@ -405,11 +405,11 @@ impl Record {
     /// Keeps votes, in the masters' order.
     pub(crate) fn new<'a>(votes: impl Iterator<Item = (&'a Outcome, Duration)>) -> Self {
         let (mut granted, mut rest) = (0, Vec::new());
-        let micros = votes.enumerate().map(|(place, (outcome, latency))| {
+        let micros = votes.enumerate().map(|(index, (outcome, latency))| {
             match outcome {
-                Outcome::Granted => granted |= 1 << place,
+                Outcome::Granted => granted |= 1 << index,
                 Outcome::Pending => {}
-                other => rest.push((place as u8, other.clone())),
+                other => rest.push((index as u8, other.clone())),
             }
             latency.as_micros().try_into().unwrap_or(u32::MAX)
         });
@@ -419,14 +419,14 @@ impl Record {
 
     /// The votes, of these masters.
     pub(crate) fn read(&self, masters: &[Arc<str>]) -> Vec<Vote> {
-        let outcome = |place: usize| match self.rest.iter().find(|(other, _)| usize::from(*other) == place) {
+        let outcome = |index: usize| match self.rest.iter().find(|(other, _)| usize::from(*other) == index) {
             Some((_, outcome)) => outcome.clone(),
-            None if self.granted & (1 << place) != 0 => Outcome::Granted,
+            None if self.granted & (1 << index) != 0 => Outcome::Granted,
             None => Outcome::Pending,
         };
-        let vote = |(place, (master, micros)): (usize, (&Arc<str>, &u32))| Vote {
+        let vote = |(index, (master, micros)): (usize, (&Arc<str>, &u32))| Vote {
             master: master.clone(),
-            outcome: outcome(place),
+            outcome: outcome(index),
             latency: Duration::from_micros((*micros).into()),
         };
         masters.iter().zip(&self.micros).enumerate().map(vote).collect()
@@ -460,7 +460,7 @@ mod tests {
             Outcome::Granted,
             Outcome::Refused { reason: Refusal::OutOfMemory, detail: "OOM".into() },
         ];
-        let latency = |place: usize| Duration::from_micros(100 + place as u64);
+        let latency = |index: usize| Duration::from_micros(100 + index as u64);
         let record = Record::new(outcomes.iter().enumerate().map(|(i, outcome)| (outcome, latency(i))));
         let masters: Vec<Arc<str>> = (0..5).map(|i| format!("master {i}").into()).collect();
         for (i, vote) in record.read(&masters).into_iter().enumerate() {

@@ -339,7 +339,10 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)
     local entry = own_entry(it, round)
-    if entry and entry.round == round then return tonumber(entry.token) end
+    if entry and entry.round == round then
+      call('PEXPIRE', it.key, KEPT_HELD)
+      return tonumber(entry.token)
+    end
     local reply = refusal(it, round, since, waited, wakes)
     local takes_place = reply and reply[1] == 'held' and ticket and ticket ~= ''
     if takes_place then reply[7] = stand(it, ticket, since, waited) end

@@ -1,4 +1,5 @@
--- hooks: what a kind of lock may define; what it leaves out is as with one holder at a time. `it`
+-- hooks: what a kind of lock may define, as `function obstacle(...)` in its file, which assigns the
+-- local of that name here; what it leaves out is as with one holder at a time. `it`
 -- is what name.lua read. A slot is what an operation is about: the kind's name, `read` or `write`,
 -- or a permit and how many there are, `3/16`.
 local note_more -- (it): reads and notes more

@@ -1,12 +1,18 @@
 -- quick: the usual case of each verb, in line, before the functions of all cases are even defined:
--- what is free is taken, its holder extends it or leaves, and nobody waits. Whatever is not so is
--- left to the verbs, and the rest of the call with it. Nothing is half done by that: a verb that is
--- carried out again says the same.
+-- a name of this kind that is free is taken, its holder extends it or leaves, and nobody waits.
+-- Whatever is not so (a name that was never used, several names, strict mode) is left to the verbs,
+-- and the rest of the call with it. So is what fails half-way: a verb that is carried out again
+-- does the rest, and says the same.
+--
+-- Where the arguments of an operation are, from its verb at `a`:
+--   acquire  3 slot  4 owner  5 round  6 trusted  7 kept   8 label  9 versions  10 before
+--   extend   3 slot  4 owner  5 holds  6 round    7 trusted  8 kept  9 label  10 token  11 heals
+--   release  3 slot  4 owner  5 holds  6 round  7 token  8 first  9 wakes  10 place  11 breaks
 local try, tonumber = redis.pcall, tonumber
 
 -- How long (us) a reader that left is remembered: longer than a message of it is under way. And one
--- of so many grants to readers, by the token before, is not as usual: it removes what is over. No
--- clock counts in steps of seven.
+-- of so many grants to readers is not as usual, for it removes what is over: where the token before
+-- leaves 1 when it is divided by seven. Tokens are times, and no clock counts in steps of seven.
 local WORD, SWEEP_EVERY = 3000000, 7
 
 -- guard: quick-all

@@ -25,12 +25,12 @@ fn look(took: u64, ahead: i64) -> ClockLook {
     ClockLook { asked: at(1000), heard: at(1000 + took), time }
 }
 
-fn server(place: usize) -> Server {
+fn server(index: usize) -> Server {
     let so = |value: &str| Some(value.to_owned());
     Server {
-        info: Info(format!("{INFO}run_id:run{place}\r\n")),
+        info: Info(format!("{INFO}run_id:run{index}\r\n")),
         kept: Kept { appendonly: so("yes"), appendfsync: so("always"), not_on_rewrite: so("no") },
-        marker: Marker::Text(format!("run{place}|0|v2, 3 masters and a max TTL of 30000 ms")),
+        marker: Marker::Text(format!("run{index}|0|v2, 3 masters and a max TTL of 30000 ms")),
         round_trips: vec![Duration::from_millis(1); 5],
         looks: vec![look(2, 0)],
         ..Server::default()
@@ -41,7 +41,7 @@ fn server(place: usize) -> Server {
 fn judged(visitor: &Visitor, change: impl FnOnce(&mut Server)) -> Report {
     let mut servers = [0, 1, 2].map(server);
     change(&mut servers[0]);
-    let facts = |(place, server)| Facts { master: format!("m{place}").into(), server: Ok(Box::new(server)) };
+    let facts = |(index, server)| Facts { master: format!("m{index}").into(), server: Ok(Box::new(server)) };
     judge(&servers.into_iter().enumerate().map(facts).collect::<Vec<_>>(), visitor)
 }
 
@@ -221,13 +221,13 @@ fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_gi
         (None, &[&restarted], 0.0),
         (None, &[&kept_away], 12.0),
     ];
-    for (place, (policy, changes, wait)) in cases.into_iter().enumerate() {
+    for (index, (policy, changes, wait)) in cases.into_iter().enumerate() {
         let mut visitor = visitor();
         visitor.terms.cold_start = policy;
         let report = judged(&visitor, |server| changes.iter().for_each(|change| change(server)));
-        assert_eq!(report.masters[0].votes_in, Some(Duration::from_secs_f64(wait)), "case {place}: {report}");
+        assert_eq!(report.masters[0].votes_in, Some(Duration::from_secs_f64(wait)), "case {index}: {report}");
         let severity = if wait > 0.0 { Severity::Warn } else { Severity::Ok };
-        assert_eq!(found(&report, "marker").severity, severity, "case {place}");
+        assert_eq!(found(&report, "marker").severity, severity, "case {index}");
     }
 }
 
@@ -235,7 +235,7 @@ fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_gi
 fn without_a_quorum_it_says_when_there_will_be_one() {
     let mut servers = [0, 1, 2].map(server);
     servers.iter_mut().for_each(|server| server.marker = Marker::Absent);
-    let facts = |(place, server)| Facts { master: format!("m{place}").into(), server: Ok(Box::new(server)) };
+    let facts = |(index, server)| Facts { master: format!("m{index}").into(), server: Ok(Box::new(server)) };
     let mut all: Vec<_> = servers.into_iter().enumerate().map(facts).collect();
     let report = judge(&all, &visitor());
     let verdict = report.together.last().unwrap();

@@ -16,17 +16,17 @@ const WAITER: i64 = 500_000;
 /// What all that follows from.
 pub(crate) fn judge(all: &[Facts], visitor: &Visitor) -> Report {
     let clocks = Times::new(all, visitor);
-    let examine = |(place, facts): (usize, &Facts)| {
+    let examine = |(index, facts): (usize, &Facts)| {
         let mut verdict = alone::look(facts, visitor);
-        verdict.findings.extend(twin(all, place));
-        verdict.findings.extend(clocks.finding(place));
+        verdict.findings.extend(twin(all, index));
+        verdict.findings.extend(clocks.finding(index));
         let fails = verdict.findings.iter().any(|finding| finding.severity == Severity::Fail);
         Examined {
             master: facts.master.clone(),
             findings: verdict.findings,
             votes_in: verdict.votes_in.filter(|_| !fails),
             round_trip: facts.server.as_ref().ok().and_then(|server| median(&server.round_trips)),
-            clock_ahead: clocks.ahead(place).map(|(ahead, _)| ahead / 1000),
+            clock_ahead: clocks.ahead(index).map(|(ahead, _)| ahead / 1000),
         }
     };
     let masters: Vec<_> = all.iter().enumerate().map(examine).collect();
@@ -49,9 +49,9 @@ fn run_id(facts: &Facts) -> Option<&str> {
 }
 
 /// Whether a master is one that was listed before.
-fn twin(all: &[Facts], place: usize) -> Option<Finding> {
-    let run_id = run_id(&all[place])?;
-    let other = all[..place].iter().find(|other| self::run_id(other) == Some(run_id))?;
+fn twin(all: &[Facts], index: usize) -> Option<Finding> {
+    let run_id = run_id(&all[index])?;
+    let other = all[..index].iter().find(|other| self::run_id(other) == Some(run_id))?;
     let what = format!("it is the same server as {}, which has its one vote already", other.master);
     Some(Finding::fail("processes", what, "list every server once, and as many of them as have a vote"))
 }
@@ -96,16 +96,16 @@ impl Times {
     }
 
     /// How far (us) a master's clock is ahead of the median, or of this host's where there is none.
-    fn ahead(&self, place: usize) -> Option<(i64, i64)> {
-        let (ahead, slack) = self.known[place]?;
+    fn ahead(&self, index: usize) -> Option<(i64, i64)> {
+        let (ahead, slack) = self.known[index]?;
         Some((ahead - self.median.unwrap_or(self.host), slack))
     }
 
-    fn finding(&self, place: usize) -> Option<Finding> {
+    fn finding(&self, index: usize) -> Option<Finding> {
         const ABOUT: &str = "clock";
-        let (ahead, slack) = self.ahead(place)?;
+        let (ahead, slack) = self.ahead(index)?;
         let than = if self.median.is_some() { "the median" } else { "this host's" };
-        let (off, host) = (seconds(ahead), seconds(self.known[place]?.0 - self.host));
+        let (off, host) = (seconds(ahead), seconds(self.known[index]?.0 - self.host));
         let what = match self.median {
             Some(_) => format!("{off} from {than}, {host} from this host's"),
             None => format!("{off} from {than}; too few answered for a median"),

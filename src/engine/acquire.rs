@@ -33,7 +33,7 @@ impl Engine {
         self.until_the_time_is_known(timeout).await?;
         let mut denied = None;
         if let Some(first) = self.attempt_at_once(&request, timeout) {
-            let granted = match first.decision().await {
+            let granted = match first.until_granted().await {
                 Ok(attempt) if attempt.has_token() => attempt.grant().and_then(Grant::unless_lost),
                 Ok(attempt) => {
                     self.run_while_wanted(attempt.agree_and_grant()).await.and_then(Grant::unless_lost)
@@ -77,7 +77,7 @@ impl Engine {
             return None;
         }
         let hold = self.hold_for(request, &[]);
-        let turn = hold.op_lock.clone().try_lock_owned().ok()?;
+        let state = hold.op_lock.clone().try_lock_owned().ok()?;
         let ask = Ask {
             ttl: request.ttl,
             timeout,
@@ -88,7 +88,7 @@ impl Engine {
             arrival: None,
         };
         Some(FirstAttempt::begin(
-            Attempt::begin(self, hold, turn, ask, None),
+            Attempt::send(self, hold, state, ask, None),
             self.tasks.token(),
             self.dispatcher.wake_batcher().clone(),
         ))

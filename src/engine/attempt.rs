@@ -10,11 +10,11 @@ use super::arbitration::{Ruling, rule};
 use super::effort::Effort;
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
+use super::master_set::MasterSet;
 use super::parts::Engine;
 use super::permits::has_free;
-use super::places::Places;
 use super::quorum::Decision;
-use super::tally::{Due, Later, Round, Tally};
+use super::tally::{Due, LateVotes, Round, Tally};
 use super::tokens::Tokens;
 use super::undo::{Undo, Withdrawal};
 use super::verdict;
@@ -54,56 +54,58 @@ pub(super) struct Ask {
 pub(super) struct Attempt {
     engine: Arc<Engine>,
     hold: Arc<Hold>,
-    count: OwnedMutexGuard<HoldState>,
+    state: OwnedMutexGuard<HoldState>,
     ask: Ask,
     /// The place to take over, until it is known where that came through.
     before: Option<QueuePlace>,
     /// The token that a majority has confirmed, where it was not the same from the start.
     confirmed: Option<u64>,
     /// The first round of its lease; 0 before that.
-    first: u64,
+    first_round: u64,
     /// The masters where an earlier round of it may have left its place in the queue.
-    stood: Places,
+    stood: MasterSet,
     /// `None` when its votes have been dealt with.
     round: Option<Round>,
 }
 
 impl Attempt {
-    /// Begins an attempt for the owner of `hold`. Where it is refused it takes over the place of
-    /// `before`.
-    pub(super) fn begin(
+    /// Sends the first round of an attempt for the owner of `hold`. Where it is refused it takes
+    /// over the place of `before`.
+    pub(super) fn send(
         engine: &Arc<Engine>,
         hold: Arc<Hold>,
-        mut count: OwnedMutexGuard<HoldState>,
+        mut state: OwnedMutexGuard<HoldState>,
         ask: Ask,
         before: Option<QueuePlace>,
     ) -> Self {
-        give_up_if_lapsed(engine, &hold, &mut count);
-        if count.holds == 0 && hold.kind.is_shared() {
+        give_up_if_lapsed(engine, &hold, &mut state);
+        if state.holds == 0 && hold.kind.is_shared() {
             hold.epochs.end(); // a release that is still repeated would take what comes now
         }
         // Whoever enters again asks as for an extend, which takes over no place.
-        let before = before.filter(|_| count.holds == 0);
+        let before = before.filter(|_| state.holds == 0);
         let ticket = before.as_ref().map(|before| before.ticket);
-        let first = if count.holds == 0 { 0 } else { count.first };
-        let (engine, confirmed, stood, round) = (engine.clone(), None, Places::default(), None);
-        let mut attempt = Self { engine, hold, count, ask, before, confirmed, first, stood, round };
+        let first_round = if state.holds == 0 { 0 } else { state.first_round };
+        let (engine, confirmed, stood, round) = (engine.clone(), None, MasterSet::default(), None);
+        let mut attempt = Self { engine, hold, state, ask, before, confirmed, first_round, stood, round };
         attempt.ask_masters(ticket);
         attempt
     }
 
+    /// Sends a round: an acquire, or, for an owner that enters its lock again, an extend with one
+    /// hold more.
     fn ask_masters(&mut self, before: Option<Owner>) {
         let (engine, hold, holds, number) =
-            (&self.engine, &self.hold, self.count.holds, self.engine.dispatcher.next_round());
+            (&self.engine, &self.hold, self.state.holds, self.engine.dispatcher.next_round());
         let op = if holds == 0 {
             let (place, arrival) = (self.ask.place, self.ask.arrival);
-            self.count.is_queued |= place.is_some_and(|place| place.ticket == hold.owner);
-            self.first = if self.first == 0 { number } else { self.first };
+            self.state.is_queued |= place.is_some_and(|place| place.ticket == hold.owner);
+            self.first_round = if self.first_round == 0 { number } else { self.first_round };
             let ticket = place.map(|place| place.ticket);
             let (kept, label, watched) = (self.kept(), self.ask.label.clone(), String::new());
             Op::Acquire { kept, label, watched, before, ticket, arrival }
         } else {
-            let LeaseTerms { fence: token, label, .. } = hold.lease().terms.clone();
+            let LeaseTerms { token, label, .. } = hold.lease().terms.clone();
             Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
         };
         let (call_kind, epoch) = (CallKind::Vote { timeout: self.ask.timeout }, Some(Epoch::of(hold)));
@@ -112,7 +114,7 @@ impl Attempt {
 
     /// For how long the lock is to be kept from others.
     fn kept(&self) -> Duration {
-        match self.count.holds {
+        match self.state.holds {
             0 => lease::kept(self.ask.ttl, self.ask.delay),
             _ => lease::kept(self.ask.ttl, self.hold.lease().terms.delay),
         }
@@ -147,7 +149,7 @@ impl Attempt {
 
     /// Whether a round that was granted has its token, so that there is nothing more to ask.
     pub(super) fn has_token(&self) -> bool {
-        self.confirmed.is_some() || self.count.holds > 0 || matches!(self.round().tokens(), Tokens::Agreed(_))
+        self.confirmed.is_some() || self.state.holds > 0 || matches!(self.round().tokens(), Tokens::Agreed(_))
     }
 
     /// Makes a grant of a round that was granted, once a majority has the same token. Where it has
@@ -162,21 +164,15 @@ impl Attempt {
             && let Tokens::Split(highest) = self.round().tokens()
         {
             let (hold, engine, kept) = (&self.hold, &self.engine, self.kept());
-            let (label, first) = (self.ask.label.clone(), self.first);
+            let (label, first) = (self.ask.label.clone(), self.first_round);
             let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first };
             let (call_kind, epoch) = (CallKind::Vote { timeout: self.ask.timeout }, Some(Epoch::of(hold)));
             // Where a clock is off the grant does not count, and so it is not confirmed.
-            let places = self.round().places(|outcome| !is_off(outcome));
-            let confirming = engine.dispatcher.ask_some(
-                places,
-                hold,
-                engine.dispatcher.next_round(),
-                &op,
-                call_kind,
-                epoch,
-            );
+            let on = self.round().masters_with(|outcome| !is_off(outcome));
+            let confirming =
+                engine.dispatcher.ask_some(on, hold, engine.dispatcher.next_round(), &op, call_kind, epoch);
             let decision = confirming.decision().await;
-            self.count.note_keys(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
+            self.state.note_keys(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
             if decision != Decision::Granted {
                 confirming.withdraw();
                 return Err(verdict::no_quorum(&self.hold.name, confirming.votes(), false));
@@ -195,48 +191,58 @@ impl Attempt {
 
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
-        let (sent, token) = (self.round().sent, self.token());
-        if !self.round().is_granted_in_time() {
-            return Err(verdict::no_quorum(&self.hold.name, self.votes(), false));
-        }
-        if self.engine.clock().now() >= lease::deadline(sent, self.ask.ttl) {
-            return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
-        }
-        // The lease that was to be re-entered may have lapsed meanwhile: what it has no new token
-        // for is no new lease.
-        let enters_again = self.count.holds > 0;
-        give_up_if_lapsed(&self.engine, &self.hold, &mut self.count);
-        if enters_again && self.count.holds == 0 {
-            return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
-        }
+        self.check_that_it_counts()?;
+        let token = self.token();
         let round = self.round.take().expect("it was there");
         let before = self.before.take().map(QueuePlace::into_undo);
         self.note_keys(&round);
-        self.note_left_places(&round);
-        drop(self.standing_on(self.stood.or(round.places(|outcome| self.is_stray_place(outcome)))));
-        self.count.note_places(round.places(has_place));
-        let (ttl, renewal) = (self.ask.ttl, self.ask.renewal.take());
+        self.settle_places(&round);
         self.engine.dispatcher.trust().watched.forget(&self.hold.site);
-        let generation = match self.count.holds {
-            0 => {
-                self.count.begin(self.first);
-                let tell = self.tell_later(before);
-                round.deal_with(Later { token, tell });
-                let terms = LeaseTerms { fence: token, delay: self.ask.delay, label: self.ask.label.clone() };
-                self.engine.leases.begin(&self.hold, LeaseTimer::new(sent, ttl, renewal), terms)
-            }
-            _ => {
-                self.count.holds += 1;
-                self.engine.leases.prolong(&self.hold, sent, ttl, renewal)
-            }
+        let (sent, ttl, renewal) = (round.sent, self.ask.ttl, self.ask.renewal.take());
+        let generation = if self.state.holds == 0 {
+            self.state.begin(self.first_round);
+            let tell = self.tell_later(before);
+            round.deal_with(LateVotes { token, tell });
+            let terms = LeaseTerms { token, delay: self.ask.delay, label: self.ask.label.clone() };
+            self.engine.leases.begin(&self.hold, LeaseTimer::new(sent, ttl, renewal), terms)
+        } else {
+            self.state.holds += 1;
+            self.engine.leases.prolong(&self.hold, sent, ttl, renewal)
         };
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, round.record()))
     }
 
+    /// Looks whether a lease can begin by what was granted, or the one that stands can be entered
+    /// again: time has passed since the votes.
+    fn check_that_it_counts(&mut self) -> Result<(), Error> {
+        let no_quorum = |late| Err(verdict::no_quorum(&self.hold.name, self.votes(), late));
+        if !self.round().clocks_agree() {
+            return no_quorum(false);
+        }
+        if self.engine.clock().now() >= lease::deadline(self.round().sent, self.ask.ttl) {
+            return no_quorum(true);
+        }
+        // The lease that was to be re-entered may have lapsed meanwhile: what it has no new token
+        // for is no new lease.
+        let enters_again = self.state.holds > 0;
+        give_up_if_lapsed(&self.engine, &self.hold, &mut self.state);
+        if enters_again && self.state.holds == 0 {
+            return Err(verdict::no_quorum(&self.hold.name, self.votes(), true));
+        }
+        Ok(())
+    }
+
+    /// Gives up the places in queues that are left, or notes them for the release.
+    fn settle_places(&mut self, round: &Round) {
+        self.note_left_places(round);
+        self.give_up_place_on(self.stood.or(round.masters_with(|outcome| self.is_stray_place(outcome))));
+        self.state.note_places(round.masters_with(has_place));
+    }
+
     /// Undoes grants that are none of the lease's, and gives up the place of the acquire before
     /// where it was not taken over.
-    fn tell_later(&self, before: Option<(Undo, Places)>) -> Arc<dyn Fn(Due) + Send + Sync> {
-        let (engine, undo) = (self.engine.clone(), self.engine.undo_of_strays(&self.hold, &self.count));
+    fn tell_later(&self, before: Option<(Undo, MasterSet)>) -> Arc<dyn Fn(Due) + Send + Sync> {
+        let (engine, undo) = (self.engine.clone(), self.engine.undo_of_strays(&self.hold, &self.state));
         Arc::new(move |Due { strays, left }| {
             engine.tell(strays, undo.clone(), Effort::UntilAcknowledged, None);
             if let Some((leave, on)) = &before {
@@ -258,7 +264,7 @@ impl Attempt {
             let round = self.round.take().expect("it is taken at the end");
             round.withdraw();
             self.note_keys(&round);
-            let may_stand = round.places(|outcome| has_place(outcome) || self.is_stray_place(outcome));
+            let may_stand = round.masters_with(|outcome| has_place(outcome) || self.is_stray_place(outcome));
             self.stood = self.stood.or(may_stand);
             self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.decision().await == Decision::Granted {
@@ -296,43 +302,48 @@ impl Attempt {
     /// Takes back what was granted without being a lock, and keeps the place in the queue.
     pub(super) fn withdraw(mut self) -> Option<QueuePlace> {
         // Otherwise its drop takes everything back, but for the holds of a lease that stands.
-        let place = self.ask.place.filter(|_| self.count.holds == 0)?;
+        let place = self.ask.place.filter(|_| self.state.holds == 0)?;
         let round = self.round.take()?;
         round.withdraw();
         self.note_keys(&round);
         let from = round.granted();
         self.note_left_places(&round);
         self.undo(&round, Some(Withdrawal { place, from }));
-        let stands = round.places(|outcome| has_place(outcome) || *outcome == Outcome::Granted);
-        let strays = round.places(|outcome| self.is_stray_place(outcome));
-        drop(self.standing_on(self.stood.or(strays).without(stands)));
+        let stands = round.masters_with(|outcome| has_place(outcome) || *outcome == Outcome::Granted);
+        let strays = round.masters_with(|outcome| self.is_stray_place(outcome));
+        self.give_up_place_on(self.stood.or(strays).without(stands));
         self.standing_on(stands)
     }
 
     /// Tells the masters what the owner has without this round.
     fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
-        let once = round.places(|outcome| Effort::to_undo(outcome) == Some(Effort::Once));
-        if !once.is_empty() || !self.count.maybe_held_on.is_empty() {
-            let leaving = Leaving::Undone(self.first);
-            drop(self.engine.sync_hold(&self.hold, &mut self.count, leaving, withdrawal, once));
+        let once = round.masters_with(|outcome| Effort::to_undo(outcome) == Some(Effort::Once));
+        if !once.is_empty() || !self.state.maybe_held_on.is_empty() {
+            let leaving = Leaving::Undone(self.first_round);
+            drop(self.engine.sync_hold(&self.hold, &mut self.state, leaving, withdrawal, once));
         }
     }
 
     /// Its place on these masters.
-    fn standing_on(&self, on: Places) -> Option<QueuePlace> {
+    fn standing_on(&self, on: MasterSet) -> Option<QueuePlace> {
         let ticket = self.ask.place?.ticket;
         let Hold { kind, name, permit, .. } = &*self.hold;
         let (engine, name) = (self.engine.clone(), name.clone());
         Some(QueuePlace { engine, kind: *kind, name, permit: *permit, ticket, on })
     }
 
+    /// Gives up its place on these masters.
+    fn give_up_place_on(&self, on: MasterSet) {
+        drop(self.standing_on(on));
+    }
+
     /// Where an earlier round of it has left a place that this one, its last, did not take over:
     /// what gives up the owner's own ticket is to be told to those masters, and `stood` has them
     /// for another one.
     fn note_left_places(&mut self, round: &Round) {
-        self.stood = self.stood.without(round.places(Outcome::takes_over));
+        self.stood = self.stood.without(round.masters_with(Outcome::takes_over));
         if self.ask.place.is_some_and(|place| place.ticket == self.hold.owner) {
-            self.count.note_places(std::mem::take(&mut self.stood));
+            self.state.note_places(std::mem::take(&mut self.stood));
         }
     }
 
@@ -351,7 +362,7 @@ impl Attempt {
             before.leave_where(round, |outcome| !outcome.takes_over());
         }
         let expires_by = lease::expires_by(round.sent, self.kept());
-        self.count.note_keys(round.may_have_run(), expires_by);
+        self.state.note_keys(round.may_have_run(), expires_by);
     }
 }
 
@@ -362,8 +373,8 @@ impl Drop for Attempt {
         self.note_keys(&round);
         self.note_left_places(&round);
         self.undo(&round, None);
-        let on = round.places(|outcome| has_place(outcome) || self.is_stray_place(outcome));
-        drop(self.standing_on(self.stood.or(on)));
+        let on = round.masters_with(|outcome| has_place(outcome) || self.is_stray_place(outcome));
+        self.give_up_place_on(self.stood.or(on));
     }
 }
 
@@ -377,19 +388,19 @@ pub(super) struct QueuePlace {
     permit: Option<Permit>,
     ticket: Owner,
     /// The masters where it may have a place.
-    on: Places,
+    on: MasterSet,
 }
 
 impl QueuePlace {
     /// What gives it up, and on which masters. Whoever has that sees to it.
-    fn into_undo(mut self) -> (Undo, Places) {
+    fn into_undo(mut self) -> (Undo, MasterSet) {
         let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
         (self.engine.undo_of_place(hold), std::mem::take(&mut self.on))
     }
 
     /// An attempt took it over, but not on the masters with such an outcome.
     fn leave_where(mut self, round: &Round, not_taken_over: impl Fn(&Outcome) -> bool) {
-        self.on = self.on.and(round.places(not_taken_over));
+        self.on = self.on.and(round.masters_with(not_taken_over));
     }
 }
 
@@ -412,9 +423,9 @@ fn has_place(outcome: &Outcome) -> bool {
 
 /// Where the lease is over or given up, its guards have lost their holds, and what follows is a new
 /// lease.
-fn give_up_if_lapsed(engine: &Engine, hold: &Arc<Hold>, count: &mut HoldState) {
-    if count.holds > 0 && !hold.stands(engine.clock().now()) {
-        hold.give_up(count);
+fn give_up_if_lapsed(engine: &Engine, hold: &Arc<Hold>, state: &mut HoldState) {
+    if state.holds > 0 && !hold.stands(engine.clock().now()) {
+        hold.give_up(state);
         engine.leases.supersede(hold);
     }
 }

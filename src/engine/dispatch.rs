@@ -12,7 +12,7 @@ use futures::future::join_all;
 use tokio::sync::mpsc;
 
 use super::hold::{Epoch, Hold};
-use super::places::Places;
+use super::master_set::MasterSet;
 use super::tally::{Common, Round};
 use super::wake_batcher::WakeBatcher;
 use crate::clock::Clock;
@@ -48,8 +48,8 @@ impl Dispatcher {
         executor: &Executor,
     ) -> Arc<Self> {
         let trust = Trust::new(settings.terms(masters.len()), clock.clone());
-        let places = masters.iter().enumerate();
-        places.for_each(|(place, master)| master.introduce(Handshake::new(trust.clone(), place)));
+        let indexed = masters.iter().enumerate();
+        indexed.for_each(|(index, master)| master.introduce(Handshake::new(trust.clone(), index)));
         let names = masters.iter().map(|master| master.name().clone()).collect();
         let (submissions, to_deliver) = mpsc::unbounded_channel();
         executor.spawn(deliver(to_deliver, masters.clone()));
@@ -66,8 +66,8 @@ impl Dispatcher {
         self.masters.len()
     }
 
-    pub(super) fn master(&self, place: usize) -> &Arc<dyn Master> {
-        &self.masters[place]
+    pub(super) fn master(&self, index: usize) -> &Arc<dyn Master> {
+        &self.masters[index]
     }
 
     /// The masters' names.
@@ -119,13 +119,13 @@ impl Dispatcher {
         kind: CallKind,
         epoch: Option<Epoch>,
     ) -> Round {
-        self.ask_some(Places::all(self.masters()), hold, number, op, kind, epoch)
+        self.ask_some(MasterSet::all(self.masters()), hold, number, op, kind, epoch)
     }
 
     /// The same, to some of the masters.
     pub(super) fn ask_some(
         &self,
-        places: Places,
+        to: MasterSet,
         hold: &Hold,
         number: u64,
         op: &Op,
@@ -133,22 +133,22 @@ impl Dispatcher {
         epoch: Option<Epoch>,
     ) -> Round {
         let (round, trusted) = (self.round(&hold.site, epoch), self.trusted_for(op));
-        let send = |op: &Op, places| {
+        let send = |op: &Op, to| {
             let words = self.words(hold, number, op, trusted);
-            self.send(hold.kind.script(), words, kind, round.tally().clone(), places);
+            self.send(hold.kind.script(), words, kind, round.tally().clone(), to);
         };
         match op {
             // What was watched on one master says nothing of another.
             Op::Acquire { .. } if self.trust().is_strict() => {
-                for place in places.iter() {
-                    let watched = self.trust().watched.over(place, &hold.site);
-                    send(&op.clone().watched(watched), [place].into_iter().collect());
+                for index in to.iter() {
+                    let watched = self.trust().watched.over(index, &hold.site);
+                    send(&op.clone().watched(watched), [index].into_iter().collect());
                 }
             }
-            _ => send(op, places),
+            _ => send(op, to),
         }
-        for place in Places::all(self.masters()).without(places).iter() {
-            round.tally().need_not_ask(place, "its clock is off");
+        for index in MasterSet::all(self.masters()).without(to).iter() {
+            round.tally().need_not_ask(index, "its clock is off");
         }
         round
     }
@@ -161,7 +161,7 @@ impl Dispatcher {
     /// Tells some masters an operation of the owner of `hold`. Their answers go to `sink`.
     pub(super) fn tell(
         &self,
-        places: Places,
+        to: MasterSet,
         hold: &Hold,
         number: u64,
         op: &Op,
@@ -169,7 +169,7 @@ impl Dispatcher {
         sink: Arc<dyn ReplySink>,
     ) {
         let words = self.words(hold, number, op, self.trusted_for(op));
-        self.send(hold.kind.script(), words, kind, sink, places);
+        self.send(hold.kind.script(), words, kind, sink, to);
     }
 
     /// Has a script run on some masters. Whatever becomes of it, the answers will come.
@@ -179,10 +179,10 @@ impl Dispatcher {
         words: Words,
         kind: CallKind,
         sink: Arc<dyn ReplySink>,
-        places: Places,
+        to: MasterSet,
     ) {
         let call = Arc::new(Call { script, words, kind, sink });
-        let _ = self.submissions.send(Submission { call, places }); // if dropped, it answers
+        let _ = self.submissions.send(Submission { call, to }); // if dropped, it answers
     }
 
     /// Whether nothing can be sent any more, because the runtime has ended.
@@ -246,21 +246,21 @@ async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: 
 struct Submission {
     call: Arc<Call>,
     /// Those that do not have it yet.
-    places: Places,
+    to: MasterSet,
 }
 
 impl Submission {
     fn deliver(mut self, masters: &[Arc<dyn Master>]) {
-        for place in std::mem::take(&mut self.places).iter() {
-            masters[place].call(self.call.clone(), place);
+        for index in std::mem::take(&mut self.to).iter() {
+            masters[index].call(self.call.clone(), index);
         }
     }
 }
 
 impl Drop for Submission {
     fn drop(&mut self) {
-        for place in self.places.iter() {
-            self.call.sink.receive(place, Err(Failure::Unreachable("the client was shut down".into())), None);
+        for index in self.to.iter() {
+            self.call.sink.receive(index, Err(Failure::Unreachable("the client was shut down".into())), None);
         }
     }
 }

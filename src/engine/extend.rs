@@ -38,11 +38,11 @@ impl Engine {
         let timeout = self.settings.timeout_for(ttl)?;
         let hold = hold.clone();
         self.run(|engine| async move {
-            let count = hold.op_lock.clone().lock_owned().await;
+            let state = hold.op_lock.clone().lock_owned().await;
             if let Some(loss) = hold.loss(generation, engine.clock().now()) {
                 return Err(loss);
             }
-            let extension = Extension { hold, generation, ttl, count };
+            let extension = Extension { hold, generation, ttl, state };
             engine.extend_one(extension, timeout, Hearing::Short).await.map(|_| ())
         })
         .await
@@ -55,10 +55,10 @@ impl Engine {
         timeout: Duration,
         hearing: Hearing,
     ) -> Result<Moment, Error> {
-        let Extension { hold, generation, ttl, mut count } = extension;
+        let Extension { hold, generation, ttl, mut state } = extension;
         let terms = hold.lease().terms.clone();
         let kept = lease::kept(ttl, terms.delay);
-        let (holds, token, label) = (count.holds, terms.fence, terms.label);
+        let (holds, token, label) = (state.holds, terms.token, terms.label);
         let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // One that is not sent before the lock is given up must not come behind the release, and
         // take the lock back.
@@ -68,12 +68,12 @@ impl Engine {
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;
         }
-        count.note_keys(round.may_have_run(), lease::expires_by(round.sent, kept)); // they live longer now, or may
+        state.note_keys(round.may_have_run(), lease::expires_by(round.sent, kept)); // they live longer now, or may
         // If the acquire's grant arrived after its vote was given up, that master has a higher
         // token than the lease and refuses each extend. Undo it; the next extend heals.
         let strays = round.stale_by_token(token);
         if !strays.is_empty() {
-            self.tell(strays, self.undo_of_strays(&hold, &count), Effort::UntilAcknowledged, None);
+            self.tell(strays, self.undo_of_strays(&hold, &state), Effort::UntilAcknowledged, None);
         }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),
@@ -95,7 +95,7 @@ impl Engine {
         if now >= lease::deadline(round.sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, round.votes(), true));
         }
-        if !round.is_granted_in_time() {
+        if !round.clocks_agree() {
             return Err(verdict::no_quorum(&hold.name, round.votes(), false));
         }
         self.leases.prolong(hold, round.sent, ttl, None);

@@ -41,12 +41,12 @@ impl FirstAttempt {
         let state = Undecided { attempt: Some(attempt), decided: None, waker: None, under_way };
         let state = Arc::new(Mutex::new(state));
         let (deciding, waking) = (state.clone(), wake_batcher.clone());
-        tally.on_decision(move |decision| decide(deciding.lock(), decision, &waking));
+        tally.on_decision(move |decision| on_decision(deciding.lock(), decision, &waking));
         Self { state, wake_batcher }
     }
 
     /// Waits for the decision: the attempt, to make a grant of, or why there is none.
-    pub(super) async fn decision(self) -> Result<Attempt, Error> {
+    pub(super) async fn until_granted(self) -> Result<Attempt, Error> {
         poll_fn(|context| {
             self.wake_batcher.wake_rest();
             let mut state = self.state.lock();
@@ -71,7 +71,7 @@ impl Drop for FirstAttempt {
 }
 
 /// Takes the decision, on the thread where the votes come in.
-fn decide(mut state: MutexGuard<'_, Undecided>, decision: Decision, wake_batcher: &WakeBatcher) {
+fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, wake_batcher: &WakeBatcher) {
     let Some(attempt) = state.attempt.take() else { return };
     let error = match decision {
         _ if attempt.is_closed() => Some(Error::Closed),
@@ -90,7 +90,7 @@ fn decide(mut state: MutexGuard<'_, Undecided>, decision: Decision, wake_batcher
     };
     let (waker, under_way) = (state.waker.take(), state.under_way.take());
     drop(state);
-    drop(undone); // it is under way itself from here on
+    drop(undone); // a shutdown waits for its clean-up from here on
     drop(under_way);
     if let Some(waker) = waker {
         wake_batcher.wake(waker);

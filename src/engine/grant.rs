@@ -18,15 +18,15 @@ pub(crate) struct Grant {
     engine: Arc<Engine>,
     hold: Arc<Hold>,
     generation: u64,
-    fence: u64,
+    token: u64,
     votes: Record,
     given_back: bool,
 }
 
 impl Grant {
     pub(super) fn new(engine: Arc<Engine>, hold: Arc<Hold>, generation: u64, votes: Record) -> Self {
-        let fence = hold.lease().terms.fence;
-        Self { engine, hold, generation, fence, votes, given_back: false }
+        let token = hold.lease().terms.token;
+        Self { engine, hold, generation, token, votes, given_back: false }
     }
 
     /// The same, if it is not lost meanwhile: the await before may have taken any
@@ -64,8 +64,8 @@ impl Grant {
     }
 
     /// The token of its lease; 0 in a layout of another library.
-    pub(crate) fn fence(&self) -> u64 {
-        self.fence
+    pub(crate) fn fencing_token(&self) -> u64 {
+        self.token
     }
 
     /// When the lease ends; the origin of time if it is over.
@@ -84,8 +84,8 @@ impl Grant {
     }
 
     /// Cancelled when it is lost or over.
-    pub(crate) fn token(&self) -> CancellationToken {
-        self.hold.token(self.generation)
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.hold.ended(self.generation)
     }
 
     /// Why the last renewal failed, if it did.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::effort::Effort;
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, LeaseTerms};
+use super::master_set::MasterSet;
 use super::parts::{Engine, fresh_uuid};
-use super::places::Places;
 use super::quorum::Decision;
 use super::tally::Round;
 use super::tokens::Tokens;
@@ -54,17 +54,17 @@ impl Engine {
         hold: &Arc<Hold>,
         generation: u64,
     ) -> Result<Handover, Error> {
-        let mut count = hold.op_lock.lock().await;
+        let mut state = hold.op_lock.lock().await;
         if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss);
         }
-        if count.holds != 1 {
-            return Err(Invalid::entered_again(&hold.name, count.holds).into());
+        if state.holds != 1 {
+            return Err(Invalid::entered_again(&hold.name, state.holds).into());
         }
         if self.has_counterpart(hold) {
             return Err(Invalid::entered_again(&hold.name, 2).into());
         }
-        let (ttl, LeaseTerms { fence, label, .. }) = {
+        let (ttl, LeaseTerms { token, label, .. }) = {
             let lease = hold.lease();
             (lease.timer.ttl, lease.terms.clone())
         };
@@ -72,9 +72,9 @@ impl Engine {
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.epochs.end();
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
-        let transfer = Transfer::begin(self, way, Some(fence));
+        let transfer = Transfer::begin(self, way, Some(token));
         let expires_by = lease::expires_by(transfer.round().sent, transfer.way.kept());
-        count.expires_by = count.expires_by.max(expires_by);
+        state.expires_by = state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
             if matches!(error, Error::Lost { .. }) {
@@ -85,10 +85,10 @@ impl Engine {
         // Whoever adopts it comes on other connections, and must not be there first.
         transfer.done().finish().await;
         self.leases.lose(hold, Loss::HandedOver, None);
-        hold.give_up(&mut count);
+        hold.give_up(&mut state);
         // A master that missed it has its entry still, or its place in the queue.
-        let (leaving, all) = (Leaving::Undone(count.first), Places::all(self.dispatcher.masters()));
-        drop(self.sync_hold(hold, &mut count, leaving, None, all));
+        let (leaving, all) = (Leaving::Undone(state.first_round), MasterSet::all(self.dispatcher.masters()));
+        drop(self.sync_hold(hold, &mut state, leaving, None, all));
         Ok(Handover::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
@@ -114,7 +114,7 @@ impl Engine {
         let Adoption { handover, kind, ttl, label, renewal } = adoption;
         let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit());
         let (transit, hold) = (hold(handover.owner()), hold(self.fresh_owner()));
-        let mut count = hold.op_lock.lock().await;
+        let mut state = hold.op_lock.lock().await;
         let (ttl, epoch) = (*ttl, Epoch::of(&hold));
         let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
         let mut transfer = Transfer::begin(self, way, None);
@@ -133,23 +133,23 @@ impl Engine {
             transfer.is_void = matches!(error, Error::Held { .. } | Error::Lost { .. });
             return Err(error);
         }
-        let fence = transfer.agree().await?;
+        let token = transfer.agree().await?;
         // A master that was not asked yet is left to the hand-over when this one is released soon.
         transfer.round().finish().await;
         if self.clock().now() >= lease::deadline(sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
-        if !transfer.round().is_granted_in_time() {
+        if !transfer.round().clocks_agree() {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
         }
         let first = transfer.number;
         let kept = transfer.way.kept();
         let round = transfer.done();
-        count.note_keys(round.may_have_run(), lease::expires_by(sent, kept));
-        count.begin(first);
-        let terms = LeaseTerms { fence, delay: Duration::ZERO, label: label.clone() };
+        state.note_keys(round.may_have_run(), lease::expires_by(sent, kept));
+        state.begin(first);
+        let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
         let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);
-        drop(count);
+        drop(state);
         let grant = Grant::new(self.clone(), hold, generation, round.record());
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
     }

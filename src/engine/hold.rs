@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::master_set::MasterSet;
 use super::permits::{Picked, site};
-use super::places::Places;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
@@ -18,8 +18,8 @@ use crate::renewal::{LeaseTimer, Scheduled};
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Vote;
 
-/// One owner's hold of one lock. Rounds about it run one at a time, in `turn`; guards read its
-/// lease at any moment.
+/// One owner's hold of one lock. Rounds about it run one at a time, under the `op_lock`; guards
+/// read its lease at any moment.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
@@ -38,7 +38,7 @@ pub(crate) struct Hold {
     begun: Option<Box<Notify>>,
 }
 
-/// The count, and what a release has to reach. Whoever has the turn may change it.
+/// The count, and what a release has to reach. It changes under the `op_lock`.
 #[derive(Debug, Default)]
 pub(crate) struct HoldState {
     /// How many holds the owner has: the number that the masters mirror.
@@ -47,11 +47,11 @@ pub(crate) struct HoldState {
     /// in another way.
     pub(crate) surplus: u32,
     /// The masters that may have an entry of it, or a place in the queue.
-    pub(super) maybe_held_on: Places,
+    pub(super) maybe_held_on: MasterSet,
     /// When what was asked for is surely over everywhere.
     pub(crate) expires_by: Moment,
     /// The first round of the lease.
-    pub(super) first: u64,
+    pub(super) first_round: u64,
     /// Whether the owner may have a place in a queue, as its own ticket.
     pub(super) is_queued: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) struct HoldState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseTerms {
     /// The token of its grant; 0 in a layout of another library.
-    pub(crate) fence: u64,
+    pub(crate) token: u64,
     /// For how long the lock is kept from others should it end without a release.
     pub(crate) delay: Duration,
     /// The label that others see; may be empty.
@@ -82,7 +82,7 @@ pub(crate) struct Lease {
     /// Where it is on the schedule.
     pub(super) entry: Option<Scheduled>,
     /// Cancelled when the lease is lost or over. Made on first use.
-    token: Option<CancellationToken>,
+    ended: Option<CancellationToken>,
 }
 
 impl Hold {
@@ -150,8 +150,8 @@ impl Hold {
     }
 
     /// The last hold is gone: no straggler of this lease may reach a master any more.
-    pub(super) fn give_up(&self, count: &mut HoldState) {
-        count.holds = 0;
+    pub(super) fn give_up(&self, state: &mut HoldState) {
+        state.holds = 0;
         self.epochs.end();
     }
 
@@ -164,10 +164,10 @@ impl Hold {
     }
 
     /// Cancelled when the lease of `generation` is lost or over.
-    pub(crate) fn token(&self, generation: u64) -> CancellationToken {
+    pub(crate) fn ended(&self, generation: u64) -> CancellationToken {
         let mut lease = self.lease();
         if lease.generation == generation {
-            return lease.token();
+            return lease.ended();
         }
         let over = CancellationToken::new();
         over.cancel();
@@ -224,9 +224,9 @@ impl Epoch {
 }
 
 impl Lease {
-    fn token(&mut self) -> CancellationToken {
+    fn ended(&mut self) -> CancellationToken {
         let over = self.is_over();
-        let token = self.token.get_or_insert_with(CancellationToken::new);
+        let token = self.ended.get_or_insert_with(CancellationToken::new);
         if over {
             token.cancel();
         }
@@ -242,7 +242,7 @@ impl Lease {
     /// is returned.
     #[must_use = "it is to be cancelled when the lease is unlocked"]
     pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) -> Option<CancellationToken> {
-        let before = self.token.take();
+        let before = self.ended.take();
         *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
         before
     }
@@ -251,27 +251,27 @@ impl Lease {
     #[must_use = "it is to be cancelled when the lease is unlocked"]
     pub(super) fn lose(&mut self, cause: Loss) -> Option<CancellationToken> {
         self.lost.get_or_insert(cause);
-        self.token.clone()
+        self.ended.clone()
     }
 
     /// It is over: released, or known to be lost. Its guards may still come to give back.
     #[must_use = "it is to be cancelled when the lease is unlocked"]
     pub(super) fn end(&mut self) -> Option<CancellationToken> {
         self.timer.deadline = Moment::default();
-        self.token.clone()
+        self.ended.clone()
     }
 }
 
 impl HoldState {
     /// Notes which masters may have an entry after a round, and when it is surely over.
-    pub(super) fn note_keys(&mut self, on: Places, expires_by: Moment) {
+    pub(super) fn note_keys(&mut self, on: MasterSet, expires_by: Moment) {
         self.maybe_held_on = self.maybe_held_on.or(on);
         self.expires_by = self.expires_by.max(expires_by);
     }
 
     /// Notes masters where the owner, as its own ticket, has a place in the queue although a quorum
     /// granted. The release gives that place up, too, and is repeated until acknowledged.
-    pub(super) fn note_places(&mut self, on: Places) {
+    pub(super) fn note_places(&mut self, on: MasterSet) {
         if self.is_queued {
             self.maybe_held_on = self.maybe_held_on.or(on);
         }
@@ -281,7 +281,7 @@ impl HoldState {
     pub(crate) fn begin(&mut self, first: u64) {
         self.holds = 1;
         self.surplus = 0;
-        self.first = first;
+        self.first_round = first;
     }
 }
 

@@ -150,7 +150,7 @@ impl Look {
         let Some(seen) = &self.seen else { return self.vote.clone() };
         let oldest = seen.entries.iter().min_by_key(|entry| (entry.token, entry.owner.clone()));
         let mut outcome = oldest.map_or(Outcome::Absent, Entry::outcome);
-        outcome.since(oldest.map_or(0, |entry| entry.token), || now);
+        outcome.set_held_for(oldest.map_or(0, |entry| entry.token), || now);
         Vote { outcome, ..self.vote.clone() }
     }
 

@@ -40,7 +40,7 @@ pub(super) struct Extension {
     pub(super) hold: Arc<Hold>,
     pub(super) generation: u64,
     pub(super) ttl: Duration,
-    pub(super) count: OwnedMutexGuard<HoldState>,
+    pub(super) state: OwnedMutexGuard<HoldState>,
 }
 
 impl Leases {
@@ -154,7 +154,7 @@ impl Leases {
             Step::Renew(ttl) => match hold.op_lock.clone().try_lock_owned() {
                 // It is looked at again when it has to be given up, should the renewal take that
                 // long.
-                Ok(count) => (Some(lease.timer.given_up()), Some((ttl, count)), None),
+                Ok(state) => (Some(lease.timer.given_up()), Some((ttl, state)), None),
                 Err(_) => (Some((now + BUSY).min(lease.timer.given_up())), None, None),
             },
         };
@@ -163,7 +163,7 @@ impl Leases {
         if let Some(token) = token {
             token.cancel(); // unlocked: it wakes others
         }
-        let (ttl, count) = renewal?;
-        Some(Extension { hold, generation, ttl, count })
+        let (ttl, state) = renewal?;
+        Some(Extension { hold, generation, ttl, state })
     }
 }

@@ -89,18 +89,18 @@ impl Engine {
         let (steps, mut told) = mpsc::unbounded_channel();
         let steps: Arc<dyn ReplySink> = Arc::new(Steps(steps));
         let mut asked = 0;
-        for (place, position) in positions.iter().enumerate() {
+        for (index, position) in positions.iter().enumerate() {
             let Position::At(cursor) = position else { continue };
             asked += 1;
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
-            let place = [place].into_iter().collect();
-            self.dispatcher.send(&LIST, words, self.unconditional(), steps.clone(), place);
+            let index = [index].into_iter().collect();
+            self.dispatcher.send(&LIST, words, self.unconditional(), steps.clone(), index);
         }
         let (mut positions, mut names) = (positions.to_vec(), HashSet::new());
         for _ in 0..asked {
-            let (place, step) = told.recv().await.expect("the sender is here");
-            positions[place] = match step {
+            let (index, step) = told.recv().await.expect("the sender is here");
+            positions[index] = match step {
                 Ok(ListStep { next, keys }) => {
                     names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));
                     next.map_or(Position::Done, Position::At)
@@ -132,7 +132,7 @@ impl ReplySink for Steps {
         !self.0.is_closed()
     }
 
-    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
         let step = match time {
             None if answer.is_ok() => {
                 let detail = "FORGOT this master restarted, or lost keys".into();
@@ -140,6 +140,6 @@ impl ReplySink for Steps {
             }
             _ => step(answer),
         };
-        let _ = self.0.send((place, step)); // whoever asked may be gone
+        let _ = self.0.send((index, step)); // whoever asked may be gone
     }
 }

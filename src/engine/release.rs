@@ -4,8 +4,8 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 use super::hold::{Hold, HoldState};
+use super::master_set::MasterSet;
 use super::parts::Engine;
-use super::places::Places;
 use super::quorum::{Decision, surely_lost};
 use super::tally::Round;
 use super::verdict;
@@ -30,12 +30,12 @@ impl Engine {
     /// not the caller waits.
     pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
         let begun = match hold.op_lock.try_lock() {
-            Ok(count) => self.give_back(hold, count, Some(generation))?,
+            Ok(state) => self.give_back(hold, state, Some(generation))?,
             Err(_) => {
                 let hold = hold.clone();
                 self.run(|engine| async move {
-                    let count = hold.op_lock.lock().await;
-                    engine.give_back(&hold, count, Some(generation))
+                    let state = hold.op_lock.lock().await;
+                    engine.give_back(&hold, state, Some(generation))
                 })
                 .await?
             }
@@ -51,13 +51,13 @@ impl Engine {
                 tracing::debug!(name = &*hold.name, %error, "a dropped guard had nothing to release");
             }
         };
-        if let Ok(count) = hold.op_lock.try_lock() {
-            return told(hold, self.give_back(hold, count, Some(generation)));
+        if let Ok(state) = hold.op_lock.try_lock() {
+            return told(hold, self.give_back(hold, state, Some(generation)));
         }
         let (engine, hold) = (self.clone(), hold.clone());
         self.spawn(async move {
-            let count = hold.op_lock.lock().await;
-            told(&hold, engine.give_back(&hold, count, Some(generation)));
+            let state = hold.op_lock.lock().await;
+            told(&hold, engine.give_back(&hold, state, Some(generation)));
         });
     }
 
@@ -74,8 +74,8 @@ impl Engine {
         };
         let its = hold.clone();
         let begun = self.run(|engine| async move {
-            let count = its.op_lock.lock().await;
-            engine.give_back(&its, count, None)
+            let state = its.op_lock.lock().await;
+            engine.give_back(&its, state, None)
         });
         let begun = begun.await?;
         self.released(&hold, begun).await
@@ -85,7 +85,7 @@ impl Engine {
     fn give_back(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
-        mut count: MutexGuard<'_, HoldState>,
+        mut state: MutexGuard<'_, HoldState>,
         generation: Option<u64>,
     ) -> Result<Release, Error> {
         let (current, deadline) = {
@@ -96,8 +96,8 @@ impl Engine {
             return Err(hold.lost(Loss::Expired, &[])); // its lease lapsed, and is no more
         }
         let is_guard = generation.is_some();
-        if count.holds == 0 || (is_guard && count.surplus > 0) {
-            count.surplus = count.surplus.saturating_sub(u32::from(is_guard));
+        if state.holds == 0 || (is_guard && state.surplus > 0) {
+            state.surplus = state.surplus.saturating_sub(u32::from(is_guard));
             return Err(Error::NotHeld {
                 name: hold.name.clone(),
                 owner: hold.owner,
@@ -105,9 +105,9 @@ impl Engine {
             });
         }
         let loss = hold.loss(current, self.clock().now());
-        count.holds -= 1;
-        count.surplus += u32::from(!is_guard);
-        let round = self.tell_of(hold, &mut count);
+        state.holds -= 1;
+        state.surplus += u32::from(!is_guard);
+        let round = self.tell_of(hold, &mut state);
         Ok(Release { round, deadline, loss })
     }
 
@@ -124,13 +124,13 @@ impl Engine {
     }
 
     /// Tells the masters of the holds that are left, and ends the lease with the last.
-    fn tell_of(self: &Arc<Self>, hold: &Arc<Hold>, count: &mut HoldState) -> Round {
-        if count.holds == 0 {
-            hold.give_up(count);
+    fn tell_of(self: &Arc<Self>, hold: &Arc<Hold>, state: &mut HoldState) -> Round {
+        if state.holds == 0 {
+            hold.give_up(state);
             self.leases.end(hold);
         }
-        let leaving = Leaving::Lease(hold.lease().terms.fence);
-        self.sync_hold(hold, count, leaving, None, Places::all(self.dispatcher.masters()))
+        let leaving = Leaving::Lease(hold.lease().terms.token);
+        self.sync_hold(hold, state, leaving, None, MasterSet::all(self.dispatcher.masters()))
     }
 
     /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for
@@ -161,10 +161,10 @@ impl Engine {
 
     /// Releases an owner of our own, whose guards come to nothing.
     async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Round {
-        let mut count = hold.op_lock.lock().await;
-        count.surplus += count.holds;
-        count.holds = 0;
-        self.tell_of(hold, &mut count)
+        let mut state = hold.op_lock.lock().await;
+        state.surplus += state.holds;
+        state.holds = 0;
+        self.tell_of(hold, &mut state)
     }
 
     /// Releases an owner of another client. That client keeps renewing until it learns of it, and

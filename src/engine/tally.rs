@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::effort::Effort;
 use super::hold::Epoch;
-use super::places::Places;
+use super::master_set::MasterSet;
 use super::quorum::{Decision, decide, quorum, surely_lost};
 use super::tokens::{Tokens, agree};
 use super::wake_batcher::WakeBatcher;
@@ -62,13 +62,13 @@ struct Counted {
     not_yours: usize,
     pending: usize,
     /// Who waits, and for what.
-    waiter: Option<(Until, Waiter)>,
+    waiter: Option<(Until, Awaiting)>,
     /// What is done about votes that come when a lease has begun.
-    later: Option<Later>,
+    later: Option<LateVotes>,
 }
 
 /// What becomes of the votes of an acquire when its lease has begun, of those to come, too.
-pub(super) struct Later {
+pub(super) struct LateVotes {
     /// The lease's token.
     pub(super) token: u64,
     /// Tells the masters of a grant that is none of the lease's, for its token is higher or its
@@ -80,13 +80,13 @@ pub(super) struct Later {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
     /// Those with a grant that is none of the lease's.
-    pub(super) strays: Places,
+    pub(super) strays: MasterSet,
     /// Those that were to take over a place, and did not.
-    pub(super) left: Places,
+    pub(super) left: MasterSet,
 }
 
 /// What to do when the awaited point of the round is reached.
-enum Waiter {
+enum Awaiting {
     Task(Waker),
     /// It has to know at once, where the votes come in.
     Callback(Box<dyn FnOnce(Decision) + Send>),
@@ -128,7 +128,7 @@ impl Round {
 
     /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its
     /// master's vote.
-    pub(super) fn is_granted_in_time(&self) -> bool {
+    pub(super) fn clocks_agree(&self) -> bool {
         let (common, granted) = (&self.tally.common, self.granted());
         common.trust.how_many_agree(granted.iter()) >= quorum(common.names.len())
     }
@@ -157,7 +157,7 @@ impl Round {
             if counted.has_reached(until) {
                 return Poll::Ready(());
             }
-            counted.waiter = Some((until, Waiter::Task(context.waker().clone())));
+            counted.waiter = Some((until, Awaiting::Task(context.waker().clone())));
             Poll::Pending
         })
         .await;
@@ -208,24 +208,24 @@ impl Round {
     }
 
     /// The masters that granted.
-    pub(super) fn granted(&self) -> Places {
-        self.places(|outcome| *outcome == Outcome::Granted)
+    pub(super) fn granted(&self) -> MasterSet {
+        self.masters_with(|outcome| *outcome == Outcome::Granted)
     }
 
     /// The masters where a higher token than this is in the way. No round of a client is as high.
-    pub(super) fn stale_by_token(&self, token: u64) -> Places {
-        self.tally.counted().places(|ballot| {
+    pub(super) fn stale_by_token(&self, token: u64) -> MasterSet {
+        self.tally.counted().masters_with(|ballot| {
             matches!(ballot.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && ballot.token > token
         })
     }
 
     /// A lease has begun: deals with the votes that are there, and with those to come.
-    pub(super) fn deal_with(&self, later: Later) {
+    pub(super) fn deal_with(&self, later: LateVotes) {
         let tell = later.tell.clone();
         let due = {
             let mut counted = self.tally.counted();
             counted.later = Some(later);
-            counted.due(Places::all(counted.ballots.len()))
+            counted.due(MasterSet::all(counted.ballots.len()))
         };
         if let Some(due) = due {
             tell(due); // unlocked
@@ -233,32 +233,32 @@ impl Round {
     }
 
     /// The masters that may have run the operation. An undo has to be acknowledged by each.
-    pub(super) fn may_have_run(&self) -> Places {
-        self.places(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilAcknowledged))
+    pub(super) fn may_have_run(&self) -> MasterSet {
+        self.masters_with(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilAcknowledged))
     }
 
     /// How many masters have such an outcome.
     pub(super) fn count(&self, wanted: impl Fn(&Outcome) -> bool) -> usize {
-        self.places(wanted).len()
+        self.masters_with(wanted).len()
     }
 
     /// The masters with such an outcome.
-    pub(super) fn places(&self, wanted: impl Fn(&Outcome) -> bool) -> Places {
-        self.tally.counted().places(|ballot| wanted(&ballot.outcome))
+    pub(super) fn masters_with(&self, wanted: impl Fn(&Outcome) -> bool) -> MasterSet {
+        self.tally.counted().masters_with(|ballot| wanted(&ballot.outcome))
     }
 }
 
 impl Tally {
     /// Counts a master's vote, its first one.
-    pub(super) fn vote(&self, place: usize, said: Decoded, heard: Moment) {
+    pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
         let Decoded { outcome, token, seen, .. } = said;
         let ballot = Ballot { outcome, token, seen, latency: heard.since(self.sent) };
         let (waiter, later) = {
             let mut counted = self.counted();
-            if !counted.vote(place, ballot) {
+            if !counted.vote(index, ballot) {
                 return;
             }
-            let due = counted.due([place].into_iter().collect());
+            let due = counted.due([index].into_iter().collect());
             let later = due.zip(counted.later.as_ref().map(|later| later.tell.clone()));
             (counted.reached(), later)
         };
@@ -269,24 +269,24 @@ impl Tally {
     }
 
     /// There is nothing to ask this master.
-    pub(super) fn need_not_ask(&self, place: usize, why: &str) {
-        self.vote(place, Outcome::Unreachable(why.into()).into(), self.sent);
+    pub(super) fn need_not_ask(&self, index: usize, why: &str) {
+        self.vote(index, Outcome::Unreachable(why.into()).into(), self.sent);
     }
 
     /// What a master said, as far as its clock lets it be trusted.
-    fn weigh(&self, place: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
+    fn weigh(&self, index: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
         let trust = &self.common.trust;
         // One that does not know this connection any more has forgotten what was watched there.
         let Some(time) = time else { return said };
         if time > 0
-            && let Err(astray) = trust.hear_time(place, self.sent, heard, time)
+            && let Err(astray) = trust.hear_time(index, self.sent, heard, time)
             && said.outcome == Outcome::Granted
         {
             let detail = astray.to_string().into();
             said.outcome = Outcome::Refused { reason: Refusal::Clock, detail };
         }
         if let Some((version, watch)) = said.watch.as_ref().filter(|_| trust.is_strict()) {
-            let left = trust.watched.see(place, &self.site, version, *watch);
+            let left = trust.watched.see(index, &self.site, version, *watch);
             if let Outcome::Held { remaining, .. } = &mut said.outcome {
                 *remaining = Some(left); // no clock of a master ends it
             }
@@ -298,16 +298,16 @@ impl Tally {
     pub(super) fn on_decision(&self, callback: impl FnOnce(Decision) + Send + 'static) {
         let waiter = {
             let mut counted = self.counted();
-            counted.waiter = Some((Until::Decision, Waiter::Callback(Box::new(callback))));
+            counted.waiter = Some((Until::Decision, Awaiting::Callback(Box::new(callback))));
             counted.reached()
         };
         self.tell(waiter);
     }
 
-    fn tell(&self, waiter: Option<Waiter>) {
+    fn tell(&self, waiter: Option<Awaiting>) {
         match waiter {
-            Some(Waiter::Task(waker)) => self.common.wake_batcher.wake(waker),
-            Some(Waiter::Callback(callback)) => {
+            Some(Awaiting::Task(waker)) => self.common.wake_batcher.wake(waker),
+            Some(Awaiting::Callback(callback)) => {
                 let decision = self.counted().decision();
                 callback(decision);
             }
@@ -325,20 +325,20 @@ impl ReplySink for Tally {
         !self.withdrawn.load(Ordering::Relaxed) && !self.epoch.as_ref().is_some_and(Epoch::is_over)
     }
 
-    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
         let heard = self.common.clock.now();
         let forgot = answer.is_ok() && time.is_none();
-        let mut said = self.weigh(place, decode(answer), time, heard);
-        said.outcome.since(said.token, || self.common.time());
+        let mut said = self.weigh(index, decode(answer), time, heard);
+        said.outcome.set_held_for(said.token, || self.common.time());
         if forgot {
-            self.common.trust.doubt(place);
+            self.common.trust.doubt(index);
         }
         if forgot && said.seen.is_some() {
             let detail =
                 "FORGOT this master restarted, or lost keys: what it tells may be what is left".into();
             said = Outcome::Refused { reason: Refusal::Forgot, detail }.into();
         }
-        self.vote(place, said, heard);
+        self.vote(index, said, heard);
     }
 }
 
@@ -360,8 +360,8 @@ impl Ballot {
 
 impl Counted {
     /// Whether it is this master's first vote: no other counts.
-    fn vote(&mut self, place: usize, ballot: Ballot) -> bool {
-        let known = &mut self.ballots[place];
+    fn vote(&mut self, index: usize, ballot: Ballot) -> bool {
+        let known = &mut self.ballots[index];
         if known.outcome != Outcome::Pending {
             return false;
         }
@@ -373,20 +373,20 @@ impl Counted {
     }
 
     /// The masters whose ballot matches.
-    fn places(&self, wanted: impl Fn(&Ballot) -> bool) -> Places {
-        self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(place, _)| place).collect()
+    fn masters_with(&self, wanted: impl Fn(&Ballot) -> bool) -> MasterSet {
+        self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(index, _)| index).collect()
     }
 
     /// Which of these masters need a clean-up, if a lease has begun.
-    fn due(&self, masters: Places) -> Option<Due> {
+    fn due(&self, masters: MasterSet) -> Option<Due> {
         let token = self.later.as_ref()?.token;
-        let strays = masters.and(self.places(|ballot| ballot.is_stray(token)));
-        let left = masters.and(self.places(Ballot::leaves_place));
+        let strays = masters.and(self.masters_with(|ballot| ballot.is_stray(token)));
+        let left = masters.and(self.masters_with(Ballot::leaves_place));
         (!strays.or(left).is_empty()).then_some(Due { strays, left })
     }
 
     /// Whoever waits, if what it waits for is reached.
-    fn reached(&mut self) -> Option<Waiter> {
+    fn reached(&mut self) -> Option<Awaiting> {
         let (until, _) = self.waiter.as_ref()?;
         match self.has_reached(*until) {
             true => self.waiter.take().map(|(_, waiter)| waiter),

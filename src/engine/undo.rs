@@ -9,8 +9,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::effort::Effort;
 use super::hold::{Epoch, Hold, HoldState};
+use super::master_set::MasterSet;
 use super::parts::Engine;
-use super::places::Places;
 use super::tally::{Round, Tally};
 use crate::backoff::Backoff;
 use crate::clock::Moment;
@@ -32,7 +32,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(60);
 pub(super) struct Withdrawal {
     pub(super) place: Place,
     /// The masters that granted.
-    pub(super) from: Places,
+    pub(super) from: MasterSet,
 }
 
 /// A release, an undo or a way back that the masters have to acknowledge.
@@ -59,26 +59,26 @@ impl Engine {
     pub(super) fn sync_hold(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
-        count: &mut HoldState,
+        state: &mut HoldState,
         leaving: Leaving,
         withdrawal: Option<Withdrawal>,
-        once: Places,
+        once: MasterSet,
     ) -> Round {
-        debug_assert!(withdrawal.is_none() || count.holds == 0, "a lease that stands is no attempt");
-        let place = count.is_queued.then_some(hold.owner);
-        let op = Op::Release { holds: count.holds, leaving, place };
+        debug_assert!(withdrawal.is_none() || state.holds == 0, "a lease that stands is no attempt");
+        let place = state.is_queued.then_some(hold.owner);
+        let op = Op::Release { holds: state.holds, leaving, place };
         // Masters do not compare the rounds of a key of another library.
         let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
         let release = Undo {
             hold: hold.clone(),
             round: self.dispatcher.next_round(),
             op,
-            expires_by: count.expires_by,
+            expires_by: state.expires_by,
             epoch,
         };
         let round = self.dispatcher.round(&hold.site, None);
         let votes = || Some(round.tally().clone());
-        let mut until_done = count.maybe_held_on;
+        let mut until_done = state.maybe_held_on;
         if let Some(Withdrawal { place, from }) = withdrawal {
             // A place is taken once: what has to be repeated may come when the waiter has left.
             let withdraw = Op::Withdraw { leaving, place };
@@ -86,35 +86,35 @@ impl Engine {
             self.tell_first(from, &withdraw, release.clone(), Effort::UntilAcknowledged, votes());
             until_done = until_done.without(from);
         }
-        let once = once.without(count.maybe_held_on);
+        let once = once.without(state.maybe_held_on);
         self.tell(once, release.clone(), Effort::Once, votes());
         self.tell(until_done, release, Effort::UntilAcknowledged, votes());
-        let all = Places::all(self.dispatcher.masters());
-        for place in all.without(count.maybe_held_on.or(once)).iter() {
-            round.tally().need_not_ask(place, "there is nothing to undo");
+        let all = MasterSet::all(self.dispatcher.masters());
+        for index in all.without(state.maybe_held_on.or(once)).iter() {
+            round.tally().need_not_ask(index, "there is nothing to undo");
         }
-        if count.holds == 0 {
-            (count.maybe_held_on, count.is_queued) = (Places::default(), false);
+        if state.holds == 0 {
+            (state.maybe_held_on, state.is_queued) = (MasterSet::default(), false);
         }
         round
     }
 
     /// What undoes a grant of the owner's lease where it does not count: the lease does not rest on
     /// it.
-    pub(super) fn undo_of_strays(&self, hold: &Arc<Hold>, count: &HoldState) -> Undo {
-        let op = Op::Release { holds: 0, leaving: Leaving::Undone(count.first), place: None };
+    pub(super) fn undo_of_strays(&self, hold: &Arc<Hold>, state: &HoldState) -> Undo {
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(state.first_round), place: None };
         Undo {
             hold: hold.clone(),
             round: self.dispatcher.next_round(),
             op,
-            expires_by: count.expires_by,
+            expires_by: state.expires_by,
             epoch: None,
         }
     }
 
     /// Gives up the place of a ticket, which is the owner of `hold`, on the masters where it
     /// stands.
-    pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: Places) {
+    pub(super) fn leave(self: &Arc<Self>, hold: Arc<Hold>, on: MasterSet) {
         self.tell(on, self.undo_of_place(hold), Effort::UntilAcknowledged, None);
     }
 
@@ -128,25 +128,25 @@ impl Engine {
     /// Tells some masters, with this effort. The first answers are `votes`.
     pub(super) fn tell(
         self: &Arc<Self>,
-        places: Places,
+        to: MasterSet,
         undo: Undo,
         effort: Effort,
         votes: Option<Arc<Tally>>,
     ) {
         let op = undo.op.clone();
-        self.tell_first(places, &op, undo, effort, votes);
+        self.tell_first(to, &op, undo, effort, votes);
     }
 
     /// The same, with another operation for the first time.
     fn tell_first(
         self: &Arc<Self>,
-        places: Places,
+        to: MasterSet,
         op: &Op,
         undo: Undo,
         effort: Effort,
         votes: Option<Arc<Tally>>,
     ) {
-        if places.is_empty() {
+        if to.is_empty() {
             return;
         }
         let timeout = self.dispatcher.timeout();
@@ -155,32 +155,32 @@ impl Engine {
             Effort::UntilAcknowledged => CallKind::CleanUp { timeout },
         };
         if effort == Effort::UntilAcknowledged {
-            for place in places.iter() {
-                self.untold[place].fetch_add(1, Ordering::Relaxed);
+            for index in to.iter() {
+                self.untold[index].fetch_add(1, Ordering::Relaxed);
             }
         }
         let (hold, round, under_way) = (undo.hold.clone(), undo.round, self.tasks.token());
         let clean_up = CleanUp { engine: self.clone(), undo, effort, votes, _under_way: under_way };
-        self.dispatcher.tell(places, &hold, round, op, call_kind, Arc::new(clean_up));
+        self.dispatcher.tell(to, &hold, round, op, call_kind, Arc::new(clean_up));
     }
 
     /// A master has acknowledged a clean-up, or needs it no more.
-    fn note_told(&self, place: usize) {
-        self.untold[place].fetch_sub(1, Ordering::Relaxed);
+    fn note_told(&self, index: usize) {
+        self.untold[index].fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Repeats it to one master until that acknowledges it.
-    async fn repeat(self: Arc<Self>, place: usize, undo: Undo) {
+    async fn repeat(self: Arc<Self>, index: usize, undo: Undo) {
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
         let patience_ends = self.clock().now() + REFUSED_FOR;
         loop {
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
             let left = undo.expires_by.since(self.clock().now());
-            let ready = tokio::time::timeout(left, self.dispatcher.master(place).ready()).await;
+            let ready = tokio::time::timeout(left, self.dispatcher.master(index).ready()).await;
             if ready.is_err() || undo.epoch.as_ref().is_some_and(Epoch::is_over) {
                 return;
             }
-            let outcome = self.tell_one(place, &undo).await;
+            let outcome = self.tell_one(index, &undo).await;
             if !self.is_worth_repeating(&outcome, undo.expires_by, patience_ends) {
                 return;
             }
@@ -188,12 +188,12 @@ impl Engine {
     }
 
     /// Tells one master once, and waits for what it says, however long that takes.
-    async fn tell_one(&self, place: usize, undo: &Undo) -> Outcome {
+    async fn tell_one(&self, index: usize, undo: &Undo) -> Outcome {
         let (to, answer) = oneshot::channel();
         let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
         let last_word = Arc::new(LastWord(Mutex::new(Some(to))));
         let Undo { hold, round, op, .. } = undo;
-        self.dispatcher.tell([place].into_iter().collect(), hold, *round, op, call_kind, last_word);
+        self.dispatcher.tell([index].into_iter().collect(), hold, *round, op, call_kind, last_word);
         answer.await.unwrap_or(Outcome::Pending)
     }
 
@@ -223,25 +223,25 @@ impl ReplySink for CleanUp {
         true
     }
 
-    fn receive(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
         let is_last = self.effort == Effort::Once || !is_overdue(&answer);
         let outcome = outcome(answer);
         if is_last && self.effort == Effort::UntilAcknowledged {
             let (engine, undo) = (&self.engine, &self.undo);
             let patience_ends = engine.clock().now() + REFUSED_FOR;
             if engine.is_worth_repeating(&outcome, undo.expires_by, patience_ends) {
-                let repeating = engine.clone().repeat(place, undo.clone());
+                let repeating = engine.clone().repeat(index, undo.clone());
                 let engine = engine.clone();
                 self.engine.spawn(async move {
                     repeating.await;
-                    engine.note_told(place);
+                    engine.note_told(index);
                 });
             } else {
-                engine.note_told(place);
+                engine.note_told(index);
             }
         }
         if let Some(votes) = &self.votes {
-            votes.vote(place, outcome.into(), self.engine.clock().now());
+            votes.vote(index, outcome.into(), self.engine.clock().now());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Waiting for a lock: attempts until one is granted, or the wait is over.
 //!
 //! 1. Waiters of one name in one process stand in line (`wake/local_queue.rs`). Only the first asks
-//!    the masters; for a semaphore, up to eight. An owner that has the lock already does not line
-//!    up.
+//!    the masters; of readers, and for a semaphore, up to eight. An owner that has the lock already
+//!    does not line up.
 //! 2. The first attempt is a plain round. Refused, the client listens on every master
 //!    (`wake/hub.rs`) and attempts again as soon as it hears a quorum: subscribe, then check, then
 //!    wait.
@@ -59,9 +59,9 @@ const JITTER: Duration = Duration::from_millis(100);
 /// permits are many.
 const GUESSES: u32 = 4;
 
-/// How many waiters of a process ask for permits of one semaphore at once: with one after the
-/// other, many permits that are given back together are taken slowly, and with all of them the
-/// masters' queues are long.
+/// How many waiters of a process ask at once for permits of one semaphore, or to read: with one
+/// after the other, many permits that are given back together are taken slowly, and with all of
+/// them the masters' queues are long.
 const ABREAST: usize = 8;
 
 /// One waiter.
@@ -83,16 +83,16 @@ pub(super) struct Wait {
     has_new_time: bool,
     backoff: Backoff,
     /// A holder that would not wake it.
-    foreign: ForeignHolder,
+    foreign_holder: ForeignHolder,
     /// In the process.
-    spot: Option<LocalSlot>,
+    slot: Option<LocalSlot>,
     /// On the masters, between two attempts.
-    standing: Option<QueuePlace>,
+    place: Option<QueuePlace>,
     /// While this lives, the client listens to its masters.
-    presence: Option<Subscription>,
+    subscription: Option<Subscription>,
     bell: Option<WakeHandle>,
     /// While this lives, the client listens for releases by other libraries.
-    outside: Option<ForeignWakes>,
+    foreign_wakes: Option<ForeignWakes>,
 }
 
 impl Wait {
@@ -112,12 +112,12 @@ impl Wait {
             new_time: false,
             has_new_time: false,
             backoff,
-            foreign: ForeignHolder::new(),
-            spot: None,
-            standing: None,
-            presence: None,
+            foreign_holder: ForeignHolder::new(),
+            slot: None,
+            place: None,
+            subscription: None,
             bell: None,
-            outside: None,
+            foreign_wakes: None,
         }
     }
 
@@ -153,6 +153,8 @@ impl Wait {
         }
         match denied {
             Some(error) if !self.queues() || !self.engine.waiters.wakes.hears() => {
+                // No master calls this number: it rings when a quorum is heard, or the pause is
+                // over.
                 self.bell = Some(self.engine.waiters.wakes.bell(self.engine.fresh_owner().number()));
                 self.pause(error).await;
             }
@@ -208,7 +210,7 @@ impl Wait {
 
     /// How many of this process ask at once: for a semaphore more than one may be granted.
     fn abreast(&self) -> usize {
-        let most = if self.request.kind.admits_several() { ABREAST } else { 1 };
+        let most = if self.request.kind.is_for_many() { ABREAST } else { 1 };
         self.request.permits.map_or(most, |permits| ABREAST.min(permits as usize))
     }
 
@@ -217,7 +219,7 @@ impl Wait {
     async fn line_up(&mut self) -> Result<(), Error> {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
-        let mut spot =
+        let mut slot =
             self.engine.waiters.lines.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
         let own = self.request.owner.map(|_| self.engine.hold_for(&self.request, &[]));
         let entered = async {
@@ -228,17 +230,17 @@ impl Wait {
         };
         tokio::select! {
             biased;
-            () = spot.is_first() => {}
+            () = slot.is_first() => {}
             // Those ahead may be waiting for this very owner.
             () = entered => return Ok(()),
             () = self.engine.until_counterpart_stands(&self.request) => return Ok(()),
             () = tokio::time::sleep(self.left()) => {
-                if let Some(Denial { holder, votes }) = spot.last() {
+                if let Some(Denial { holder, votes }) = slot.last() {
                     return Err(self.timed_out(holder, votes));
                 } // otherwise nobody knows yet who has it: this one asks once
             }
         }
-        self.spot = Some(spot);
+        self.slot = Some(slot);
         Ok(())
     }
 
@@ -249,10 +251,10 @@ impl Wait {
         let hold = engine.hold_for(&self.request, &self.last);
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
-        let (place, arrival) = (self.place(ticket), Some(self.arrival()));
+        let (place, arrival) = (self.place_to_take(ticket), Some(self.arrival()));
         let bell = &*self.bell.insert(engine.waiters.wakes.bell(ticket.number()));
-        let turn = hold.op_lock.clone().lock_owned().await;
-        if turn.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
+        let state = hold.op_lock.clone().lock_owned().await;
+        if state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
         }
         let ask = Ask {
@@ -264,7 +266,7 @@ impl Wait {
             place,
             arrival,
         };
-        let mut attempt = Attempt::begin(&engine, hold, turn, ask, self.standing.take());
+        let mut attempt = Attempt::send(&engine, hold, state, ask, self.place.take());
         let mut decision = attempt.decision().await;
         if decision != Decision::Granted && place.is_some() && !attempt.is_elsewhere() {
             decision = attempt.settle(bell).await;
@@ -273,14 +275,14 @@ impl Wait {
             return attempt.agree_and_grant().await;
         }
         let error = attempt.denied();
-        self.standing = attempt.withdraw();
+        self.place = attempt.withdraw();
         Err(error)
     }
 
     /// The place to take in the queues: none for a waiter that cannot be woken, or asks for the
     /// last time.
-    fn place(&self, ticket: Owner) -> Option<Place> {
-        let queues = self.spot.is_some() && !self.left().is_zero() && self.engine.waiters.wakes.hears();
+    fn place_to_take(&self, ticket: Owner) -> Option<Place> {
+        let queues = self.slot.is_some() && !self.left().is_zero() && self.engine.waiters.wakes.hears();
         queues.then(|| Place { ticket, arrival: self.arrival() })
     }
 
@@ -296,21 +298,21 @@ impl Wait {
             return;
         }
         self.note(&error);
-        self.listen_outside();
+        self.listen_for_foreign();
         let pause = self.until_next(error.votes()).min(self.left());
         match &self.bell {
-            Some(bell) if self.spot.is_some() => {
-                self.presence.get_or_insert_with(|| self.engine.waiters.wakes.attend());
-                let rung_outside = async {
-                    match &self.outside {
-                        Some(outside) => outside.rung().await,
+            Some(bell) if self.slot.is_some() => {
+                self.subscription.get_or_insert_with(|| self.engine.waiters.wakes.attend());
+                let rung_by_foreign = async {
+                    match &self.foreign_wakes {
+                        Some(wakes) => wakes.rung().await,
                         None => std::future::pending().await,
                     }
                 };
                 tokio::select! {
                     biased;
                     () = bell.rung() => {}
-                    () = rung_outside => {}
+                    () = rung_by_foreign => {}
                     () = self.engine.until_counterpart_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}
                 }
@@ -320,13 +322,13 @@ impl Wait {
     }
 
     /// Listens where other libraries tell of releases, if they have locks of this kind, too.
-    fn listen_outside(&mut self) {
+    fn listen_for_foreign(&mut self) {
         let Request { kind, name, .. } = &self.request;
-        if self.spot.is_some()
-            && self.outside.is_none()
+        if self.slot.is_some()
+            && self.foreign_wakes.is_none()
             && let Some(channel) = kind.channel(name)
         {
-            self.outside = Some(self.engine.waiters.wakes.listen_outside(&channel.into()));
+            self.foreign_wakes = Some(self.engine.waiters.wakes.listen_for_foreign(&channel.into()));
         }
     }
 
@@ -336,7 +338,7 @@ impl Wait {
         if let Some(polling) = self.request.polling {
             return polling.interval;
         }
-        let is_called = self.standing.is_some() && self.outside.as_ref().is_none_or(ForeignWakes::hears);
+        let is_called = self.place.is_some() && self.foreign_wakes.as_ref().is_none_or(ForeignWakes::hears);
         let look = next_look(votes, self.request.kind.looks_every())
             .filter(|_| is_called && self.guesses == 0)
             .map(|look| look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0));
@@ -350,13 +352,13 @@ impl Wait {
         let Request { kind, name, .. } = &self.request;
         let tells_nobody = kind.is_shared() && kind.channel(name).is_none();
         let holder = quorum_holder(votes).filter(|_| tells_nobody);
-        self.foreign.pause_after(holder.as_ref().map(|holder| &*holder.owner), random)
+        self.foreign_holder.pause_after(holder.as_ref().map(|holder| &*holder.owner), random)
     }
 
     /// Tells those behind it in line who has the lock.
     fn note(&self, error: &Error) {
-        if let (Some(spot), Error::Held { holder, votes, .. }) = (&self.spot, error) {
-            spot.note(Denial { holder: holder.clone(), votes: votes.clone() });
+        if let (Some(slot), Error::Held { holder, votes, .. }) = (&self.slot, error) {
+            slot.note(Denial { holder: holder.clone(), votes: votes.clone() });
         }
     }
 

@@ -147,10 +147,10 @@ pub trait ReplySink: Send + Sync {
     /// wait nor call a master.
     fn is_wanted(&self) -> bool;
 
-    /// Hears the answer of the master at this place among the masters; and what time it was there
+    /// Hears the answer of the master with this index; and what time it was there
     /// (us since 1970), 0 where it did not look, and `None` where it did not run the call, or does
     /// not know this connection any more.
-    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>);
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>);
 }
 
 #[cfg(test)]

@@ -31,11 +31,11 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
     fn introduce(&self, handshake: Handshake);
 
     /// Has one operation of a prepared script run, once, and tells its sink how it went, as the
-    /// master at this place, within the time-out: see [`CallKind`](crate::seam::CallKind). It never
-    /// blocks, and can be called on any thread. Nothing is ever sent again but what the master
-    /// refused before it ran anything: a script that it did not know, or a call of many operations,
-    /// one of which this user may not do.
-    fn call(&self, call: Arc<Call>, place: usize);
+    /// master with this index, within the time-out: see [`CallKind`](crate::seam::CallKind). It
+    /// never blocks, and can be called on any thread. Nothing is ever sent again but what the
+    /// master refused before it ran anything: a script that it did not know, or a call of many
+    /// operations, one of which this user may not do.
+    fn call(&self, call: Arc<Call>, index: usize);
 
     /// Resolves when the master is connected and answering; at once if it is. It may never be.
     fn ready(&self) -> BoxFuture<'static, ()>;

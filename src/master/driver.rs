@@ -41,8 +41,8 @@ impl Link {
     }
 
     /// Takes a call: see [`LinkState::call`].
-    pub(crate) fn call(&self, call: Arc<Call>, place: usize) {
-        self.with(|state| state.call(call, place, now()));
+    pub(crate) fn call(&self, call: Arc<Call>, index: usize) {
+        self.with(|state| state.call(call, index, now()));
         self.driver.wake();
     }
 

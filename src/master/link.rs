@@ -153,16 +153,16 @@ impl LinkState {
 
     /// Takes a call, to be sent in the order of these; or answers it at once where the master is
     /// out of reach. A silent master still takes clean-ups, for what they undo was sent to it.
-    pub fn call(&mut self, call: Arc<Call>, place: usize, now: Instant) {
+    pub fn call(&mut self, call: Arc<Call>, index: usize, now: Instant) {
         let out_of_reach = match (&self.reach, call.kind) {
             (Reach::Down(why), _) => Some(why.clone()),
             (Reach::Silent, CallKind::Vote { .. }) => Some(unreachable(DOES_NOT_ANSWER)),
             _ => None,
         };
         match out_of_reach {
-            Some(why) => self.deliveries.push(Delivery::refusal(call, place, why)),
+            Some(why) => self.deliveries.push(Delivery::refusal(call, index, why)),
             None => {
-                self.queue.push(Pending::new(call, place, now));
+                self.queue.push(Pending::new(call, index, now));
                 self.want(now);
             }
         }

@@ -21,8 +21,8 @@ const TOGETHER: usize = 64;
 pub struct Pending {
     /// What the master is asked; `None` after a time-out, which its caller got as the answer.
     call: Option<Arc<Call>>,
-    /// The master's place among the masters.
-    place: usize,
+    /// The master's index.
+    index: usize,
     kind: CallKind,
     /// When it was asked for.
     asked: Instant,
@@ -33,9 +33,9 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(call: Arc<Call>, place: usize, now: Instant) -> Self {
+    pub(super) fn new(call: Arc<Call>, index: usize, now: Instant) -> Self {
         let (kind, until) = (call.kind, Some(now + call.kind.timeout()));
-        Self { call: Some(call), place, kind, asked: now, until, alone: false }
+        Self { call: Some(call), index, kind, asked: now, until, alone: false }
     }
 
     /// What the master is asked.
@@ -68,14 +68,14 @@ impl Pending {
 
     /// How it is answered, unless its time was up before.
     pub(super) fn delivery(self, answer: Result<Value, Failure>, time: Option<u64>) -> Option<Delivery> {
-        self.call.map(|call| Delivery { call, place: self.place, answer, time })
+        self.call.map(|call| Delivery { call, index: self.index, answer, time })
     }
 
     /// That its time is up. The answer to a clean-up is still to come.
     fn timed_out(&mut self) -> Option<Delivery> {
         let call = if self.is_vote() { self.call.take() } else { self.call.clone() };
         let answer = Err(Failure::Unknown(Silence::TimedOut));
-        call.map(|call| Delivery { call, place: self.place, answer, time: None })
+        call.map(|call| Delivery { call, index: self.index, answer, time: None })
     }
 }
 
@@ -84,7 +84,7 @@ impl Pending {
 #[must_use = "somebody waits for it"]
 pub struct Delivery {
     call: Arc<Call>,
-    place: usize,
+    index: usize,
     answer: Result<Value, Failure>,
     /// What time it was on the master: see [`ReplySink::receive`](super::ReplySink::receive).
     time: Option<u64>,
@@ -92,14 +92,14 @@ pub struct Delivery {
 
 impl Delivery {
     /// Of a call that never waited.
-    pub(super) fn refusal(call: Arc<Call>, place: usize, why: Failure) -> Self {
-        Self { call, place, answer: Err(why), time: None }
+    pub(super) fn refusal(call: Arc<Call>, index: usize, why: Failure) -> Self {
+        Self { call, index, answer: Err(why), time: None }
     }
 
     /// Tells it.
     pub fn tell(self) {
-        let Self { call, place, answer, time } = self;
-        call.sink.receive(place, answer, time);
+        let Self { call, index, answer, time } = self;
+        call.sink.receive(index, answer, time);
     }
 }
 

@@ -90,8 +90,8 @@ impl Master for RedisMaster {
         let _ = self.parts.handshake.set(handshake); // it is told once
     }
 
-    fn call(&self, call: Arc<Call>, place: usize) {
-        self.link.call(call, place);
+    fn call(&self, call: Arc<Call>, index: usize) {
+        self.link.call(call, index);
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {

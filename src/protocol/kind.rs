@@ -154,8 +154,8 @@ impl Kind {
         (self == Self::Redisson).then(|| format!("redisson_lock__channel:{}", braced()))
     }
 
-    /// Whether several owners may have it, which let others go first that wait.
-    pub(crate) fn admits_several(self) -> bool {
+    /// Whether many owners may have the same part of it at once: readers.
+    pub(crate) fn is_for_many(self) -> bool {
         self == Self::Read
     }
 

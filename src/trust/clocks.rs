@@ -52,15 +52,15 @@ impl Clocks {
     /// It was `time` (us) on the master at some moment between these two.
     pub(super) fn note(
         &mut self,
-        place: usize,
+        index: usize,
         asked: Moment,
         heard: Moment,
         time: u64,
     ) -> Result<(), ClockError> {
         let (time, asked, heard) = (i64::try_from(time).unwrap_or(i64::MAX), micros(asked), micros(heard));
         let seen = Estimate { low: time - heard, high: time - asked, at: heard };
-        let before = self.estimates[place].map(|known| known.grown_old(heard));
-        self.estimates[place] = Some(before.and_then(|known| known.meet(seen)).unwrap_or(seen));
+        let before = self.estimates[index].map(|known| known.grown_old(heard));
+        self.estimates[index] = Some(before.and_then(|known| known.meet(seen)).unwrap_or(seen));
         if let Some(by) = before.and_then(|known| known.strayed(seen)) {
             return Err(ClockError::Jumped(by));
         }
@@ -71,8 +71,8 @@ impl Clocks {
     }
 
     /// Whether a master is not far from the median, as far as is known.
-    pub(super) fn agrees(&self, place: usize) -> bool {
-        match (self.median(), self.estimates[place]) {
+    pub(super) fn agrees(&self, index: usize) -> bool {
+        match (self.median(), self.estimates[index]) {
             (Some(median), Some(known)) => median.strayed(known).is_none(),
             _ => true,
         }
@@ -146,16 +146,16 @@ mod tests {
     }
 
     /// A master whose clock is `ahead` (ms) was asked at `asked`, and answered `took` later.
-    fn look(clocks: &mut Clocks, place: usize, asked: u64, took: u64, ahead: i64) -> Result<(), ClockError> {
+    fn look(clocks: &mut Clocks, index: usize, asked: u64, took: u64, ahead: i64) -> Result<(), ClockError> {
         let time = NOON + (asked + took / 2) * 1000;
-        clocks.note(place, at(asked), at(asked + took), time.saturating_add_signed(ahead * 1000))
+        clocks.note(index, at(asked), at(asked + took), time.saturating_add_signed(ahead * 1000))
     }
 
     #[test]
     fn a_clock_that_jumps_is_noticed_once_and_then_by_the_others() {
         let mut clocks = Clocks::new(3);
-        for place in 0..3 {
-            assert_eq!(look(&mut clocks, place, 1_000, 2, 0), Ok(()));
+        for index in 0..3 {
+            assert_eq!(look(&mut clocks, index, 1_000, 2, 0), Ok(()));
         }
         assert!(matches!(look(&mut clocks, 0, 1_010, 2, 60_000), Err(ClockError::Jumped(by)) if by > 59.9));
         assert!(
@@ -195,11 +195,11 @@ mod tests {
             looks in proptest::collection::vec((0usize..3, 1u64..20_000, 0u64..400, 0.0f64..=1.0), 1..60),
         ) {
             let (mut clocks, mut now) = (Clocks::new(3), 1_000_000u64);
-            for (place, pause, took, part) in looks {
+            for (index, pause, took, part) in looks {
                 now += pause;
                 let when = now + (took as f64 * part) as u64;
-                let time = NOON.saturating_add_signed(when as i64 * 1000 + off[place] * 1000);
-                prop_assert_eq!(clocks.note(place, at(now), at(now + took), time), Ok(()));
+                let time = NOON.saturating_add_signed(when as i64 * 1000 + off[index] * 1000);
+                prop_assert_eq!(clocks.note(index, at(now), at(now + took), time), Ok(()));
                 now += took;
             }
         }
@@ -209,8 +209,8 @@ mod tests {
         fn a_step_above_the_band_is_never_trusted(step in 260i64..100_000, back: bool, took in 0u64..10) {
             let step = if back { -step - 10 } else { step + 10 };
             let mut clocks = Clocks::new(3);
-            for place in 0..3 {
-                prop_assert_eq!(look(&mut clocks, place, 500, took, 0), Ok(()));
+            for index in 0..3 {
+                prop_assert_eq!(look(&mut clocks, index, 500, took, 0), Ok(()));
             }
             prop_assert!(look(&mut clocks, 1, 600, took, step).is_err());
         }

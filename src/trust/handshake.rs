@@ -21,7 +21,7 @@ pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../..
 #[derive(Clone)]
 pub struct Handshake {
     trust: Arc<Trust>,
-    place: usize,
+    index: usize,
     /// Whether there ever was a marker.
     seen: Arc<AtomicBool>,
 }
@@ -84,9 +84,9 @@ impl SessionHeader {
 }
 
 impl Handshake {
-    /// How the master at `place` makes its connections known.
-    pub(crate) fn new(trust: Arc<Trust>, place: usize) -> Self {
-        Self { trust, place, seen: Arc::default() }
+    /// How the master at `index` makes its connections known.
+    pub(crate) fn new(trust: Arc<Trust>, index: usize) -> Self {
+        Self { trust, index, seen: Arc::default() }
     }
 
     /// The script that is asked. It runs alone, and its reply is not a list of operations'.
@@ -120,7 +120,7 @@ impl Handshake {
     /// What the master's answer means.
     pub fn answer(&self, question: &Hello, answer: Result<Value, Failure>) -> HelloOutcome {
         let refused = |failure: Failure| {
-            self.trust.standings()[self.place] = Standing::Refused(failure.text().into());
+            self.trust.standings()[self.index] = Standing::Refused(failure.text().into());
             HelloOutcome::Refused(failure)
         };
         match answer.map(|value| read(&value)) {
@@ -129,12 +129,12 @@ impl Handshake {
                 self.seen.store(true, Ordering::Relaxed);
                 let left = Duration::from_micros(votes_from.saturating_sub(time));
                 let until = self.trust.clock.now() + left;
-                self.trust.standings()[self.place] = match left.is_zero() {
+                self.trust.standings()[self.index] = match left.is_zero() {
                     true => Standing::Trusted,
                     false => Standing::Quarantined { until, left, is_new: &*why == "new" },
                 };
                 let terms = &self.trust.terms;
-                self.trust.watched.begin(self.place, &marker);
+                self.trust.watched.begin(self.index, &marker);
                 let words = Words::new(0).with(&terms.marker).with(marker).with(votes_from);
                 let words =
                     words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
@@ -169,7 +169,7 @@ impl Handshake {
 
     fn sight(&self, question: &Hello, time: u64) {
         // Whoever has a wrong clock has no vote, but may be connected.
-        let _ = self.trust.hear_time(self.place, question.asked, self.trust.clock.now(), time);
+        let _ = self.trust.hear_time(self.index, question.asked, self.trust.clock.now(), time);
         self.trust.sighted.notify_waiters();
     }
 }
@@ -197,6 +197,6 @@ fn read(reply: &Value) -> Option<Answer> {
 
 impl fmt::Debug for Handshake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handshake").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Handshake").field("index", &self.index).finish_non_exhaustive()
     }
 }

@@ -48,18 +48,18 @@ impl Trust {
     /// Hears what time it is on a master (us), between two moments here; tells whether that can be.
     pub(crate) fn hear_time(
         &self,
-        place: usize,
+        index: usize,
         asked: Moment,
         heard: Moment,
         time: u64,
     ) -> Result<(), ClockError> {
-        self.clocks().note(place, asked, heard, time)
+        self.clocks().note(index, asked, heard, time)
     }
 
     /// How many of these masters are not far from what most masters show, as far as is known now.
-    pub(crate) fn how_many_agree(&self, places: impl Iterator<Item = usize>) -> usize {
+    pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
         let clocks = self.clocks();
-        places.filter(|place| clocks.agrees(*place)).count()
+        masters.filter(|index| clocks.agrees(*index)).count()
     }
 
     /// The time (us) that most masters show, as far as is known; otherwise by this host's own
@@ -97,8 +97,8 @@ impl Trust {
 
     /// A master that answers does not know this client any more: whether it may vote is not known
     /// before the next handshake.
-    pub(crate) fn doubt(&self, place: usize) {
-        self.standings()[place] = Standing::Unknown;
+    pub(crate) fn doubt(&self, index: usize) {
+        self.standings()[index] = Standing::Unknown;
     }
 
     fn clocks(&self) -> MutexGuard<'_, Clocks> {

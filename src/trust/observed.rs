@@ -55,8 +55,8 @@ impl ObservedVersions {
 
     /// A connection to this master begins, which has this marker: what was watched under another
     /// one is forgotten there.
-    pub(super) fn begin(&self, place: usize, marker: &Arc<str>) {
-        let known = &mut self.masters()[place];
+    pub(super) fn begin(&self, index: usize, marker: &Arc<str>) {
+        let known = &mut self.masters()[index];
         if known.marker != *marker {
             *known = Watch { marker: marker.clone(), ..Watch::default() };
         }
@@ -64,9 +64,9 @@ impl ObservedVersions {
 
     /// A master shows this version, which is to be watched for so long. Answers how much of that is
     /// left.
-    pub(crate) fn see(&self, place: usize, name: &Arc<str>, text: &Arc<str>, watch: Duration) -> Duration {
+    pub(crate) fn see(&self, index: usize, name: &Arc<str>, text: &Arc<str>, watch: Duration) -> Duration {
         let now = self.clock.now();
-        let names = &mut self.masters()[place].names;
+        let names = &mut self.masters()[index].names;
         if names.len() >= MOST_NAMES && !names.contains_key(name) {
             names.pop_first();
         }
@@ -84,9 +84,9 @@ impl ObservedVersions {
 
     /// The versions that were watched there for long enough, each with a comma on both sides; one
     /// comma if there is none.
-    pub(crate) fn over(&self, place: usize, name: &str) -> String {
+    pub(crate) fn over(&self, index: usize, name: &str) -> String {
         let (now, masters) = (self.clock.now(), self.masters());
-        let versions = masters[place].names.get(name).into_iter().flatten();
+        let versions = masters[index].names.get(name).into_iter().flatten();
         versions
             .filter(|version| version.over <= now)
             .fold(",".to_owned(), |all, version| all + &version.text + ",")

@@ -19,7 +19,7 @@ pub(crate) struct ForeignWakes {
 
 #[derive(Default)]
 struct ForeignState {
-    /// The masters that are heard, by their place.
+    /// The masters that are heard, by their index.
     heard: AtomicU16,
     quorum: u32,
     /// Told of a release, or that a quorum is heard from now on: what was told before that may have
@@ -29,19 +29,19 @@ struct ForeignState {
 
 impl WakeHub {
     /// Listens on the channel of a lock.
-    pub(crate) fn listen_outside(self: &Arc<Self>, channel: &Arc<str>) -> ForeignWakes {
+    pub(crate) fn listen_for_foreign(self: &Arc<Self>, channel: &Arc<str>) -> ForeignWakes {
         let told = Arc::new(ForeignState { quorum: self.quorum, ..ForeignState::default() });
         let stop = CancellationToken::new();
-        for (place, master) in self.masters.iter().enumerate() {
-            let ear = told.clone().ear(1 << place);
-            self.listen_until(&stop, master.listen(channel.clone(), ear));
+        for (index, master) in self.masters.iter().enumerate() {
+            let subscriber = told.clone().subscriber(1 << index);
+            self.listen_until(&stop, master.listen(channel.clone(), subscriber));
         }
         ForeignWakes { told, is_alone: self.masters.len() == 1, _listening: stop.drop_guard() }
     }
 }
 
 impl ForeignState {
-    fn ear(self: Arc<Self>, bit: u16) -> Subscriber {
+    fn subscriber(self: Arc<Self>, bit: u16) -> Subscriber {
         Arc::new(move |heard| match heard {
             SubscriptionEvent::Message(_) => self.news.notify_one(),
             SubscriptionEvent::Subscribed => {

@@ -1,7 +1,6 @@
 //! Where the wake-ups of one client arrive, and which waiters they wake.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,11 +31,10 @@ pub(crate) struct WakeHub {
 
 #[derive(Default)]
 struct Listeners {
-    /// The masters whose messages arrive, by their place.
+    /// The masters whose messages arrive, by their index.
     heard: u16,
-    /// By the number that a master calls. A named owner may wait for several locks, under one
-    /// number.
-    bells: BTreeMap<u64, Vec<Arc<watch::Sender<Signals>>>>,
+    /// By the number that a master calls, which is that of one attempt's ticket.
+    bells: BTreeMap<u64, Arc<watch::Sender<Signals>>>,
     waiters: usize,
     /// Ends the listening that is under way.
     stop: Option<CancellationToken>,
@@ -45,9 +43,10 @@ struct Listeners {
 /// What has happened since the waiter got its handle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
-    /// The masters that have called it, by their place.
+    /// The masters that have called it, by their index.
     calls: u16,
-    /// The masters whose call it may have missed.
+    /// The masters whose call it may have missed: those that were not heard at the start, and those
+    /// that were lost since. It says nothing of the present: one that is heard again stays missed.
     missed: u16,
     /// It is to ask even if it was not called: calls may have been missed on too many masters and
     /// would arrive now, or too few masters are left that could call it.
@@ -77,14 +76,14 @@ impl WakeHub {
         if state.stop.is_none() {
             let stop = CancellationToken::new();
             state.stop = Some(stop.clone());
-            for place in 0..self.masters.len() {
-                let listening = self.masters[place].listen(self.channel.clone(), self.ear(place));
+            for index in 0..self.masters.len() {
+                let listening = self.masters[index].listen(self.channel.clone(), self.subscriber(index));
                 self.listen_until(&stop, listening);
             }
-            let board = self.clone();
-            self.listen_until(&stop, async move { board.end_when_idle().await });
+            let hub = self.clone();
+            self.listen_until(&stop, async move { hub.end_when_idle().await });
         }
-        Subscription { board: self.clone() }
+        Subscription { hub: self.clone() }
     }
 
     pub(super) fn listen_until(
@@ -103,8 +102,8 @@ impl WakeHub {
         let mut state = self.lock();
         let signals = Signals { missed: !state.heard, ..Signals::default() };
         let signals = Arc::new(watch::Sender::new(signals));
-        state.bells.entry(number).or_default().push(signals.clone());
-        WakeHandle { board: self.clone(), number, signals }
+        state.bells.insert(number, signals.clone());
+        WakeHandle { hub: self.clone(), number, signals }
     }
 
     /// Stops listening.
@@ -123,37 +122,34 @@ impl WakeHub {
         }
     }
 
-    fn ear(self: &Arc<Self>, place: usize) -> Subscriber {
-        let board = Arc::downgrade(self);
-        let bit = 1 << place;
+    fn subscriber(self: &Arc<Self>, index: usize) -> Subscriber {
+        let hub = Arc::downgrade(self);
+        let bit = 1 << index;
         Arc::new(move |heard| {
-            let Some(board) = board.upgrade() else { return };
+            let Some(hub) = hub.upgrade() else { return };
             match heard {
-                SubscriptionEvent::Message(number) => board.call(bit, &number),
-                SubscriptionEvent::Subscribed => board.hears_again(bit),
-                SubscriptionEvent::Disconnected => board.is_deaf(bit),
+                SubscriptionEvent::Message(number) => hub.call(bit, &number),
+                SubscriptionEvent::Subscribed => hub.subscribed(bit),
+                SubscriptionEvent::Disconnected => hub.disconnected(bit),
             }
         })
     }
 
     fn call(&self, bit: u16, number: &str) {
         let state = self.lock();
-        let Some(bells) = number.parse().ok().and_then(|number: u64| state.bells.get(&number)) else {
-            return;
-        };
-        for bell in bells {
+        if let Some(bell) = number.parse().ok().and_then(|number: u64| state.bells.get(&number)) {
             bell.send_modify(|signals| signals.calls |= bit);
         }
     }
 
-    fn hears_again(&self, bit: u16) {
+    fn subscribed(&self, bit: u16) {
         let mut state = self.lock();
         state.heard |= bit;
         let heard = state.heard;
         if heard.count_ones() < self.quorum {
             return;
         }
-        for bell in state.bells.values().flatten() {
+        for bell in state.bells.values() {
             // The masters whose calls it cannot have missed, and those that can call it now.
             bell.send_if_modified(|signals| {
                 signals.again |= (heard & !signals.missed).count_ones() < self.quorum;
@@ -162,12 +158,12 @@ impl WakeHub {
         }
     }
 
-    fn is_deaf(&self, bit: u16) {
+    fn disconnected(&self, bit: u16) {
         let mut state = self.lock();
         let enough = |heard: u16| heard.count_ones() >= self.quorum;
         let before = state.heard;
         state.heard &= !bit;
-        for bell in state.bells.values().flatten() {
+        for bell in state.bells.values() {
             bell.send_modify(|signals| signals.missed |= bit);
         }
         if enough(before) && !enough(state.heard) {
@@ -183,7 +179,7 @@ impl WakeHub {
 impl Listeners {
     /// Makes everybody ask.
     fn ring_all(&self) {
-        for bell in self.bells.values().flatten() {
+        for bell in self.bells.values() {
             bell.send_modify(|signals| signals.again = true);
         }
     }
@@ -199,22 +195,22 @@ impl Listeners {
 
 /// A waiter that makes the client listen.
 pub(crate) struct Subscription {
-    board: Arc<WakeHub>,
+    hub: Arc<WakeHub>,
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut state = self.board.lock();
+        let mut state = self.hub.lock();
         state.waiters -= 1;
         if state.waiters == 0 {
-            self.board.idle.notify_one();
+            self.hub.idle.notify_one();
         }
     }
 }
 
 /// What one waiter is rung by.
 pub(crate) struct WakeHandle {
-    board: Arc<WakeHub>,
+    hub: Arc<WakeHub>,
     number: u64,
     signals: Arc<watch::Sender<Signals>>,
 }
@@ -222,7 +218,7 @@ pub(crate) struct WakeHandle {
 impl WakeHandle {
     /// Resolves when a quorum of the masters has called, or calls may have been missed.
     pub(crate) async fn rung_by_quorum(&self) {
-        let quorum = self.board.quorum;
+        let quorum = self.hub.quorum;
         self.until(|signals| signals.again || signals.calls.count_ones() >= quorum).await;
     }
 
@@ -240,12 +236,6 @@ impl WakeHandle {
 
 impl Drop for WakeHandle {
     fn drop(&mut self) {
-        let mut state = self.board.lock();
-        if let Entry::Occupied(mut bells) = state.bells.entry(self.number) {
-            bells.get_mut().retain(|bell| !Arc::ptr_eq(bell, &self.signals));
-            if bells.get().is_empty() {
-                bells.remove();
-            }
-        }
+        self.hub.lock().bells.remove(&self.number);
     }
 }

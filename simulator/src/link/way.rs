@@ -22,9 +22,9 @@ impl Master for Way {
         let _ = self.0.handshake.set(handshake); // it is told once
     }
 
-    fn call(&self, call: Arc<Call>, place: usize) {
+    fn call(&self, call: Arc<Call>, index: usize) {
         if !self.0.process.is_dead() {
-            self.0.with(|link, now| link.call(call, place, now));
+            self.0.with(|link, now| link.call(call, index, now));
         }
     }
 

@@ -98,7 +98,7 @@ impl Master for EmbeddedLink {
         let _ = self.handshake.set(handshake); // it is told once
     }
 
-    fn call(&self, call: Arc<Call>, place: usize) {
+    fn call(&self, call: Arc<Call>, index: usize) {
         let header = match () {
             () if !call.sink.is_wanted() => {
                 Err(Failure::Unreachable("it was given up before it could be sent".into()))
@@ -107,13 +107,13 @@ impl Master for EmbeddedLink {
             () => self.header(),
         };
         match header {
-            Err(why) => call.sink.receive(place, Err(why), None),
+            Err(why) => call.sink.receive(index, Err(why), None),
             Ok(header) => {
                 let (time, answer) = self.to.server.run(call.script, &header, &call.words);
                 if time.is_none() {
                     *self.known() = None;
                 }
-                call.sink.receive(place, answer, time);
+                call.sink.receive(index, answer, time);
             }
         }
     }

@@ -1,21 +1,21 @@
-//! Some of the masters, by their place among them.
+//! Some of the masters, by their index.
 
 use crate::config::MAX_MASTERS;
 
 /// A set of masters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places(u16);
+pub(super) struct MasterSet(u16);
 
 const _: () = assert!(MAX_MASTERS <= u16::BITS as usize, "each master has a bit");
 
-impl Places {
+impl MasterSet {
     /// All of so many masters.
     pub(super) fn all(masters: usize) -> Self {
         (0..masters).collect()
     }
 
-    pub(super) fn insert(&mut self, place: usize) {
-        self.0 |= 1 << place;
+    pub(super) fn insert(&mut self, index: usize) {
+        self.0 |= 1 << index;
     }
 
     pub(super) fn is_empty(self) -> bool {
@@ -43,14 +43,14 @@ impl Places {
 
     /// In the masters' order.
     pub(super) fn iter(self) -> impl Iterator<Item = usize> {
-        (0..u16::BITS as usize).filter(move |place| self.0 & (1 << place) != 0)
+        (0..u16::BITS as usize).filter(move |index| self.0 & (1 << index) != 0)
     }
 }
 
-impl FromIterator<usize> for Places {
-    fn from_iter<I: IntoIterator<Item = usize>>(places: I) -> Self {
+impl FromIterator<usize> for MasterSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(masters: I) -> Self {
         let mut set = Self::default();
-        places.into_iter().for_each(|place| set.insert(place));
+        masters.into_iter().for_each(|index| set.insert(index));
         set
     }
 }
