@@ -15,7 +15,7 @@ use crate::doctor::{self, Facts, Report, Unasked, Visitor};
 use crate::engine::{Engine, quorum};
 use crate::env;
 use crate::error::Error;
-use crate::executor::{Executor, Spawn};
+use crate::executor::Executor;
 use crate::host::Host;
 use crate::inner::Inner;
 use crate::invalid::Invalid;
@@ -243,19 +243,20 @@ impl Builder {
         self
     }
 
-    /// Measures leases with `clock`; for simulations.
+    /// Measures leases with `clock`; for tests, as with paused time.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Draws identities and jitter from `random`; for simulations.
+    /// Draws identities and jitter from `random`.
+    #[cfg(feature = "simulation")]
     pub fn random(mut self, random: Arc<dyn Random>) -> Self {
         self.random = random;
         self
     }
 
-    /// Runs the engine on `runtime` instead of a thread of its own; for simulations. It must be a
+    /// Runs the engine on `runtime` instead of a thread of its own; for tests. It must be a
     /// current-thread runtime: on several threads a clean-up could overtake what it undoes, so
     /// [`build`](Builder::build) refuses others. A runtime that stands still, or ends, takes the
     /// client's clean-up with it.
@@ -264,9 +265,10 @@ impl Builder {
         self
     }
 
-    /// Has the engine's tasks run by `executor` instead; for simulations, which can have a client
-    /// stand still that way.
-    pub fn executor(mut self, executor: Arc<dyn Spawn>) -> Self {
+    /// Has the engine's tasks run by `executor` instead: so a simulation can have a client stand
+    /// still.
+    #[cfg(feature = "simulation")]
+    pub fn executor(mut self, executor: Arc<dyn crate::seam::Spawn>) -> Self {
         self.executor = Some(Executor::Custom(executor));
         self
     }

@@ -48,6 +48,11 @@
 //!
 //! [Redlock]: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 
+#![cfg_attr(
+    not(feature = "simulation"),
+    allow(unreachable_pub, reason = "what is for simulators can be reached with the feature")
+)]
+
 mod backoff;
 pub mod blocking;
 mod builder;
@@ -104,16 +109,20 @@ pub use shutdown::{Shutdown, Untold};
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
 
-/// What a simulator or a test replaces: time, randomness, the masters, and what runs the engine's
-/// tasks.
+/// What a test replaces: time, and the masters. With the feature `simulation` also what a simulator
+/// replaces and drives: randomness, what runs the engine's tasks, and the link to a master.
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
+    #[cfg(feature = "simulation")]
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, CallKind, Contact, Delivery, Failure, Layer, LinkState, Master, Message, Pending, Reach,
-        ReplySink, Script, ScriptPart, Subscriber, SubscriptionEvent, Value, WordIter, Words, connect,
+        Call, CallKind, Contact, Failure, Layer, Master, ReplySink, Script, ScriptPart, Subscriber,
+        SubscriptionEvent, Value, WordIter, Words,
     };
+    #[cfg(feature = "simulation")]
+    pub use crate::master::{Delivery, LinkState, Message, Pending, Reach, connect};
     pub use crate::protocol::SCRIPTS;
+    #[cfg(feature = "simulation")]
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
     pub use crate::trust::{HELLO, Handshake, Hello, HelloOutcome, Insight, SessionHeader};

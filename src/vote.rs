@@ -135,7 +135,8 @@ pub enum Outcome {
         /// The master's own words.
         detail: Arc<str>,
     },
-    /// Nothing was sent to it: it is known to be out of reach.
+    /// Nothing was sent to it: it is known to be out of reach, or had no part in this round, as the
+    /// text says.
     Unreachable(Arc<str>),
     /// It was sent, and no answer came: it may or may not have run.
     Unknown(Silence),

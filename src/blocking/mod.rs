@@ -29,7 +29,7 @@
 //!   make the call on a thread that may wait: one of your own, or that of
 //!   `tokio::task::spawn_blocking` or `block_in_place`. Nothing panics.
 //! - with [`Error::Invalid`] where the engine runs on a [runtime](crate::Builder::runtime) or
-//!   [executor](crate::Builder::executor) that the client was lent. Nobody might be driving it, and
+//!   executor that the client was lent. Nobody might be driving it, and
 //!   the call would never end. Wait with that runtime's own `block_on` instead, which drives it.
 //!
 //! A guard that such a call consumed (`release_blocking`, `resign_blocking`) was dropped, and is

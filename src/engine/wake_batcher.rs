@@ -33,13 +33,13 @@ enum Mode {
     #[default]
     Direct,
     /// Whoever is next waits for its turn: one was woken just now.
-    Relaying,
+    Batching,
     /// Nobody goes on: everybody is woken at once.
     Ended,
 }
 
 impl WakeBatcher {
-    /// A relay, and the task that goes on waking.
+    /// A batcher, and the task that goes on waking.
     pub(super) fn new() -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
         let wake_batcher = Arc::new(Self::default());
         let running = Running(wake_batcher.clone());
@@ -51,8 +51,8 @@ impl WakeBatcher {
         {
             let mut state = self.state();
             match state.mode {
-                Mode::Direct => state.mode = Mode::Relaying,
-                Mode::Relaying => {
+                Mode::Direct => state.mode = Mode::Batching,
+                Mode::Batching => {
                     state.waiting.push_back(waker);
                     return self.is_waiting.store(true, Ordering::Release);
                 }
@@ -97,7 +97,7 @@ impl WakeBatcher {
     fn next(&self) -> Option<Waker> {
         let mut state = self.state();
         let next = state.waiting.pop_front();
-        if next.is_none() && state.mode == Mode::Relaying {
+        if next.is_none() && state.mode == Mode::Batching {
             state.mode = Mode::Direct;
         }
         next
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_task_ends_when_the_relay_does() {
+    async fn the_task_ends_when_the_batcher_does() {
         let (wake_batcher, task) = WakeBatcher::new();
         let task = tokio::spawn(task);
         wake(&wake_batcher, &Arc::default(), 10);

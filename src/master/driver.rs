@@ -108,7 +108,7 @@ impl Link {
         .await
     }
 
-    /// Drives it until `self` is dropped.
+    /// Drives it for as long as this is polled.
     pub(crate) async fn drive(&self, parts: &LinkSettings) {
         // In this order: an answer that is there counts, even if this process stood still until its
         // time was up.
@@ -206,7 +206,7 @@ fn answers(reach: &Reach) -> Option<bool> {
 fn hand_in(state: &mut LinkState, frame: Frame) {
     match frame {
         Frame::Reply(reply) => state.answered(reply, now()),
-        Frame::Push(_) => {} // nothing was subscribed to on this connection
+        Frame::Push(push) => state.pushed(&push),
     }
 }
 

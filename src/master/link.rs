@@ -269,6 +269,12 @@ impl LinkState {
         }
     }
 
+    /// What the master says without being asked (RESP3). Nothing is subscribed to on this
+    /// connection, so no reply is late for it and nothing follows from it.
+    pub fn pushed(&mut self, push: &[Value]) {
+        tracing::debug!(master = &*self.master, kind = ?push.first(), "the master told something");
+    }
+
     fn ping_answered(&mut self, now: Instant) {
         if self.reach == Reach::Silent {
             self.reach = Reach::Up;

@@ -3,6 +3,8 @@
 
 mod address;
 mod call;
+#[cfg(feature = "simulation")]
+mod connect;
 mod contact;
 mod contract;
 mod dial;
@@ -22,15 +24,18 @@ mod value;
 
 pub(crate) use address::Address;
 pub use call::{Call, CallKind, ReplySink, WordIter, Words};
+#[cfg(feature = "simulation")]
+pub use connect::connect;
 pub use contact::Contact;
 pub use contract::Master;
 pub(crate) use dial::Dialler;
 pub(crate) use examine::{Visit, examine};
 pub use failure::Failure;
+#[cfg(feature = "simulation")]
 pub use link::{LinkState, Message, Reach};
+#[cfg(feature = "simulation")]
 pub use pending::{Delivery, Pending};
 pub(crate) use redis::RedisMaster;
-pub use redis::connect;
 pub use script::{Layer, Script, ScriptPart};
 pub(crate) use session::{LinkSettings, Roster};
 pub use subscriber::{Subscriber, SubscriptionEvent};

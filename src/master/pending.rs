@@ -24,8 +24,6 @@ pub struct Pending {
     /// The master's index.
     index: usize,
     kind: CallKind,
-    /// When it was asked for.
-    asked: Instant,
     /// When its time is up; `None` once its caller was answered so.
     until: Option<Instant>,
     /// Whether it is to be sent alone: the master refused the call that it was in, and ran nothing.
@@ -35,7 +33,7 @@ pub struct Pending {
 impl Pending {
     pub(super) fn new(call: Arc<Call>, index: usize, now: Instant) -> Self {
         let (kind, until) = (call.kind, Some(now + call.kind.timeout()));
-        Self { call: Some(call), index, kind, asked: now, until, alone: false }
+        Self { call: Some(call), index, kind, until, alone: false }
     }
 
     /// What the master is asked.
@@ -47,9 +45,10 @@ impl Pending {
         self.call.as_ref().expect("what was answered is not sent")
     }
 
-    /// When it was asked for.
-    pub fn asked(&self) -> Instant {
-        self.asked
+    /// When it was asked for, while its time is not up.
+    #[cfg(feature = "simulation")]
+    pub fn asked(&self) -> Option<Instant> {
+        self.until.map(|until| until - self.kind.timeout())
     }
 
     pub(super) fn timeout(&self) -> Duration {

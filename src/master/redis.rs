@@ -1,27 +1,20 @@
 //! A master that is a Redis or Valkey server.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::address::Address;
 use super::call::Call;
 use super::contact::Contact;
 use super::contract::Master;
-use super::dial::Dialler;
 use super::driver::Link;
 use super::listen;
-use super::script::Script;
 use super::session::LinkSettings;
 use super::subscriber::Subscriber;
 use crate::executor::Executor;
-use crate::invalid::Invalid;
-use crate::random::SystemRandom;
 use crate::trust::Handshake;
 
 /// A Redis server, reached over one multiplexed connection that is kept open.
@@ -44,35 +37,6 @@ impl RedisMaster {
         });
         Self { name, parts, link }
     }
-}
-
-/// A server as a master by itself, which no client has: to hold masters of another kind to the same
-/// tests. It is kept on `runtime` until that ends, loads `scripts`, and counts as silent when it
-/// does not answer within `patience`.
-///
-/// # Errors
-///
-/// For a URL that cannot be used; see [`Builder::master`](crate::Builder::master).
-pub fn connect(
-    url: &str,
-    scripts: &'static [&'static Script],
-    patience: Duration,
-    runtime: &Handle,
-) -> Result<Arc<dyn Master>, Invalid> {
-    let parts = LinkSettings {
-        address: Address::parse(url)?,
-        #[cfg(feature = "tls")]
-        dialler: Dialler::new(&[])?,
-        #[cfg(not(feature = "tls"))]
-        dialler: Dialler::new()?,
-        scripts,
-        handshake: OnceLock::new(),
-        roster: Arc::default(),
-        random: Arc::new(SystemRandom),
-        patience,
-    };
-    let executor = Executor::Runtime(runtime.clone());
-    Ok(Arc::new(RedisMaster::new(parts, &executor, CancellationToken::new())))
 }
 
 impl fmt::Debug for RedisMaster {

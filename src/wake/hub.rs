@@ -114,7 +114,8 @@ impl WakeHub {
     async fn end_when_idle(&self) {
         loop {
             self.idle.notified().await;
-            tokio::time::sleep(LINGER).await;
+            // Whoever came and left meanwhile may come again.
+            while tokio::time::timeout(LINGER, self.idle.notified()).await.is_ok() {}
             let mut state = self.lock();
             if state.waiters == 0 {
                 return state.stop_listening();

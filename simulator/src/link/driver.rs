@@ -90,7 +90,8 @@ impl Link {
             Message::Ping => Request { asked: Some(now), header, task: RequestKind::Ping },
             Message::Evaluate { script, calls, .. } => {
                 let asked = calls.iter().filter(|pending| pending.is_vote());
-                let asked = asked.map(|pending| self.world.time.time_of(pending.asked())).min();
+                let asked =
+                    asked.filter_map(|pending| pending.asked().map(|at| self.world.time.time_of(at))).min();
                 let calls = calls.iter().map(|pending| pending.call().clone()).collect();
                 Request { asked, header, task: RequestKind::Calls(script, calls) }
             }

@@ -524,3 +524,15 @@ fn whoever_shuts_down_is_told_and_nothing_is_opened_any_more() {
     );
     assert!(driven.link.opens_at().is_none() && !driven.link.is_open());
 }
+
+#[test]
+fn what_a_master_says_unasked_is_no_reply() {
+    let mut driven = Driven::up();
+    let call = driven.call(VOTE);
+    driven.send();
+    driven.link.pushed(&[Value::Text("invalidate".into())]);
+    driven.deliver();
+    assert_eq!((driven.heard(call).len(), driven.reach()), (0, Reach::Up));
+    driven.answer();
+    assert_eq!(driven.heard(call), [Ok(Value::Int(7))]);
+}

@@ -1,0 +1,46 @@
+//! A server as a master by itself, for tests of masters.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::address::Address;
+use super::contract::Master;
+use super::dial::Dialler;
+use super::redis::RedisMaster;
+use super::script::Script;
+use super::session::LinkSettings;
+use crate::executor::Executor;
+use crate::invalid::Invalid;
+use crate::random::SystemRandom;
+
+/// A server as a master by itself, which no client has: to hold masters of another kind to the same
+/// tests. It is kept on `runtime` until that ends, loads `scripts`, and counts as silent when it
+/// does not answer within `patience`.
+///
+/// # Errors
+///
+/// For a URL that cannot be used; see [`Builder::master`](crate::Builder::master).
+pub fn connect(
+    url: &str,
+    scripts: &'static [&'static Script],
+    patience: Duration,
+    runtime: &Handle,
+) -> Result<Arc<dyn Master>, Invalid> {
+    let parts = LinkSettings {
+        address: Address::parse(url)?,
+        #[cfg(feature = "tls")]
+        dialler: Dialler::new(&[])?,
+        #[cfg(not(feature = "tls"))]
+        dialler: Dialler::new()?,
+        scripts,
+        handshake: OnceLock::new(),
+        roster: Arc::default(),
+        random: Arc::new(SystemRandom),
+        patience,
+    };
+    let executor = Executor::Runtime(runtime.clone());
+    Ok(Arc::new(RedisMaster::new(parts, &executor, CancellationToken::new())))
+}
