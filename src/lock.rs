@@ -241,7 +241,8 @@ impl<F> Lock<F> {
     /// few masters could vote at the end, [`Error::QueueFull`] when this client has too many
     /// waiters for this lock, [`Error::Cancelled`] by a token, and the others of
     /// [`try_acquire`](Lock::try_acquire), of which [`Error::Refused`], [`Error::AnotherKind`] and
-    /// [`Error::OtherPermits`] are not waited for. With a wait of zero it is that. A lease that is
+    /// [`Error::OtherPermits`] are not waited for. With a wait of zero it does what
+    /// [`try_acquire`](Lock::try_acquire) does. A lease that is
     /// over before this task is run is taken anew while the wait lasts, and [`Error::Lost`] only at
     /// its end.
     ///
@@ -272,6 +273,7 @@ impl<F> Lock<F> {
 
     /// Waits for the lock for this owner, or for one that nobody else knows.
     pub(crate) async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
+        // The wait and the owner are the caller's: an election has others than these options.
         let Options { ttl, delay, label, renewal, polling, cancelled, .. } = self.options.clone();
         let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
         let request = Request {

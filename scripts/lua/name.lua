@@ -1,4 +1,5 @@
--- name: what a master knows of a name, which is a HASH: docs/PROTOCOL.md lists its fields. The
+-- name: what a master knows of a name, which is a HASH: docs/PROTOCOL.md lists its fields, and
+-- says in H4 to H7 who may heal, which is what `raise`, `judged` and `floor` are about. The
 -- value of an entry is UNTIL TOKEN ROUND HOLDS KEPT: others stay away until (us), which was to be
 -- for so long (ms). Without holds it is a reader's word that it has left.
 local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'

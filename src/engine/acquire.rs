@@ -67,9 +67,9 @@ impl Engine {
         .await
     }
 
-    /// An attempt that the caller may wait for by itself. Whoever is not run any more keeps nobody
-    /// waiting with it: its owner is known to nobody, it stands in no line and no queue, and no
-    /// line is passed by.
+    /// An attempt that the caller may wait for without a task. A caller that is not run any more
+    /// must hold nobody up: so nobody else knows its owner, it stands in no line and no queue, and
+    /// it passes no line by.
     fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
         let is_alone = wait.is_zero() || self.waiters.are_none(*kind, name);

@@ -39,12 +39,12 @@ pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
     }
 }
 
-/// How long a waiter may sleep when nobody wakes it: until the TTLs on a quorum have run out, and a
-/// quarter of that more for each that is ahead of it. So the first in the queue follows a holder
-/// that died, the next follows a first that died, and the number of looks hardly grows with the
-/// number of waiters. Of a semaphore any permit will do: it is that which is over first. Of a kind
-/// whose waiters look `every` so often it is not later than that, for the first of them, and so
-/// much later for each that is ahead.
+/// How long a waiter may sleep when nobody wakes it. With F, the time until the entries on a quorum
+/// are over (of a semaphore, that of the permit which is over first), and A, how many are ahead of
+/// it: F (1 + A / 4), at most [`LONGEST_LOOK`]; with `every`, at most `every` (1 + A).
+///
+/// So the first in the queue follows a holder that died, the next follows a first that died, and
+/// the number of looks hardly grows with the number of waiters.
 ///
 /// `None` when nobody may be counted on to wake it: too few masters gave it a place, or nobody has
 /// the lock. Then some owner has a few masters and may be dead.

@@ -51,6 +51,11 @@ pub(super) struct Ask {
 
 /// One attempt, from before anything is sent until a grant exists. Dropped before that, at any
 /// moment and on any thread, it undoes on the masters whatever it did or may yet have done.
+///
+/// A waiter's place in the queues goes through its attempts: each takes over the place of the one
+/// `before`, and takes its own (`ask.place`) where it is refused. A master that did not answer may
+/// keep the old place, or one of an earlier round of this attempt (`stood`): it is told to give it
+/// up. A grant ends with no place; a refusal with a [`QueuePlace`] for the next attempt.
 pub(super) struct Attempt {
     engine: Arc<Engine>,
     hold: Arc<Hold>,
@@ -251,8 +256,9 @@ impl Attempt {
         })
     }
 
-    /// A waiter was refused: it hears the other masters out, unless it is rung before, and where
-    /// the vote was split it asks again if it is the one that goes on.
+    /// A waiter was refused: it hears the other masters out, or until a quorum calls it; and by the
+    /// votes that are there then it asks again where the vote was split and it is the one that goes
+    /// on.
     pub(super) async fn settle(&mut self, bell: &WakeHandle) -> Decision {
         self.hear_out(bell).await;
         for _ in 0..PERSISTENCE {

@@ -116,26 +116,27 @@ impl Dispatcher {
         hold: &Hold,
         number: u64,
         op: &Op,
-        kind: CallKind,
+        call_kind: CallKind,
         epoch: Option<Epoch>,
     ) -> Round {
-        self.ask_some(MasterSet::all(self.masters()), hold, number, op, kind, epoch)
+        self.ask_some(MasterSet::all(self.masters()), hold, number, op, call_kind, epoch)
     }
 
-    /// The same, to some of the masters.
+    /// The same, to some of the masters. The clocks of the others are off.
     pub(super) fn ask_some(
         &self,
         to: MasterSet,
         hold: &Hold,
         number: u64,
         op: &Op,
-        kind: CallKind,
+        call_kind: CallKind,
         epoch: Option<Epoch>,
     ) -> Round {
-        let (round, trusted) = (self.round(&hold.site, epoch), self.trusted_for(op));
+        let round = self.round(&hold.site, epoch); // leases count from here, so it comes first
+        let trusted = self.trusted_for(op);
         let send = |op: &Op, to| {
             let words = self.words(hold, number, op, trusted);
-            self.send(hold.kind.script(), words, kind, round.tally().clone(), to);
+            self.send(hold.kind.script(), words, call_kind, round.tally().clone(), to);
         };
         match op {
             // What was watched on one master says nothing of another.
@@ -197,7 +198,8 @@ impl Dispatcher {
         op.words(subject, *owner, round, trusted)
     }
 
-    /// The time (us) that an operation goes by: for a new grant, what it proposes as the token.
+    /// The time (us) that an operation goes by, T of docs/PROTOCOL.md: for a new grant, what it
+    /// proposes as the token.
     fn trusted_for(&self, op: &Op) -> u64 {
         match op {
             Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust().propose(),

@@ -1,4 +1,12 @@
 //! What one owner holds of one lock, in the process that counts it.
+//!
+//! Three numbers say what is stale:
+//!
+//! | number | rises | who compares it |
+//! |---|---|---|
+//! | `epochs` | when the last hold is given up or given away | an operation that was not sent yet: it is not sent any more |
+//! | `generation` | when a lease begins | a guard: it can neither use nor release the next lease |
+//! | `surplus` | when a hold is given back without its guard | a guard: it has nothing left to give back |
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -276,7 +276,8 @@ impl Tally {
     /// What a master said, as far as its clock lets it be trusted.
     fn weigh(&self, index: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
         let trust = &self.common.trust;
-        // One that does not know this connection any more has forgotten what was watched there.
+        // Without a time it did not run the call, or it forgot this connection, and what was watched
+        // there with it.
         let Some(time) = time else { return said };
         if time > 0
             && let Err(astray) = trust.hear_time(index, self.sent, heard, time)

@@ -29,8 +29,9 @@ impl Waiters {
         Self { lines: LocalQueues::new(limit), wakes }
     }
 
-    /// Whether nobody of this client waits for a lock, as far as it matters to whoever comes:
-    /// nobody is in line for it, and no wake-ups are listened for.
+    /// Whether a caller that comes may attempt at once: nobody of this client is in line for the
+    /// lock, and the client does not listen for wake-ups. While it listens, for whichever lock, a
+    /// caller goes the way of a waiter, which is called if it is refused.
     pub(super) fn are_none(&self, kind: Kind, name: &Arc<str>) -> bool {
         !self.wakes.hears() && !self.lines.has(kind.word(), name)
     }

@@ -1,5 +1,5 @@
-//! The edge: one independent Redis server, behind a trait. Nothing outside this folder names the
-//! redis crate.
+//! The way to one master, an independent Redis server, behind a trait. Nothing outside this folder
+//! names the redis crate.
 
 mod address;
 mod call;

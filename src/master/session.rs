@@ -45,7 +45,7 @@ type Replied = Result<redis::Value, ServerError>;
 pub(super) struct Session {
     pub(super) stream: Box<dyn Stream>,
     pub(super) identity: Option<Identity>,
-    /// What its master knows it by, where it has guards.
+    /// What its master knows it by; none where no handshake was asked for.
     pub(super) header: Option<SessionHeader>,
 }
 

@@ -88,7 +88,8 @@ pub(crate) enum Leaving {
 /// A waiter's place in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Whom to call: used for one acquire only. Where the owner is, too, it is the owner.
+    /// Whom to call: used for one acquire only. An owner that is made for one acquire is its own
+    /// ticket.
     pub(crate) ticket: Owner,
     pub(crate) arrival: Arrival,
 }

@@ -223,12 +223,12 @@ fn the_tests_that_the_docs_name_are_there() {
     assert!(named > 60, "only {named} tests are named");
 }
 
-/// The public methods of the faces, each with its type: the async ones, or the others.
+/// The methods of the public API, each with its type: the async ones, or the others.
 fn methods(asynchronous: bool) -> Vec<String> {
     let head = if asynchronous { "pub async fn " } else { "pub fn " };
-    let faces = files("src", ".rs").into_iter().filter(|(name, _)| name.matches('/').count() == 1);
+    let files = files("src", ".rs").into_iter().filter(|(name, _)| name.matches('/').count() == 1);
     let mut found = Vec::new();
-    for (_, text) in faces {
+    for (_, text) in files {
         for body in text.split("\nimpl").skip(1) {
             let Some((of, body)) = body.split_once(" {\n") else { continue };
             let of = of.trim_start_matches("<F>").trim().split('<').next().unwrap();
