@@ -44,7 +44,8 @@ mod tests {
     proptest! {
         #[test]
         fn delays_double_up_to_the_cap_and_are_jittered(random: u64, steps in 0u32..40) {
-            let (first, cap) = (Duration::from_millis(5), Duration::from_millis(250));
+            let first = Duration::from_millis(5);
+            let cap = Duration::from_millis(250);
             let mut backoff = Backoff::new(first, cap);
             for _ in 0..steps {
                 backoff.delay(random);

@@ -182,9 +182,9 @@ impl Builder {
 
     /// Strict mode: whether a lease is over is never left to a master's clock. Where a holder
     /// released its lock, nothing changes. Where it died, the next one has to have watched the lock
-    /// unchanged for a whole TTL, on its own clock: whoever waits already gets it at the end of the
-    /// TTL as always, and whoever comes later waits for one TTL more. It costs no round trip. All
-    /// clients of the same masters and prefix must be strict, or none.
+    /// unchanged for a whole TTL, on its own clock: a caller that waits already gets it at the end
+    /// of the TTL as always, and one that comes later waits for one TTL more. It costs no round
+    /// trip. All clients of the same masters and prefix must be strict, or none.
     ///
     /// Source: the rule is that of the DynamoDB lock client.
     pub fn strict(mut self) -> Self {
@@ -227,7 +227,7 @@ impl Builder {
         self
     }
 
-    /// What others are told of whoever holds a lock of this client, beside the owner: a host, a
+    /// What others are told of a holder of this client, beside the owner: a host, a
     /// process, a job. Errors, inspections and `quorate status` show it. It has at most
     /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes and no control characters; the default is
     /// none. [`Lock::label`](crate::Lock::label) sets it for one lock.
@@ -348,7 +348,8 @@ impl Builder {
             timeout: settings.timeout(),
             wall_ahead: wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0),
         };
-        let (prefix, nobody) = (&settings.prefix, random.next_u64());
+        let prefix = &settings.prefix;
+        let nobody = random.next_u64();
         let visit = Visit {
             clock,
             marker: visitor.terms.marker.clone(),

@@ -81,7 +81,7 @@ impl Redlock {
     ///
     /// Not promised is the order of two that came within some round trips of each other, and none
     /// buys a place by more than half a second. A partition may disturb it: a majority that does
-    /// not know of a waiter does not wait for it. Whoever cannot be called, since it may not
+    /// not know of a waiter does not wait for it. A waiter that cannot be called, since it may not
     /// subscribe or [polls](Lock::poll), is served when it asks and nobody is before it. A queue
     /// has 1,024 processes at most, each with a line of its own; those beyond ask from time to
     /// time, and are served in their order only once they have a place. None of this is about
@@ -168,7 +168,7 @@ impl Redlock {
 
     /// One lock over all of these names: it is granted all of them at once, or none, on each master
     /// in one script. It excludes a [`lock`](Redlock::lock) of any of its names, and every other
-    /// lock over several of which one is the same; whoever waits has nothing meanwhile, so that no
+    /// lock over several of which one is the same; a waiter has nothing meanwhile, so that no
     /// order of names can come to a deadlock. There is one lease, one [`Guard`](crate::Guard) and
     /// one fencing token, which is above the last token of every name: resources that single locks
     /// guard take it, too.
@@ -181,7 +181,7 @@ impl Redlock {
     /// backslash before it.
     ///
     /// [`Error::Held`](crate::Error::Held) tells who has the first of the names that is taken.
-    /// While one waits, whoever comes for one of the names only may be served before: a lock over
+    /// While one waits, a caller for one of the names only may be served before: a lock over
     /// several names waits longer the more of them are in demand.
     ///
     /// What is held over several names has an owner of its own,
@@ -220,7 +220,7 @@ impl Redlock {
     ///
     /// Each reader has a lease, a renewal and a fencing token of its own, and is lost and released
     /// by itself: one that died keeps writers away for as long as its own TTL, however long others
-    /// go on reading. Where a writer waits, whoever comes to read waits behind it, so that writers
+    /// go on reading. Where a writer waits, a reader that comes waits behind it, so that writers
     /// get their turn; readers that hold the lock may enter again. When the last reader leaves, the
     /// writer is called, and has a second to come; until then readers that [try](Lock::try_acquire)
     /// are refused with [`Error::Held`](crate::Error::Held), which names the waiting acquire and a
@@ -298,8 +298,8 @@ impl Redlock {
     ///
     /// An acquire asks for a permit that may be free. Where it is not, the masters tell which are,
     /// and it asks again at once: so [`try_acquire`](Lock::try_acquire) can take a few rounds, five
-    /// at most. Whoever finds none waits in one queue for all of them, and is woken by the release
-    /// of any.
+    /// at most. A caller that finds none waits in one queue for all of them, and is woken by the
+    /// release of any.
     ///
     /// Every acquire takes another permit, so there is nothing to enter again, and every guard has
     /// an owner of its own: [`owned_by`](Lock::owned_by) gets [`Error::Invalid`], and an

@@ -20,7 +20,7 @@ use crate::owner::Owner;
 /// [`Leadership`] does.
 ///
 /// It is the [`Lock`] of this name, used for one thing: at most one candidate leads at a time, a
-/// candidate waits its turn for as long as it takes, and whoever wants to know who leads can
+/// candidate waits its turn for as long as it takes, and others that want to know who leads can
 /// [`observe`](Election::observe). Every campaign is a candidate of its own: an [`Owner::scope`]
 /// that it runs in does not count. What is written of a lock is true here: `quorate status` shows
 /// the leader, and [`Lock::force_release`] deposes one.
@@ -74,7 +74,7 @@ impl Election {
         self
     }
 
-    /// What others are told of whoever leads; see [`Lock::label`].
+    /// What others are told of the leader; see [`Lock::label`].
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.lock = self.lock.label(label);
         self

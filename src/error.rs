@@ -498,18 +498,16 @@ impl Holder {
             Some(left) => write!(f, ", and for at most {left:.1?} more")?,
             None => f.write_str(", with no expiry")?,
         }
-        match room.details {
-            true => write!(f, " ({} masters say so)", self.masters),
-            false => Ok(()),
-        }
+        if room.details { write!(f, " ({} masters say so)", self.masters) } else { Ok(()) }
     }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match f.alternate() {
-            true => self.write(f, Room::ALL),
-            false => f.write_str(&in_line(|text, room| self.write(text, room))?),
+        if f.alternate() {
+            self.write(f, Room::ALL)
+        } else {
+            f.write_str(&in_line(|text, room| self.write(text, room))?)
         }
     }
 }
@@ -552,14 +550,16 @@ mod tests {
     }
 
     fn holder(owner: &str, label: &str, time: Duration, permits: Option<u32>) -> Box<Holder> {
-        let (owner, label) = (owner.into(), Some(label.into()));
+        let owner = owner.into();
+        let label = Some(label.into());
         Box::new(Holder { owner, label, held_for: Some(time), masters: 15, remaining: Some(time), permits })
     }
 
     /// Everything that has a text of somebody else's in it.
     fn all(name: &str, owner: &str, label: &str, time: Duration, of: u32) -> Vec<Error> {
         let count = of as usize;
-        let (reason, detail) = (Refusal::Unsupported, Arc::<str>::from(owner));
+        let reason = Refusal::Unsupported;
+        let detail = Arc::<str>::from(owner);
         let outcomes = [
             Outcome::held_by(owner, Some(time), None, None),
             Outcome::Absent,
@@ -575,19 +575,24 @@ mod tests {
         let permanent = [Refusal::Password, Refusal::NoPermission, Refusal::OtherTerms, Refusal::Unsupported];
         let mut errors: Vec<Error> = permanent.into_iter().map(refused).collect();
         for permits in [None, Some(of)] {
-            let (name, holder) = (Arc::<str>::from(name), holder(owner, label, time, permits));
-            let (waited, attempts) = (time, of);
+            let name = Arc::<str>::from(name);
+            let holder = holder(owner, label, time, permits);
+            let waited = time;
+            let attempts = of;
             errors.push(Error::Held { name: name.clone(), holder: holder.clone(), votes: votes.clone() });
             errors.push(Error::WaitTimedOut { name, waited, attempts, holder, votes: votes.clone() });
         }
         for late in [false, true] {
-            let (granted, needed, votes) = (count, count, votes.clone());
+            let granted = count;
+            let needed = count;
+            let votes = votes.clone();
             errors.push(Error::NoQuorum { name: name.into(), granted, needed, late, votes });
         }
         for cause in [Loss::Expired, Loss::NotOurs, Loss::Capped, Loss::Silent, Loss::HandedOver] {
             errors.push(Error::Lost { name: name.into(), cause, votes: votes.clone() });
         }
-        let (asked, permits) = (of, of);
+        let asked = of;
+        let permits = of;
         errors.extend([
             Error::Upgrade { name: name.into(), owner: ours },
             Error::QueueFull { name: name.into(), limit: count },
@@ -628,7 +633,8 @@ mod tests {
     #[test]
     fn what_it_is_about_and_what_to_do_is_never_left_out() {
         let owner = "0190f5fe-7e0c-7a51-8f43-0a1b2c3d4e5f:1234";
-        let (long, time) = ("x".repeat(200), Duration::from_millis(86_399_900));
+        let long = "x".repeat(200);
+        let time = Duration::from_millis(86_399_900);
         for (name, label) in
             [("invoice:42", "web1 4711 backup"), (&*long, "web1 4711"), ("l", &*long), (&*long, &*long)]
         {
@@ -636,7 +642,8 @@ mod tests {
                 if error.kind() == ErrorKind::Invalid {
                     continue; // it has no room for a whole name
                 }
-                let (text, whole) = (error.to_string(), format!("{error:#}"));
+                let text = error.to_string();
+                let whole = format!("{error:#}");
                 let cut = text.matches('…').count();
                 let names = usize::from(text.contains("\"xx")) + usize::from(text.contains("(xx"));
                 assert_eq!(cut, names, "{text}");

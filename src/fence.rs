@@ -4,7 +4,7 @@
 //! and writing, or its write can linger in the network, and arrive when somebody else has long had
 //! the lock. No lock service can prevent that; what it can do is number its grants ([Kleppmann
 //! 2016]). A fence is that number: it rises strictly over successive grants of a lock's name,
-//! whoever gets them. The protected resource remembers the highest fence it has seen, and refuses
+//! to whichever owner. The protected resource remembers the highest fence it has seen, and refuses
 //! anything lower. Then a late write changes nothing.
 //!
 //! | the resource | the check |
@@ -20,7 +20,7 @@
 //! - The check and the write are one step: one statement, one script, one critical section. Between
 //!   two steps there is room for a later holder.
 //! - Every write is checked. A writer without a fence is refused: it does not hold the lock.
-//! - Whoever reads in order to write lets the resource see its fence first: [`SET`] without a
+//! - A holder that reads in order to write lets the resource see its fence first: [`SET`] without a
 //!   value, an `UPDATE` of the fence column alone, [`Gate::admit`]. A late write that comes between
 //!   its read and its write is still the latest that was seen: it is let in, and then overwritten
 //!   by one that does not know of it.
@@ -30,8 +30,8 @@
 //!   holder among themselves.
 //! - Fences of different locks have nothing to do with each other: what one resource sees are those
 //!   of one lock's name.
-//! - Whoever may write may write a fence that is far too high, which shuts everybody else out. The
-//!   check protects from late holders, not from malicious ones.
+//! - A client that may write may write a fence that is far too high, which shuts everybody else
+//!   out. The check protects from late holders, not from malicious ones.
 //!
 //! A fence is a number from 1 to [`MAX`], which a guard has as its [`FencingToken`]. It is made of
 //! the microseconds since 1970, but is no clock to be read.
@@ -342,7 +342,8 @@ impl Gate {
     ///
     /// [`Stale`] when a higher one was here; `write` was not run.
     pub fn write<T>(&self, fence: impl Into<u64>, write: impl FnOnce() -> T) -> Result<T, Stale> {
-        let (fence, mut seen) = (fence.into(), self.lock());
+        let fence = fence.into();
+        let mut seen = self.lock();
         check(fence, *seen)?;
         *seen = fence;
         Ok(write())
@@ -359,7 +360,7 @@ impl Gate {
     }
 }
 
-/// A write was refused because a later holder of the lock was there before: whoever sent it has
+/// A write was refused because a later holder of the lock was there before: its sender has
 /// lost the lock, or is done with it. It is final: the same fence will be refused again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error(
@@ -457,7 +458,8 @@ mod tests {
         fn writes_of_many_threads_never_fall(
             of_threads in prop::collection::vec(prop::collection::vec(1..200u64, 50), 2..5),
         ) {
-            let (gate, written) = (&Gate::new(0), &Mutex::new(Vec::new()));
+            let gate = &Gate::new(0);
+            let written = &Mutex::new(Vec::new());
             std::thread::scope(|scope| {
                 for fences in &of_threads {
                     scope.spawn(move || {

@@ -225,7 +225,8 @@ impl<F> Guard<F> {
 
     /// Runs `work` until it is done, or the lease is lost.
     async fn until_lost<W: Future>(&self, work: W) -> Result<W::Output, Error> {
-        let (mut lost, mut work) = (pin!(self.lost()), pin!(work));
+        let mut lost = pin!(self.lost());
+        let mut work = pin!(work);
         // The clock is read before each step of the work.
         poll_fn(|context| match self.loss() {
             Some(loss) => Poll::Ready(Err(loss)),

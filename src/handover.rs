@@ -20,7 +20,7 @@ const FORM: &str = "quorate2";
 ///
 /// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent
 /// signs. It holds the lock's kind and name, the owner that the lock has meanwhile, a fingerprint
-/// of the masters, and which permit of a semaphore it is. Whoever has it can take the lock.
+/// of the masters, and which permit of a semaphore it is. Its bearer can take the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
     kind: Kind,
@@ -76,7 +76,8 @@ impl Handover {
 impl fmt::Display for Handover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = utf8_percent_encode(&self.name, NON_ALPHANUMERIC);
-        let (client, number) = (self.owner.client(), self.owner.number());
+        let client = self.owner.client();
+        let number = self.owner.number();
         let kind = self.kind.word();
         write!(f, "{FORM}.{kind}.{}.{}.{number}.{name}", self.masters, client.hyphenated())?;
         match self.permit {

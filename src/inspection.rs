@@ -33,7 +33,7 @@ impl Inspection {
         self.seen.kind
     }
 
-    /// What each master said: of several that have a part of it there, whoever has had it for
+    /// What each master said: of several that have a part of it there, the one who has had it for
     /// longest.
     pub fn votes(&self) -> &[Vote] {
         &self.seen.votes

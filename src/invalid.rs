@@ -40,7 +40,8 @@ impl Invalid {
     }
 
     pub(crate) fn long_name(name: &str, limit: usize) -> Self {
-        let (length, name) = (name.len(), quoted(name, VALUE));
+        let length = name.len();
+        let name = quoted(name, VALUE);
         Self::new(format_args!("lock name {name} has {length} bytes; at most {limit} are allowed"))
     }
 
@@ -58,7 +59,8 @@ impl Invalid {
     }
 
     pub(crate) fn label(label: &str, limit: usize) -> Self {
-        let (length, label) = (label.len(), quoted(label, VALUE));
+        let length = label.len();
+        let label = quoted(label, VALUE);
         Self::new(format_args!(
             "label {label} has {length} bytes; at most {limit} are allowed, and no control characters"
         ))

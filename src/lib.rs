@@ -18,8 +18,8 @@
 //! behind its back.
 //!
 //! While its guard lives, a lease is renewed in the background. When it can no longer be kept, the
-//! guard [says so](Guard::lost) while the lease still stands. Whoever waits for a lock stands in a
-//! queue and is woken by its release.
+//! guard [says so](Guard::lost) while the lease still stands. A caller that waits for a lock stands
+//! in a queue and is woken by its release.
 //!
 //! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who
 //!   holds it.
@@ -39,8 +39,8 @@
 //! restarts without its keys, has its clock stepped, or is flushed: it has no vote until whatever
 //! it granted is over. Clocks must run at the same rate to within a hundredth, and every client
 //! must list the same masters. Each grant has a [fencing token](Guard::fencing_token), for what the
-//! lock protects to refuse whoever comes too late. docs/SAFETY.md says what that rests on, and what
-//! is not protected.
+//! lock protects to refuse a holder that comes too late. docs/SAFETY.md says what that rests on,
+//! and what is not protected.
 //!
 //! # Features
 //!

@@ -57,7 +57,7 @@ pub(crate) struct Options {
 impl Lock {
     /// What others are told of the holder, instead of the client's own
     /// [`label`](crate::Builder::label): at most [`MAX_LABEL`](crate::config::MAX_LABEL) bytes
-    /// without control characters. Whoever re-enters leaves it as it is. The layouts of other
+    /// without control characters. An owner that re-enters leaves it as it is. The layouts of other
     /// libraries have no place for it.
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.options.label = label.as_ref().into();
@@ -76,12 +76,17 @@ impl From<Lock> for Lock<Unfenced> {
 impl<F> Lock<F> {
     pub(crate) fn new(client: &Arc<Inner>, kind: Kind, name: &str) -> Self {
         let settings = client.engine().settings();
-        let (ttl, wait, label) = (settings.ttl, settings.wait, settings.label.clone());
-        let (renewal, polling, cancelled) = (RenewalOptions::default(), None, None);
-        let (delay, owner) = (Duration::ZERO, None);
-        let options = Options { ttl, delay, label, wait, owner, renewal, polling, cancelled };
-        let (client, name) = (client.clone(), name.into());
-        Self { client, kind, permits: None, name, options, fencing: PhantomData }
+        let options = Options {
+            ttl: settings.ttl,
+            delay: Duration::ZERO,
+            label: settings.label.clone(),
+            wait: settings.wait,
+            owner: None,
+            renewal: RenewalOptions::default(),
+            polling: None,
+            cancelled: None,
+        };
+        Self { client: client.clone(), kind, permits: None, name: name.into(), options, fencing: PhantomData }
     }
 
     /// The same of a semaphore, which has so many permits.
@@ -156,8 +161,8 @@ impl<F> Lock<F> {
 
     /// Makes [`acquire`](Lock::acquire) ask every `interval`, which is 1 ms at least, `tries` times
     /// at most and within the [`wait`](Lock::wait), instead of standing in the queue until it is
-    /// woken. It puts load on the masters for as long as it waits, and whoever polls may go without
-    /// while those in the queue are served.
+    /// woken. It puts load on the masters for as long as it waits, and a caller that polls may go
+    /// without while those in the queue are served.
     pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
         self.options.polling = Some(Polling { interval, tries });
         self
@@ -458,7 +463,8 @@ impl<F> Lock<F> {
     ///
     /// See [`Redlock::mutex`](crate::Redlock::mutex).
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
-        let (engine, name) = (self.client.engine(), self.name.clone());
+        let engine = self.client.engine();
+        let name = self.name.clone();
         let owner = engine.owner_on_masters(self.kind, &name, *owner);
         engine.is_held_by(name, self.kind, self.permits, owner).await
     }

@@ -97,7 +97,8 @@ pub struct Observer {
 impl Observer {
     pub(super) fn begin(client: &Arc<Inner>, name: &Arc<str>, interval: Duration) -> Self {
         let (tell, seen) = watch::channel(None);
-        let (engine, name) = (client.engine().clone(), name.clone());
+        let engine = client.engine().clone();
+        let name = name.clone();
         client.engine().spawn_until_closed(async move {
             tokio::select! {
                 biased;

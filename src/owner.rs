@@ -15,8 +15,8 @@ tokio::task_local! {
 /// Who holds a lock: the client's random UUID and a number that the client gives out once. Written
 /// `{client uuid}:{number}`, on the masters, too.
 ///
-/// An acquire without a named owner gets one of its own, so two tasks exclude each other. Whoever
-/// names the same owner re-enters: see [`Redlock::owner`](crate::Redlock::owner).
+/// An acquire without a named owner gets one of its own, so two tasks exclude each other. A caller
+/// that names the same owner re-enters: see [`Redlock::owner`](crate::Redlock::owner).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
     client: Uuid,

@@ -1,4 +1,4 @@
-//! A mutex for what is whole whenever nobody changes it, so that a panic of whoever did is no
+//! A mutex for what is whole whenever nobody changes it, so that a panic of one that did is no
 //! reason not to look.
 
 use std::sync::PoisonError;

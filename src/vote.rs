@@ -405,7 +405,8 @@ pub(crate) struct Record {
 impl Record {
     /// Keeps votes, in the masters' order.
     pub(crate) fn new<'a>(votes: impl Iterator<Item = (&'a Outcome, Duration)>) -> Self {
-        let (mut granted, mut rest) = (0, Vec::new());
+        let mut granted = 0;
+        let mut rest = Vec::new();
         let micros = votes.enumerate().map(|(index, (outcome, latency))| {
             match outcome {
                 Outcome::Granted => granted |= 1 << index,
@@ -443,7 +444,8 @@ impl Outcome {
         ahead: Option<u32>,
         permits: Option<Permits>,
     ) -> Self {
-        let (owner, permits) = (owner.into(), permits.map(Arc::new));
+        let owner = owner.into();
+        let permits = permits.map(Arc::new);
         Self::Held { owner, label: None, held_for: None, remaining, count: 1, ahead, permits }
     }
 }

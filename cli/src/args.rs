@@ -88,8 +88,10 @@ impl MasterArgs {
 
     /// The same, not built yet.
     pub(crate) fn builder(self) -> Result<Builder, Failure> {
-        let (prefix, cold_start) = (self.prefix(), self.cold_start()?);
-        let (max_ttl, strict) = (self.max_ttl()?, self.strict()?);
+        let prefix = self.prefix();
+        let cold_start = self.cold_start()?;
+        let max_ttl = self.max_ttl()?;
+        let strict = self.strict()?;
         let urls = match &self.masters[..] {
             [] => env::masters(),
             given => given.iter().flat_map(|urls| env::urls(urls)).map(str::to_owned).collect(),

@@ -42,7 +42,8 @@ impl Show {
         // have forgotten. Those that are killed later are empty when they are back; nobody holds
         // the lock then.
         let client = || Redlock::builder().cold_start(ColdStart::None).masters(masters.urls()).build();
-        let (first, second) = (client()?, client()?);
+        let first = client()?;
+        let second = client()?;
         Ok(Self { masters, first, second, pause })
     }
 

@@ -132,10 +132,8 @@ impl<'a> Line<'a> {
             Observed::Nobody => ("nobody", None),
             Observed::Unknown => ("unknown", None),
         };
-        let (owner, term) = (
-            leader.map(|leader| &*leader.owner),
-            leader.and_then(|leader| leader.term.map(FencingToken::get)),
-        );
+        let owner = leader.map(|leader| &*leader.owner);
+        let term = leader.and_then(|leader| leader.term.map(FencingToken::get));
         Self { name, state, owner, term }
     }
 }

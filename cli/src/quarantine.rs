@@ -28,7 +28,9 @@ impl Quarantine {
     }
 
     fn of(standings: &[Standing]) -> Option<Self> {
-        let (mut trusted, mut are_new, mut ends) = (0, true, Vec::new());
+        let mut trusted = 0;
+        let mut are_new = true;
+        let mut ends = Vec::new();
         for standing in standings {
             match standing {
                 Standing::Trusted => trusted += 1,
@@ -55,7 +57,8 @@ impl Quarantine {
         }
         // Some more than is left now: connecting takes its time, too.
         let enough = Duration::from_secs(self.left.as_secs() + 5);
-        let (wait, enough) = (humantime::format_duration(wait), humantime::format_duration(enough));
+        let wait = humantime::format_duration(wait);
+        let enough = humantime::format_duration(enough);
         format!(
             "no quorum for {left} more, and a wait of {wait} is too short for that (--wait {enough}): {self}"
         )
@@ -68,12 +71,12 @@ impl fmt::Display for Quarantine {
         let what =
             if are_new { "are new or lost their keys" } else { "are new, restarted or lost their keys" };
         write!(f, "{masters} of {all} masters {what}, and have no vote until whatever they granted is over")?;
-        match are_new {
-            true => f.write_str(
-                "; for masters that are used for the first time, --cold-start none would have spared that",
-            ),
-            false => Ok(()), // what was found once is not lifted, whatever a later client trusts
+        if !are_new {
+            return Ok(()); // what was found once is not lifted, whatever a later client trusts
         }
+        f.write_str(
+            "; for masters that are used for the first time, --cold-start none would have spared that",
+        )
     }
 }
 

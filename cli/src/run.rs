@@ -109,7 +109,10 @@ pub(crate) async fn under(
     // Declared after the guard, so that it ends before the lock is released, whatever happens.
     let mut job = Job::start(command, &guard)?;
     let deadline = guard.deadline();
-    let (failing, asked, ending, kill_at) = (false, None, None, None);
+    let failing = false;
+    let asked = None;
+    let ending = None;
+    let kill_at = None;
     let mut watch = Watch { guard: &guard, redlock, plan, deadline, failing, asked, ending, kill_at };
     let ended = watch.until_the_end(&mut job, signals, &mut children).await;
     drop(job); // kills it if it was not seen to end, and takes the terminal back

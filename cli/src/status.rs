@@ -203,7 +203,8 @@ impl Status {
 
     fn summary(&self) -> String {
         let Self { name, state, quorum, answered, masters, .. } = self;
-        let (all, quoted) = (masters.len(), &name.name);
+        let all = masters.len();
+        let quoted = &name.name;
         match *state {
             "unknown" => {
                 format!(

@@ -136,7 +136,8 @@ impl Acting {
         let lost = guard.lost_token();
         let clock = self.client().clock.clone();
         self.note(|| {
-            let (owner, deadline) = (guard.owner(), clock.time_of(guard.deadline()));
+            let owner = guard.owner();
+            let deadline = clock.time_of(guard.deadline());
             format!("#{attempt} GRANTED to {owner} until {:.6}", deadline.as_secs_f64())
         });
         // Nobody writes who came to read.
@@ -148,7 +149,9 @@ impl Acting {
         }
         let held = Held::new(self.client, clock, guard);
         let number = self.stage.world.recorder.grant(attempt, &held, now);
-        let (stage, client, lock) = (self.stage.clone(), self.client, self.wish.to_string());
+        let stage = self.stage.clone();
+        let client = self.client;
+        let lock = self.wish.to_string();
         self.client().process.run(async move {
             lost.cancelled().await;
             let what = if stage.world.recorder.lose(number, stage.world.now()) { "LOST" } else { "over" };
@@ -202,7 +205,9 @@ impl Acting {
 /// Does something by a runtime that has other things to do: whenever it is woken, it is run so much
 /// later.
 async fn busily<T>(busy: Duration, doing: impl Future<Output = T>) -> T {
-    let (mut doing, mut rest, mut has_begun) = (pin!(doing), None, false);
+    let mut doing = pin!(doing);
+    let mut rest = None;
+    let mut has_begun = false;
     poll_fn(|context| {
         if std::mem::replace(&mut has_begun, true) && !busy.is_zero() {
             let rest = rest.get_or_insert_with(|| Box::pin(tokio::time::sleep(busy)));

@@ -172,7 +172,8 @@ async fn newcomers(stage: &Arc<Stage>) {
     for _ in 0..NEWCOMERS {
         tokio::time::sleep(dice.time(Duration::ZERO, NEXT)).await;
         let Some(client) = living.get(dice.below(CLIENTS)).copied() else { continue };
-        let (acting, time) = (Acting::on(stage.clone(), client, 0), dice.time(Duration::ZERO, NEXT * 2));
+        let acting = Acting::on(stage.clone(), client, 0);
+        let time = dice.time(Duration::ZERO, NEXT * 2);
         match dice.below(10) {
             0 => left.run(stage, client, give_up(acting, time * 2)),
             1..=3 => left.run(stage, client, hold(acting, Duration::ZERO, time)),

@@ -130,7 +130,8 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
     let ordinary = *dice.one_of(&[0, 4, 12, 24]);
     let mut faults: Vec<Fault> = (0..ordinary).map(|number| ordinary_fault(dice, number, ttl)).collect();
     if let Profile::Outside(kind) = profile {
-        let (first, most) = (dice.below(MASTERS), kind.most_masters());
+        let first = dice.below(MASTERS);
+        let most = kind.most_masters();
         for _ in 0..=dice.below(3) {
             let masters =
                 (0..most).map(|next| (first + next) % MASTERS).filter(|_| dice.happens(500)).collect();
@@ -145,7 +146,8 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
 }
 
 fn ordinary_fault(dice: &Dice, number: usize, ttl: Duration) -> Fault {
-    let (client, master) = (dice.below(CLIENTS), dice.below(MASTERS));
+    let client = dice.below(CLIENTS);
+    let master = dice.below(MASTERS);
     let at = dice.time(Duration::ZERO, STORM);
     let lasts = dice.time(Duration::from_millis(5), ttl * 3 / 2);
     let what = match dice.below(17) {

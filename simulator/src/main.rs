@@ -220,7 +220,9 @@ fn main() -> ExitCode {
 fn one(plan: &Plan, traced: bool) -> Vec<String> {
     let run = run(plan, traced);
     let _ = write!(std::io::stdout(), "{}", run.trace); // as `say`
-    let (seed, holds, end) = (plan.seed, run.history.holds.len(), run.history.end.as_secs_f64());
+    let seed = plan.seed;
+    let holds = run.history.holds.len();
+    let end = run.history.end.as_secs_f64();
     say(format_args!("seed {seed}: {holds} holds in {end:.1} s, {} violations", run.violations.len()));
     say_each(&run.violations);
     names(&run.violations)
@@ -251,7 +253,8 @@ fn say_smaller(args: &Args, plan: &Plan, property: &str) {
     let left = plan.clone().with_tasks(&smaller.tasks).with_faults(&smaller.faults);
     say(format_args!("or what is left of it after {} runs, which violates:", smaller.runs));
     say_each(&run(&left, false).violations);
-    let (tasks, faults) = (Numbers(smaller.tasks), Numbers(smaller.faults));
+    let tasks = Numbers(smaller.tasks);
+    let faults = Numbers(smaller.faults);
     say(format_args!(
         "replay that:\n  {} --tasks {tasks} --faults {faults} --trace",
         args.command(plan.seed)

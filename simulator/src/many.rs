@@ -43,7 +43,8 @@ struct Sum {
 /// on the threads: it is the lowest.
 pub(crate) fn run_all(limits: Limits, threads: usize, plan: impl Fn(u64) -> Plan + Sync) -> Report {
     let began = now();
-    let (next, sum) = (AtomicU64::new(limits.from), Mutex::new(Sum::default()));
+    let next = AtomicU64::new(limits.from);
+    let sum = Mutex::new(Sum::default());
     let sum_of = || sum.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || loop {
         let is_late = limits.during.is_some_and(|time| now().duration_since(began) >= time);
@@ -91,7 +92,8 @@ impl Sum {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, seeds, took, threads, holds, simulated, .. } = self;
-        let (rate, to) = (*seeds as f64 / took.as_secs_f64(), from + seeds.saturating_sub(1));
+        let rate = *seeds as f64 / took.as_secs_f64();
+        let to = from + seeds.saturating_sub(1);
         let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
         write!(f, "{seeds} seeds, {from} to {to}, in {:.1} s on {threads}: ", took.as_secs_f64())?;
         write!(

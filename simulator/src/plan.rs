@@ -207,7 +207,8 @@ fn task(dice: &Dice, ttl: Duration, number: usize) -> Task {
         (9, Ask::Try | Ask::Wait(_) | Ask::Cancel(_)) => End::RunOut,
         _ => End::Drop,
     };
-    let (client, actor) = (dice.below(CLIENTS), dice.below(ACTORS));
+    let client = dice.below(CLIENTS);
+    let actor = dice.below(ACTORS);
     let think = dice.time(Duration::ZERO, Duration::from_millis(60));
     Task { number, client, actor, lock: dice.below(LOCKS), think, ask, busy, steps: steps.collect(), end }
 }

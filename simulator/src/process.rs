@@ -46,7 +46,8 @@ enum Life {
 
 impl Process {
     pub(crate) fn new(number: ClientNumber, world: &Arc<World>) -> Arc<Self> {
-        let (world, dice) = (world.clone(), world.dice("scheduler", number as u64));
+        let dice = world.dice("scheduler", number as u64);
+        let world = world.clone();
         Arc::new(Self { number, world, dice, state: Mutex::default() })
     }
 
@@ -142,7 +143,8 @@ impl Process {
     }
 
     fn start(self: &Arc<Self>, task: BoxFuture<'static, ()>) {
-        let (world, task) = (self.world.clone(), ProcessTask { process: self.clone(), task });
+        let world = self.world.clone();
+        let task = ProcessTask { process: self.clone(), task };
         drop(tokio::spawn(async move { world.guard(task).await }));
     }
 }

@@ -66,7 +66,9 @@ impl Recorder {
     /// An acquire begins.
     pub(crate) fn ask(&self, wish: &Wish, client: ClientNumber, began: Time, wait: Duration) -> usize {
         let mut state = self.state();
-        let (names, shared, outcome) = (wish.names.clone(), wish.shared, AttemptOutcome::Pending);
+        let names = wish.names.clone();
+        let shared = wish.shared;
+        let outcome = AttemptOutcome::Pending;
         state.history.attempts.push(Attempt { names, shared, client, began, ended: None, outcome, wait });
         state.history.attempts.len() - 1
     }

@@ -36,7 +36,9 @@ impl Resource {
     /// TTLs to arrive.
     pub(crate) fn is_written_to(&self, lock: &str, fence: u64, ttl: Duration) {
         for most in [Duration::from_millis(5), ttl * 4] {
-            let (store, world, lock) = (self.store.clone(), self.world.clone(), lock.to_owned());
+            let store = self.store.clone();
+            let world = self.world.clone();
+            let lock = lock.to_owned();
             self.world.after(self.dice.time(Duration::ZERO, most), move || {
                 let args = fence::set_args(fence, "x", None);
                 let args = args.map(|arg| String::from_utf8(arg).expect("it is text"));

@@ -151,12 +151,14 @@ impl Server {
     }
 
     fn note_write(&self, place: (String, String), owner: &str, kept: Duration, late: bool) {
-        let (now, mut state) = (self.world.now(), self.state());
+        let now = self.world.now();
+        let mut state = self.state();
         let before = state.written.get(&place);
         let before = before.filter(|before| before.owner == owner && before.at + before.kept > now);
         let left = before.map_or(Duration::ZERO, |before| before.at + before.kept - now);
         let since = before.map_or(now, |before| before.since);
-        let (owner, kept) = (owner.to_owned(), kept.max(left));
+        let owner = owner.to_owned();
+        let kept = kept.max(left);
         state.written.insert(place, Written { owner, since, at: now, kept, late });
     }
 
@@ -260,13 +262,15 @@ impl Server {
 
     /// The names that it remembers.
     pub(crate) fn names(&self) -> Vec<Name> {
-        let (keys, found) = (self.redis.keys(), self.world.now());
+        let keys = self.redis.keys();
+        let found = self.world.now();
         let names = keys.iter().filter_map(|key| match site(key) {
             Some(KeySite::Name(name)) => Some((key, name.to_owned())),
             _ => None,
         });
         let name = |(key, name): (&String, String)| {
-            let (is_held, left) = (!entries(&self.redis, key).is_empty(), self.time_left(key));
+            let is_held = !entries(&self.redis, key).is_empty();
+            let left = self.time_left(key);
             Name { master: self.number, name, is_held, left, found }
         };
         names.map(name).collect()
@@ -274,7 +278,8 @@ impl Server {
 
     /// The places in the queues of locks.
     pub(crate) fn places(&self) -> Vec<Place> {
-        let (tickets, found) = (self.tickets(), self.world.now());
+        let tickets = self.tickets();
+        let found = self.world.now();
         let state = self.state();
         let place = |(lock, ticket): (String, String)| {
             let late = state.late_tickets.contains(&ticket);
@@ -314,7 +319,8 @@ impl Server {
 
     /// What is at this place, as it was noted for that; otherwise it was to be `kept` for so long.
     fn found(&self, (key, field): (&str, &str), name: &str, kept: Duration) -> Key {
-        let (found, state) = (self.world.now(), self.state());
+        let found = self.world.now();
+        let state = self.state();
         let written = state.written.get(&(key.to_owned(), field.to_owned()));
         Key {
             master: self.number,

@@ -23,7 +23,8 @@ pub fn shrink(plan: &Plan, property: &str) -> Shrunk {
         let plan = plan.clone().with_tasks(tasks).with_faults(faults);
         run(&plan, false).violations.iter().any(|violation| violation.property == property)
     };
-    let (mut tasks, mut faults) = (plan.task_numbers(), plan.fault_numbers());
+    let mut tasks = plan.task_numbers();
+    let mut faults = plan.fault_numbers();
     loop {
         let before = tasks.len() + faults.len();
         faults = fewest(&faults, |faults| violates(&tasks, faults));

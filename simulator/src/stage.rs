@@ -62,7 +62,8 @@ impl Stage {
             Client::new(world, plan, number, clock, &servers)
         };
         let clients = plan.clients.iter().enumerate().map(client).collect();
-        let (resource, faults) = (Resource::new(world), plan.faults.clone());
+        let resource = Resource::new(world);
+        let faults = plan.faults.clone();
         Arc::new(Self {
             world: world.clone(),
             servers,

@@ -14,12 +14,14 @@ const DOWN: Duration = Duration::from_millis(20);
 impl Fault {
     /// Puts it on the agenda.
     pub(crate) fn arrange(&self, stage: &Arc<Stage>) {
-        let (fault, its) = (self.clone(), stage.clone());
+        let fault = self.clone();
+        let its = stage.clone();
         stage.world.at(self.at, move || {
             its.world.note(|| fault.to_string());
             fault.begin(&its);
         });
-        let (fault, its) = (self.clone(), stage.clone());
+        let fault = self.clone();
+        let its = stage.clone();
         stage.world.at(self.until, move || fault.end(&its));
     }
 

@@ -20,7 +20,8 @@ impl Trace {
         if let Some(lines) = &self.0 {
             let (at, line) = line();
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            let (seconds, micros) = (at.as_secs(), at.subsec_micros());
+            let seconds = at.as_secs();
+            let micros = at.subsec_micros();
             let _ = writeln!(lines, "{seconds:3}.{micros:06}  {line}"); // a string takes any text
         }
     }

@@ -47,9 +47,10 @@ fn unasked(why: &Unasked) -> Finding {
     match why {
         Unasked::Unreached(why) => {
             let login = ["NOAUTH", "WRONGPASS", "NOPERM"].iter().any(|code| why.starts_with(code));
-            let fix = match login {
-                true => "put a user and a password that it knows into the URL",
-                false => "start it, correct its URL, or let this host connect to it",
+            let fix = if login {
+                "put a user and a password that it knows into the URL"
+            } else {
+                "start it, correct its URL, or let this host connect to it"
             };
             Finding::fail(ABOUT, format!("it cannot be reached: {why}"), fix)
         }
@@ -73,7 +74,8 @@ pub(super) fn median(times: &[Duration]) -> Option<Duration> {
 
 fn reach(server: &Server, visitor: &Visitor) -> Finding {
     const ABOUT: &str = "reach";
-    let (median, timeout) = (median(&server.round_trips).unwrap_or_default(), visitor.timeout);
+    let median = median(&server.round_trips).unwrap_or_default();
+    let timeout = visitor.timeout;
     let what = format!("round trip {:.1} ms, the median of {}", ms(median), server.round_trips.len());
     if median * 2 <= timeout {
         return Finding::ok(ABOUT, what);
@@ -142,7 +144,8 @@ fn keeps_all(Kept { appendonly, appendfsync, not_on_rewrite }: &Kept) -> Option<
 fn persistence(server: &Server, visitor: &Visitor) -> Option<Finding> {
     const ABOUT: &str = "persistence";
     const SETTINGS: &str = "appendonly yes, appendfsync always, no-appendfsync-on-rewrite no";
-    let (policy, quarantine) = (visitor.terms.cold_start, secs(visitor.terms.quarantine()));
+    let policy = visitor.terms.cold_start;
+    let quarantine = secs(visitor.terms.quarantine());
     let Kept { appendonly, appendfsync, not_on_rewrite } = &server.kept;
     let setting = match (appendonly.as_deref(), appendfsync.as_deref(), not_on_rewrite.as_deref()) {
         (Some("no"), ..) => "no append-only file".to_owned(),
@@ -241,8 +244,10 @@ pub(super) fn parts(marker: &str) -> Option<(&str, u64, &str)> {
 /// wrong with it, so that there would be none.
 fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
     const ABOUT: &str = "marker";
-    let (info, terms) = (&server.info, &visitor.terms);
-    let (run_id, now) = (info.get("run_id")?, server.looks.last()?.time);
+    let info = &server.info;
+    let terms = &visitor.terms;
+    let run_id = info.get("run_id")?;
+    let now = server.looks.last()?.time;
     if info.get("role") != Some("master") {
         return None;
     }

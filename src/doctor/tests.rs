@@ -12,7 +12,8 @@ const INFO: &str = "redis_version:7.4.1\r\nrole:master\r\nmaxmemory:0\r\nmaxmemo
                     uptime_in_seconds:100\r\naof_enabled:1\r\n";
 
 fn visitor() -> Visitor {
-    let (marker, max_ttl) = ("quorate:marker".to_owned(), Duration::from_secs(30));
+    let marker = "quorate:marker".to_owned();
+    let max_ttl = Duration::from_secs(30);
     let terms = Terms { marker, masters: 3, max_ttl, strict: false, cold_start: ColdStart::Quarantine };
     let timeout = Duration::from_millis(250);
     Visitor { terms, prefix: "quorate:".into(), quorum: 2, timeout, wall_ahead: NOW as i64 }

@@ -89,7 +89,8 @@ impl Times {
         sorted.sort_unstable();
         let count = sorted.len();
         let median = (count * 2 > known.len()).then(|| {
-            let (one, other) = (sorted[(count - 1) / 2], sorted[count / 2]);
+            let one = sorted[(count - 1) / 2];
+            let other = sorted[count / 2];
             one + (other - one) / 2
         });
         Self { known, host: visitor.wall_ahead, median }
@@ -105,12 +106,14 @@ impl Times {
         const ABOUT: &str = "clock";
         let (ahead, slack) = self.ahead(index)?;
         let than = if self.median.is_some() { "the median" } else { "this host's" };
-        let (off, host) = (seconds(ahead), seconds(self.known[index]?.0 - self.host));
+        let off = seconds(ahead);
+        let host = seconds(self.known[index]?.0 - self.host);
         let what = match self.median {
             Some(_) => format!("{off} from {than}, {host} from this host's"),
             None => format!("{off} from {than}; too few answered for a median"),
         };
-        let (sure, fix) = (ahead.abs() - slack, "keep all hosts' clocks by NTP, and see why this one is off");
+        let sure = ahead.abs() - slack;
+        let fix = "keep all hosts' clocks by NTP, and see why this one is off";
         Some(match (sure > BAND.as_micros() as i64, sure > SLOPPY) {
             (true, _) if self.median.is_some() => Finding::fail(ABOUT, what, fix),
             (_, true) => Finding::warn(ABOUT, what, fix),
@@ -179,7 +182,9 @@ fn terms(all: &[Facts], visitor: &Visitor) -> Finding {
 /// Whether they are a quorum.
 fn verdict(report: &Report) -> Finding {
     const ABOUT: &str = "quorum";
-    let (can, all, quorum) = (report.can_vote(), report.masters.len(), report.quorum);
+    let can = report.can_vote();
+    let all = report.masters.len();
+    let quorum = report.quorum;
     let what = format!("{can} of {all} masters can vote, and a quorum is {quorum}");
     if can == all {
         return Finding::ok(ABOUT, what);

@@ -121,12 +121,9 @@ impl Engine {
     pub(super) fn hold_for(&self, request: &Request, votes: &[Vote]) -> Arc<Hold> {
         let Request { name, kind, owner, permits, .. } = request;
         match (*owner, *permits) {
-            (Some(owner), _) => {
-                self.leases.holds.find_or_make(*kind, name, owner, || match kind.is_held_by_name() {
-                    true => owner,
-                    false => self.fresh_owner(),
-                })
-            }
+            (Some(owner), _) => self.leases.holds.find_or_make(*kind, name, owner, || {
+                if kind.is_held_by_name() { owner } else { self.fresh_owner() }
+            }),
             (None, Some(of)) => {
                 let picked = self.leases.permits.pick(name, of, votes, self.random.next_u64());
                 Hold::of_picked(name.clone(), self.fresh_owner(), *kind, picked)

@@ -20,8 +20,8 @@ pub(crate) enum Ruling {
     Withdraw,
 }
 
-/// Who goes on when a round ends without a quorum for anybody: whoever has most masters, and of
-/// equals the owner that comes first in the order of text.
+/// Who goes on when a round ends without a quorum for anybody: the owner that has most masters, and
+/// of equals the owner that comes first in the order of text.
 pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
     let mine = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
     let holders = || {
@@ -53,7 +53,8 @@ pub(crate) fn next_look(votes: &[Vote], every: Option<Duration>) -> Option<Durat
     if !is_held(votes) {
         return None;
     }
-    let (mut free_in, mut ahead) = (Vec::new(), Vec::new());
+    let mut free_in = Vec::new();
+    let mut ahead = Vec::new();
     for vote in votes {
         match vote.outcome {
             Outcome::Held { remaining, ahead: Some(others), ref permits, .. } => {

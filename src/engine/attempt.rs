@@ -87,12 +87,21 @@ impl Attempt {
         if state.holds == 0 && hold.kind.is_shared() {
             hold.epochs.end(); // a release that is still repeated would take what comes now
         }
-        // Whoever enters again asks as for an extend, which takes over no place.
+        // An owner that enters again asks as for an extend, which takes over no place.
         let before = before.filter(|_| state.holds == 0);
         let ticket = before.as_ref().map(|before| before.ticket);
         let first_round = if state.holds == 0 { 0 } else { state.first_round };
-        let (engine, confirmed, stood, round) = (engine.clone(), None, MasterSet::default(), None);
-        let mut attempt = Self { engine, hold, state, ask, before, confirmed, first_round, stood, round };
+        let mut attempt = Self {
+            engine: engine.clone(),
+            hold,
+            state,
+            ask,
+            before,
+            confirmed: None,
+            first_round,
+            stood: MasterSet::default(),
+            round: None,
+        };
         attempt.ask_masters(ticket);
         attempt
     }
@@ -100,20 +109,29 @@ impl Attempt {
     /// Sends a round: an acquire, or, for an owner that enters its lock again, an extend with one
     /// hold more.
     fn ask_masters(&mut self, before: Option<Owner>) {
-        let (engine, hold, holds, number) =
-            (&self.engine, &self.hold, self.state.holds, self.engine.dispatcher.next_round());
+        let engine = &self.engine;
+        let hold = &self.hold;
+        let holds = self.state.holds;
+        let number = self.engine.dispatcher.next_round();
         let op = if holds == 0 {
-            let (place, arrival) = (self.ask.place, self.ask.arrival);
+            let place = self.ask.place;
             self.state.is_queued |= place.is_some_and(|place| place.ticket == hold.owner);
             self.first_round = if self.first_round == 0 { number } else { self.first_round };
             let ticket = place.map(|place| place.ticket);
-            let (kept, label, watched) = (self.kept(), self.ask.label.clone(), String::new());
-            Op::Acquire { kept, label, watched, before, ticket, arrival }
+            Op::Acquire {
+                kept: self.kept(),
+                label: self.ask.label.clone(),
+                watched: String::new(),
+                before,
+                ticket,
+                arrival: self.ask.arrival,
+            }
         } else {
             let LeaseTerms { token, label, .. } = hold.lease().terms.clone();
             Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
         };
-        let (call_kind, epoch) = (CallKind::Vote { timeout: self.ask.timeout }, Some(Epoch::of(hold)));
+        let call_kind = CallKind::Vote { timeout: self.ask.timeout };
+        let epoch = Some(Epoch::of(hold));
         self.round = Some(engine.dispatcher.ask(hold, number, &op, call_kind, epoch));
     }
 
@@ -168,10 +186,19 @@ impl Attempt {
         if !self.has_token()
             && let Tokens::Split(highest) = self.round().tokens()
         {
-            let (hold, engine, kept) = (&self.hold, &self.engine, self.kept());
-            let (label, first) = (self.ask.label.clone(), self.first_round);
-            let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first };
-            let (call_kind, epoch) = (CallKind::Vote { timeout: self.ask.timeout }, Some(Epoch::of(hold)));
+            let hold = &self.hold;
+            let engine = &self.engine;
+            let kept = self.kept();
+            let op = Op::Extend {
+                holds: 1,
+                kept,
+                label: self.ask.label.clone(),
+                token: highest,
+                heals: false,
+                first: self.first_round,
+            };
+            let call_kind = CallKind::Vote { timeout: self.ask.timeout };
+            let epoch = Some(Epoch::of(hold));
             // Where a clock is off the grant does not count, and so it is not confirmed.
             let on = self.round().masters_with(|outcome| !is_off(outcome));
             let confirming =
@@ -203,7 +230,9 @@ impl Attempt {
         self.note_keys(&round);
         self.settle_places(&round);
         self.engine.dispatcher.trust().watched.forget(&self.hold.site);
-        let (sent, ttl, renewal) = (round.sent, self.ask.ttl, self.ask.renewal.take());
+        let sent = round.sent;
+        let ttl = self.ask.ttl;
+        let renewal = self.ask.renewal.take();
         let generation = if self.state.holds == 0 {
             self.state.begin(self.first_round);
             let tell = self.tell_later(before);
@@ -247,7 +276,8 @@ impl Attempt {
     /// Undoes grants that are none of the lease's, and gives up the place of the acquire before
     /// where it was not taken over.
     fn tell_later(&self, before: Option<(Undo, MasterSet)>) -> Arc<dyn Fn(Due) + Send + Sync> {
-        let (engine, undo) = (self.engine.clone(), self.engine.undo_of_strays(&self.hold, &self.state));
+        let engine = self.engine.clone();
+        let undo = self.engine.undo_of_strays(&self.hold, &self.state);
         Arc::new(move |Due { strays, left }| {
             engine.tell(strays, undo.clone(), Effort::UntilAcknowledged, None);
             if let Some((leave, on)) = &before {
@@ -284,9 +314,10 @@ impl Attempt {
     /// Waits for the votes that are missing. What is granted must not be kept from others for long.
     async fn hear_out(&self, bell: &WakeHandle) {
         let votes = self.votes();
-        let patience = match votes.iter().any(|vote| vote.outcome == Outcome::Granted) {
-            true => slowest(&votes) * 2,
-            false => self.ask.timeout,
+        let patience = if votes.iter().any(|vote| vote.outcome == Outcome::Granted) {
+            slowest(&votes) * 2
+        } else {
+            self.ask.timeout
         };
         let hearing = async {
             tokio::select! {
@@ -334,7 +365,8 @@ impl Attempt {
     fn standing_on(&self, on: MasterSet) -> Option<QueuePlace> {
         let ticket = self.ask.place?.ticket;
         let Hold { kind, name, permit, .. } = &*self.hold;
-        let (engine, name) = (self.engine.clone(), name.clone());
+        let engine = self.engine.clone();
+        let name = name.clone();
         Some(QueuePlace { engine, kind: *kind, name, permit: *permit, ticket, on })
     }
 
@@ -398,7 +430,7 @@ pub(super) struct QueuePlace {
 }
 
 impl QueuePlace {
-    /// What gives it up, and on which masters. Whoever has that sees to it.
+    /// What gives it up, and on which masters. From here on the caller sees to it.
     fn into_undo(mut self) -> (Undo, MasterSet) {
         let hold = Hold::new(self.name.clone(), self.ticket, self.kind, self.permit);
         (self.engine.undo_of_place(hold), std::mem::take(&mut self.on))

@@ -56,9 +56,15 @@ impl Dispatcher {
         let (wake_batcher, relaying) = WakeBatcher::new();
         executor.spawn(relaying);
         let common = Arc::new(Common { names, trust, clock, wake_batcher });
-        let (prefix, timeout) = (settings.prefix.clone(), settings.timeout());
-        let (introduced, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
-        Arc::new(Self { masters, common, prefix, timeout, submissions, introduced, rounds })
+        Arc::new(Self {
+            masters,
+            common,
+            prefix: settings.prefix.clone(),
+            timeout: settings.timeout(),
+            submissions,
+            introduced: AtomicBool::new(false),
+            rounds: AtomicU64::new(0),
+        })
     }
 
     /// How many masters there are.

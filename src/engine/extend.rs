@@ -58,11 +58,14 @@ impl Engine {
         let Extension { hold, generation, ttl, mut state } = extension;
         let terms = hold.lease().terms.clone();
         let kept = lease::kept(ttl, terms.delay);
-        let (holds, token, label) = (state.holds, terms.token, terms.label);
+        let holds = state.holds;
+        let token = terms.token;
+        let label = terms.label;
         let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // One that is not sent before the lock is given up must not come behind the release, and
         // take the lock back.
-        let (call_kind, epoch) = (CallKind::Vote { timeout }, Some(Epoch::of(&hold)));
+        let call_kind = CallKind::Vote { timeout };
+        let epoch = Some(Epoch::of(&hold));
         let round = self.dispatcher.ask(&hold, self.dispatcher.next_round(), &op, call_kind, epoch);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {

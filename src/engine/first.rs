@@ -40,7 +40,8 @@ impl FirstAttempt {
         let under_way = Some(under_way);
         let state = Undecided { attempt: Some(attempt), decided: None, waker: None, under_way };
         let state = Arc::new(Mutex::new(state));
-        let (deciding, waking) = (state.clone(), wake_batcher.clone());
+        let deciding = state.clone();
+        let waking = wake_batcher.clone();
         tally.on_decision(move |decision| on_decision(deciding.lock(), decision, &waking));
         Self { state, wake_batcher }
     }
@@ -88,7 +89,8 @@ fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, wake_ba
             None
         }
     };
-    let (waker, under_way) = (state.waker.take(), state.under_way.take());
+    let waker = state.waker.take();
+    let under_way = state.under_way.take();
     drop(state);
     drop(undone); // a shutdown waits for its clean-up from here on
     drop(under_way);

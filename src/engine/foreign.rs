@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn pauses_begin_anew_where_the_value_has_changed_or_was_gone() {
         let holder = &mut ForeignHolder::new();
-        let (a, b) = (Some("a"), Some("b"));
+        let a = Some("a");
+        let b = Some("b");
         assert_eq!(pauses(holder, &[a, a, a, b, b], LONGEST), [20, 40, 80, 20, 40].map(Some));
         assert_eq!(pauses(holder, &[None, b, b], LONGEST), [None, Some(20), Some(40)], "it was gone");
         assert_eq!(pauses(holder, &[Some(OURS), b], LONGEST), [None, Some(20)], "it was ours");

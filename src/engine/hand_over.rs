@@ -1,5 +1,5 @@
 //! Hand-over: a lock leaves one process as a [`Handover`], and another process takes it up. In
-//! between it belongs to an owner that no guard ever has, so that whoever adopts it first is the
+//! between it belongs to an owner that no guard ever has, so that the first to adopt it is the
 //! only one.
 
 use std::sync::Arc;
@@ -82,12 +82,13 @@ impl Engine {
             }
             return Err(error);
         }
-        // Whoever adopts it comes on other connections, and must not be there first.
+        // Its adopter comes on other connections, and must not be there first.
         transfer.done().finish().await;
         self.leases.lose(hold, Loss::HandedOver, None);
         hold.give_up(&mut state);
         // A master that missed it has its entry still, or its place in the queue.
-        let (leaving, all) = (Leaving::Undone(state.first_round), MasterSet::all(self.dispatcher.masters()));
+        let leaving = Leaving::Undone(state.first_round);
+        let all = MasterSet::all(self.dispatcher.masters());
         drop(self.sync_hold(hold, &mut state, leaving, None, all));
         Ok(Handover::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
@@ -113,9 +114,11 @@ impl Engine {
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
         let Adoption { handover, kind, ttl, label, renewal } = adoption;
         let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit());
-        let (transit, hold) = (hold(handover.owner()), hold(self.fresh_owner()));
+        let transit = hold(handover.owner());
+        let hold = hold(self.fresh_owner());
         let mut state = hold.op_lock.lock().await;
-        let (ttl, epoch) = (*ttl, Epoch::of(&hold));
+        let ttl = *ttl;
+        let epoch = Epoch::of(&hold);
         let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
         let mut transfer = Transfer::begin(self, way, None);
         let decision = transfer.round().decision().await;
@@ -171,7 +174,8 @@ impl Adopted {
 impl Drop for Adopted {
     fn drop(&mut self) {
         let Some(grant) = self.grant.take() else { return };
-        let (engine, from) = (self.engine.clone(), self.from);
+        let engine = self.engine.clone();
+        let from = self.from;
         self.engine.spawn(async move {
             // If this fails, the grant's own drop releases it.
             let _ = engine.give_to(from, grant.hold(), grant.generation()).await;
@@ -206,7 +210,9 @@ impl<'a> Transfer<'a> {
     /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which
     /// gets a new one.
     fn begin(engine: &'a Arc<Engine>, way: Way<'a>, handed: Option<u64>) -> Self {
-        let (from, kept, label) = (way.from.owner, way.kept(), way.label.clone());
+        let from = way.from.owner;
+        let kept = way.kept();
+        let label = way.label.clone();
         let number = engine.dispatcher.next_round();
         let op = Op::Transfer { from, kept, label, renews: handed.is_none(), handed };
         let round = way.ask(engine, number, &op);
@@ -219,7 +225,9 @@ impl<'a> Transfer<'a> {
             Tokens::Agreed(token) => return Ok(token),
             Tokens::Split(highest) => highest,
         };
-        let (to, kept, label) = (self.way.to, self.way.kept(), self.way.label.clone());
+        let to = self.way.to;
+        let kept = self.way.kept();
+        let label = self.way.label.clone();
         let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.number };
         let confirming = self.way.ask(self.engine, self.engine.dispatcher.next_round(), &op);
         match confirming.decision().await {
@@ -244,7 +252,8 @@ impl Way<'_> {
     }
 
     fn ask(&self, engine: &Arc<Engine>, number: u64, op: &Op) -> Round {
-        let (call_kind, epoch) = (CallKind::Vote { timeout: self.timeout }, Some(self.epoch.clone()));
+        let call_kind = CallKind::Vote { timeout: self.timeout };
+        let epoch = Some(self.epoch.clone());
         engine.dispatcher.ask(self.to, number, op, call_kind, epoch)
     }
 }
@@ -253,15 +262,17 @@ impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         round.withdraw(); // what was not sent yet needs no way back
-        let (engine, kept, Way { from, to, label, epoch, .. }) = (self.engine, self.way.kept(), &self.way);
-        let (hold, op) = match self.is_void {
-            true => (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.number), place: None }),
-            false => {
-                let label = label.clone();
-                (from, Op::Transfer { from: to.owner, kept, label, renews: false, handed: None })
-            }
+        let engine = self.engine;
+        let kept = self.way.kept();
+        let Way { from, to, label, epoch, .. } = &self.way;
+        let (hold, op) = if self.is_void {
+            (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.number), place: None })
+        } else {
+            let label = label.clone();
+            (from, Op::Transfer { from: to.owner, kept, label, renews: false, handed: None })
         };
-        let (expires_by, epoch) = (lease::expires_by(round.sent, kept), Some(epoch.clone()));
+        let expires_by = lease::expires_by(round.sent, kept);
+        let epoch = Some(epoch.clone());
         let undo =
             Undo { hold: (*hold).clone(), round: engine.dispatcher.next_round(), op, expires_by, epoch };
         let done = round.may_have_run();

@@ -86,7 +86,8 @@ impl Engine {
         names: impl Iterator<Item = &str>,
         kind: Kind,
     ) -> Vec<Vec<Look>> {
-        let (nobody, call_kind) = (Owner::of_nobody(self.client()), self.unconditional());
+        let nobody = Owner::of_nobody(self.client());
+        let call_kind = self.unconditional();
         let ask = |name: &str| {
             let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
             self.dispatcher.ask(&hold, 0, &Op::Inspect, call_kind, None)

@@ -97,7 +97,8 @@ impl Engine {
             let index = [index].into_iter().collect();
             self.dispatcher.send(&LIST, words, self.unconditional(), steps.clone(), index);
         }
-        let (mut positions, mut names) = (positions.to_vec(), HashSet::new());
+        let mut positions = positions.to_vec();
+        let mut names = HashSet::new();
         for _ in 0..asked {
             let (index, step) = told.recv().await.expect("the sender is here");
             positions[index] = match step {
@@ -140,6 +141,6 @@ impl ReplySink for Steps {
             }
             _ => step(answer),
         };
-        let _ = self.0.send((index, step)); // whoever asked may be gone
+        let _ = self.0.send((index, step)); // the caller may be gone
     }
 }

@@ -7,8 +7,8 @@
 //! the votes mean `verdict.rs`, and to a waiter `arbitration.rs`. What is held, until when, is
 //! `leases.rs`, and `watchdog.rs` renews it. `waiters.rs` has who waits, and `undo.rs` takes back
 //! what may have been left on a master: how hard it tries is `effort.rs`. `permits.rs` picks the
-//! permit of a semaphore that is asked for, and `foreign.rs` says how often to ask while a client of
-//! another library has the lock. A set of masters is `master_set.rs`.
+//! permit of a semaphore that is asked for, and `foreign.rs` says how often to ask while a client
+//! of another library has the lock. A set of masters is `master_set.rs`.
 //!
 //! The operations, a file each, are [`acquire`](Engine::acquire), [`extend`](Engine::extend),
 //! [`release`](Engine::release), [`hand_over`](Engine::hand_over), [`inspect`](Engine::inspect) and

@@ -23,7 +23,7 @@ pub(super) fn free(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
     };
     let told: Vec<Arc<Permits>> = votes.iter().filter_map(told).collect();
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
-    // Whoever granted its own one tells nothing of the others.
+    // A master that granted its own one tells nothing of the others.
     let mut free_on = vec![able - told.len(); of as usize];
     let mut named: Vec<u32> = told.iter().flat_map(|permits| permits.free().iter().copied()).collect();
     named.retain(|number| *number < of); // a master may say anything
@@ -58,7 +58,8 @@ impl Pool {
         let others = |permits: &[u32]| -> Vec<u32> {
             permits.iter().copied().filter(|number| !is_own[*number as usize]).collect()
         };
-        let (free, all) = (free(votes, of).unwrap_or_default(), Vec::from_iter(0..of));
+        let free = free(votes, of).unwrap_or_default();
+        let all = Vec::from_iter(0..of);
         let choices = [others(&free), free, others(&all), all];
         let choice = choices.iter().find(|choice| !choice.is_empty()).expect("a semaphore has a permit");
         let number = choice[(random % choice.len() as u64) as usize];
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn what_is_free_is_picked_first_and_what_is_ones_own_last() {
-        let (pool, name) = (Arc::new(Pool::default()), Arc::from("s"));
+        let pool = Arc::new(Pool::default());
+        let name = Arc::from("s");
         let votes = [told(&[2, 3]), told(&[2, 3]), told(&[3, 2])];
         let picked = |votes, random| pool.pick(&name, 4, votes, random);
         let free = [picked(&votes, 0), picked(&votes, 0)];

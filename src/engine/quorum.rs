@@ -58,7 +58,9 @@ mod tests {
         #[test]
         fn the_first_decision_stands(votes in proptest::collection::vec(any::<bool>(), 1..=15)) {
             let masters = votes.len();
-            let (mut granted, mut against, mut first) = (0, 0, Decision::Open);
+            let mut granted = 0;
+            let mut against = 0;
+            let mut first = Decision::Open;
             for vote in &votes {
                 if *vote { granted += 1 } else { against += 1 }
                 let now = decide(masters, granted, against);

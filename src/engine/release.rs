@@ -54,7 +54,8 @@ impl Engine {
         if let Ok(state) = hold.op_lock.try_lock() {
             return told(hold, self.give_back(hold, state, Some(generation)));
         }
-        let (engine, hold) = (self.clone(), hold.clone());
+        let engine = self.clone();
+        let hold = hold.clone();
         self.spawn(async move {
             let state = hold.op_lock.lock().await;
             told(&hold, engine.give_back(&hold, state, Some(generation)));

@@ -24,7 +24,7 @@ pub(crate) struct Request {
     pub(crate) label: Arc<str>,
     pub(crate) wait: Duration,
     pub(crate) renewal: Option<Arc<Renewal>>,
-    /// Whoever names an owner may re-enter; otherwise each attempt has an owner of its own.
+    /// A named owner may re-enter; otherwise each attempt has an owner of its own.
     pub(crate) owner: Option<Owner>,
     /// Polls instead of standing in the queue.
     pub(crate) polling: Option<Polling>,

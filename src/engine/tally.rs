@@ -121,15 +121,23 @@ impl Round {
         let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
         let counted =
             Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, later: None };
-        let (sent, common, site) = (common.clock.now(), common.clone(), site.clone());
-        let (withdrawn, counted) = (AtomicBool::new(false), Mutex::new(counted));
-        Self { tally: Arc::new(Tally { common, site, sent, withdrawn, epoch, counted }), sent }
+        let sent = common.clock.now();
+        let tally = Tally {
+            common: common.clone(),
+            site: site.clone(),
+            sent,
+            withdrawn: AtomicBool::new(false),
+            epoch,
+            counted: Mutex::new(counted),
+        };
+        Self { tally: Arc::new(tally), sent }
     }
 
     /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its
     /// master's vote.
     pub(super) fn clocks_agree(&self) -> bool {
-        let (common, granted) = (&self.tally.common, self.granted());
+        let common = &self.tally.common;
+        let granted = self.granted();
         common.trust.how_many_agree(granted.iter()) >= quorum(common.names.len())
     }
 
@@ -276,8 +284,8 @@ impl Tally {
     /// What a master said, as far as its clock lets it be trusted.
     fn weigh(&self, index: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
         let trust = &self.common.trust;
-        // Without a time it did not run the call, or it forgot this connection, and what was watched
-        // there with it.
+        // Without a time it did not run the call, or it forgot this connection, and what was
+        // watched there with it.
         let Some(time) = time else { return said };
         if time > 0
             && let Err(astray) = trust.hear_time(index, self.sent, heard, time)
@@ -386,13 +394,10 @@ impl Counted {
         (!strays.or(left).is_empty()).then_some(Due { strays, left })
     }
 
-    /// Whoever waits, if what it waits for is reached.
+    /// The one that waits, if what it waits for is reached.
     fn reached(&mut self) -> Option<Awaiting> {
         let (until, _) = self.waiter.as_ref()?;
-        match self.has_reached(*until) {
-            true => self.waiter.take().map(|(_, waiter)| waiter),
-            false => None,
-        }
+        if self.has_reached(*until) { self.waiter.take().map(|(_, waiter)| waiter) } else { None }
     }
 
     fn decision(&self) -> Decision {

@@ -159,7 +159,9 @@ impl Engine {
                 self.untold[index].fetch_add(1, Ordering::Relaxed);
             }
         }
-        let (hold, round, under_way) = (undo.hold.clone(), undo.round, self.tasks.token());
+        let hold = undo.hold.clone();
+        let round = undo.round;
+        let under_way = self.tasks.token();
         let clean_up = CleanUp { engine: self.clone(), undo, effort, votes, _under_way: under_way };
         self.dispatcher.tell(to, &hold, round, op, call_kind, Arc::new(clean_up));
     }
@@ -227,7 +229,8 @@ impl ReplySink for CleanUp {
         let is_last = self.effort == Effort::Once || !is_overdue(&answer);
         let outcome = outcome(answer);
         if is_last && self.effort == Effort::UntilAcknowledged {
-            let (engine, undo) = (&self.engine, &self.undo);
+            let engine = &self.engine;
+            let undo = &self.undo;
             let patience_ends = engine.clock().now() + REFUSED_FOR;
             if engine.is_worth_repeating(&outcome, undo.expires_by, patience_ends) {
                 let repeating = engine.clone().repeat(index, undo.clone());

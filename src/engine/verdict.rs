@@ -36,7 +36,8 @@ fn refused_for_good(name: &Arc<str>, votes: &Arc<[Vote]>) -> Option<Error> {
     let reasons: Vec<Refusal> = reasons.collect();
     let how_many = |wanted: &Refusal| reasons.iter().filter(|reason| *reason == wanted).count();
     let most = *reasons.iter().rev().max_by_key(|reason| how_many(reason))?;
-    let (name, masters) = (name.clone(), reasons.len());
+    let name = name.clone();
+    let masters = reasons.len();
     surely_lost(votes.len(), masters).then(|| Error::Refused {
         name,
         masters,
@@ -131,8 +132,10 @@ pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
                 known.remaining = known.remaining.zip(*remaining).map(|(a, b)| a.max(b));
             }
             None => {
-                let (owner, label) = (owner.clone(), label.clone());
-                let (held_for, remaining) = (*held_for, *remaining);
+                let owner = owner.clone();
+                let label = label.clone();
+                let held_for = *held_for;
+                let remaining = *remaining;
                 holders.push(Holder { owner, label, held_for, masters: 1, remaining, permits: None });
             }
         }
@@ -187,7 +190,8 @@ mod tests {
     fn what_so_many_refuse_for_good_that_the_rest_are_no_quorum_is_refused() {
         let name = Arc::from("n");
         let no = |reason| Outcome::Refused { reason, detail: "x".into() };
-        let (password, terms) = (no(Refusal::Password), no(Refusal::OtherTerms));
+        let password = no(Refusal::Password);
+        let terms = no(Refusal::OtherTerms);
         let error =
             denied(&name, None, votes(&[terms.clone(), password.clone(), DEAD, password.clone(), DEAD]));
         assert!(matches!(error, Error::Refused { masters: 3, reason: Refusal::Password, .. }), "{error}");

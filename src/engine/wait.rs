@@ -55,7 +55,7 @@ const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mil
 const JITTER: Duration = Duration::from_millis(100);
 
 /// How often in a row a waiter asks at once for another permit, which the masters said is free.
-/// Whoever asks for the same one as somebody else withdraws, and a few draws are enough where
+/// Of two that ask for the same one, one withdraws, and a few draws are enough where
 /// permits are many.
 const GUESSES: u32 = 4;
 
@@ -125,7 +125,8 @@ impl Wait {
     /// was denied.
     pub(super) async fn go_on(mut self, denied: Option<Error>) -> Result<Grant, Error> {
         self.attempts = u32::from(denied.is_some());
-        let (engine, request) = (self.engine.clone(), self.request.clone());
+        let engine = self.engine.clone();
+        let request = self.request.clone();
         let cancelled = async {
             match &request.cancelled {
                 Some(token) => token.cancelled().await,
@@ -251,7 +252,8 @@ impl Wait {
         let hold = engine.hold_for(&self.request, &self.last);
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
-        let (place, arrival) = (self.place_to_take(ticket), Some(self.arrival()));
+        let place = self.place_to_take(ticket);
+        let arrival = Some(self.arrival());
         let bell = &*self.bell.insert(engine.waiters.wakes.bell(ticket.number()));
         let state = hold.op_lock.clone().lock_owned().await;
         if state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
@@ -373,7 +375,9 @@ impl Wait {
     }
 
     fn timed_out(&self, holder: Box<Holder>, votes: Votes) -> Error {
-        let (name, waited, attempts) = (self.request.name.clone(), self.waited(), self.attempts);
+        let name = self.request.name.clone();
+        let waited = self.waited();
+        let attempts = self.attempts;
         Error::WaitTimedOut { name, waited, attempts, holder, votes }
     }
 }

@@ -29,10 +29,10 @@ struct Wakers {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// Whoever is next is woken at once.
+    /// The next caller is woken at once.
     #[default]
     Direct,
-    /// Whoever is next waits for its turn: one was woken just now.
+    /// The next caller waits for its turn: one was woken just now.
     Batching,
     /// Nobody goes on: everybody is woken at once.
     Ended,

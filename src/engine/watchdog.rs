@@ -18,7 +18,8 @@ const TOGETHER: usize = 32;
 impl Engine {
     /// Looks after the leases until the client is gone.
     pub(super) fn watch_leases(self: &Arc<Self>) {
-        let (engine, schedule) = (Arc::downgrade(self), self.leases.schedule.clone());
+        let engine = Arc::downgrade(self);
+        let schedule = self.leases.schedule.clone();
         self.executor.spawn(async move {
             while let Some(due) = schedule.due(TOGETHER).await {
                 let Some(engine) = engine.upgrade() else { return };
@@ -46,7 +47,8 @@ impl Engine {
     }
 
     async fn renew(self: &Arc<Self>, extension: Extension) {
-        let (hold, generation) = (extension.hold.clone(), extension.generation);
+        let hold = extension.hold.clone();
+        let generation = extension.generation;
         let timeout = self.settings.timeout_within(extension.ttl);
         let end = self.extend_one(extension, timeout, Hearing::Full).await;
         self.renewed(&hold, generation, end);

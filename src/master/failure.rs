@@ -29,9 +29,10 @@ impl Failure {
     /// That no connection can be used: refused where that is so until somebody mends it, and
     /// otherwise out of reach.
     pub(crate) fn without_connection(reason: Refusal, detail: &str) -> Self {
-        match reason.is_permanent() {
-            true => Self::Refused { reason, detail: detail.into() },
-            false => Self::Unreachable(detail.into()),
+        if reason.is_permanent() {
+            Self::Refused { reason, detail: detail.into() }
+        } else {
+            Self::Unreachable(detail.into())
         }
     }
 

@@ -252,7 +252,8 @@ impl LinkState {
             self.tell(pending, Err(unreachable(why)), None);
         }
         let batch = batch?;
-        let (script, with_source) = (batch.calls[0].call().script, batch.with_source);
+        let script = batch.calls[0].call().script;
+        let with_source = batch.with_source;
         let sent = send(Message::Evaluate { script, with_source, calls: &batch.calls });
         self.queue.note_sent(Sent::Batch(batch), now);
         Some(sent)

@@ -32,7 +32,8 @@ pub struct Pending {
 
 impl Pending {
     pub(super) fn new(call: Arc<Call>, index: usize, now: Instant) -> Self {
-        let (kind, until) = (call.kind, Some(now + call.kind.timeout()));
+        let kind = call.kind;
+        let until = Some(now + call.kind.timeout());
         Self { call: Some(call), index, kind, until, alone: false }
     }
 

@@ -31,7 +31,8 @@ impl RedisMaster {
         let name = parts.address.name().clone();
         let link = Arc::new(Link::new(&parts));
         let parts = Arc::new(parts);
-        let (keeper, its) = (Keeper(link.clone()), parts.clone());
+        let keeper = Keeper(link.clone());
+        let its = parts.clone();
         executor.spawn(async move {
             closing.run_until_cancelled(keeper.0.drive(&its)).await;
         });

@@ -174,7 +174,8 @@ impl SetUp {
     /// Asks for the server's run id and this connection's number. A user without the right to ask
     /// goes without.
     async fn identify(&self) -> Result<Option<Identity>, String> {
-        let (id, server) = (command(&["CLIENT", "ID"]), command(&["INFO", "server"]));
+        let id = command(&["CLIENT", "ID"]);
+        let server = command(&["INFO", "server"]);
         let (connection, info) = futures::try_join!(self.ask(id), self.ask(server))?;
         let (Ok(redis::Value::Int(connection)), Ok(info)) = (connection, info) else { return Ok(None) };
         let text = redis::from_redis_value::<String>(info).map_err(|error| error.to_string())?;

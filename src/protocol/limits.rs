@@ -17,7 +17,7 @@ pub(crate) const UNMEASURED: Duration = Duration::from_secs(1);
 /// How long a queue lives that nobody is added to: a place is not in it for longer.
 pub(crate) const QUEUE_LIFE: Duration = Duration::from_secs(120);
 
-/// How long whoever is called for a fair lock has to ask.
+/// How long a waiter that is called for a fair lock has to ask.
 pub(crate) const TIME_TO_ASK: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -244,7 +244,8 @@ mod tests {
 
     #[test]
     fn there_are_as_many_arguments_as_are_said() {
-        let (kept, ticket) = (Duration::from_secs(1), owner(4));
+        let kept = Duration::from_secs(1);
+        let ticket = owner(4);
         let arrival = Arrival { since: kept, waited: kept };
         let place = Place { ticket, arrival };
         let leaving = Leaving::Undone(2);

@@ -161,7 +161,7 @@ fn entry(items: &[Value]) -> Option<Entry> {
 }
 
 impl Entry {
-    /// The same, as whoever is refused for it is told.
+    /// The same, as a caller that is refused for it is told.
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome::Held {
             owner: self.owner.clone(),

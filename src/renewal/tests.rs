@@ -63,7 +63,8 @@ fn a_cap_by_count_ends_renewal() {
 
 #[test]
 fn a_cap_that_leaves_less_than_the_shortest_ttl_is_what_ends_the_lease() {
-    let (ttl, interval) = (Duration::from_millis(10), Duration::from_micros(1_500));
+    let ttl = Duration::from_millis(10);
+    let interval = Duration::from_micros(1_500);
     let at_most = Some(Duration::from_micros(11_428));
     let renewal = Renewal { ttl, interval, at_most, times: None, heartbeat: None };
     let (_, _, cause) = carry_out(LeaseTimer::new(at(1_000), ttl, Some(Arc::new(renewal))), |_| true);

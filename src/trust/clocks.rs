@@ -57,7 +57,9 @@ impl Clocks {
         heard: Moment,
         time: u64,
     ) -> Result<(), ClockError> {
-        let (time, asked, heard) = (i64::try_from(time).unwrap_or(i64::MAX), micros(asked), micros(heard));
+        let time = i64::try_from(time).unwrap_or(i64::MAX);
+        let asked = micros(asked);
+        let heard = micros(heard);
         let seen = Estimate { low: time - heard, high: time - asked, at: heard };
         let before = self.estimates[index].map(|known| known.grown_old(heard));
         self.estimates[index] = Some(before.and_then(|known| known.meet(seen)).unwrap_or(seen));
@@ -89,20 +91,23 @@ impl Clocks {
         if known.clone().count() * 2 <= self.estimates.len() {
             return None;
         }
-        let (low, high) = (known.clone().map(|known| known.low), known.map(|known| known.high));
+        let low = known.clone().map(|known| known.low);
+        let high = known.map(|known| known.high);
         Some(Estimate { low: middle_of(low), high: middle_of(high), at: 0 })
     }
 }
 
 /// The one in the middle; of an even number, halfway between both.
 fn middle_of(values: impl Iterator<Item = i64>) -> i64 {
-    let (mut sorted, mut count) = ([0; crate::config::MAX_MASTERS], 0);
+    let mut sorted = [0; crate::config::MAX_MASTERS];
+    let mut count = 0;
     for value in values {
         sorted[count] = value;
         count += 1;
     }
     sorted[..count].sort_unstable();
-    let (one, other) = (sorted[(count - 1) / 2], sorted[count / 2]);
+    let one = sorted[(count - 1) / 2];
+    let other = sorted[count / 2];
     one + (other - one) / 2
 }
 
@@ -119,7 +124,8 @@ impl Estimate {
 
     /// What both say, if they can both be true.
     fn meet(self, seen: Self) -> Option<Self> {
-        let (low, high) = (self.low.max(seen.low), self.high.min(seen.high));
+        let low = self.low.max(seen.low);
+        let high = self.high.min(seen.high);
         (low <= high).then_some(Self { low, high, at: seen.at })
     }
 
@@ -194,7 +200,8 @@ mod tests {
             off in proptest::collection::vec(-120i64..=120, 3),
             looks in proptest::collection::vec((0usize..3, 1u64..20_000, 0u64..400, 0.0f64..=1.0), 1..60),
         ) {
-            let (mut clocks, mut now) = (Clocks::new(3), 1_000_000u64);
+            let mut clocks = Clocks::new(3);
+            let mut now = 1_000_000u64;
             for (index, pause, took, part) in looks {
                 now += pause;
                 let when = now + (took as f64 * part) as u64;

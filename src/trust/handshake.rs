@@ -103,7 +103,8 @@ impl Handshake {
     pub fn question(&self, sight: Insight) -> Hello {
         let terms = &self.trust.terms;
         let trusted = if sight == Insight::New { ColdStart::None } else { terms.cold_start };
-        let (asked, by_others) = (self.trust.clock.now(), self.trust.knows_the_time());
+        let asked = self.trust.clock.now();
+        let by_others = self.trust.knows_the_time();
         let words = Words::new(0)
             .with(&terms.marker)
             .with(terms)
@@ -129,9 +130,10 @@ impl Handshake {
                 self.seen.store(true, Ordering::Relaxed);
                 let left = Duration::from_micros(votes_from.saturating_sub(time));
                 let until = self.trust.clock.now() + left;
-                self.trust.standings()[self.index] = match left.is_zero() {
-                    true => Standing::Trusted,
-                    false => Standing::Quarantined { until, left, is_new: &*why == "new" },
+                self.trust.standings()[self.index] = if left.is_zero() {
+                    Standing::Trusted
+                } else {
+                    Standing::Quarantined { until, left, is_new: &*why == "new" }
                 };
                 let terms = &self.trust.terms;
                 self.trust.watched.begin(self.index, &marker);
@@ -168,7 +170,7 @@ impl Handshake {
     }
 
     fn sight(&self, question: &Hello, time: u64) {
-        // Whoever has a wrong clock has no vote, but may be connected.
+        // A master with a wrong clock has no vote, but may be connected.
         let _ = self.trust.hear_time(self.index, question.asked, self.trust.clock.now(), time);
         self.trust.sighted.notify_waiters();
     }

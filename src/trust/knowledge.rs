@@ -34,11 +34,15 @@ pub(crate) struct Trust {
 
 impl Trust {
     pub(crate) fn new(terms: Terms, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let clocks = Mutex::new(Clocks::new(terms.masters));
-        let standings = Mutex::new(vec![Standing::Unknown; terms.masters]);
-        let watched = ObservedVersions::new(clock.clone(), terms.masters);
-        let (proposed, sighted) = (AtomicU64::new(0), Notify::new());
-        Arc::new(Self { terms, clock, clocks, standings, proposed, sighted, watched })
+        Arc::new(Self {
+            clocks: Mutex::new(Clocks::new(terms.masters)),
+            standings: Mutex::new(vec![Standing::Unknown; terms.masters]),
+            watched: ObservedVersions::new(clock.clone(), terms.masters),
+            proposed: AtomicU64::new(0),
+            sighted: Notify::new(),
+            terms,
+            clock,
+        })
     }
 
     pub(crate) fn is_strict(&self) -> bool {
@@ -114,7 +118,8 @@ impl Trust {
         &self,
         masters: impl Iterator<Item = (&'a Arc<str>, Option<Contact>)>,
     ) -> Vec<MasterStatus> {
-        let (now, standings) = (self.clock.now(), self.standings());
+        let now = self.clock.now();
+        let standings = self.standings();
         let status =
             |((master, contact), standing): ((&Arc<str>, Option<Contact>), &Standing)| MasterStatus {
                 master: master.clone(),

@@ -1,6 +1,6 @@
 //! Holders that did not release, and for how long they have been watched: in strict mode a lock is
-//! taken over by whoever has seen the version of its entry unchanged for a whole TTL, on its own
-//! clock. The masters' clocks take no part.
+//! taken over by a client that has seen the version of its entry unchanged for a whole TTL, on its
+//! own clock. The masters' clocks take no part.
 //!
 //! Source: the DynamoDB lock client, which has its waiters time an unchanged record version. Its
 //! rule holds for a quorum, too: a holder's lease ends at most a TTL after its last round was sent,
@@ -17,8 +17,8 @@ use crate::clock::{Clock, Moment};
 use crate::lease;
 use crate::sync::{Mutex, MutexGuard};
 
-/// How many locks are watched at once, at most. Whoever wants another one waits longer for it, for
-/// it is forgotten.
+/// How many locks are watched at once, at most. A client that wants another one waits longer for
+/// it, for it is forgotten.
 const MOST_NAMES: usize = 10_000;
 
 /// How many versions of one lock: each master may show another one, or each name of a lock over
@@ -85,7 +85,8 @@ impl ObservedVersions {
     /// The versions that were watched there for long enough, each with a comma on both sides; one
     /// comma if there is none.
     pub(crate) fn over(&self, index: usize, name: &str) -> String {
-        let (now, masters) = (self.clock.now(), self.masters());
+        let now = self.clock.now();
+        let masters = self.masters();
         let versions = masters[index].names.get(name).into_iter().flatten();
         versions
             .filter(|version| version.over <= now)
@@ -125,7 +126,9 @@ mod tests {
     fn a_version_is_over_when_it_was_watched_for_a_ttl_and_the_drift() {
         let hand = Arc::new(Hand::default());
         let watched = ObservedVersions::new(hand.clone(), 1);
-        let (name, version, ttl) = ("a".into(), "17:3".into(), Duration::from_secs(1));
+        let name = "a".into();
+        let version = "17:3".into();
+        let ttl = Duration::from_secs(1);
         assert_eq!(watched.see(0, &name, &version, ttl), Duration::from_millis(1_012));
         assert_eq!(watched.over(0, "a"), ",");
         hand.0.store(1_011, Ordering::Relaxed);
@@ -143,7 +146,8 @@ mod tests {
     fn what_one_master_shows_says_nothing_of_another_or_of_one_that_lost_its_keys() {
         let hand = Arc::new(Hand::default());
         let watched = ObservedVersions::new(hand.clone(), 2);
-        let (name, version) = ("a".into(), "17:3".into());
+        let name = "a".into();
+        let version = "17:3".into();
         watched.begin(0, &"one".into());
         watched.see(0, &name, &version, Duration::from_secs(1));
         hand.0.store(1_012, Ordering::Relaxed);

@@ -98,7 +98,8 @@ impl Terms {
 /// They are stored with the marker, so that operators can read them.
 impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (masters, max_ttl) = (self.masters, self.max_ttl.as_millis());
+        let masters = self.masters;
+        let max_ttl = self.max_ttl.as_millis();
         write!(f, "{VERSION}, {masters} masters and a max TTL of {max_ttl} ms")?;
         if self.strict { f.write_str(", strict") } else { Ok(()) }
     }

@@ -114,7 +114,7 @@ impl WakeHub {
     async fn end_when_idle(&self) {
         loop {
             self.idle.notified().await;
-            // Whoever came and left meanwhile may come again.
+            // A waiter that came and left meanwhile may come again.
             while tokio::time::timeout(LINGER, self.idle.notified()).await.is_ok() {}
             let mut state = self.lock();
             if state.waiters == 0 {
@@ -168,7 +168,7 @@ impl WakeHub {
             bell.send_modify(|signals| signals.missed |= bit);
         }
         if enough(before) && !enough(state.heard) {
-            state.ring_all(); // whoever stands in the queues would sleep on: from now on it polls
+            state.ring_all(); // those that stand in the queues would sleep on: from now on it polls
         }
     }
 

@@ -50,7 +50,8 @@ impl LocalQueues {
         name: &Arc<str>,
         abreast: usize,
     ) -> Result<LocalSlot, usize> {
-        let (mut lines, key) = (self.lock(), (kind, name.clone()));
+        let mut lines = self.lock();
+        let key = (kind, name.clone());
         let line = lines.entry(key.clone()).or_insert_with(|| LocalQueue {
             first: Arc::new(Semaphore::new(abreast)),
             length: 0,

@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn draws_stay_within_their_bounds() {
         let dice = Dice::new(1, "bounds", 0);
-        let (from, to) = (Duration::from_millis(2), Duration::from_millis(3));
+        let from = Duration::from_millis(2);
+        let to = Duration::from_millis(3);
         for _ in 0..1_000 {
             assert!((from..=to).contains(&dice.time(from, to)) && dice.below(3) < 3);
             assert!((-2..=2).contains(&dice.between(-2, 2)) && [5, 6].contains(dice.one_of(&[5, 6])));

@@ -250,7 +250,8 @@ impl RedisServer {
 
 impl Process {
     fn start(port: u16, folder: &Path, options: &[String], shim: Option<&Shim>) -> Result<Self, StartError> {
-        let (port, dir) = (port.to_string(), folder.join(DATA).display().to_string());
+        let port = port.to_string();
+        let dir = folder.join(DATA).display().to_string();
         let options = options.iter().map(|option| option.replace("{dir}", &dir).replace("{port}", &port));
         let own = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", &dir];
         let mut keeper = Command::new("sh");
@@ -279,9 +280,12 @@ impl Process {
         let collector = Some(collect(output, log.clone()));
         let handle = ProcessHandle::new(pid);
         let mut process = Self { keeper, handle, log, collector };
-        let has_clock = || match shim.is_none_or(|shim| shim.is_in(pid)) {
-            true => Ok(()),
-            false => Err("it does not go by its own clock".to_owned()),
+        let has_clock = || {
+            if shim.is_none_or(|shim| shim.is_in(pid)) {
+                Ok(())
+            } else {
+                Err("it does not go by its own clock".to_owned())
+            }
         };
         match process.wait_until_ready().and_then(|()| has_clock()) {
             Ok(()) => Ok(process),
@@ -293,9 +297,12 @@ impl Process {
     }
 
     fn wait_until_ready(&self) -> Result<(), String> {
-        let ready = wait(|| match self.log().contains("Ready to accept connections") {
-            true => Some(Ok(())),
-            false => (!self.handle.is_alive()).then(|| Err("it ended".to_owned())),
+        let ready = wait(|| {
+            if self.log().contains("Ready to accept connections") {
+                Some(Ok(()))
+            } else {
+                (!self.handle.is_alive()).then(|| Err("it ended".to_owned()))
+            }
         });
         ready.unwrap_or_else(|| Err(format!("it was not ready within {BOUND:?}")))
     }

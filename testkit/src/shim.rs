@@ -32,8 +32,9 @@ impl Shim {
         let failed = |error| format!("no file for its clock: {error}");
         let folder = folder_in(parent).map_err(failed)?;
         std::fs::write(shim_in(folder.path()), shim).map_err(failed)?;
-        let number = |path| Number::create(path).map_err(failed);
-        let (offset, disk) = (number(&offset_in(folder.path()))?, number(&disk_in(folder.path()))?);
+        let number = |path: &Path| Number::create(path).map_err(failed);
+        let offset = number(&offset_in(folder.path()))?;
+        let disk = number(&disk_in(folder.path()))?;
         Ok(Self { folder, offset, disk })
     }
 
@@ -113,8 +114,9 @@ fn try_compile(compiler: &str) -> std::io::Result<Vec<u8>> {
         command.arg(path);
     }
     let output = command.output()?;
-    match output.status.success() {
-        true => std::fs::read(shim),
-        false => Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+    if output.status.success() {
+        std::fs::read(shim)
+    } else {
+        Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
     }
 }

@@ -4,6 +4,7 @@ mod docs;
 mod graph;
 mod made_up;
 mod sources;
+mod style;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

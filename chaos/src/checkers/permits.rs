@@ -24,7 +24,8 @@ fn surplus(name: &str, holds: &[&Hold]) -> Vec<Violation> {
         Share::Exclusive | Share::Shared => None,
     };
     let Some(most) = holds.iter().copied().filter_map(permits).max() else { return Vec::new() };
-    let (mut held, mut found) = (Vec::<&Hold>::new(), Vec::new());
+    let mut held = Vec::<&Hold>::new();
+    let mut found = Vec::new();
     for &hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
         held.retain(|other| other.window_end() > hold.granted);
         if held.len() >= most {

@@ -17,7 +17,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 /// The guards are in the order in which they were handed out.
 fn together(name: &str, holds: &[&Hold]) -> Vec<Violation> {
-    let (mut held, mut found) = (Vec::<&Hold>::new(), Vec::new());
+    let mut held = Vec::<&Hold>::new();
+    let mut found = Vec::new();
     let readers_and_writers = holds.iter().copied().filter(|hold| side(hold).is_some());
     for hold in readers_and_writers.filter(|hold| hold.granted < hold.window_end()) {
         held.retain(|other| other.window_end() > hold.granted);
@@ -29,7 +30,8 @@ fn together(name: &str, holds: &[&Hold]) -> Vec<Violation> {
 }
 
 fn violation(name: &str, rival: &Hold, hold: &Hold) -> Violation {
-    let (is, was) = (side(hold).unwrap_or_default(), side(rival).unwrap_or_default());
+    let is = side(hold).unwrap_or_default();
+    let was = side(rival).unwrap_or_default();
     let what = format!(
         "{} was granted {name} as {is} while {} had it as {was}, {}",
         who(hold),

@@ -50,8 +50,11 @@ pub(super) fn search<C, S: Clone + Ord>(
     step: impl Fn(&S, &C) -> Option<S>,
 ) -> Found {
     let begin = Place { first: 0, others: Vec::new(), state };
-    let (mut seen, mut open) = (BTreeSet::from([begin.clone()]), vec![begin]);
-    let (mut most, mut left, mut furthest) = (0, 0, 0);
+    let mut seen = BTreeSet::from([begin.clone()]);
+    let mut open = vec![begin];
+    let mut most = 0;
+    let mut left = 0;
+    let mut furthest = 0;
     while let Some(place) = open.pop() {
         if place.first == calls.len() {
             return Found::Order;
@@ -78,7 +81,8 @@ pub(super) fn search<C, S: Clone + Ord>(
 
 /// The calls that may come next: those that were made before any other that is left had returned.
 fn next<C, S>(calls: &[Timed<C>], place: &Place<S>) -> Vec<usize> {
-    let (mut next, mut returned) = (Vec::new(), Micros::MAX);
+    let mut next = Vec::new();
+    let mut returned = Micros::MAX;
     for (number, call) in calls.iter().enumerate().skip(place.first) {
         if call.from > returned {
             break;

@@ -141,7 +141,8 @@ fn attempt(history: &History, made: &Made, client: usize) -> Option<Attempt> {
         (_, None) => AttemptOutcome::Pending,
     };
     let ended = made.returned.map(time);
-    let (began, wait) = (time(made.invoked), Duration::from_micros(*wait));
+    let began = time(made.invoked);
+    let wait = Duration::from_micros(*wait);
     Some(Attempt { names: names(lock), shared: false, client, began, ended, outcome, wait })
 }
 
@@ -218,7 +219,8 @@ mod tests {
     fn waits(began: u64, returned: Option<u64>, outcome: Outcome, pauses: Vec<Pause>) -> usize {
         let ms = |time: u64| time * 1_000;
         let call = Call::Acquire { lock: exclusive("l"), ttl: ms(1_000), wait: ms(60_000) };
-        let (process, returned) = ("p".to_owned(), returned.map(ms));
+        let process = "p".to_owned();
+        let returned = returned.map(ms);
         let made = Made { process, number: 0, call, invoked: ms(began), returned, outcome };
         let history = History { calls: vec![made], pauses, calm: Some(ms(1_000)), ..end(100_000) };
         liveness(&history, Duration::from_secs(10)).len()

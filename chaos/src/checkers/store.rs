@@ -38,7 +38,9 @@ fn old_writes(mut writes: Vec<Accepted<'_>>) -> Vec<Violation> {
     let mut done = writes.clone();
     done.sort_by_key(|write| write.returned);
     writes.sort_by_key(|write| write.made.invoked);
-    let (mut done, mut newest, mut found) = (done.into_iter().peekable(), None, Vec::new());
+    let mut done = done.into_iter().peekable();
+    let mut newest = None;
+    let mut found = Vec::new();
     for write in writes {
         while let Some(before) = done.next_if(|before| before.returned < write.made.invoked) {
             if newest.is_none_or(|newest: Accepted<'_>| before.fence > newest.fence) {
@@ -71,7 +73,8 @@ mod tests {
 
     fn write(fence: u64, invoked: u64, returned: u64, outcome: Outcome) -> Made {
         let call = Call::Write { resource: "r".to_owned(), fence };
-        let (process, returned) = ("p".to_owned(), Some(returned * 1_000));
+        let process = "p".to_owned();
+        let returned = Some(returned * 1_000);
         Made { process, number: 0, call, invoked: invoked * 1_000, returned, outcome }
     }
 

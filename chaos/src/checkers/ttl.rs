@@ -71,7 +71,8 @@ mod tests {
     /// on.
     fn found(ttl: Option<u64>, seen: u64) -> Vec<Violation> {
         let call = Call::Acquire { lock: exclusive("l"), ttl: 10_000_000, wait: 0 };
-        let (process, outcome) = ("p".to_owned(), Outcome::Unknown { why: String::new() });
+        let process = "p".to_owned();
+        let outcome = Outcome::Unknown { why: String::new() };
         let made = Made { process, number: 0, call, invoked: 0, returned: None, outcome };
         let key = Key {
             master: 3,

@@ -76,8 +76,10 @@ mod tests {
     const RECOVERY: Duration = Duration::from_micros(5);
 
     fn struck(masters: &[usize], clients: &[usize], from: Micros, to: Option<Micros>) -> Struck {
-        let (masters, clients) = (masters.to_vec(), clients.to_vec());
-        let (family, what) = ("servers".to_owned(), "kill".to_owned());
+        let masters = masters.to_vec();
+        let clients = clients.to_vec();
+        let family = "servers".to_owned();
+        let what = "kill".to_owned();
         let fault = FaultRecord { number: None, family, what, masters, clients };
         Struck { fault, from, to, before: Vec::new() }
     }

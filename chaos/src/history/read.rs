@@ -167,11 +167,15 @@ impl Reader {
             return Err(ReadError::Nothing { process, what: "call", number });
         };
         (made.returned, made.outcome) = (Some(at), outcome.clone());
-        let (call, asked) = (made.call.clone(), made.invoked);
+        let call = made.call.clone();
+        let asked = made.invoked;
         match (call, outcome) {
             (Call::Acquire { lock, .. }, Outcome::Granted { owner, deadline, fence, permit }) => {
-                let (process, granted) = (id.0.clone(), at);
-                let (given_back, free, lost) = (None, None, None);
+                let process = id.0.clone();
+                let granted = at;
+                let given_back = None;
+                let free = None;
+                let lost = None;
                 self.holds.insert(id, self.history.holds.len());
                 self.history.holds.push(Hold {
                     lock,
@@ -233,7 +237,8 @@ mod tests {
         let acquire = r#"{"at":0,"process":"p","event":"invoke","number":0,"call":{"do":"acquire","lock":{"kind":"k","names":["{\"at\":"],"share":"exclusive"},"ttl":1,"wait":0}}"#;
         let granted = r#"{"at":1,"process":"p","event":"return","number":0,"outcome":{"is":"granted","owner":"o","deadline":9,"fence":1}}"#;
         for part in 0..acquire.len() {
-            let (torn, tail) = (&acquire[..part], &write(3)[..part.min(20)]);
+            let torn = &acquire[..part];
+            let tail = &write(3)[..part.min(20)];
             std::fs::write(&path, format!("{acquire}\n{granted}\n{torn}{}\n{tail}", write(2))).unwrap();
             let numbers: Vec<u64> = read_file(&path).unwrap().calls.iter().map(|made| made.number).collect();
             assert_eq!(numbers, [0, 2], "{torn}");

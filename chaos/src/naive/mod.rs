@@ -151,7 +151,9 @@ impl NaiveClient {
                 _ => self.masters[0].after(self.ask_one(key, share, &value, ttl).await).await?,
             };
             if is_granted {
-                let (naive, masters, key) = (self.naive, self.masters.clone(), key.to_owned());
+                let naive = self.naive;
+                let masters = self.masters.clone();
+                let key = key.to_owned();
                 return Ok(Some(NaiveHold { owner, deadline, naive, masters, key, share, value }));
             }
             if now() >= over {
@@ -182,7 +184,9 @@ impl NaiveHold {
     }
 
     async fn release_one(&self) -> RedisResult<()> {
-        let (connection, key, value) = (&mut self.masters[0].connection().await?, &self.key, &self.value);
+        let connection = &mut self.masters[0].connection().await?;
+        let key = &self.key;
+        let value = &self.value;
         match self.naive {
             Naive::SetnxExpire | Naive::Getset | Naive::Del => del::release(connection, key).await,
             Naive::OneMaster | Naive::Textbook => one_master::release(connection, key, value).await,

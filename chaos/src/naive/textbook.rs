@@ -62,7 +62,8 @@ fn majority(masters: &[MasterConnection]) -> usize {
 
 /// How many answers are such, and one of the errors.
 fn counted<T>(answers: Vec<RedisResult<T>>, is_such: impl Fn(T) -> bool) -> (usize, Option<RedisError>) {
-    let (mut count, mut failed) = (0, None);
+    let mut count = 0;
+    let mut failed = None;
     for answer in answers {
         match answer {
             Ok(answer) => count += usize::from(is_such(answer)),

@@ -56,7 +56,8 @@ impl Job {
     ///
     /// When the history cannot be written, or the masters' URLs are none.
     pub fn run(self) -> io::Result<()> {
-        let (stop, (order, orders)) = (CancellationToken::new(), unbounded_channel());
+        let stop = CancellationToken::new();
+        let (order, orders) = unbounded_channel();
         let told = stop.clone();
         std::thread::spawn(move || {
             listen(&order);

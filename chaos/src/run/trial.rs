@@ -111,7 +111,9 @@ impl Trial {
         mut tell: impl FnMut(Phase<'_>),
     ) -> Option<TrialOutcome> {
         tell(Phase::Starts);
-        let (subject, ttl, seed) = (self.subject.clone(), self.ttl, self.seed);
+        let subject = self.subject.clone();
+        let ttl = self.ttl;
+        let seed = self.seed;
         let run = Some(self.about(arena.host()));
         let setting =
             Setting { subject, ttl, new_masters: false, seed, role: Role::Works, client, run, history };

@@ -32,14 +32,17 @@ impl<'a> Cast<'a> {
     pub(super) fn new(dice: &'a Dice, targets: Targets, masters: usize, clients: usize) -> Self {
         let first = dice.below(masters.max(1));
         let minority = || (0..masters).cycle().skip(first).take(most(masters)).collect();
-        let (busy, wrong) = (vec![Duration::ZERO; masters + clients], vec![Duration::ZERO; masters]);
+        let busy = vec![Duration::ZERO; masters + clients];
+        let wrong = vec![Duration::ZERO; masters];
         Self { dice, masters, minority: (targets == Targets::Minority).then(minority), busy, wrong }
     }
 
     /// This fault, on those that are free; `None` if nobody is.
     pub(super) fn fault(&mut self, what: What, at: Duration, until: Duration) -> Option<Fault> {
-        let (masters, clients) = (0..self.masters, self.masters..self.busy.len());
-        let (mut masters, mut clients) = (self.some_of(masters), self.some_of(clients));
+        let masters = 0..self.masters;
+        let clients = self.masters..self.busy.len();
+        let mut masters = self.some_of(masters);
+        let mut clients = self.some_of(clients);
         if let Some(minority) = &self.minority {
             masters.clone_from(minority);
             clients = (self.masters..self.busy.len()).collect();
@@ -67,7 +70,8 @@ impl<'a> Cast<'a> {
     /// A minority, mostly, from anywhere in a row.
     fn some_of(&self, all: Range<usize>) -> Vec<usize> {
         let most = if self.dice.happens(750) { all.len() / 2 } else { all.len() };
-        let (first, count) = (self.dice.below(all.len().max(1)), 1 + self.dice.below(most.max(1)));
+        let first = self.dice.below(all.len().max(1));
+        let count = 1 + self.dice.below(most.max(1));
         let mut some: Vec<_> = all.clone().cycle().skip(first).take(count.min(all.len())).collect();
         some.sort_unstable();
         some

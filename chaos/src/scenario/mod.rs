@@ -148,7 +148,8 @@ impl Scenario {
     /// The plan of a seed: faults that begin within `length`, on so many masters and clients. No
     /// master, and no client, has two at a time, but for those of the network.
     pub fn plan(&self, seed: u64, length: Duration, masters: usize, clients: usize) -> Plan {
-        let (dice, mut faults) = (Dice::new(seed, "nemesis", 0), Vec::new());
+        let dice = Dice::new(seed, "nemesis", 0);
+        let mut faults = Vec::new();
         let mut cast = Cast::new(&dice, self.targets, masters, clients);
         let mut at = dice.time(Duration::ZERO, PAUSE);
         while at < length {

@@ -125,10 +125,11 @@ impl Cycle {
     /// Keeps it for a while, or until it is lost.
     async fn keep(&self, hold: u64, held: &Held, dice: &Dice, stop: &CancellationToken) -> io::Result<End> {
         let long = if dice.happens(100) { self.ttl * 2 } else { self.ttl / 10 };
-        let (end, extends) = (if dice.happens(700) { End::Release } else { End::Drop }, dice.happens(100));
+        let end = if dice.happens(700) { End::Release } else { End::Drop };
+        let extends = dice.happens(100);
         let mut looks = interval(self.ttl / LOOKS);
-        let (mut over, mut lost) =
-            (std::pin::pin!(sleep(dice.time(Duration::ZERO, long))), std::pin::pin!(held.lost()));
+        let mut over = std::pin::pin!(sleep(dice.time(Duration::ZERO, long)));
+        let mut lost = std::pin::pin!(held.lost());
         if extends {
             let number = self.recorder.invoke(Call::Extend { hold, ttl: micros(self.ttl) })?;
             self.recorder.returned(number, held.extend(self.ttl).await)?;

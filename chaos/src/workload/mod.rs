@@ -93,7 +93,8 @@ impl Workload {
         cycle.locks.connect().await;
         let mut tasks = JoinSet::new();
         for number in 0..self.tasks {
-            let (cycle, stop) = (cycle.clone(), stop.clone());
+            let cycle = cycle.clone();
+            let stop = stop.clone();
             let dice = Dice::new(self.seed, "task", number as u64);
             tasks.spawn(async move {
                 while !stop.is_cancelled() {
@@ -124,7 +125,8 @@ impl Workload {
         while let Some(order) = orders.recv().await {
             match order {
                 Order::Acquire { ttl, wait, reads } => {
-                    let (ttl, wait) = (Duration::from_millis(ttl), Duration::from_millis(wait));
+                    let ttl = Duration::from_millis(ttl);
+                    let wait = Duration::from_millis(wait);
                     held = cycle.acquire(&cycle.locks.lock(0, 0, reads), ttl, wait).await?;
                 }
                 Order::Release => {
@@ -152,9 +154,10 @@ impl Workload {
         Ok(match &self.subject {
             Subject::Quorate(kinds) => {
                 let builder = Redlock::builder().masters(&self.masters).ttl(self.ttl);
-                let builder = match self.new_masters {
-                    true => builder.cold_start(ColdStart::None).max_ttl(MAX_TTL),
-                    false => builder.cold_start(ColdStart::Quarantine).max_ttl(self.ttl),
+                let builder = if self.new_masters {
+                    builder.cold_start(ColdStart::None).max_ttl(MAX_TTL)
+                } else {
+                    builder.cold_start(ColdStart::Quarantine).max_ttl(self.ttl)
                 };
                 Locks::Quorate(builder.build().map_err(io::Error::other)?, kinds.clone())
             }

@@ -195,7 +195,8 @@ impl Held {
             Self::Rslock(lock, _) => lock.val.iter().map(|byte| format!("{byte:02x}")).collect(),
             Self::Naive(hold) => hold.owner.clone(),
         };
-        let (deadline, fence) = (self.deadline().unwrap_or(0), self.fence());
+        let deadline = self.deadline().unwrap_or(0);
+        let fence = self.fence();
         Outcome::Granted { owner, deadline, fence, permit: self.permit() }
     }
 

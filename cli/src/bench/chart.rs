@@ -32,7 +32,8 @@ pub(crate) fn distributions(report: &Report) -> Option<String> {
     let y = Scale::linear([1.0], HEIGHT - BOTTOM, TOP)?;
     let mut body = frame(&y, |share| format!("{:.0} %", share * 100.0), "share that took no longer");
     for (place, label) in x.ticks.iter().map(|value| (x.place(*value), tick(*value))) {
-        let (top, bottom) = (TOP, HEIGHT - BOTTOM);
+        let top = TOP;
+        let bottom = HEIGHT - BOTTOM;
         let _ = write!(body, r#"<path class="grid" d="M{place:.1} {top}V{bottom}"/>"#);
         let _ = write!(body, r#"<text x="{place:.1}" y="{}" class="mid">{label}</text>"#, bottom + 20.0);
     }
@@ -145,10 +146,8 @@ fn marked(y: &Scale, x: f64, name: &str, what: &str, summary: &LatencySummary) -
         return String::new();
     }
     let at = y.place(summary.p50.0);
-    let (up, end) = match y.holds(summary.p90.0) {
-        true => (y.place(summary.p90.0), "m-4 0h8"),
-        false => (TOP, "m-4 6l4 -6l4 6"),
-    };
+    let (up, end) =
+        if y.holds(summary.p90.0) { (y.place(summary.p90.0), "m-4 0h8") } else { (TOP, "m-4 6l4 -6l4 6") };
     let title = format!("{what}: median {} ms, 90 % {} ms", ms(summary.p50), ms(summary.p90));
     format!(
         r#"<g class="{name}"><title>{}</title><path class="range" d="M{x:.1} {at:.1}V{up:.1}{end}"/>{}</g>"#,
@@ -178,7 +177,8 @@ fn frame(y: &Scale, number: impl Fn(f64) -> String, title: &str) -> String {
 }
 
 fn x_title(title: &str) -> String {
-    let (x, y) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 5.0);
+    let x = (LEFT + WIDTH - RIGHT) / 2.0;
+    let y = HEIGHT - 5.0;
     format!(r#"<text x="{x}" y="{y}" class="mid">{title}</text>"#)
 }
 

@@ -61,7 +61,8 @@ pub(crate) struct Tally {
 
 impl Measured {
     pub(crate) fn new() -> Self {
-        let (rounds, single) = (Rounds::new(), Tally::new(Moment::default()));
+        let rounds = Rounds::new();
+        let single = Tally::new(Moment::default());
         Self { masters: Vec::new(), rounds, single, levels: Vec::new() }
     }
 
@@ -81,12 +82,11 @@ impl Measured {
             self.masters = votes.iter().map(seen).collect();
         }
         for (seen, vote) in self.masters.iter_mut().zip(votes) {
-            match has_answered(vote) {
-                true => seen.answered += 1,
-                false => {
-                    seen.unanswered += 1;
-                    seen.detail = Some(vote.outcome.to_string());
-                }
+            if has_answered(vote) {
+                seen.answered += 1
+            } else {
+                seen.unanswered += 1;
+                seen.detail = Some(vote.outcome.to_string());
             }
         }
         let time = |vote: &Vote| if has_answered(vote) { vote.latency.as_secs_f64() * 1e3 } else { NEVER };
@@ -102,8 +102,12 @@ fn has_answered(vote: &Vote) -> bool {
 impl Tally {
     pub(crate) fn new(began: Moment) -> Self {
         let times = || Histogram::new(3).expect("three digits are allowed");
-        let (failed_acquires, failed_releases) = (BTreeMap::new(), BTreeMap::new());
-        let (acquire, release, ended, error) = (times(), times(), began, None);
+        let failed_acquires = BTreeMap::new();
+        let failed_releases = BTreeMap::new();
+        let acquire = times();
+        let release = times();
+        let ended = began;
+        let error = None;
         Self { acquire, release, failed_acquires, failed_releases, began, ended, error }
     }
 
@@ -194,7 +198,8 @@ impl<'a> Bench<'a> {
 
     /// Each master's round trip and a cycle, in turn, so that both see the same network.
     async fn single(&self, measured: &mut Measured) -> Result<(), Error> {
-        let (lock, mut far) = (self.lock(0), false);
+        let lock = self.lock(0);
+        let mut far = false;
         let end = self.redlock.now() + self.plan.step();
         measured.single = Tally::new(self.redlock.now());
         while measured.single.took().is_zero() || self.redlock.now() < end {
@@ -214,7 +219,8 @@ impl<'a> Bench<'a> {
         let end = self.redlock.now() + self.plan.step();
         let tally = RefCell::new(tally);
         join_all((0..locks).map(|number| {
-            let (lock, tally) = (self.lock(number), &tally);
+            let lock = self.lock(number);
+            let tally = &tally;
             async move {
                 loop {
                     self.cycle(&lock, tally).await;

@@ -35,10 +35,12 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
         page::check_place("--html", file)?;
     }
     let mut signals = job::fatal_signals()?;
-    let (options, began) = (args.masters.options()?, BootClock.wall());
+    let options = args.masters.options()?;
+    let began = BootClock.wall();
     let redlock = args.masters.client()?;
 
-    let (progress, mut measured) = (Progress::new(plan.duration), Measured::new());
+    let progress = Progress::new(plan.duration);
+    let mut measured = Measured::new();
     let bench = Bench::new(&redlock, &plan, &progress);
     let ended = tokio::select! {
         ended = bench.measure(&mut measured) => ended.map_err(Failure::from),

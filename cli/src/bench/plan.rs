@@ -58,7 +58,8 @@ mod tests {
     use super::*;
 
     fn plan(ms: u64, concurrency: &[usize]) -> Result<Plan, String> {
-        let (duration, ttl) = (Duration::from_millis(ms), Duration::from_secs(10));
+        let duration = Duration::from_millis(ms);
+        let ttl = Duration::from_secs(10);
         Plan::new(duration, concurrency.to_vec(), ttl).map_err(|failure| failure.message)
     }
 

@@ -173,7 +173,8 @@ impl Level {
     fn new(concurrency: usize, tally: &Tally) -> Self {
         let seconds = tally.took().as_secs_f64();
         let rate = if seconds > 0.0 { tally.acquire.len() as f64 / seconds } else { 0.0 };
-        let (duration_ms, cycles_per_second) = (whole_ms(tally.took()), (rate * 10.0).round() / 10.0);
+        let duration_ms = whole_ms(tally.took());
+        let cycles_per_second = (rate * 10.0).round() / 10.0;
         Self { concurrency, duration_ms, cycles_per_second, cycles: Cycles::new(tally) }
     }
 }
@@ -236,7 +237,8 @@ mod tests {
 
     #[test]
     fn the_command_line_can_be_typed_again() {
-        let (duration, ttl) = (Duration::from_secs(90), Duration::from_secs(10));
+        let duration = Duration::from_secs(90);
+        let ttl = Duration::from_secs(10);
         let plan = Plan::new(duration, vec![1, 16], ttl).unwrap();
         let options = ["--prefix".to_owned(), "it's mine".to_owned()];
         assert_eq!(

@@ -169,14 +169,16 @@ mod tests {
 
         #[test]
         fn any_of_some_masters_is_every_choice_of_them(of in some_rounds()) {
-            let (seen, masters) = (all(&of), of[0].len());
+            let seen = all(&of);
+            let masters = of[0].len();
             for n in 1..=masters {
                 let choices = (0usize..1 << masters).filter(|set| set.count_ones() as usize == n);
                 let every = choices.flat_map(|set| {
                     let chosen: Vec<_> = (0..masters).filter(|i| set >> i & 1 == 1).collect();
                     times(&seen.quorum_of(&chosen))
                 });
-                let (every, any) = (Sorted::new(every), seen.quorum_of_any(n));
+                let every = Sorted::new(every);
+                let any = seen.quorum_of_any(n);
                 prop_assert!((any.weight() - of.len() as f64).abs() < 1e-6);
                 let shares = [0.001, 0.213, 0.5, 0.9, 0.99, 1.0];
                 prop_assert_eq!(any.at(&shares), every.at(&shares), "{} of {}", n, masters);

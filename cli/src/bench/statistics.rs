@@ -59,7 +59,8 @@ impl Sorted {
     pub(super) fn at(&self, shares: &[f64]) -> Vec<f64> {
         let whole = self.weight();
         let mut times = self.0.iter();
-        let (mut time, mut below) = (NEVER, 0.0);
+        let mut time = NEVER;
+        let mut below = 0.0;
         let reach = |share: &f64| {
             // So much less that a sum of many parts reaches what it should.
             while below < share * whole - 1e-9 * whole || below == 0.0 {

@@ -206,7 +206,8 @@ fn within<T: PartialOrd>(
     if limits.contains(value) {
         return Ok(());
     }
-    let (least, most) = (text(limits.start()), text(limits.end()));
+    let least = text(limits.start());
+    let most = text(limits.end());
     Err(Failure::new(exit::USAGE, format!("{option} {} is not within {least} and {most}", text(value))))
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn answers(slots: &[Slot]) -> Option<String> {
             ("held", slot.answers.refused),
             ("silent", slot.answers.unknown),
         ] {
-            let (bottom, top) = (y.place(f64::from(below)), y.place(f64::from(below) + count as f64));
+            let bottom = y.place(f64::from(below));
+            let top = y.place(f64::from(below) + count as f64);
             below += u32::try_from(count).unwrap_or(u32::MAX);
             if count > 0 {
                 let _ = write!(
@@ -89,7 +90,8 @@ fn frame(slots: &[Slot], y: &Scale, title: &str) -> String {
         let label = tick(((value + start / 1e6) * 10.0).round() / 10.0);
         let _ = write!(body, r#"<text x="{x:.1}" y="{}" class="mid">{label}</text>"#, HEIGHT - BOTTOM + 18.0);
     }
-    let (x, middle) = ((LEFT + WIDTH - RIGHT) / 2.0, (TOP + HEIGHT - BOTTOM) / 2.0);
+    let x = (LEFT + WIDTH - RIGHT) / 2.0;
+    let middle = (TOP + HEIGHT - BOTTOM) / 2.0;
     let _ = write!(body, r#"<text x="{x}" y="{}" class="mid">s</text>"#, HEIGHT - 6.0);
     let _ =
         write!(body, r#"<text transform="translate(14 {middle}) rotate(-90)" class="mid">{title}</text>"#);

@@ -55,7 +55,8 @@ fn verdict(summary: &Summary) -> String {
     let mut items: String = told(&summary.violations)
         .iter()
         .map(|found| {
-            let (at, what) = (found.at_ms / 1e3, escaped(&found.what));
+            let at = found.at_ms / 1e3;
+            let what = escaped(&found.what);
             format!("<li><b>{}</b>, at {at:.3} s: {what}</li>\n", found.property)
         })
         .collect();
@@ -97,7 +98,8 @@ fn timelines(trial: &Trial, history: &History, summary: &Summary) -> String {
     let mut sections = String::new();
     let mut legend = legend(trial.clients); // it is before the first picture
     if let Some(first) = summary.violations.first() {
-        let (at, around) = ((first.at_ms * 1e3) as Micros, trial.ttl.as_micros() as Micros * 3 / 2);
+        let at = (first.at_ms * 1e3) as Micros;
+        let around = trial.ttl.as_micros() as Micros * 3 / 2;
         let time = at.saturating_sub(around)..(at + around).min(history.end);
         let (svg, _) = draw("around", time, "The timeline around the first violation.");
         let text = format!(
@@ -224,7 +226,8 @@ mod tests {
     use super::*;
 
     fn sample() -> String {
-        let (trial, outcome) = (sample::trial(), sample::outcome());
+        let trial = sample::trial();
+        let outcome = sample::outcome();
         let command = ["quorate".to_owned(), "chaos".to_owned()];
         let summary = Summary::new(&trial, &outcome, &command, Duration::from_secs(1_800_000_000));
         page(&trial, &outcome.history, &summary)
@@ -244,7 +247,8 @@ mod tests {
         for tag in
             ["svg", "g", "desc", "table", "tr", "td", "section", "figure", "ul", "li", "div", "rect", "path"]
         {
-            let (mut opened, mut closed) = (0, page.matches(&format!("</{tag}>")).count());
+            let mut opened = 0;
+            let mut closed = page.matches(&format!("</{tag}>")).count();
             for inside in page.split(&format!("<{tag}")).skip(1).filter_map(|rest| rest.split('>').next()) {
                 opened += usize::from(inside.is_empty() || inside.starts_with(' '));
                 closed += usize::from(inside.starts_with(' ') && inside.ends_with('/'));

@@ -19,7 +19,8 @@ pub(super) fn check() -> Result<(), Failure> {
         let list = |part: fn(&(&str, &'static str, &'static str)) -> &'static str, between| {
             missing.iter().map(part).collect::<Vec<_>>().join(between)
         };
-        let (what, packages) = (list(|(_, what, _)| what, ", and "), list(|(.., package)| package, " "));
+        let what = list(|(_, what, _)| what, ", and ");
+        let packages = list(|(.., package)| package, " ");
         let why = format!(
             "quorate chaos needs {what}: not found on the PATH; on Debian: apt-get install {packages}"
         );

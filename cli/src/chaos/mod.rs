@@ -118,9 +118,12 @@ async fn run(
     mut signals: impl Stream<Item = Signal> + Unpin,
 ) -> Result<TrialOutcome, Failure> {
     std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
-    let (stop, progress) = (Stop::default(), Arc::new(Told::new(trial.length + BESIDES)));
+    let stop = Stop::default();
+    let progress = Arc::new(Told::new(trial.length + BESIDES));
     let (ended, mut end) = oneshot::channel();
-    let (trial, told, stopped) = (trial.clone(), progress.clone(), stop.clone());
+    let trial = trial.clone();
+    let told = progress.clone();
+    let stopped = stop.clone();
     let thread = std::thread::spawn(move || {
         let arena = containers.unwrap_or_else(|| trial.arena());
         let outcome = trial.run(arena, another_client, history, &stopped, |phase| told.step(phase));

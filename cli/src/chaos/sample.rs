@@ -37,8 +37,10 @@ pub(crate) fn acquire(process: &str, invoked: Micros, returned: Micros, outcome:
 }
 
 pub(crate) fn struck(family: &str, masters: &[usize], clients: &[usize], from: Micros, to: Micros) -> Struck {
-    let (masters, clients) = (masters.to_vec(), clients.to_vec());
-    let (family, what) = (family.to_owned(), "kill <it>".to_owned());
+    let masters = masters.to_vec();
+    let clients = clients.to_vec();
+    let family = family.to_owned();
+    let what = "kill <it>".to_owned();
     let fault = FaultRecord { number: Some(0), family, what, masters, clients };
     Struck { fault, from, to: Some(to), before: Vec::new() }
 }

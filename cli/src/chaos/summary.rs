@@ -104,8 +104,10 @@ impl Summary {
         let storm = storm(history);
         let healthy = figures::healthy(history, &storm, trial.masters, trial.clients, recovery(trial.ttl));
         let longest = figures::longest_without_grant(history, &healthy);
-        let (counts, waited) = (figures::by_kind(history), figures::waited(history, &storm));
-        let (mut checked, mut unchecked) = (Vec::new(), Vec::new());
+        let counts = figures::by_kind(history);
+        let waited = figures::waited(history, &storm);
+        let mut checked = Vec::new();
+        let mut unchecked = Vec::new();
         for (name, is_exercised) in checkers::exercised(history) {
             if is_exercised { checked.push(name) } else { unchecked.push(name) }
         }

@@ -56,7 +56,8 @@ impl Timeline<'_> {
         (0..self.clients).for_each(|client| picture.client(client));
         picture.y += GAP;
         lanes.iter().for_each(|lane| picture.lock(lane));
-        let (bottom, body) = (picture.y, picture.body);
+        let bottom = picture.y;
+        let body = picture.body;
         let svg = format!(
             "<div class=\"scroll timeline\"><svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-labelledby=\"{id}\">\
              <desc id=\"{id}\">{}</desc>{}{body}{}</svg></div>\n",
@@ -69,7 +70,8 @@ impl Timeline<'_> {
     }
 
     fn x(&self, at: Micros) -> f64 {
-        let (start, end) = (self.time.start as f64, self.time.end.max(self.time.start + 1) as f64);
+        let start = self.time.start as f64;
+        let end = self.time.end.max(self.time.start + 1) as f64;
         let share = (at as f64 - start) / (end - start);
         LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
@@ -93,7 +95,8 @@ impl Timeline<'_> {
         let last = (seconds(self.time.end) / step).floor() as u64;
         for value in (first..=last).map(|number| number as f64 * step) {
             let x = self.x((value * 1e6) as Micros);
-            let (y, label) = (bottom + 16.0, tick(value));
+            let y = bottom + 16.0;
+            let label = tick(value);
             let _ = write!(axis, r#"<path class="grid" d="M{x:.1} 0V{bottom:.0}"/>"#);
             let _ = write!(axis, r#"<text x="{x:.1}" y="{y:.0}" class="small mid">{label} s</text>"#);
         }
@@ -125,7 +128,8 @@ impl Picture<'_> {
         for struck in faults.iter().filter(|struck| struck.fault.masters.contains(&master)) {
             self.fault(struck, struck.until(master));
         }
-        let (timeline, at) = (self.timeline, (self.y + BAR + STRIP + 1.0, STRIP));
+        let timeline = self.timeline;
+        let at = (self.y + BAR + STRIP + 1.0, STRIP);
         let x = |at| timeline.span(at, at).map(|(x, _)| x);
         self.body += &votes::ticks(&timeline.history.abstentions, master, x, at);
         self.y += BAR + 2.0 * STRIP + GAP;
@@ -153,7 +157,9 @@ impl Picture<'_> {
         }
         for both in &lane.overlaps {
             let Some((x, width)) = self.timeline.span(both.start, both.end) else { continue };
-            let (y, height, width) = (self.y - 1.5, height + 1.0, width.max(3.0));
+            let y = self.y - 1.5;
+            let height = height + 1.0;
+            let width = width.max(3.0);
             let _ = write!(
                 self.body,
                 r#"<rect class="two" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"><title>held by two</title></rect>"#
@@ -170,13 +176,15 @@ impl Picture<'_> {
         }
         *drawn = x + width;
         let colour = client_of(&hold.process).unwrap_or_default() % COLOURS;
-        let (height, title) = (ROW - 2.0, escaped(&in_words(hold)));
+        let height = ROW - 2.0;
+        let title = escaped(&in_words(hold));
         let _ = write!(
             self.body,
             r#"<rect class="k{colour}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height}"><title>{title}</title></rect>"#
         );
         if let Some((x, _)) = hold.lost.and_then(|lost| self.timeline.span(lost, lost)) {
-            let (x, y) = (x - 4.0, y + 0.5);
+            let x = x - 4.0;
+            let y = y + 0.5;
             let _ = write!(
                 self.body,
                 r#"<path class="lost" d="M{x:.1} {y:.1}l8 8m0 -8l-8 8"><title>lost</title></path>"#
@@ -186,8 +194,10 @@ impl Picture<'_> {
 
     /// What was asked for in vain, below who had it.
     fn answers(&mut self, lane: &Lane<'_>, y: f64) {
-        let (mut refused, mut unknown) = (String::new(), String::new());
-        let (mut last_refused, mut last_unknown) = (0.0, 0.0);
+        let mut refused = String::new();
+        let mut unknown = String::new();
+        let mut last_refused = 0.0;
+        let mut last_unknown = 0.0;
         for made in &self.timeline.history.calls {
             let (Call::Acquire { lock, .. }, Some(at)) = (&made.call, made.returned) else { continue };
             if lock.kind != lane.kind || !lock.names.iter().any(|name| name == lane.name) {
@@ -236,13 +246,15 @@ impl Picture<'_> {
             r#"<rect class="f-{family}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height}"><title>{title}</title></rect>"#
         );
         if family != "network" && what.chars().count() as f64 * LETTER + 8.0 <= width {
-            let (x, y) = (x + 4.0, y + BAR - 3.5);
+            let x = x + 4.0;
+            let y = y + BAR - 3.5;
             let _ = write!(self.body, r#"<text x="{x:.1}" y="{y:.1}" class="in">{title}</text>"#);
         }
     }
 
     fn label(&mut self, text: &str, height: f64) {
-        let (x, y) = (LEFT - 8.0, self.y + height / 2.0 + 4.0);
+        let x = LEFT - 8.0;
+        let y = self.y + height / 2.0 + 4.0;
         let _ = write!(self.body, r#"<text x="{x}" y="{y:.1}" class="small end">{}</text>"#, escaped(text));
     }
 
@@ -258,7 +270,8 @@ impl Picture<'_> {
 fn in_words(hold: &Hold) -> String {
     let at = |time: Micros| time as f64 / 1e6;
     let fence = hold.fence.map(|fence| format!(", fence {fence}")).unwrap_or_default();
-    let (from, to) = (at(hold.granted), at(hold.window_end()));
+    let from = at(hold.granted);
+    let to = at(hold.window_end());
     format!("{} ({}), {from:.3} to {to:.3} s{fence}", hold.process, hold.owner)
 }
 

@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn lines_are_a_second_apart_at_least_and_ten_at_most() {
-        let (mut lines, at) = (Lines::default(), Duration::from_millis);
+        let mut lines = Lines::default();
+        let at = Duration::from_millis;
         assert_eq!(lines.goes_on(at(0)), None, "nothing has begun");
         assert_eq!(lines.say(at(100), "work".to_owned()), "0 s: work");
         assert_eq!(lines.strikes(at(1_099), "kill".to_owned()), None);

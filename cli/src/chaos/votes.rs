@@ -44,7 +44,8 @@ pub(super) fn ticks(
         }
     }
     let path = |(why, (path, _)): (&str, (String, f64))| {
-        let (class, why) = (class(why), crate::page::escaped(why));
+        let class = class(why);
+        let why = crate::page::escaped(why);
         format!(r#"<path class="{class}" d="{path}"><title>no vote: {why}</title></path>"#)
     };
     reasons.into_iter().map(path).collect()

@@ -70,9 +70,12 @@ fn around(ticks: Vec<f64>, least: f64, most: f64) -> Vec<f64> {
 
 /// The lines of a vertical axis across a chart, and their numbers beside it.
 pub(crate) fn grid(y: &Scale, x: Range<f64>, number: impl Fn(f64) -> String) -> String {
-    let (start, end, beside) = (x.start, x.end, x.start - 8.0);
+    let start = x.start;
+    let end = x.end;
+    let beside = x.start - 8.0;
     let line = |value: &f64| {
-        let (place, label) = (y.place(*value), number(*value));
+        let place = y.place(*value);
+        let label = number(*value);
         let text = format!(r#"<text x="{beside}" y="{:.1}" class="end">{label}</text>"#, place + 4.5);
         format!(r#"<path class="grid" d="M{start} {place:.1}H{end}"/>{text}"#)
     };

@@ -21,7 +21,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 }
 
 fn too_many(holds: &[&Hold], permits: usize) -> Vec<Violation> {
-    let (mut inside, mut found) = (Vec::<&Hold>::new(), Vec::new());
+    let mut inside = Vec::<&Hold>::new();
+    let mut found = Vec::new();
     for hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
         inside.retain(|other| other.window_end() > hold.granted);
         if inside.len() >= permits {

@@ -59,7 +59,8 @@ impl Fenced<'_> {
 /// Finds the tokens that were handed out again. The guards are in the order in which they were
 /// handed out.
 fn repeated(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
-    let (mut last, mut found) = (BTreeMap::<u64, Fenced<'_>>::new(), Vec::new());
+    let mut last = BTreeMap::<u64, Fenced<'_>>::new();
+    let mut found = Vec::new();
     for &next in holds {
         let before = last.get(&next.fence).copied();
         found.extend(
@@ -90,7 +91,8 @@ fn re_enters(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool
 }
 
 fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
-    let (Fenced { hold, fence }, at) = (next, next.hold.granted);
+    let Fenced { hold, fence } = next;
+    let at = next.hold.granted;
     let what = format!(
         "{hold} was handed token {fence}, which {} had been handed at {:?}",
         before.hold, before.hold.granted
@@ -103,7 +105,9 @@ fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
 fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
     let (readers, writers): (Vec<&Fenced<'_>>, Vec<_>) = holds.iter().partition(|before| before.hold.shared);
     let mut earlier = writers.into_iter().peekable();
-    let (mut asked, mut highest, mut found) = (holds.to_vec(), None, Vec::new());
+    let mut asked = holds.to_vec();
+    let mut highest = None;
+    let mut found = Vec::new();
     asked.sort_by_key(|next| next.hold.asked);
     for next in asked {
         while let Some(before) = earlier.next_if(|before| before.hold.granted < next.hold.asked) {
@@ -134,7 +138,8 @@ fn highest_before<'a, 'b>(
 }
 
 fn fell(next: Fenced<'_>, highest: &Fenced<'_>) -> Violation {
-    let (Fenced { hold, fence }, before) = (next, highest.hold);
+    let Fenced { hold, fence } = next;
+    let before = highest.hold;
     let what = format!(
         "{hold} asked at {:?} and was handed token {fence}, {} less than {before} had been handed at {:?}",
         hold.asked,
@@ -146,7 +151,8 @@ fn fell(next: Fenced<'_>, highest: &Fenced<'_>) -> Violation {
 
 /// Finds the writes that the resource should have refused.
 fn old_writes(writes: &[&Write]) -> Vec<Violation> {
-    let (mut highest, mut found) = (None, Vec::new());
+    let mut highest = None;
+    let mut found = Vec::new();
     for write in writes.iter().filter(|write| write.accepted) {
         match highest {
             Some(before) if before > write.fence => found.push(old_write(write, before)),

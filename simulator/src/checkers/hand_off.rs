@@ -113,7 +113,9 @@ struct Season {
 impl Season {
     /// When a lock is free that was held like this. The holds are in the order of their beginnings.
     fn free(&self, holds: &[&Hold], end: Time) -> Vec<Free> {
-        let (mut inside, mut from, mut free) = (Vec::new(), self.quiet + self.ttl, Vec::new());
+        let mut inside = Vec::new();
+        let mut from = self.quiet + self.ttl;
+        let mut free = Vec::new();
         for hold in holds {
             self.leave(&mut inside, hold.granted, &mut from);
             inside.push(*hold);
@@ -152,10 +154,11 @@ impl Season {
     fn without(&self, free: &[Free], writers: &[&Attempt], reader: &Attempt, still: &Stillness) -> Vec<Free> {
         let mut left = free.to_vec();
         for writer in writers.iter().filter(|writer| writer.began <= reader.began + UNCERTAIN) {
-            let (from, to) = (writer.began, self.gone(writer, still));
+            let from = writer.began;
+            let to = self.gone(writer, still);
             let parts = left.into_iter().flat_map(|Free { from: begin, to: end }| {
-                let (before, after) =
-                    (Free { from: begin, to: end.min(from) }, Free { from: begin.max(to), to: end });
+                let before = Free { from: begin, to: end.min(from) };
+                let after = Free { from: begin.max(to), to: end };
                 [before, after]
             });
             left = parts.filter(|free| free.from < free.to).collect();
@@ -182,16 +185,15 @@ impl Season {
 
     /// The same for what ended then: whoever waits is told of it, or not.
     fn passed_on(&self, end: Time, is_told: bool) -> Time {
-        match is_told && end >= self.quiet {
-            true => end,
-            false => end.max(self.quiet).saturating_add(self.ttl),
-        }
+        if is_told && end >= self.quiet { end } else { end.max(self.quiet).saturating_add(self.ttl) }
     }
 }
 
 /// Finds where somebody waited too long. Both are in the order of their beginnings.
 fn idle(free: &[Free], waiters: &[&Attempt]) -> Vec<Violation> {
-    let (mut waiters, mut last, mut found) = (waiters.iter().copied().peekable(), None, Vec::new());
+    let mut waiters = waiters.iter().copied().peekable();
+    let mut last = None;
+    let mut found = Vec::new();
     for free in free {
         while let Some(waiter) = waiters.next_if(|waiter| waiter.began < free.from) {
             if last.is_none_or(|last| gone(waiter) > gone(last)) {
@@ -209,8 +211,10 @@ fn gone(waiter: &Attempt) -> Time {
 }
 
 fn violation(free: Free, waiter: &Attempt) -> Option<Violation> {
-    let (Free { from, to }, Attempt { names, client, began, .. }) = (free, waiter);
-    let (lock, how) = (names.join("+"), if waiter.shared { " to read" } else { "" });
+    let Free { from, to } = free;
+    let Attempt { names, client, began, .. } = waiter;
+    let lock = names.join("+");
+    let how = if waiter.shared { " to read" } else { "" };
     let idle = to.min(gone(waiter)).saturating_sub(from);
     let what = format!(
         "lock {lock} was left free for {idle:?} from {from:?} on, while client {client} waited for it{how} since {began:?}"
@@ -231,7 +235,8 @@ mod tests {
     // earliest.
 
     fn found(holds: &[Hold], attempts: &[Attempt], pauses: &[Pause]) -> Vec<Violation> {
-        let (attempts, pauses) = (attempts.to_vec(), pauses.to_vec());
+        let attempts = attempts.to_vec();
+        let pauses = pauses.to_vec();
         check(&History { attempts, pauses, ..history(holds.to_vec()) })
     }
 

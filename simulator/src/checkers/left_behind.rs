@@ -36,7 +36,8 @@ pub const UNDER_WAY: Time = Time::from_millis(500);
 /// Finds every key that should have been cleaned up.
 pub fn check(history: &History) -> Vec<Violation> {
     let Some(settled) = history.calm.map(|calm| calm + SETTLING) else { return Vec::new() };
-    let (owners, still) = (Owners::of(history), Stillness::of(history));
+    let owners = Owners::of(history);
+    let still = Stillness::of(history);
     let mut keys: Vec<_> = history.keys.iter().filter(|key| key.found > settled && !key.late).collect();
     keys.sort_by_key(|key| key.found);
     let mut told = BTreeSet::new();
@@ -117,14 +118,16 @@ mod tests {
     use crate::history::Pause;
 
     fn found(holds: &[Hold], pauses: &[Pause], keys: &[Key]) -> Vec<Violation> {
-        let (pauses, keys) = (pauses.to_vec(), keys.to_vec());
+        let pauses = pauses.to_vec();
+        let keys = keys.to_vec();
         check(&History { pauses, keys, ..history(holds.to_vec()) })
     }
 
     #[test]
     fn a_place_where_nobody_waits_is_found_unless_its_client_was_killed_or_the_call_was_late() {
         let place = |client, late| {
-            let (lock, ticket) = ("l".to_owned(), format!("c{client}:7"));
+            let lock = "l".to_owned();
+            let ticket = format!("c{client}:7");
             Place { master: 2, lock, ticket, client, late, found: ms(20_000) }
         };
         let places = vec![place(1, false), place(0, false), place(1, true)];

@@ -94,7 +94,8 @@ mod tests {
 
     /// With a bound of 10 s.
     fn found(attempt: Attempt, pauses: &[Pause]) -> Vec<Violation> {
-        let (attempts, pauses) = (vec![attempt], pauses.to_vec());
+        let attempts = vec![attempt];
+        let pauses = pauses.to_vec();
         check(&History { attempts, pauses, bound: ms(10_000), ..history([]) })
     }
 

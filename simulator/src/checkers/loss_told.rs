@@ -51,9 +51,10 @@ fn violation(hold: &Hold, limit: Time) -> Violation {
         Some(lost) => format!("told {:?} too late", lost - limit),
         None => "never told".to_owned(),
     };
-    let excuse = match limit > deadline {
-        true => format!(", counted from {limit:?} because it stood still"),
-        false => String::new(),
+    let excuse = if limit > deadline {
+        format!(", counted from {limit:?} because it stood still")
+    } else {
+        String::new()
     };
     let what = format!("{hold} was {told} that its lease was over at {deadline:?}{excuse}");
     Violation { property: NAME, what, at: limit }
@@ -82,7 +83,8 @@ mod tests {
     fn a_lease_that_runs_out_untold_is_found() {
         let told_late = found(lost("a", 0, 5_000, 5_001), &[]);
         let never_told = found(hold("a", 0, 5_000), &[]);
-        let (who, what) = ("client 0 (a on lock l) was", "that its lease was over at 5s");
+        let who = "client 0 (a on lock l) was";
+        let what = "that its lease was over at 5s";
         assert_eq!(words(&told_late), [format!("{who} told 1ms too late {what}")]);
         assert_eq!(words(&never_told), [format!("{who} never told {what}")]);
         assert_eq!(found(given_back("a", 0, 5_000, 5_000), &[]).len(), 1, "given back when it was over");

@@ -10,7 +10,8 @@ pub(super) fn ms(time: u64) -> Time {
 
 /// A history of these guards, which is calm from 1 s to 100 s.
 pub(super) fn history(holds: impl IntoIterator<Item = Hold>) -> History {
-    let (calm, end) = (Some(ms(1_000)), ms(100_000));
+    let calm = Some(ms(1_000));
+    let end = ms(100_000);
     History { holds: holds.into_iter().collect(), calm, end, longest_ttl: ms(10_000), ..History::default() }
 }
 
@@ -58,7 +59,9 @@ pub(super) fn permit(number: u32, hold: Hold) -> Hold {
 
 /// An acquire by client 0 of lock `l`, ready to wait for a minute.
 pub(super) fn attempt(began: u64, ended: Option<u64>, outcome: AttemptOutcome) -> Attempt {
-    let (names, client, wait) = (vec!["l".into()], 0, ms(60_000));
+    let names = vec!["l".into()];
+    let client = 0;
+    let wait = ms(60_000);
     Attempt { names, shared: false, client, began: ms(began), ended: ended.map(ms), outcome, wait }
 }
 

@@ -41,7 +41,8 @@ pub(crate) const APART: Time = Time::from_millis(100);
 /// Finds every acquire that was granted before one that came first.
 pub fn check(history: &History) -> Vec<Violation> {
     let (Some(calm), Some(later)) = (history.calm, history.in_turn) else { return Vec::new() };
-    let (quiet, still) = (calm + SETTLING + history.longest_ttl, Stillness::of(history));
+    let quiet = calm + SETTLING + history.longest_ttl;
+    let still = Stillness::of(history);
     let attempts = history.attempts.iter().map(|attempt| (&*attempt.names, attempt));
     let mut found = Vec::new();
     for attempts in grouped(attempts, |attempt| attempt.began).values() {
@@ -85,7 +86,9 @@ fn granted(attempt: &Attempt) -> Option<Time> {
 
 fn violation(waiter: &Attempt, attempt: &Attempt, granted: Time) -> Violation {
     let Attempt { names, client, began, .. } = attempt;
-    let (lock, first, since) = (names.join("+"), waiter.client, waiter.began);
+    let lock = names.join("+");
+    let first = waiter.client;
+    let since = waiter.began;
     let what = format!(
         "client {client}, which came at {began:?}, was granted lock {lock} before client {first}, which waited for it since {since:?}"
     );

@@ -33,7 +33,9 @@ pub fn pairs(history: &History) -> Vec<(&Hold, &Hold)> {
 }
 
 fn intruders<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold)> {
-    let (mut all, mut writers, mut found) = (Reach::default(), Reach::default(), Vec::new());
+    let mut all = Reach::default();
+    let mut writers = Reach::default();
+    let mut found = Vec::new();
     for &hold in holds.iter().filter(|hold| hold.granted < hold.window_end()) {
         let rivals = if hold.shared { &writers } else { &all };
         found.extend(rivals.rival_of(hold).map(|rival| (rival, hold)));
@@ -46,7 +48,9 @@ fn intruders<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold)> {
 }
 
 fn violation(rival: &Hold, hold: &Hold) -> Violation {
-    let (at, from, to) = (hold.granted, rival.granted, rival.window_end());
+    let at = hold.granted;
+    let from = rival.granted;
+    let to = rival.window_end();
     let early = to - at;
     let what = format!("{hold} got it {early:?} early, in the window of {rival}, {from:?} to {to:?}");
     Violation { property: NAME, what, at }

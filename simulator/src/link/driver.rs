@@ -58,7 +58,9 @@ impl Link {
             Reach::Up => self.up.notify_waiters(),
             Reach::Silent => {
                 let asked = state.network.oldest_question();
-                let (client, master, at) = (self.process.number, self.server.number, self.world.now());
+                let client = self.process.number;
+                let master = self.server.number;
+                let at = self.world.now();
                 let found = OutOfReach { client, master, asked, at };
                 self.world.recorder.with(|history| history.out_of_reach.push(found));
             }
@@ -73,7 +75,8 @@ impl Link {
         loop {
             let request = {
                 let mut state = self.state();
-                let (now, header) = (self.world.now(), state.header.clone());
+                let now = self.world.now();
+                let header = state.header.clone();
                 let next = |message: Message<'_>| self.request(message, now, header);
                 let request = state.link.send_next(self.world.time.instant(), next);
                 state.link.take_deliveries(&mut unwanted);
@@ -115,7 +118,8 @@ impl Link {
         let (opens, rings) = {
             let mut state = self.state();
             let time_of = |at: Option<Instant>| at.map(|at| self.world.time.time_of(at));
-            let (opens, rings) = (time_of(state.link.opens_at()), time_of(state.link.alarm()));
+            let opens = time_of(state.link.opens_at());
+            let rings = time_of(state.link.alarm());
             let is_new =
                 (opens != state.opens, rings.is_some_and(|at| state.rings.is_none_or(|set| at < set)));
             state.opens = opens;
@@ -218,7 +222,8 @@ impl Link {
         self.with(|link, now| link.answered(reply, now));
         if task.is_extension() {
             // The lease may be longer as soon as the engine has run.
-            let (world, client) = (self.world.clone(), self.process.number);
+            let world = self.world.clone();
+            let client = self.process.number;
             self.world.after(Duration::from_millis(1), move || world.recorder.note_deadlines(client));
         }
     }

@@ -11,7 +11,8 @@ use super::words::{describe, tell, tell_reply};
 impl Link {
     /// Puts a message on its way.
     pub(super) fn transmit(self: &Arc<Self>, request: Request) {
-        let (request, delay) = (Arc::new(request), self.delay());
+        let request = Arc::new(request);
+        let delay = self.delay();
         let (number, weather) = {
             let mut state = self.state();
             let network = &mut state.network;
@@ -38,7 +39,8 @@ impl Link {
 
     /// The same message once more, later, and nobody hears of it.
     fn transmit_again(self: &Arc<Self>, request: &Arc<Request>) {
-        let (link, request) = (self.clone(), request.clone());
+        let link = self.clone();
+        let request = request.clone();
         self.world.after(self.delay() + self.dice.millis(1, 100), move || {
             let its = link.clone();
             let _ = link.server.take(move || its.execute_late("a second time", &request));

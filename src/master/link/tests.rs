@@ -345,7 +345,8 @@ fn a_vote_that_had_as_much_time_as_everybody_gives_makes_a_master_silent_until_i
     driven.wait(PATIENCE);
     assert_eq!(driven.heard(number), [Err(Failure::Unknown(Silence::TimedOut))]);
     assert_eq!(driven.link.reach(), &Reach::Silent);
-    let (vote, undo) = (driven.call(VOTE), driven.call(CLEAN_UP));
+    let vote = driven.call(VOTE);
+    let undo = driven.call(CLEAN_UP);
     assert_eq!(driven.heard(vote), [Err(Failure::Unreachable(DOES_NOT_ANSWER.into()))]);
     assert_eq!(driven.send(), 2, "a ping and the clean-up");
     driven.answer();

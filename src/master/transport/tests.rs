@@ -142,7 +142,8 @@ proptest! {
 
     #[test]
     fn pieces_are_waited_for_and_what_follows_is_left(bytes in frames(), more in frames()) {
-        let (mut parser, mut input) = (Parser::default(), BytesMut::new());
+        let mut parser = Parser::default();
+        let mut input = BytesMut::new();
         for byte in &bytes[..bytes.len() - 1] {
             input.extend_from_slice(&[*byte]);
             prop_assert_eq!(parser.parse(&mut input), Ok(None));

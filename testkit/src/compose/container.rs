@@ -19,7 +19,8 @@ pub struct Container {
 
 impl Container {
     pub(super) fn new(created: &Created) -> Result<Self, String> {
-        let (service, address) = (created.service().to_owned(), created.address()?);
+        let service = created.service().to_owned();
+        let address = created.address()?;
         Ok(Self { id: created.id.clone(), service, address, networks: created.networks() })
     }
 

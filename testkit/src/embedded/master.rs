@@ -124,7 +124,8 @@ impl Master for EmbeddedLink {
     }
 
     fn listen(&self, channel: Arc<str>, ear: Subscriber) -> BoxFuture<'static, ()> {
-        let (server, mut reachable) = (self.to.server.clone(), self.to.reachable.subscribe());
+        let server = self.to.server.clone();
+        let mut reachable = self.to.reachable.subscribe();
         async move {
             loop {
                 until(&mut reachable, true).await;

@@ -163,7 +163,8 @@ impl EmbeddedServer {
     /// Starts it again, under another run id, with the settings that all begin with. Whoever
     /// listened does no more, and is told.
     pub fn restart(&self, run_id: impl Into<String>, with: Restart) {
-        let (mut state, started) = (lock(&self.state), (self.clock)());
+        let mut state = lock(&self.state);
+        let started = (self.clock)();
         (state.store.run_id, state.store.started, state.is_whole) = (run_id.into(), started, false);
         state.store.settings = Settings::default();
         state.restarts += 1;

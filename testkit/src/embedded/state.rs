@@ -75,7 +75,8 @@ impl State {
         ear: Subscriber,
     ) -> Subscription {
         let (kept, lost) = oneshot::channel();
-        let (channel, number) = (channel.as_bytes().to_vec(), self.next);
+        let channel = channel.as_bytes().to_vec();
+        let number = self.next;
         self.next += 1;
         self.ears.entry(channel.clone()).or_default().push(Listener { number, ear, _kept: kept });
         *self.store.listeners.entry(channel.clone()).or_default() += 1;

@@ -81,8 +81,5 @@ impl Connection {
 /// Ends a connection for whoever is at the end of a line: at once by a reset, or when they may be
 /// told.
 async fn break_off(stream: TcpStream, line: &Line, reset: bool) {
-    match reset {
-        true => drop(stream.set_zero_linger()),
-        false => line.end().await,
-    }
+    if reset { drop(stream.set_zero_linger()) } else { line.end().await }
 }

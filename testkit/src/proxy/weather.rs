@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn toxics_add_up_on_their_way_until_they_are_removed() {
-        let (mut weather, dice) = (Weather::default(), Dice::new(1, "there", 0));
+        let mut weather = Weather::default();
+        let dice = Dice::new(1, "there", 0);
         assert_eq!(weather.delay(Way::There, &dice), None);
         let first = weather.add(Way::Both, latency(10, 0));
         weather.add(Way::There, latency(5, 0));
@@ -160,7 +161,8 @@ mod tests {
     #[test]
     fn one_seed_draws_the_same() {
         let draws = |seed| {
-            let (mut weather, dice) = (Weather::default(), Dice::new(seed, "there", 3));
+            let mut weather = Weather::default();
+            let dice = Dice::new(seed, "there", 3);
             weather.add(Way::There, latency(1, 50));
             weather.add(Way::There, Toxic::Cut { per_mille: 500 });
             let draw = |_| (weather.delay(Way::There, &dice), weather.cuts(Way::There, &dice));

@@ -89,7 +89,8 @@ fn tagged(answer: MultiValue, name: &str) -> mlua::Result<Resp> {
     if tag == Some(3) {
         return Ok(Resp::List(list(answer.map(Ok))?));
     }
-    let (said, at) = (answer.next().unwrap_or(Value::Nil), answer.next());
+    let said = answer.next().unwrap_or(Value::Nil);
+    let at = answer.next();
     match (tag, &said, at) {
         (Some(1), Value::String(text), Some(Value::String(at))) => {
             Ok(Resp::Error(format!("{} script: {name}, on {}.", text.display(), at.display())))

@@ -89,7 +89,8 @@ impl Interpreter {
             let stage = stage.clone();
             lua.create_function(move |lua, words: MultiValue| run(lua, &stage, &words))
         };
-        let (call, native) = (on_stage(call)?, on_stage(pcall)?);
+        let call = on_stage(call)?;
+        let native = on_stage(pcall)?;
         let raised = lua.create_function(|_, error: mlua::Error| Ok(raised(&error)))?;
         let position = lua.create_function(|lua, ()| Ok(position(lua)))?;
         let sha1hex = lua.create_function(|_, words: MultiValue| sha1hex(&words))?;

@@ -34,7 +34,8 @@ fn time_goes_on_in_a_script_and_keys_stay() {
 /// One Lua state runs the scripts of all servers of a thread.
 #[test]
 fn servers_share_nothing_through_their_scripts() {
-    let (one, other) = (EmbeddedServer::new(1), EmbeddedServer::new(2));
+    let one = EmbeddedServer::new(1);
+    let other = EmbeddedServer::new(2);
     let script =
         "local n = redis.call('HINCRBY', 'h', 'n', 1) return {KEYS[1] or 'none', ARGV[1] or 'none', n}";
     let reply = |key, arg, n| Resp::List(vec![bulk(key), bulk(arg), Resp::Int(n)]);

@@ -59,7 +59,8 @@ pub(super) fn persist(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
 }
 
 pub(super) fn pttl(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
-    let (horizon, now) = (context.horizon(), context.millis());
+    let horizon = context.horizon();
+    let now = context.millis();
     Ok(Resp::Int(match context.store.keyspace.get(words[1], horizon).map(|entry| entry.until) {
         None => -2,
         Some(None) => -1,

@@ -104,11 +104,13 @@ pub(super) fn zrange(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
         _ => return Err(SYNTAX.to_owned()),
     };
     let bound = |word| number::integer(word).ok_or(NOT_AN_INTEGER);
-    let (first, last) = (bound(words[2])?, bound(words[3])?);
+    let first = bound(words[2])?;
+    let last = bound(words[3])?;
     let Some(zset) = at(context, words[1])? else { return Ok(Resp::List(Vec::new())) };
     let count = i64::try_from(zset.len()).expect("there is no room for so many");
     let from_the_front = |place: i64| if place < 0 { place.saturating_add(count) } else { place };
-    let (first, last) = (from_the_front(first).max(0), from_the_front(last));
+    let first = from_the_front(first).max(0);
+    let last = from_the_front(last);
     let chosen = (0..).zip(&zset.0).filter(|(rank, _)| (first..=last).contains(rank));
     let words = chosen.flat_map(|(_, (score, member))| {
         with_score(*score, member.clone()).into_iter().take(if with_scores { 2 } else { 1 })
