@@ -25,7 +25,7 @@ mkdir -p "$runs"
 # Times of tests are for unstable toolchains, but for those who say so to the tests themselves.
 host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 export "CARGO_TARGET_${host}_RUNNER=env RUSTC_BOOTSTRAP=1"
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((4 * $(nproc)))}
 tests=(cargo test --workspace --exclude quorate-simulator --all-features --locked --lib --bins --tests)
 "${tests[@]}" --no-run
 cargo build -p quorate --examples --all-features --locked # tests run them

@@ -11,8 +11,8 @@ LEAST_TESTS=1200
 
 DENY=0.20.2
 
-# Most tests wait, for servers and for leases: twice as many at a time as there are processors keep these busy.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+# Most tests wait, for servers and for leases: four times as many at a time as there are processors keep these busy.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((4 * $(nproc)))}
 
 step "what the tests need"
 need_redis
@@ -20,6 +20,10 @@ need_cc
 mkdir -p "${CARGO_TARGET_DIR:-target}"
 log=${CARGO_TARGET_DIR:-target}/test.log
 : >"$log"
+# Its build takes minutes, in the pauses of what follows.
+if ! cargo deny --version >/dev/null 2>&1; then
+  env -u CARGO_TARGET_DIR nice -n 19 cargo install cargo-deny --quiet --locked --version "$DENY" &
+fi
 
 step "format"
 cargo fmt --all --check
@@ -49,7 +53,7 @@ cargo run --release --locked -p quorate-simulator -- --seeds 300 --locks any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --fault any --locks any
 
 step "benches: every topic, in small"
-cargo bench --locked --bench bench -- smoke
+cargo bench --profile release --locked --bench bench -- smoke # what the tests were built with: half of it is built already
 
 step "figures: the tables are made of what was measured"
 scripts/figures.sh --check
@@ -58,9 +62,7 @@ step "docs"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --locked
 
 step "dependencies"
-if ! cargo deny --version >/dev/null 2>&1; then
-  cargo install cargo-deny --locked --version "$DENY"
-fi
+wait # for its build
 cargo deny --all-features check --hide-inclusion-graph bans licenses sources
 if cargo deny --all-features fetch db >/dev/null 2>&1; then
   cargo deny --all-features check --hide-inclusion-graph advisories
