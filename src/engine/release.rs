@@ -1,4 +1,7 @@
 //! Release: give back one hold, and with the last one the lock.
+//!
+//! `give_back` counts down, `tell_of` ends the lease with the last hold, `sync_hold` (`undo.rs`)
+//! sends what is left, and `released` waits for the votes.
 
 use std::sync::Arc;
 use tokio::sync::MutexGuard;

@@ -1,4 +1,9 @@
-//! Clean-up: sends the masters what an owner still holds, and repeats it until each acknowledges.
+//! Clean-up: sends the masters what an owner still holds, and repeats it until each acknowledges. A
+//! release goes this way, too.
+//!
+//! [`Undo`] is what a master has to acknowledge, [`CleanUp`] hears the answers to it, and a
+//! [`Withdrawal`] is the part of it that keeps a waiter's place. Its words are those of
+//! [`Op::Release`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

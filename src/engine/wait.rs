@@ -6,13 +6,13 @@
 //! 2. The first attempt is a plain round. Refused, the client listens on every master
 //!    (`wake/hub.rs`) and attempts again as soon as it hears a quorum: subscribe, then check, then
 //!    wait.
-//! 3. From then on each attempt takes a place in the queues of the masters that refuse it, instead
-//!    of the place of the attempt before. Each has a ticket of its own, so that no call is
-//!    ambiguous.
-//! 4. It asks again when a quorum of the masters has called it, or 5 ms after the first call; when
-//!    calls may have been missed; or when the TTLs on a quorum have run out, and a quarter of that
-//!    later for each that is ahead of it (`arbitration.rs`). Where nobody has a quorum, nobody
-//!    would call: it polls.
+//! 3. From then on each attempt takes a place in the queues of the masters that refuse it (`stand`
+//!    in queue.lua), instead of the place of the attempt before. Each has a ticket of its own, so
+//!    that no call is ambiguous.
+//! 4. It asks again when a quorum of the masters has called it (`wake` in queue.lua; heard by
+//!    `master/listen.rs`), or 5 ms after the first call; when calls may have been missed; or when
+//!    the TTLs on a quorum have run out, and a quarter of that later for each that is ahead of it
+//!    (`arbitration.rs`). Where nobody has a quorum, nobody would call: it polls.
 //! 5. Contenders that split the vote see the same holders and follow one rule (`arbitration.rs`):
 //!    the one with most masters asks again, the others withdraw and keep their places.
 //! 6. Of a semaphore it draws a permit that this client has not, and that a quorum may have free by
