@@ -42,6 +42,8 @@ pub struct History {
     pub writes: Vec<Write>,
     /// How many permits each lock has, where they are semaphores.
     pub permits: Option<u32>,
+    /// Whether clients are strict.
+    pub strict: bool,
     /// The longest TTL that anybody asked for: for so long what was left from before the calm may
     /// still be in the way.
     pub longest_ttl: Duration,

@@ -46,7 +46,10 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
         let its = world.clone();
         drop(tokio::spawn(async move { its.guard(its.go_on()).await }));
         let stage = Stage::new(&world, plan);
-        stage.world.recorder.with(|history| history.permits = stage.permits);
+        stage.world.recorder.with(|history| {
+            history.permits = stage.permits;
+            history.strict = plan.strict;
+        });
         let story = world.guard(async {
             storm(&stage, plan).await;
             calm(&stage, plan).await;

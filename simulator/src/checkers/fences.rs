@@ -32,7 +32,7 @@ pub fn check(history: &History) -> Vec<Violation> {
         let fenced: Vec<_> =
             holds.iter().filter_map(|hold| Some(Fenced { hold, fence: hold.fence? })).collect();
         found.extend(repeated(&fenced, &history.attempts));
-        found.extend(fallen(&fenced));
+        found.extend(fallen(&fenced, &history.attempts));
     }
     found
 }
@@ -79,15 +79,16 @@ fn may_share(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool
 
 fn re_enters(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool {
     let over = before.shares_until();
-    // It may have been granted before, and be handed out later.
-    let spans = |attempt: &Attempt| {
-        (&attempt.names, attempt.shared, attempt.client)
-            == (&next.hold.names, next.hold.shared, next.hold.client)
-            && attempt.began <= over
-            && attempt.ended.is_none_or(|ended| ended > next.hold.asked)
-    };
     let is_its_own = next.lease() == before.lease();
+    let spans = |attempt: &Attempt| attempt.began <= over && is_on_its_way(attempt, next.hold);
     is_its_own && (next.hold.asked <= over || attempts.iter().any(spans))
+}
+
+/// Whether an acquire may have been granted before this guard was asked for, as the same client's, and its caller not
+/// have been handed its guard yet: the lease is there for the one that asks now.
+fn is_on_its_way(attempt: &Attempt, hold: &Hold) -> bool {
+    (&attempt.names, attempt.shared, attempt.client) == (&hold.names, hold.shared, hold.client)
+        && attempt.ended.is_none_or(|ended| ended > hold.asked)
 }
 
 fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
@@ -102,7 +103,7 @@ fn again(next: Fenced<'_>, before: Fenced<'_>) -> Violation {
 
 /// Finds the tokens that are less than one from before they were asked for. The guards are in the
 /// order in which they were handed out.
-fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
+fn fallen(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
     let (readers, writers): (Vec<&Fenced<'_>>, Vec<_>) = holds.iter().partition(|before| before.hold.shared);
     let mut earlier = writers.into_iter().peekable();
     let mut asked = holds.to_vec();
@@ -115,7 +116,7 @@ fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
                 highest = Some(before);
             }
         }
-        let read = if next.hold.shared { None } else { highest_before(&readers, next, holds) };
+        let read = if next.hold.shared { None } else { highest_before(&readers, next, holds, attempts) };
         let highest = [highest, read].into_iter().flatten().max_by_key(|before| before.fence);
         found.extend(highest.filter(|highest| next.fence < highest.fence).map(|highest| fell(next, highest)));
     }
@@ -123,17 +124,19 @@ fn fallen(holds: &[Fenced<'_>]) -> Vec<Violation> {
 }
 
 /// The highest token of these readers, from before a writer's was asked for: who enters again has
-/// one for longer.
+/// one for longer, also where the caller of the acquire that brought it has not been handed its guard.
 fn highest_before<'a, 'b>(
     readers: &[&'b Fenced<'a>],
     writer: Fenced<'a>,
     holds: &[Fenced<'a>],
+    attempts: &[Attempt],
 ) -> Option<&'b Fenced<'a>> {
     if readers.is_empty() {
         return None;
     }
     let its = holds.iter().filter(|hold| hold.fence == writer.fence && hold.lease() == writer.lease());
-    let asked = its.map(|hold| hold.hold.asked).min()?;
+    let on_their_way = attempts.iter().filter(|attempt| is_on_its_way(attempt, writer.hold));
+    let asked = its.map(|hold| hold.hold.asked).chain(on_their_way.map(|attempt| attempt.began)).min()?;
     readers.iter().copied().filter(|before| before.hold.granted < asked).max_by_key(|before| before.fence)
 }
 
@@ -173,7 +176,7 @@ fn old_write(write: &Write, highest: u64) -> Violation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::{given_back, history, hold, ms, over, permit, shared, words};
+    use super::super::made_up::{attempt, given_back, history, hold, ms, over, permit, shared, words};
     use super::*;
     use crate::history::AttemptOutcome;
 
@@ -253,17 +256,11 @@ mod tests {
     fn a_guard_on_its_way_keeps_the_token() {
         let holds = [fenced(9, given_back("a", 10, 300, 50)), fenced(9, hold("a", 60, 300))];
         assert_eq!(found(holds.clone()).len(), 1);
-        let attempt = |began, ended| Attempt {
-            names: vec!["l".into()],
-            shared: false,
-            client: 0,
-            began: ms(began),
-            ended: Some(ms(ended)),
-            outcome: AttemptOutcome::Granted,
-            wait: Time::ZERO,
+        let found = |began, ended| {
+            let attempts = vec![attempt(began, Some(ended), AttemptOutcome::Granted)];
+            check(&History { attempts, ..history(holds.clone()) }).len()
         };
-        let found = |attempt| check(&History { attempts: vec![attempt], ..history(holds.clone()) }).len();
-        assert_eq!((found(attempt(20, 70)), found(attempt(55, 70)), found(attempt(20, 55))), (0, 1, 1));
+        assert_eq!((found(20, 70), found(55, 70), found(20, 55)), (0, 1, 1));
     }
 
     #[test]
@@ -328,6 +325,18 @@ mod tests {
         assert_eq!(found([writes(), reads(5)]).len(), 1, "it reads with another");
         assert_eq!(found([writes(), reads(4)]).len(), 1, "a lower one");
         assert_eq!(found([reads(6), again(5)]).len(), 1, "it is the first time");
+    }
+
+    #[test]
+    fn so_has_one_that_enters_what_an_acquire_brought_that_has_not_handed_it_out() {
+        let holds = || [shared(fenced(6, hold("a", 50, 900))), fenced(5, hold("a", 100, 900))];
+        let found = |began, ended| {
+            let attempts = vec![attempt(began, Some(ended), AttemptOutcome::Failed)];
+            check(&History { attempts, ..history(holds()) }).len()
+        };
+        assert_eq!(found(10, 300), 0);
+        assert_eq!(found(10, 90), 1, "it ended before");
+        assert_eq!(found(60, 300), 1, "it began after the one that reads");
     }
 
     #[test]

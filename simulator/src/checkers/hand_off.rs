@@ -19,6 +19,10 @@
 //!   written to later than the rest, and those in the queue look when the TTLs are over, and a
 //!   quarter later for each dead one that is ahead of them.
 //!
+//! Clients that are strict believe no clock that a reader which died is over, and watch its entry for a
+//! TTL; other readers leave it where it is. So a lock that is read counts from the first writer of the
+//! calm on, who cleared it.
+//!
 //! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives
 //! back.
 //!
@@ -54,8 +58,15 @@ pub fn check(history: &History) -> Vec<Violation> {
     };
     let mut found = Vec::new();
     for ((names, reads), waiters) in waiters(history, calm) {
-        let free = season.free(&in_the_way(history, names, reads), history.end);
+        let in_the_way = in_the_way(history, names, reads);
+        let mut free = season.free(&in_the_way, history.end);
         if !reads {
+            if history.strict
+                && history.attempts.iter().any(|attempt| attempt.shared && attempt.names == *names)
+            {
+                let cleared = season.first_writer(&in_the_way);
+                free.retain(|free| cleared.is_some_and(|cleared| cleared <= free.from));
+            }
             found.extend(idle(&free, &waiters));
             continue;
         }
@@ -132,6 +143,15 @@ impl Season {
         }
         free.retain(|free| free.from < free.to);
         free
+    }
+
+    /// When somebody was first granted to write, of these holds.
+    fn first_writer(&self, holds: &[&Hold]) -> Option<Time> {
+        holds
+            .iter()
+            .filter(|hold| !hold.shared)
+            .map(|hold| hold.granted)
+            .find(|granted| *granted >= self.quiet)
     }
 
     /// Takes out those whose windows end by `now`, and notes since when there is room for others.
@@ -373,6 +393,23 @@ mod tests {
         let dead = || [shared(hold("a", 5_000, 29_000)), reads("b", 30_000)];
         assert_eq!(found(&dead(), &[waits(39_500)], &[]), [], "a TTL after the other one was over");
         assert_eq!(found(&dead(), &[waits(39_501)], &[]).len(), 1);
+    }
+
+    #[test]
+    fn the_strict_may_watch_what_readers_left_until_somebody_has_written() {
+        let reads = |from, until| shared(given_back("a", from, 90_000, until));
+        let attempts = || vec![to_read(attempt(4_000, Some(5_000), Granted)), attempt(6_000, None, Pending)];
+        let found = |strict, holds: Vec<Hold>| {
+            check(&History { attempts: attempts(), strict, ..history(holds) }).len()
+        };
+        assert_eq!(
+            (found(false, vec![reads(5_000, 30_000)]), found(true, vec![reads(5_000, 30_000)])),
+            (1, 0)
+        );
+        let written = || vec![given_back("w", 23_200, 90_000, 26_000), reads(26_000, 30_000)];
+        assert_eq!((found(false, written()), found(true, written())), (1, 1));
+        let in_the_storm = vec![given_back("w", 12_000, 90_000, 12_500), reads(12_600, 30_000)];
+        assert_eq!(found(true, in_the_storm), 0);
     }
 
     #[test]
