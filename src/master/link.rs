@@ -238,7 +238,7 @@ impl LinkState {
     pub fn send_next<T>(&mut self, now: Instant, send: impl FnOnce(Message<'_>) -> T) -> Option<T> {
         let Connection::Open(open) = &mut self.connection else { return None };
         if let Some(ping) = open.ping.as_mut().filter(|ping| !ping.is_sent) {
-            ping.is_sent = true;
+            *ping = Ping { since: now, is_sent: true }; // this process may have stood still before
             self.queue.note_sent(Sent::Ping, now);
             return Some(send(Message::Ping));
         }

@@ -388,6 +388,20 @@ fn an_overdue_clean_up_is_looked_into_with_a_ping() {
 }
 
 #[test]
+fn a_process_that_stood_still_before_it_sent_its_ping_does_not_hold_that_against_the_master() {
+    let mut driven = Driven::up();
+    driven.call(CallKind::Vote { timeout: ms(20) });
+    driven.send();
+    driven.wait(ms(20));
+    driven.now += PATIENCE;
+    assert_eq!(driven.send(), 1, "the ping");
+    driven.link.tick(driven.now);
+    assert_eq!(driven.reach(), Reach::Up);
+    driven.wait(PATIENCE);
+    assert_eq!(driven.reach(), Reach::Silent);
+}
+
+#[test]
 fn a_clean_up_is_sent_though_its_time_was_up_before_there_was_a_connection_and_a_vote_is_not() {
     let mut driven = Driven::new();
     let clean_up = driven.call(CallKind::CleanUp { timeout: ms(20) });
