@@ -84,8 +84,8 @@ fn re_enters(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool
     is_its_own && (next.hold.asked <= over || attempts.iter().any(spans))
 }
 
-/// Whether an acquire may have been granted before this guard was asked for, as the same client's, and its caller not
-/// have been handed its guard yet: the lease is there for the one that asks now.
+/// Whether an acquire of the same client may have been granted before this guard was asked for, while
+/// its caller had no guard yet: the lease is there for the one that asks now.
 fn is_on_its_way(attempt: &Attempt, hold: &Hold) -> bool {
     (&attempt.names, attempt.shared, attempt.client) == (&hold.names, hold.shared, hold.client)
         && attempt.ended.is_none_or(|ended| ended > hold.asked)
@@ -124,7 +124,7 @@ fn fallen(holds: &[Fenced<'_>], attempts: &[Attempt]) -> Vec<Violation> {
 }
 
 /// The highest token of these readers, from before a writer's was asked for: who enters again has
-/// one for longer, also where the caller of the acquire that brought it has not been handed its guard.
+/// one for longer, also where the caller of the acquire that brought it has no guard yet.
 fn highest_before<'a, 'b>(
     readers: &[&'b Fenced<'a>],
     writer: Fenced<'a>,
