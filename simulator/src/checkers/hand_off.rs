@@ -19,9 +19,10 @@
 //!   written to later than the rest, and those in the queue look when the TTLs are over, and a
 //!   quarter later for each dead one that is ahead of them.
 //!
-//! Clients that are strict believe no clock that a reader which died is over, and watch its entry for
-//! a TTL; other readers leave it where it is. So a lock that is read counts from the first writer of
-//! the calm on, who cleared it.
+//! Clients that are strict believe no clock that an entry is over whose owner died: they watch it for
+//! a TTL, from when the master first shows it, which one that was restarted does only after its
+//! quarantine. So with them a lock counts from when each of its names was first granted in the calm,
+//! but to read: that cleared it of such entries.
 //!
 //! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives
 //! back.
@@ -59,12 +60,10 @@ pub fn check(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
     for ((names, reads), waiters) in waiters(history, calm) {
         let in_the_way = in_the_way(history, names, reads);
-        let mut free = season.free(&in_the_way, history.end);
+        let mut free = season.free(names, &in_the_way, history.end);
         if !reads {
-            if history.strict
-                && history.attempts.iter().any(|attempt| attempt.shared && attempt.names == *names)
-            {
-                let cleared = season.first_writer(&in_the_way);
+            if history.strict {
+                let cleared = season.cleared(names, &in_the_way);
                 free.retain(|free| cleared.is_some_and(|cleared| cleared <= free.from));
             }
             found.extend(idle(&free, &waiters));
@@ -123,18 +122,18 @@ struct Season {
 
 impl Season {
     /// When a lock is free that was held like this. The holds are in the order of their beginnings.
-    fn free(&self, holds: &[&Hold], end: Time) -> Vec<Free> {
+    fn free(&self, names: &[String], holds: &[&Hold], end: Time) -> Vec<Free> {
         let mut inside = Vec::new();
         let mut from = self.quiet + self.ttl;
         let mut free = Vec::new();
         for hold in holds {
-            self.leave(&mut inside, hold.granted, &mut from);
+            self.leave(names, &mut inside, hold.granted, &mut from);
             inside.push(*hold);
             if inside.len() == self.room {
                 free.push(Free { from, to: hold.granted });
             }
         }
-        self.leave(&mut inside, Time::MAX, &mut from);
+        self.leave(names, &mut inside, Time::MAX, &mut from);
         free.push(Free { from, to: end });
         // Readers leave one by one: the lock is free when the last of them counts as gone.
         for free in &mut free {
@@ -145,24 +144,28 @@ impl Season {
         free
     }
 
-    /// When somebody was first granted to write, of these holds.
-    fn first_writer(&self, holds: &[&Hold]) -> Option<Time> {
-        holds
-            .iter()
-            .filter(|hold| !hold.shared)
-            .map(|hold| hold.granted)
-            .find(|granted| *granted >= self.quiet)
+    /// By when each of these names was granted, but to read; `None` where one was not.
+    fn cleared(&self, names: &[String], holds: &[&Hold]) -> Option<Time> {
+        let granted = |name| {
+            let of_it = holds.iter().filter(|hold| !hold.shared && hold.names.contains(name));
+            of_it.map(|hold| hold.granted).find(|granted| *granted >= self.quiet)
+        };
+        names.iter().map(granted).try_fold(Time::ZERO, |last, granted| Some(last.max(granted?)))
     }
 
-    /// Takes out those whose windows end by `now`, and notes since when there is room for others.
-    fn leave(&self, inside: &mut Vec<&Hold>, now: Time, from: &mut Time) {
+    /// Takes out those whose windows end by `now`, and notes since when there is room for others. A
+    /// hold of some of the names says nothing of the others, which may be free later.
+    fn leave(&self, names: &[String], inside: &mut Vec<&Hold>, now: Time, from: &mut Time) {
         inside.sort_by_key(|hold| hold.window_end());
         let over = inside.partition_point(|hold| hold.window_end() <= now);
         let mut left = inside.len();
         for hold in inside.drain(..over) {
             match left.cmp(&self.room) {
                 Ordering::Greater => {}
-                Ordering::Equal => *from = self.freed_by(hold),
+                Ordering::Equal if names.iter().all(|name| hold.names.contains(name)) => {
+                    *from = self.freed_by(hold);
+                }
+                Ordering::Equal => *from = self.freed_by(hold).max(*from),
                 Ordering::Less => *from = self.freed_by(hold).min(*from),
             }
             left -= 1;
@@ -410,6 +413,34 @@ mod tests {
         assert_eq!((found(false, written()), found(true, written())), (1, 1));
         let in_the_storm = vec![given_back("w", 12_000, 90_000, 12_500), reads(12_600, 30_000)];
         assert_eq!(found(true, in_the_storm), 0);
+    }
+
+    fn of(names: &[&str], hold: Hold) -> Hold {
+        Hold { names: names.iter().map(|name| (*name).to_owned()).collect(), ..hold }
+    }
+
+    fn waits_for_both(until: u64) -> Attempt {
+        Attempt { names: vec!["l".into(), "m".into()], ..attempt(5_000, Some(until), Cancelled) }
+    }
+
+    #[test]
+    fn who_gives_back_one_name_frees_no_other() {
+        let holds =
+            [of(&["m"], hold("a", 4_000, 30_000)), of(&["l"], given_back("b", 31_000, 90_000, 32_000))];
+        assert_eq!(found(&holds, &[waits_for_both(40_500)], &[]), [], "a TTL after the first was over");
+        assert_eq!(found(&holds, &[waits_for_both(40_501)], &[]).len(), 1);
+    }
+
+    #[test]
+    fn the_strict_may_watch_what_the_dead_left_of_each_name() {
+        let one = || of(&["l"], given_back("b", 31_000, 90_000, 32_000));
+        let other = || of(&["m"], given_back("c", 33_000, 90_000, 34_000));
+        let found = |strict, holds: Vec<Hold>| {
+            let attempts = vec![waits_for_both(40_000)];
+            check(&History { attempts, strict, ..history(holds) }).len()
+        };
+        assert_eq!((found(false, vec![one()]), found(true, vec![one()])), (2, 0));
+        assert_eq!((found(false, vec![one(), other()]), found(true, vec![one(), other()])), (3, 1));
     }
 
     #[test]

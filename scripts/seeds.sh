@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# 20,000 seeds of each kind of lock within Redlock's assumptions, and of each but the shared layouts with `--fault any`: hours on two
+# cores. It goes on where it stopped, also on another machine: docs/figures/seeds.tsv says which seeds were clean, and at which commit.
+#
+#   scripts/seeds.sh [SECONDS]   runs parts that are not there yet, until all are, or no part is begun any more
+#   scripts/seeds.sh --check     says what is missing
+#
+# One seed decides everything, so parts that were run at an earlier commit count as long as the code behaves as it did then: before
+# anything else, the first part of both is run again where the code is another one, and has to come to the same holds and the same time.
+# Where it does not, all parts are dropped and run again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+LEDGER=docs/figures/seeds.tsv
+SIMULATE=${CARGO_TARGET_DIR:-target}/simulate/quorate-simulate
+PART=4000
+# 20,000 seeds of eight kinds in turn, and of six.
+BASE=160000
+FAULT=120000
+
+# What the simulator is built from.
+code() { git rev-parse HEAD:src HEAD:scripts/lua HEAD:simulator/src HEAD:testkit/src | sha1sum | cut -c 1-12; }
+
+# The parts that are not in the ledger: fault, and the first seed.
+missing() {
+  local fault from last
+  for ((from = 1; from <= BASE; from += PART)); do
+    for fault in none any; do
+      last=$BASE
+      [ "$fault" = none ] || last=$FAULT
+      if [ "$from" -le "$last" ] && ! grep -q "^$fault	$from	" "$LEDGER"; then echo "$fault $from"; fi
+    done
+  done
+}
+
+# run FAULT FROM: one part; prints how many holds, and how much virtual time, it comes to.
+run() {
+  local with=()
+  [ "$1" = none ] || with=(--fault "$1")
+  nice -n 19 "$SIMULATE" --locks any "${with[@]}" --from "$2" --seeds "$PART" | tee /dev/stderr |
+    sed -nE 's/.*; ([0-9]+ holds, [0-9.]+ min).*/\1/p'
+}
+
+[ -f "$LEDGER" ] || printf '# fault\tfrom\twhat %s seeds came to, all clean\tcode\tcommit\n' "$PART" >"$LEDGER"
+
+if [ "${1:-}" = --check ]; then
+  left=$(missing | wc -l)
+  echo "$((left * PART)) seeds are missing of $((BASE + FAULT)); the code is $(code), the last part's $(tail -n 1 "$LEDGER" | cut -f 4)"
+  [ "$left" = 0 ]
+  exit
+fi
+
+until=$((SECONDS + ${1:-1000000}))
+cargo build --profile simulate --locked -p quorate-simulator
+if [ "$(tail -n +2 "$LEDGER" | tail -n 1 | cut -f 4)" != "$(code)" ]; then
+  for fault in none any; do
+    was=$(grep "^$fault	1	" "$LEDGER" | cut -f 3 || true)
+    if [ -n "$was" ] && [ "$(run "$fault" 1)" != "$was" ]; then
+      echo "the code behaves otherwise: all parts have to be run again"
+      sed -i 1q "$LEDGER"
+    fi
+  done
+fi
+missing | while read -r fault from; do
+  [ "$SECONDS" -lt "$until" ] || break
+  came_to=$(run "$fault" "$from")
+  printf '%s\t%s\t%s\t%s\t%s\n' "$fault" "$from" "$came_to" "$(code)" "$(git rev-parse --short HEAD)" >>"$LEDGER"
+done
+"$0" --check
