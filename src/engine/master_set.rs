@@ -1,4 +1,4 @@
-//! Some of the masters, by their index.
+//! A set of masters, by their indices.
 
 use crate::config::MAX_MASTERS;
 
@@ -26,17 +26,17 @@ impl MasterSet {
         self.0.count_ones() as usize
     }
 
-    /// Those that are in one of the two.
+    /// The masters in one of the two sets, or in both.
     pub(super) fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those that are in both.
+    /// The masters in both sets.
     pub(super) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Those that are not in the other.
+    /// The masters that are not in the other set.
     pub(super) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
