@@ -19,9 +19,9 @@
 //!   written to later than the rest, and those in the queue look when the TTLs are over, and a
 //!   quarter later for each dead one that is ahead of them.
 //!
-//! Clients that are strict believe no clock that a reader which died is over, and watch its entry for
-//! a TTL; other readers leave it where it is. So a lock that is read counts from the first writer of
-//! the calm on, who cleared it.
+//! Clients that are strict believe no clock that a reader which died is over, and watch its entry
+//! for a TTL; other readers leave it where it is. So a lock that is read counts from the first
+//! writer of the calm on, who cleared it.
 //!
 //! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives
 //! back.
