@@ -19,7 +19,6 @@ use super::tally::{CleanUpDue, LateVotes, Round};
 use super::verdict;
 use crate::error::Error;
 use crate::lease;
-use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Leaving, Op};
 use crate::renewal::LeaseTimer;
@@ -95,8 +94,8 @@ impl Attempt {
             let LeaseTerms { token, label, .. } = hold.lease().terms.clone();
             Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
         };
-        let call_kind = CallKind::Vote { timeout: self.ask.timeout };
-        self.round = Some(dispatcher.ask(hold, round_number, &op, call_kind, Some(Epoch::of(hold))));
+        let epoch = Some(Epoch::of(hold));
+        self.round = Some(dispatcher.ask(hold, round_number, &op, self.ask.timeout, epoch));
     }
 
     /// For how long the masters are to keep the lock from others.
@@ -151,12 +150,13 @@ impl Attempt {
                 heals: false,
                 first: self.first_round,
             };
-            let call_kind = CallKind::Vote { timeout: self.ask.timeout };
             let epoch = Some(Epoch::of(hold));
             // The grant of a master whose clock is off does not count, and so is not confirmed.
-            let on = self.round().masters_with(|outcome| !is_off(outcome));
+            let on = self
+                .round()
+                .masters_with(|outcome| !matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. }));
             let round_number = dispatcher.next_round_number();
-            let confirming = dispatcher.ask_some(on, hold, round_number, &op, call_kind, epoch);
+            let confirming = dispatcher.ask_some(on, hold, round_number, &op, self.ask.timeout, epoch);
             let decision = confirming.decision().await;
             self.hold_state.note_keys(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
             if decision != Decision::Granted {
@@ -326,10 +326,6 @@ impl Drop for Attempt {
         self.undo(&round, None);
         self.places.give_up(&round);
     }
-}
-
-fn is_off(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. })
 }
 
 /// Ends a lease that has lapsed or was given up: its guards have lost their holds, and what follows

@@ -1,5 +1,4 @@
-//! Read-write locks: an owner that has one of the two locks under a name, and asks for the other,
-//! the counterpart.
+//! Read-write locks: an owner that has one half of a lock, and asks for the other, its counterpart.
 
 use std::sync::Arc;
 

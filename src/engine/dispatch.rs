@@ -121,10 +121,10 @@ impl Dispatcher {
         hold: &Hold,
         round_number: u64,
         op: &Op,
-        call_kind: CallKind,
+        timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
-        self.ask_some(MasterSet::all(self.masters()), hold, round_number, op, call_kind, epoch)
+        self.ask_some(MasterSet::all(self.masters()), hold, round_number, op, timeout, epoch)
     }
 
     /// Sends it to some of the masters. The others count as out of reach: their clocks are off.
@@ -134,7 +134,7 @@ impl Dispatcher {
         hold: &Hold,
         round_number: u64,
         op: &Op,
-        call_kind: CallKind,
+        timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
         let round = self.begin_round(&hold.site, epoch); // first, as leases count from here
@@ -142,7 +142,8 @@ impl Dispatcher {
         let trusted = self.trusted_for(op);
         let send = |op: &Op, to| {
             let words = self.words(&target, round_number, op, trusted);
-            self.send(target.kind.script(), words, call_kind, round.tally().clone(), to);
+            let kind = CallKind::Vote { timeout };
+            self.send(target.kind.script(), words, kind, round.tally().clone(), to);
         };
         match op {
             // Each master is sent the versions that were watched on it.

@@ -12,7 +12,6 @@ use super::verdict;
 use crate::clock::Moment;
 use crate::error::{Error, Loss};
 use crate::lease;
-use crate::master::CallKind;
 use crate::protocol::Op;
 
 /// How long to wait for votes where a lease was not extended.
@@ -62,10 +61,9 @@ impl Engine {
         let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // Where the lock is given up before this is sent, it must not follow the release, and take
         // the lock back.
-        let call_kind = CallKind::Vote { timeout };
         let epoch = Some(Epoch::of(&hold));
         let round_number = self.dispatcher.next_round_number();
-        let round = self.dispatcher.ask(&hold, round_number, &op, call_kind, epoch);
+        let round = self.dispatcher.ask(&hold, round_number, &op, timeout, epoch);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.certainty().await;

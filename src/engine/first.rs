@@ -74,21 +74,16 @@ impl Drop for FirstAttempt {
 /// Called with the decision, on the thread where the votes come in.
 fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, caller_waker: &CallerWaker) {
     let Some(attempt) = state.attempt.take() else { return };
-    let error = match decision {
-        _ if attempt.is_closed() => Some(Error::Closed),
-        Decision::Granted => None,
-        _ => Some(attempt.denied()),
+    let decided = match decision {
+        _ if attempt.is_closed() => Err(Error::Closed),
+        Decision::Granted => Ok(()),
+        _ => Err(attempt.denied()),
     };
-    let undone = match error {
-        Some(error) => {
-            state.decided = Some(Err(error));
-            Some(attempt)
-        }
-        None => {
-            (state.decided, state.attempt) = (Some(Ok(())), Some(attempt));
-            None
-        }
-    };
+    let mut undone = Some(attempt);
+    if decided.is_ok() {
+        state.attempt = undone.take();
+    }
+    state.decided = Some(decided);
     let waker = state.waker.take();
     let under_way = state.under_way.take();
     drop(state);

@@ -16,8 +16,8 @@ use crate::vote::{Record, Vote};
 /// One hold of one lease.
 pub(crate) struct Grant {
     engine: Arc<Engine>,
-    hold: Arc<Hold>,
-    generation: u64,
+    pub(super) hold: Arc<Hold>,
+    pub(super) generation: u64,
     token: u64,
     votes: Record,
     given_back: bool,
@@ -39,14 +39,6 @@ impl Grant {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.hold.name
-    }
-
-    pub(super) fn hold(&self) -> &Arc<Hold> {
-        &self.hold
-    }
-
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
     }
 
     pub(crate) fn owner(&self) -> Owner {

@@ -16,7 +16,6 @@ use crate::error::{Error, Loss};
 use crate::handover::Handover;
 use crate::invalid::Invalid;
 use crate::lease;
-use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op};
 use crate::renewal::{LeaseTimer, Renewal};
@@ -176,7 +175,7 @@ impl Drop for Adopted {
         let from = self.from;
         self.engine.spawn(async move {
             // If this fails, the grant's own drop releases it.
-            let _ = engine.give_to(from, grant.hold(), grant.generation()).await;
+            let _ = engine.give_to(from, &grant.hold, grant.generation).await;
         });
     }
 }
@@ -250,9 +249,7 @@ impl Way<'_> {
     }
 
     fn ask(&self, engine: &Arc<Engine>, round_number: u64, op: &Op) -> Round {
-        let call_kind = CallKind::Vote { timeout: self.timeout };
-        let epoch = Some(self.epoch.clone());
-        engine.dispatcher.ask(self.to, round_number, op, call_kind, epoch)
+        engine.dispatcher.ask(self.to, round_number, op, self.timeout, Some(self.epoch.clone()))
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Hold {
 pub(crate) struct HoldState {
     /// How many holds the owner has. The masters are sent the same number.
     pub(crate) holds: u32,
-    /// How many guards are left whose holds were released without them.
+    /// How many guards exist whose holds were released without them.
     pub(crate) surplus: u32,
     /// The masters that may have an entry of this owner, or its place in the queue.
     pub(super) maybe_held_on: MasterSet,
@@ -164,7 +164,7 @@ impl Hold {
         }
     }
 
-    /// Wakes those that wait for a lease to stand.
+    /// Wakes the callers that wait for a lease to stand.
     pub(super) fn notify_lease_begun(&self) {
         if let Some(begun) = &self.begun {
             begun.notify_waiters();

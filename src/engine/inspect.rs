@@ -13,7 +13,6 @@ use crate::config::check_permits;
 use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind, Part};
-use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Entry, Kind, Op, Seen};
 use crate::vote::{Outcome, Refusal, Vote, since};
@@ -87,10 +86,9 @@ impl Engine {
         kind: Kind,
     ) -> Vec<Vec<Look>> {
         let nobody = Owner::of_nobody(self.client());
-        let call_kind = self.unconditional();
         let ask = |name: &str| {
             let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-            self.dispatcher.ask(&hold, 0, &Op::Inspect, call_kind, None)
+            self.dispatcher.ask(&hold, 0, &Op::Inspect, self.dispatcher.timeout(), None)
         };
         let rounds: Vec<Round> = names.map(ask).collect();
         let mut all = Vec::with_capacity(rounds.len());
@@ -101,14 +99,9 @@ impl Engine {
         }
         all
     }
-
-    /// A vote with the usual time-out, for an operation without a lease.
-    pub(super) fn unconditional(&self) -> CallKind {
-        CallKind::Vote { timeout: self.settings.timeout() }
-    }
 }
 
-/// One master's answer, with what it knows, if that is known.
+/// One master's answer, with what it knows, if it said so.
 pub(super) struct Look {
     pub(super) vote: Vote,
     pub(super) seen: Option<Seen>,

@@ -12,7 +12,7 @@ use super::inspect::{Sighting, sighting};
 use super::quorum::quorum;
 use super::verdict;
 use crate::error::Error;
-use crate::master::{Failure, ReplySink, Value, Words};
+use crate::master::{CallKind, Failure, ReplySink, Value, Words};
 use crate::protocol::{Kind, LIST, ListStep, key_pattern, name_of, step};
 use crate::vote::{Outcome, Refusal, Vote};
 
@@ -94,7 +94,8 @@ impl Engine {
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
             let index = [index].into_iter().collect();
-            self.dispatcher.send(&LIST, words, self.unconditional(), steps.clone(), index);
+            let kind = CallKind::Vote { timeout: self.dispatcher.timeout() };
+            self.dispatcher.send(&LIST, words, kind, steps.clone(), index);
         }
         let mut positions = positions.to_vec();
         let mut names = HashSet::new();

@@ -14,10 +14,6 @@ impl MasterSet {
         (0..masters).collect()
     }
 
-    pub(super) fn insert(&mut self, index: usize) {
-        self.0 |= 1 << index;
-    }
-
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -49,8 +45,6 @@ impl MasterSet {
 
 impl FromIterator<usize> for MasterSet {
     fn from_iter<I: IntoIterator<Item = usize>>(masters: I) -> Self {
-        let mut set = Self::default();
-        masters.into_iter().for_each(|index| set.insert(index));
-        set
+        Self(masters.into_iter().fold(0, |bits, index| bits | 1 << index))
     }
 }

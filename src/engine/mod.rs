@@ -10,7 +10,7 @@
 //!    is in `queue_place.rs`.
 //! 4. `dispatch.rs` sends the operation to all masters.
 //! 5. `tally.rs` counts the votes; `caller_waker.rs` wakes the caller once they decide.
-//! 6. `leases.rs` begins the lease of a `hold.rs`, which is what the owner has of the lock.
+//! 6. `leases.rs` begins the lease of the owner's hold (`hold.rs`).
 //! 7. `grant.rs` is one hold of that lease, for a guard to keep.
 //!
 //! Pure rules: `quorum.rs` decides a round, its token, and which of several contenders goes on;

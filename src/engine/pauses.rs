@@ -52,8 +52,8 @@ pub(crate) fn next_look(votes: &[Vote], every: Option<Duration>) -> Option<Durat
     Some(every.map_or(look, |every| look.min(every.saturating_mul(ahead.saturating_add(1)))))
 }
 
-/// The client of another library that one waiter saw last as the holder. It tells nobody of its
-/// release, so there is no wake-up to wait for.
+/// The client of another library that one waiter saw last as the holder. Its release wakes no
+/// waiter.
 #[derive(Debug)]
 pub(super) struct ForeignHolder {
     seen: Option<Arc<str>>,
@@ -86,20 +86,16 @@ mod tests {
     use super::*;
     use crate::vote::Permits;
 
-    fn vote(outcome: Outcome) -> Vote {
-        Vote { master: "m".into(), outcome, latency: Duration::ZERO }
-    }
-
     fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
-        vote(Outcome::held_by(owner, Some(Duration::from_millis(ms)), ahead, None))
+        Vote::of(Outcome::held_by(owner, Some(Duration::from_millis(ms)), ahead, None))
     }
 
     fn granted() -> Vote {
-        vote(Outcome::Granted)
+        Vote::of(Outcome::Granted)
     }
 
     fn dead() -> Vote {
-        vote(Outcome::Unreachable("x".into()))
+        Vote::of(Outcome::Unreachable("x".into()))
     }
 
     #[test]
@@ -133,7 +129,7 @@ mod tests {
     fn a_waiter_for_a_permit_looks_when_the_first_may_be_free() {
         let taken = |ms| {
             let permits = Permits::new([].into(), Some(Duration::from_millis(ms)));
-            vote(Outcome::held_by("b", Some(Duration::from_secs(9)), Some(0), Some(permits)))
+            Vote::of(Outcome::held_by("b", Some(Duration::from_secs(9)), Some(0), Some(permits)))
         };
         assert_eq!(next_look(&[taken(100), taken(200), taken(300)], None), Some(Duration::from_millis(200)));
     }

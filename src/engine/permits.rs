@@ -90,28 +90,22 @@ impl Drop for Picked {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
-    fn vote(outcome: Outcome) -> Vote {
-        Vote { master: "m".into(), outcome, latency: Duration::ZERO }
-    }
-
     fn told(free: &[u32]) -> Vote {
-        vote(Outcome::held_by("a", None, None, Some(Permits::new(free.into(), None))))
+        Vote::of(Outcome::held_by("a", None, None, Some(Permits::new(free.into(), None))))
     }
 
     fn dead() -> Vote {
-        vote(Outcome::Unreachable("x".into()))
+        Vote::of(Outcome::Unreachable("x".into()))
     }
 
     #[test]
     fn a_permit_is_free_where_a_quorum_may_have_it() {
-        assert_eq!(free(&[dead(), vote(Outcome::Granted), dead()], 3), None, "nobody told");
+        assert_eq!(free(&[dead(), Vote::of(Outcome::Granted), dead()], 3), None, "nobody told");
         let all = [told(&[1, 2]), told(&[2]), told(&[2]), told(&[2]), told(&[1, 2])];
         assert_eq!(free(&all, 3), Some(vec![2]));
-        let split = [told(&[1]), told(&[]), told(&[]), told(&[1]), vote(Outcome::Pending)];
+        let split = [told(&[1]), told(&[]), told(&[]), told(&[1]), Vote::of(Outcome::Pending)];
         assert_eq!(free(&split, 2), Some(vec![1]), "two are not enough to keep it");
         let alone = [told(&[1, 2]), told(&[2]), told(&[2, 1]), dead(), dead()];
         assert_eq!(free(&alone, 3), Some(vec![2]), "each of those that can vote is needed");

@@ -39,7 +39,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Those of an attempt of the owner of `hold`, which takes `place` where it is refused.
+    /// The places of an attempt for the owner of `hold`, which takes `place` where it is refused.
     pub(super) fn new(
         engine: &Arc<Engine>,
         hold: &Hold,
@@ -97,8 +97,8 @@ impl Places {
         before
     }
 
-    /// After a refusal, when the grants of this round were withdrawn: the place for the next
-    /// attempt. It is given up where it may be without being known to.
+    /// After a refusal, when the grants of this round were withdrawn: returns the place for the
+    /// next attempt, and gives it up on masters that only may have it.
     pub(super) fn keep(&self, round: &Round) -> Option<QueuePlace> {
         let stands = round.masters_with(|outcome| has_place(outcome) || *outcome == Outcome::Granted);
         let strays = round.masters_with(|outcome| self.is_stray(outcome));

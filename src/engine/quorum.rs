@@ -94,20 +94,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn vote(outcome: Outcome) -> Vote {
-        Vote { master: "m".into(), outcome, latency: Duration::ZERO }
-    }
-
     fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
-        vote(Outcome::held_by(owner, Some(Duration::from_millis(ms)), ahead, None))
+        Vote::of(Outcome::held_by(owner, Some(Duration::from_millis(ms)), ahead, None))
     }
 
     fn granted() -> Vote {
-        vote(Outcome::Granted)
+        Vote::of(Outcome::Granted)
     }
 
     fn dead() -> Vote {
-        vote(Outcome::Unreachable("x".into()))
+        Vote::of(Outcome::Unreachable("x".into()))
     }
 
     #[test]

@@ -198,16 +198,16 @@ impl Engine {
         let token = latest.map_or(0, |entry| entry.token);
         let round_number = of_owner().map(|entry| entry.round).max().unwrap_or(0);
         let op = Op::Release { holds: 0, leaving: Leaving::Broken(token), place: None };
-        let round = self.dispatcher.ask(&hold, round_number, &op, self.unconditional(), None);
+        let round = self.dispatcher.ask(&hold, round_number, &op, self.dispatcher.timeout(), None);
         Ok((hold, round))
     }
 }
 
 /// How it went to take a lock away.
 fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
-    let masters = round.count(|_| true);
-    let released = round.count(|outcome| *outcome == Outcome::Granted);
-    let not_theirs = round.count(Outcome::is_definite_no);
+    let masters = round.masters_with(|_| true).len();
+    let released = round.granted().len();
+    let not_theirs = round.masters_with(Outcome::is_definite_no).len();
     let name = &hold.name;
     if surely_lost(masters, released + not_theirs) && released > 0 {
         Ok(()) // a quorum can no longer be this owner's

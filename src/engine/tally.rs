@@ -180,7 +180,7 @@ impl Round {
         &self.tally
     }
 
-    /// The votes as they stand; those that have not come in are pending since the round began.
+    /// The votes so far; the others are pending since the round began.
     pub(crate) fn votes(&self) -> Arc<[Vote]> {
         let waited = self.tally.context.clock.now().since(self.sent);
         let counted = self.tally.counted();
@@ -238,11 +238,6 @@ impl Round {
         if let Some(due) = due {
             clean_up(due); // unlocked
         }
-    }
-
-    /// How many masters have such an outcome.
-    pub(super) fn count(&self, wanted: impl Fn(&Outcome) -> bool) -> usize {
-        self.masters_with(wanted).len()
     }
 
     /// The masters with such an outcome.

@@ -151,12 +151,7 @@ mod tests {
     use crate::vote::{Permits, Silence};
 
     fn votes(outcomes: &[Outcome]) -> Arc<[Vote]> {
-        let vote = |outcome: &Outcome| Vote {
-            master: "m".into(),
-            outcome: outcome.clone(),
-            latency: Duration::ZERO,
-        };
-        outcomes.iter().map(vote).collect()
+        outcomes.iter().cloned().map(Vote::of).collect()
     }
 
     fn held(owner: &str, ms: u64) -> Outcome {
