@@ -63,8 +63,11 @@ impl Redlock {
             let _ = reply.send(in_time); // the caller may have gone
         });
         let is_complete = flushed.await.unwrap_or(false);
-        let untold =
-            self.inner().engine().untold().map(|(master, left)| Untold { master: master.clone(), left });
+        let untold = self
+            .inner()
+            .engine()
+            .unacknowledged()
+            .map(|(master, left)| Untold { master: master.clone(), left });
         Shutdown { untold: untold.collect(), is_complete }
     }
 

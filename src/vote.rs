@@ -436,6 +436,13 @@ impl Record {
 }
 
 #[cfg(test)]
+impl Vote {
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        Self { master: "m".into(), outcome, latency: Duration::ZERO }
+    }
+}
+
+#[cfg(test)]
 impl Outcome {
     /// What a master says that refuses somebody for this owner.
     pub(crate) fn held_by(

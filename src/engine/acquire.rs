@@ -1,13 +1,13 @@
-//! Acquire: one attempt, or attempts until one is granted and the wait is over.
+//! Acquire: one attempt, or attempts until one is granted or the wait is over.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{Ask, Attempt};
+use super::attempt::Attempt;
+use super::engine::Engine;
 use super::first::FirstAttempt;
 use super::grant::Grant;
 use super::hold::Hold;
-use super::parts::Engine;
 use super::permits::has_free;
 use super::request::{Polling, Request, may_change};
 use super::wait::{Wait, has_wrong_time};
@@ -21,11 +21,10 @@ impl Engine {
     /// leaves nothing behind: the attempt, the place in the queue, and the grant on its way, undo
     /// themselves when they are dropped.
     ///
-    /// The first attempt of an owner that nobody else knows is the caller's own, and costs no task:
-    /// where it is granted, there is nothing else to do. What has to go on by itself, whether or
-    /// not the caller is run, goes on as a task.
+    /// Where it may, the caller makes the first attempt itself, which costs no task if it is
+    /// granted. What has to go on even if the caller is not polled runs as a task.
     pub(crate) async fn acquire(self: &Arc<Self>, request: Request) -> Result<Grant, Error> {
-        let timeout = self.check(&request)?;
+        let timeout = self.validated_timeout(&request)?;
         if self.is_closed() || self.dispatcher.is_closed() {
             return Err(Error::Closed);
         }
@@ -48,16 +47,16 @@ impl Engine {
         loop {
             let waiting = Wait::begin(self.clone(), request.clone(), timeout, began).go_on(denied);
             match self.run_while_wanted(waiting).await?.unless_lost() {
-                // Its caller was not run for as long as the lease, and may have waited for less
-                // than it would.
+                // The caller was not polled for as long as the lease lasted, and still has time to
+                // wait.
                 Err(loss) if self.clock().now().since(began) < request.wait => denied = Some(loss),
                 decided => return decided,
             }
         }
     }
 
-    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time
-    /// that most of them show.
+    /// Connects to the masters before the first grant: it proposes the time that most of them show
+    /// as its token.
     pub(super) async fn until_the_time_is_known(self: &Arc<Self>, timeout: Duration) -> Result<(), Error> {
         let Some(learning) = self.dispatcher.learn_the_time(timeout) else { return Ok(()) };
         self.run_while_wanted(async move {
@@ -67,35 +66,27 @@ impl Engine {
         .await
     }
 
-    /// An attempt that the caller may wait for without a task. A caller that is not run any more
-    /// must hold nobody up: so nobody else knows its owner, it stands in no line and no queue, and
-    /// it passes no line by.
+    /// An attempt that the caller may wait for without a task. A caller that is not polled any more
+    /// must not hold up others: so its owner is unknown to others, it stands in no queue, and it
+    /// overtakes no waiter of this client.
     fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
-        let is_alone = wait.is_zero() || self.waiters.are_none(*kind, name);
-        if owner.is_some() || cancelled.is_some() || !is_alone {
+        let may_attempt = wait.is_zero() || self.may_attempt_at_once(*kind, name);
+        if owner.is_some() || cancelled.is_some() || !may_attempt {
             return None;
         }
         let hold = self.hold_for(request, &[]);
-        let state = hold.op_lock.clone().try_lock_owned().ok()?;
-        let ask = Ask {
-            ttl: request.ttl,
-            timeout,
-            delay: request.delay,
-            label: request.label.clone(),
-            renewal: request.renewal.clone(),
-            place: None,
-            arrival: None,
-        };
+        let hold_state = hold.state.clone().try_lock_owned().expect("nobody else has this new hold");
+        let ask = request.ask(timeout);
         Some(FirstAttempt::begin(
-            Attempt::send(self, hold, state, ask, None),
+            Attempt::send(self, hold, hold_state, ask, None),
             self.tasks.token(),
-            self.dispatcher.wake_batcher().clone(),
+            self.dispatcher.caller_waker().clone(),
         ))
     }
 
-    /// Checks what was asked for, and tells the per-master time-out.
-    fn check(&self, request: &Request) -> Result<Duration, Invalid> {
+    /// Checks what was asked for, and returns the per-master time-out.
+    fn validated_timeout(&self, request: &Request) -> Result<Duration, Invalid> {
         request.kind.check_name(&request.name)?;
         check_permits(request.permits)?;
         check_wait(request.wait)?;
@@ -116,8 +107,8 @@ impl Engine {
         Ok(timeout)
     }
 
-    /// The hold that an attempt is for: a named owner's own, or one of an owner that was never
-    /// there before. Of a semaphore it is that of a permit which may be free by the last votes.
+    /// The hold that an attempt is for: that of the named owner, or one of a fresh owner. Of a
+    /// semaphore it is the hold of a permit that may be free by the last votes.
     pub(super) fn hold_for(&self, request: &Request, votes: &[Vote]) -> Arc<Hold> {
         let Request { name, kind, owner, permits, .. } = request;
         match (*owner, *permits) {
@@ -133,7 +124,7 @@ impl Engine {
     }
 }
 
-/// Whether to go on after the first attempt: there is time, or something is to be asked at once.
+/// Whether to go on after the first attempt: there is time to wait, or a reason to ask at once.
 fn is_worth_waiting(error: &Error, request: &Request) -> bool {
     let may_ask_at_once = has_free(error.votes(), request.permits) || has_wrong_time(error);
     may_change(error) && (!request.wait.is_zero() || may_ask_at_once)

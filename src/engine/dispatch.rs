@@ -1,8 +1,7 @@
-//! Sends one operation to some of the masters, and has their votes tallied. It knows no lock, only
-//! whose hold it asks for.
+//! Sends one operation to some of the masters, and has a tally count their votes.
 //!
-//! What is sent from any thread is handed over by one task, in the order in which it was sent:
-//! however many masters there are, a send wakes the engine's thread once.
+//! Any thread may send. One task hands everything to the masters' links, in the order in which it
+//! was sent, so that a send wakes the engine's thread once, however many masters there are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,10 +10,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::mpsc;
 
-use super::hold::{Epoch, Hold};
+use super::caller_waker::CallerWaker;
+use super::hold::{Epoch, Hold, Target};
 use super::master_set::MasterSet;
-use super::tally::{Common, Round};
-use super::wake_batcher::WakeBatcher;
+use super::tally::{Round, RoundContext};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::executor::Executor;
@@ -22,21 +21,21 @@ use crate::master::{Call, CallKind, Failure, Master, ReplySink, Script, Words};
 use crate::protocol::{Op, Subject};
 use crate::trust::{Handshake, MasterStatus, Trust};
 
-/// How many submissions are handed over before the masters' connections get their turn.
+/// How many submissions are handed over before the masters' links get their turn.
 const AT_ONCE: usize = 256;
 
 /// Sends operations to the masters.
 pub(super) struct Dispatcher {
     masters: Vec<Arc<dyn Master>>,
-    common: Arc<Common>,
+    context: Arc<RoundContext>,
     /// What keys begin with.
     prefix: Arc<str>,
     /// The usual per-master time-out.
     timeout: Duration,
     submissions: mpsc::UnboundedSender<Submission>,
-    /// Whether somebody has waited for the masters to be connected.
-    introduced: AtomicBool,
-    /// The last number given to a round.
+    /// Whether a caller has waited for the masters to be connected.
+    has_waited_for_connections: AtomicBool,
+    /// The last round number.
     rounds: AtomicU64,
 }
 
@@ -53,16 +52,16 @@ impl Dispatcher {
         let names = masters.iter().map(|master| master.name().clone()).collect();
         let (submissions, to_deliver) = mpsc::unbounded_channel();
         executor.spawn(deliver(to_deliver, masters.clone()));
-        let (wake_batcher, relaying) = WakeBatcher::new();
-        executor.spawn(relaying);
-        let common = Arc::new(Common { names, trust, clock, wake_batcher });
+        let (caller_waker, waking) = CallerWaker::new();
+        executor.spawn(waking);
+        let context = Arc::new(RoundContext { names, trust, clock, caller_waker });
         Arc::new(Self {
             masters,
-            common,
+            context,
             prefix: settings.prefix.clone(),
             timeout: settings.timeout(),
             submissions,
-            introduced: AtomicBool::new(false),
+            has_waited_for_connections: AtomicBool::new(false),
             rounds: AtomicU64::new(0),
         })
     }
@@ -78,7 +77,7 @@ impl Dispatcher {
 
     /// The masters' names.
     pub(super) fn names(&self) -> &[Arc<str>] {
-        &self.common.names
+        &self.context.names
     }
 
     /// How the masters stand with this client.
@@ -88,21 +87,21 @@ impl Dispatcher {
 
     /// Which masters may vote.
     pub(super) fn trust(&self) -> &Arc<Trust> {
-        &self.common.trust
+        &self.context.trust
     }
 
     pub(super) fn clock(&self) -> &Arc<dyn Clock> {
-        &self.common.clock
+        &self.context.clock
     }
 
-    /// Wakes the callers.
-    pub(super) fn wake_batcher(&self) -> &Arc<WakeBatcher> {
-        &self.common.wake_batcher
+    /// Wakes the callers whose rounds are decided.
+    pub(super) fn caller_waker(&self) -> &Arc<CallerWaker> {
+        &self.context.caller_waker
     }
 
     /// What time it is (since 1970), as most masters show.
     pub(super) fn time(&self) -> Duration {
-        self.common.time()
+        self.context.time()
     }
 
     /// The usual per-master time-out.
@@ -110,42 +109,44 @@ impl Dispatcher {
         self.timeout
     }
 
-    /// A round number above all before.
-    pub(super) fn next_round(&self) -> u64 {
+    /// A round number above all that were given before.
+    pub(super) fn next_round_number(&self) -> u64 {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The same question of the owner of `hold` to all masters. What was not sent yet when the
-    /// round is withdrawn, or when `epoch` is over, is not sent any more.
+    /// Sends an operation of the owner of `hold` to all masters. What was not sent yet when the
+    /// round is cancelled, or when `epoch` is over, is not sent any more.
     pub(super) fn ask(
         &self,
         hold: &Hold,
-        number: u64,
+        round_number: u64,
         op: &Op,
-        call_kind: CallKind,
+        timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
-        self.ask_some(MasterSet::all(self.masters()), hold, number, op, call_kind, epoch)
+        self.ask_some(MasterSet::all(self.masters()), hold, round_number, op, timeout, epoch)
     }
 
-    /// The same, to some of the masters. The clocks of the others are off.
+    /// Sends it to some of the masters. The others count as out of reach: their clocks are off.
     pub(super) fn ask_some(
         &self,
         to: MasterSet,
         hold: &Hold,
-        number: u64,
+        round_number: u64,
         op: &Op,
-        call_kind: CallKind,
+        timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
-        let round = self.round(&hold.site, epoch); // leases count from here, so it comes first
+        let round = self.begin_round(&hold.site, epoch); // first, as leases count from here
+        let target = hold.target();
         let trusted = self.trusted_for(op);
         let send = |op: &Op, to| {
-            let words = self.words(hold, number, op, trusted);
-            self.send(hold.kind.script(), words, call_kind, round.tally().clone(), to);
+            let words = self.words(&target, round_number, op, trusted);
+            let kind = CallKind::Vote { timeout };
+            self.send(target.kind.script(), words, kind, round.tally().clone(), to);
         };
         match op {
-            // What was watched on one master says nothing of another.
+            // Each master is sent the versions that were watched on it.
             Op::Acquire { .. } if self.trust().is_strict() => {
                 for index in to.iter() {
                     let watched = self.trust().watched.over(index, &hold.site);
@@ -160,26 +161,26 @@ impl Dispatcher {
         round
     }
 
-    /// A round in which nobody was asked yet.
-    pub(super) fn round(&self, site: &Arc<str>, epoch: Option<Epoch>) -> Round {
-        Round::new(&self.common, site, epoch)
+    /// A round of which nothing was sent yet.
+    pub(super) fn begin_round(&self, site: &Arc<str>, epoch: Option<Epoch>) -> Round {
+        Round::new(&self.context, site, epoch)
     }
 
-    /// Tells some masters an operation of the owner of `hold`. Their answers go to `sink`.
-    pub(super) fn tell(
+    /// Sends an operation to some masters. Their answers go to `sink`.
+    pub(super) fn send_op(
         &self,
         to: MasterSet,
-        hold: &Hold,
-        number: u64,
+        target: &Target,
+        round_number: u64,
         op: &Op,
         kind: CallKind,
         sink: Arc<dyn ReplySink>,
     ) {
-        let words = self.words(hold, number, op, self.trusted_for(op));
-        self.send(hold.kind.script(), words, kind, sink, to);
+        let words = self.words(target, round_number, op, self.trusted_for(op));
+        self.send(target.kind.script(), words, kind, sink, to);
     }
 
-    /// Has a script run on some masters. Whatever becomes of it, the answers will come.
+    /// Has a script run on some masters. `sink` gets an answer of each, also where the call fails.
     pub(super) fn send(
         &self,
         script: &'static Script,
@@ -189,7 +190,7 @@ impl Dispatcher {
         to: MasterSet,
     ) {
         let call = Arc::new(Call { script, words, kind, sink });
-        let _ = self.submissions.send(Submission { call, to }); // if dropped, it answers
+        let _ = self.submissions.send(Submission { call, to }); // its drop answers
     }
 
     /// Whether nothing can be sent any more, because the runtime has ended.
@@ -197,15 +198,15 @@ impl Dispatcher {
         self.submissions.is_closed()
     }
 
-    /// The words of an operation of the owner of `hold`. `trusted` is what it takes for the time.
-    fn words(&self, hold: &Hold, round: u64, op: &Op, trusted: u64) -> Words {
-        let Hold { name, owner, kind, permit, .. } = hold;
+    /// The words of an operation. `trusted` is the time (us) that it goes by.
+    fn words(&self, target: &Target, round_number: u64, op: &Op, trusted: u64) -> Words {
+        let Target { name, kind, permit, owner } = target;
         let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
-        op.words(subject, *owner, round, trusted)
+        op.words(subject, *owner, round_number, trusted)
     }
 
-    /// The time (us) that an operation goes by, T of docs/PROTOCOL.md: for a new grant, what it
-    /// proposes as the token.
+    /// The time (us) that an operation goes by, T of docs/PROTOCOL.md. A new grant proposes it as
+    /// the token.
     fn trusted_for(&self, op: &Op) -> u64 {
         match op {
             Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust().propose(),
@@ -213,13 +214,13 @@ impl Dispatcher {
         }
     }
 
-    /// Connects to the masters, where nobody has tried to: what is proposed as a token is the time
-    /// that most of them show. `None` where there is nothing to wait for.
+    /// Connects to the masters, unless a caller has waited for that before: a new grant proposes
+    /// the time that most of them show as its token. `None` where there is nothing to wait for.
     pub(super) fn learn_the_time(
         self: &Arc<Self>,
         timeout: Duration,
     ) -> Option<impl Future<Output = ()> + use<>> {
-        if self.introduced.load(Ordering::Relaxed) || self.trust().knows_the_time() {
+        if self.has_waited_for_connections.load(Ordering::Relaxed) || self.trust().knows_the_time() {
             return None;
         }
         let connecting = join_all(self.masters.iter().map(|master| master.ready()));
@@ -232,8 +233,8 @@ impl Dispatcher {
                     _ = connecting => {}
                 }
             };
-            let _ = tokio::time::timeout(timeout, known).await; // the round will tell who did not answer
-            dispatcher.introduced.store(true, Ordering::Relaxed);
+            let _ = tokio::time::timeout(timeout, known).await; // the round will show who did not answer
+            dispatcher.has_waited_for_connections.store(true, Ordering::Relaxed);
         })
     }
 }
@@ -253,7 +254,7 @@ async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: 
 /// A call on its way to the masters.
 struct Submission {
     call: Arc<Call>,
-    /// Those that do not have it yet.
+    /// The masters that do not have the call yet.
     to: MasterSet,
 }
 

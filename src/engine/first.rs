@@ -1,6 +1,6 @@
-//! The first attempt of an owner that nobody knows: the caller waits for it by itself, and no task
-//! is needed where it is granted. Where it is not, it is undone as soon as that is decided, whether
-//! or not the caller is run.
+//! The first attempt of a fresh owner: its caller waits for it, and where it is granted no task is
+//! needed. Where it is not, a callback on the tally undoes it as soon as that is decided, whether
+//! or not the caller is polled.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use std::task::{Poll, Waker};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::attempt::Attempt;
+use super::caller_waker::CallerWaker;
 use super::quorum::Decision;
-use super::wake_batcher::WakeBatcher;
 use crate::error::Error;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The caller's end. Dropping it undoes the attempt.
 pub(super) struct FirstAttempt {
     state: Arc<Mutex<Undecided>>,
-    wake_batcher: Arc<WakeBatcher>,
+    caller_waker: Arc<CallerWaker>,
 }
 
-/// Holds the attempt until its caller takes it, or the decision undoes it.
+/// Holds the attempt until its caller takes it, or the decision drops it, which undoes it.
 struct Undecided {
     attempt: Option<Attempt>,
-    /// How it was decided: why not, where it was not granted.
+    /// How it was decided.
     decided: Option<Result<(), Error>>,
     waker: Option<Waker>,
-    /// A shutdown waits while it is undecided.
+    /// A shutdown waits while this lives: until the decision.
     under_way: Option<TaskTrackerToken>,
 }
 
@@ -34,28 +34,28 @@ impl FirstAttempt {
     pub(super) fn begin(
         attempt: Attempt,
         under_way: TaskTrackerToken,
-        wake_batcher: Arc<WakeBatcher>,
+        caller_waker: Arc<CallerWaker>,
     ) -> Self {
-        let tally = attempt.tally().clone();
+        let tally = attempt.round().tally().clone();
         let under_way = Some(under_way);
         let state = Undecided { attempt: Some(attempt), decided: None, waker: None, under_way };
         let state = Arc::new(Mutex::new(state));
         let deciding = state.clone();
-        let waking = wake_batcher.clone();
-        tally.on_decision(move |decision| on_decision(deciding.lock(), decision, &waking));
-        Self { state, wake_batcher }
+        let waking = caller_waker.clone();
+        tally.call_on_decision(move |decision| on_decision(deciding.lock(), decision, &waking));
+        Self { state, caller_waker }
     }
 
-    /// Waits for the decision: the attempt, to make a grant of, or why there is none.
+    /// Waits for the decision. Returns the attempt, to make a grant of, or why there is none.
     pub(super) async fn until_granted(self) -> Result<Attempt, Error> {
-        poll_fn(|context| {
-            self.wake_batcher.wake_rest();
+        poll_fn(|cx| {
+            self.caller_waker.wake_rest();
             let mut state = self.state.lock();
             match state.decided.take() {
                 Some(Ok(())) => Poll::Ready(Ok(state.attempt.take().expect("only the caller takes a grant"))),
                 Some(Err(error)) => Poll::Ready(Err(error)),
                 None => {
-                    state.waker = Some(context.waker().clone());
+                    state.waker = Some(cx.waker().clone());
                     Poll::Pending
                 }
             }
@@ -71,30 +71,25 @@ impl Drop for FirstAttempt {
     }
 }
 
-/// Takes the decision, on the thread where the votes come in.
-fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, wake_batcher: &WakeBatcher) {
+/// Called with the decision, on the thread where the votes come in.
+fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, caller_waker: &CallerWaker) {
     let Some(attempt) = state.attempt.take() else { return };
-    let error = match decision {
-        _ if attempt.is_closed() => Some(Error::Closed),
-        Decision::Granted => None,
-        _ => Some(attempt.denied()),
+    let decided = match decision {
+        _ if attempt.is_closed() => Err(Error::Closed),
+        Decision::Granted => Ok(()),
+        _ => Err(attempt.denied()),
     };
-    let undone = match error {
-        Some(error) => {
-            state.decided = Some(Err(error));
-            Some(attempt)
-        }
-        None => {
-            (state.decided, state.attempt) = (Some(Ok(())), Some(attempt));
-            None
-        }
-    };
+    let mut undone = Some(attempt);
+    if decided.is_ok() {
+        state.attempt = undone.take();
+    }
+    state.decided = Some(decided);
     let waker = state.waker.take();
     let under_way = state.under_way.take();
     drop(state);
     drop(undone); // a shutdown waits for its clean-up from here on
     drop(under_way);
     if let Some(waker) = waker {
-        wake_batcher.wake(waker);
+        caller_waker.wake(waker);
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::engine::Engine;
 use super::hold::Hold;
-use super::parts::Engine;
 use crate::clock::Moment;
 use crate::error::Error;
 use crate::handover::Handover;
@@ -16,8 +16,8 @@ use crate::vote::{Record, Vote};
 /// One hold of one lease.
 pub(crate) struct Grant {
     engine: Arc<Engine>,
-    hold: Arc<Hold>,
-    generation: u64,
+    pub(super) hold: Arc<Hold>,
+    pub(super) generation: u64,
     token: u64,
     votes: Record,
     given_back: bool,
@@ -29,8 +29,7 @@ impl Grant {
         Self { engine, hold, generation, token, votes, given_back: false }
     }
 
-    /// The same, if it is not lost meanwhile: the await before may have taken any
-    /// time.
+    /// This grant, unless it was lost meanwhile: the await before may have taken any time.
     pub(super) fn unless_lost(self) -> Result<Self, Error> {
         match self.loss() {
             Some(loss) => Err(loss),
@@ -40,14 +39,6 @@ impl Grant {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.hold.name
-    }
-
-    pub(super) fn hold(&self) -> &Arc<Hold> {
-        &self.hold
-    }
-
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
     }
 
     pub(crate) fn owner(&self) -> Owner {
@@ -78,12 +69,12 @@ impl Grant {
         self.deadline().since(self.engine.clock().now())
     }
 
-    /// How it was lost, if it was.
+    /// How the lease was lost, if it was.
     pub(crate) fn loss(&self) -> Option<Error> {
         self.hold.loss(self.generation, self.engine.clock().now())
     }
 
-    /// Cancelled when it is lost or over.
+    /// Cancelled when the lease is lost or over.
     pub(crate) fn ended(&self) -> CancellationToken {
         self.hold.ended(self.generation)
     }
@@ -94,7 +85,7 @@ impl Grant {
         lease.trouble.as_deref().filter(|_| lease.generation == self.generation).cloned()
     }
 
-    /// A sign of life of the work.
+    /// Notes a sign of life of the work under the lease.
     pub(crate) fn touch(&self) {
         self.hold.touch(self.generation, self.engine.clock().now());
     }
@@ -103,13 +94,13 @@ impl Grant {
         self.engine.extend(&self.hold, self.generation, ttl).await
     }
 
-    /// Makes a hand-over of it. It is spent then; where that fails, it is as it was.
+    /// Hands the lock over. Then the grant is spent; where that fails, it is as it was.
     pub(crate) async fn hand_over(&self) -> Result<Handover, Error> {
         self.engine.hand_over(&self.hold, self.generation).await
     }
 
-    /// Releases, and says how it went. Dropping the future before it was polled leaves the release
-    /// to the grant's own drop; later it goes on by itself.
+    /// Releases the hold, and returns how that went. Where the future is dropped before it was
+    /// polled, the drop of the grant releases; later the release goes on by itself.
     pub(crate) async fn release(mut self) -> Result<(), Error> {
         self.given_back = true;
         self.engine.release(&self.hold, self.generation).await

@@ -1,25 +1,21 @@
-//! Hand-over: a lock leaves one process as a [`Handover`], and another process takes it up. In
-//! between it belongs to an owner that no guard ever has, so that the first to adopt it is the
-//! only one.
+//! Hand-over: one process gives a lock away as a [`Handover`], and another process adopts it. In
+//! between the lock belongs to an owner that no guard ever has, so that only the first to adopt it
+//! gets it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::effort::Effort;
+use super::engine::{Engine, fresh_uuid};
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, LeaseTerms};
 use super::master_set::MasterSet;
-use super::parts::{Engine, fresh_uuid};
-use super::quorum::Decision;
+use super::quorum::{Decision, Tokens};
 use super::tally::Round;
-use super::tokens::Tokens;
-use super::undo::Undo;
 use super::verdict;
 use crate::error::{Error, Loss};
 use crate::handover::Handover;
 use crate::invalid::Invalid;
 use crate::lease;
-use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op};
 use crate::renewal::{LeaseTimer, Renewal};
@@ -35,8 +31,8 @@ pub(crate) struct Adoption {
 }
 
 impl Engine {
-    /// Gives the lock to nobody, and tells the hand-over by which it is to be had. The lease of
-    /// `generation` is over then; where this fails, it stands as it did.
+    /// Gives the lock to an owner that is nobody, and returns the hand-over to adopt it by. Then
+    /// the lease of `generation` is over; where this fails, it stands as it did.
     pub(crate) async fn hand_over(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
@@ -54,12 +50,12 @@ impl Engine {
         hold: &Arc<Hold>,
         generation: u64,
     ) -> Result<Handover, Error> {
-        let mut state = hold.op_lock.lock().await;
+        let mut hold_state = hold.state.lock().await;
         if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss);
         }
-        if state.holds != 1 {
-            return Err(Invalid::entered_again(&hold.name, state.holds).into());
+        if hold_state.holds != 1 {
+            return Err(Invalid::entered_again(&hold.name, hold_state.holds).into());
         }
         if self.has_counterpart(hold) {
             return Err(Invalid::entered_again(&hold.name, 2).into());
@@ -74,7 +70,7 @@ impl Engine {
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, way, Some(token));
         let expires_by = lease::expires_by(transfer.round().sent, transfer.way.kept());
-        state.expires_by = state.expires_by.max(expires_by);
+        hold_state.expires_by = hold_state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
             if matches!(error, Error::Lost { .. }) {
@@ -82,19 +78,19 @@ impl Engine {
             }
             return Err(error);
         }
-        // Its adopter comes on other connections, and must not be there first.
+        // The adopter asks on other connections, and must not come before this.
         transfer.done().finish().await;
         self.leases.lose(hold, Loss::HandedOver, None);
-        hold.give_up(&mut state);
-        // A master that missed it has its entry still, or its place in the queue.
-        let leaving = Leaving::Undone(state.first_round);
+        hold.give_up(&mut hold_state);
+        // A master that missed the transfer still has the owner's entry, or its place in the queue.
+        let leaving = Leaving::Undone(hold_state.first_round);
         let all = MasterSet::all(self.dispatcher.masters());
-        drop(self.sync_hold(hold, &mut state, leaving, None, all));
+        drop(self.send_holds_left(hold, &mut hold_state, leaving, None, all));
         Ok(Handover::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
     }
 
-    /// Takes up a lock that was handed over. A caller that goes away leaves it to the hand-over
-    /// again.
+    /// Adopts a lock that was handed over. Where the caller goes away, the lock goes back to the
+    /// hand-over.
     pub(crate) async fn adopt(self: &Arc<Self>, adoption: Adoption) -> Result<Grant, Error> {
         adoption.kind.check_name(adoption.handover.name())?;
         adoption.handover.check(&self.fingerprint())?;
@@ -116,14 +112,14 @@ impl Engine {
         let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit());
         let transit = hold(handover.owner());
         let hold = hold(self.fresh_owner());
-        let mut state = hold.op_lock.lock().await;
+        let mut hold_state = hold.state.lock().await;
         let ttl = *ttl;
         let epoch = Epoch::of(&hold);
         let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
         let mut transfer = Transfer::begin(self, way, None);
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
-            transfer.round().finish().await; // whose it is takes more votes than that it is not ours
+            transfer.round().finish().await; // to know who has the lock takes more votes
         }
         let sent = transfer.round().sent;
         if decision != Decision::Granted {
@@ -137,7 +133,8 @@ impl Engine {
             return Err(error);
         }
         let token = transfer.agree().await?;
-        // A master that was not asked yet is left to the hand-over when this one is released soon.
+        // Otherwise a soon release would leave the entry of the hand-over on a master not asked
+        // yet.
         transfer.round().finish().await;
         if self.clock().now() >= lease::deadline(sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
@@ -145,14 +142,14 @@ impl Engine {
         if !transfer.round().clocks_agree() {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
         }
-        let first = transfer.number;
+        let first_round = transfer.round_number;
         let kept = transfer.way.kept();
         let round = transfer.done();
-        state.note_keys(round.may_have_run(), lease::expires_by(sent, kept));
-        state.begin(first);
+        hold_state.note_keys(round.may_have_run(), lease::expires_by(sent, kept));
+        hold_state.begin(first_round);
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
         let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);
-        drop(state);
+        drop(hold_state);
         let grant = Grant::new(self.clone(), hold, generation, round.record());
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
     }
@@ -178,19 +175,18 @@ impl Drop for Adopted {
         let from = self.from;
         self.engine.spawn(async move {
             // If this fails, the grant's own drop releases it.
-            let _ = engine.give_to(from, grant.hold(), grant.generation()).await;
+            let _ = engine.give_to(from, &grant.hold, grant.generation).await;
         });
     }
 }
 
 /// A transfer under way. Dropped before it is done, it is taken back on every master where it may
-/// have happened; or the lock is released there, where it is somebody else's meanwhile.
+/// have happened; where it is void, the new owner's entry is released there instead.
 struct Transfer<'a> {
     engine: &'a Arc<Engine>,
     way: Way<'a>,
-    /// The number of its round.
-    number: u64,
-    /// There is nothing to go back to.
+    round_number: u64,
+    /// Whether another owner has the lock meanwhile, so that there is nothing to go back to.
     is_void: bool,
     round: Option<Round>,
 }
@@ -202,24 +198,24 @@ struct Way<'a> {
     ttl: Duration,
     label: Arc<str>,
     timeout: Duration,
-    /// When the owner that began it has given the lock up, the way back leads nowhere.
+    /// Once this is over the transfer is not taken back: the owner that began it gave the lock up.
     epoch: Epoch,
 }
 
 impl<'a> Transfer<'a> {
-    /// Begins one of a lease with this token, which stays; or of a lock that is nobody's, which
-    /// gets a new one.
+    /// Begins the transfer of a lease with the token `handed`, which stays; or that of a lock which
+    /// was handed over, and gets a new token.
     fn begin(engine: &'a Arc<Engine>, way: Way<'a>, handed: Option<u64>) -> Self {
         let from = way.from.owner;
         let kept = way.kept();
         let label = way.label.clone();
-        let number = engine.dispatcher.next_round();
+        let round_number = engine.dispatcher.next_round_number();
         let op = Op::Transfer { from, kept, label, renews: handed.is_none(), handed };
-        let round = way.ask(engine, number, &op);
-        Self { engine, way, number, is_void: false, round: Some(round) }
+        let round = way.ask(engine, round_number, &op);
+        Self { engine, way, round_number, is_void: false, round: Some(round) }
     }
 
-    /// The token that a majority has.
+    /// The token that a majority has; where they differ, the highest, once a majority confirms it.
     async fn agree(&self) -> Result<u64, Error> {
         let highest = match self.round().tokens() {
             Tokens::Agreed(token) => return Ok(token),
@@ -228,8 +224,9 @@ impl<'a> Transfer<'a> {
         let to = self.way.to;
         let kept = self.way.kept();
         let label = self.way.label.clone();
-        let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.number };
-        let confirming = self.way.ask(self.engine, self.engine.dispatcher.next_round(), &op);
+        let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.round_number };
+        let round_number = self.engine.dispatcher.next_round_number();
+        let confirming = self.way.ask(self.engine, round_number, &op);
         match confirming.decision().await {
             Decision::Granted => Ok(highest),
             _ => Err(verdict::no_quorum(&to.name, confirming.votes(), false)),
@@ -251,31 +248,26 @@ impl Way<'_> {
         lease::kept(self.ttl, Duration::ZERO)
     }
 
-    fn ask(&self, engine: &Arc<Engine>, number: u64, op: &Op) -> Round {
-        let call_kind = CallKind::Vote { timeout: self.timeout };
-        let epoch = Some(self.epoch.clone());
-        engine.dispatcher.ask(self.to, number, op, call_kind, epoch)
+    fn ask(&self, engine: &Arc<Engine>, round_number: u64, op: &Op) -> Round {
+        engine.dispatcher.ask(self.to, round_number, op, self.timeout, Some(self.epoch.clone()))
     }
 }
 
 impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
-        round.withdraw(); // what was not sent yet needs no way back
+        round.cancel(); // what was not sent yet needs no way back
         let engine = self.engine;
         let kept = self.way.kept();
         let Way { from, to, label, epoch, .. } = &self.way;
         let (hold, op) = if self.is_void {
-            (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.number), place: None })
+            (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.round_number), place: None })
         } else {
             let label = label.clone();
             (from, Op::Transfer { from: to.owner, kept, label, renews: false, handed: None })
         };
         let expires_by = lease::expires_by(round.sent, kept);
-        let epoch = Some(epoch.clone());
-        let undo =
-            Undo { hold: (*hold).clone(), round: engine.dispatcher.next_round(), op, expires_by, epoch };
-        let done = round.may_have_run();
-        engine.tell(done, undo, Effort::UntilAcknowledged, None);
+        let undo = engine.clean_up_op(hold, op, expires_by, Some(epoch.clone()));
+        engine.clean_up_on(round.may_have_run(), undo);
     }
 }

@@ -4,9 +4,9 @@
 //!
 //! | number | rises | who compares it |
 //! |---|---|---|
-//! | `epochs` | when the last hold is given up or given away | an operation that was not sent yet: it is not sent any more |
-//! | `generation` | when a lease begins | a guard: it can neither use nor release the next lease |
-//! | `surplus` | when a hold is given back without its guard | a guard: it has nothing left to give back |
+//! | `epochs` | when the last hold is given up or handed over; of a kind that another library shares, also before a new acquire | an operation that was not sent yet: it is not sent any more |
+//! | `generation` | when a lease begins, or is superseded because it lapsed | a guard: it can neither use nor release the next lease |
+//! | `surplus` | when a hold is released without its guard | a guard: it has nothing left to release |
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::master_set::MasterSet;
-use super::permits::{Picked, site};
+use super::permits::Picked;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
@@ -26,8 +26,17 @@ use crate::renewal::{LeaseTimer, Scheduled};
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Vote;
 
-/// One owner's hold of one lock. Rounds about it run one at a time, under the `op_lock`; guards
-/// read its lease at any moment.
+/// What an operation is about: one lock, or one permit of a semaphore, of one owner.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) name: Arc<str>,
+    pub(super) kind: Kind,
+    pub(super) permit: Option<Permit>,
+    pub(super) owner: Owner,
+}
+
+/// One owner's hold of one lock. Rounds about it run one at a time, each with `state` locked;
+/// guards read its lease at any moment.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
@@ -35,30 +44,30 @@ pub(crate) struct Hold {
     pub(crate) kind: Kind,
     /// Which permit it is, of a semaphore.
     pub(crate) permit: Option<Permit>,
-    /// What it is watched under, in strict mode.
+    /// In strict mode, what its versions are watched under: the name, and the permit's number.
     pub(super) site: Arc<str>,
-    /// Keeps this client from asking for the permit again.
+    /// While this lives, this client rather asks for another permit.
     _picked: Option<Picked>,
-    pub(crate) op_lock: Arc<tokio::sync::Mutex<HoldState>>,
+    /// Locked for as long as an operation of this owner runs.
+    pub(crate) state: Arc<tokio::sync::Mutex<HoldState>>,
     lease: Mutex<Lease>,
     pub(super) epochs: Epochs,
-    /// Told when a lease begins. Only a named owner has somebody to tell.
+    /// Notified when a lease begins. Only of a named owner: others have no second caller.
     begun: Option<Box<Notify>>,
 }
 
-/// The count, and what a release has to reach. It changes under the `op_lock`.
+/// How many holds there are, and what a release has to reach.
 #[derive(Debug, Default)]
 pub(crate) struct HoldState {
-    /// How many holds the owner has: the number that the masters mirror.
+    /// How many holds the owner has. The masters are sent the same number.
     pub(crate) holds: u32,
-    /// How many of its guards have nothing left to give back, because their holds were given back
-    /// in another way.
+    /// How many guards exist whose holds were released without them.
     pub(crate) surplus: u32,
-    /// The masters that may have an entry of it, or a place in the queue.
+    /// The masters that may have an entry of this owner, or its place in the queue.
     pub(super) maybe_held_on: MasterSet,
-    /// When what was asked for is surely over everywhere.
+    /// When the last of these entries is surely over.
     pub(crate) expires_by: Moment,
-    /// The first round of the lease.
+    /// The number of the first round of the lease.
     pub(super) first_round: u64,
     /// Whether the owner may have a place in a queue, as its own ticket.
     pub(super) is_queued: bool,
@@ -75,19 +84,19 @@ pub(crate) struct LeaseTerms {
     pub(crate) label: Arc<str>,
 }
 
-/// What guards go by.
+/// The lease of a hold, which its guards read.
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
-    /// Rises when a lease begins or ends, so that the guards of one cannot take the next one for
-    /// theirs.
+    /// Rises when a lease begins or is superseded, so that a guard cannot take the next lease for
+    /// its own.
     pub(crate) generation: u64,
     pub(crate) timer: LeaseTimer,
     pub(crate) terms: LeaseTerms,
-    /// Why it is lost, once it is: then it is not renewed any more.
+    /// Why the lease is lost, once it is: then it is not renewed any more.
     pub(crate) lost: Option<Loss>,
     /// Why the last renewal failed, if it did.
     pub(crate) trouble: Option<Box<Error>>,
-    /// Where it is on the schedule.
+    /// Where the lease is on the schedule.
     pub(super) entry: Option<Scheduled>,
     /// Cancelled when the lease is lost or over. Made on first use.
     ended: Option<CancellationToken>,
@@ -98,21 +107,26 @@ impl Hold {
         Arc::new(Self::with(name, owner, kind, permit))
     }
 
-    /// The hold of a permit that was picked to be asked for.
+    /// The hold of the permit that an acquire asks for.
     pub(super) fn of_picked(name: Arc<str>, owner: Owner, kind: Kind, picked: Picked) -> Arc<Self> {
         let permit = Some(picked.permit);
         Arc::new(Self { _picked: Some(picked), ..Self::with(name, owner, kind, permit) })
     }
 
-    /// The hold of an owner that was named, and may wait in several places for what it gets in one.
+    /// The hold of a named owner: several callers may wait for it, and one gets it for all.
     fn of_named(name: Arc<str>, owner: Owner, kind: Kind) -> Arc<Self> {
         Arc::new(Self { begun: Some(Box::default()), ..Self::with(name, owner, kind, None) })
     }
 
     fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
-        let (op_lock, lease, epochs) = Default::default();
-        let site = site(&name, permit);
-        Self { name, owner, kind, permit, site, _picked: None, op_lock, lease, epochs, begun: None }
+        let (state, lease, epochs) = Default::default();
+        let site = permit.map_or_else(|| name.clone(), |permit| format!("{name}:{}", permit.number).into());
+        Self { name, owner, kind, permit, site, _picked: None, state, lease, epochs, begun: None }
+    }
+
+    pub(super) fn target(&self) -> Target {
+        let Self { name, kind, permit, owner, .. } = self;
+        Target { name: name.clone(), kind: *kind, permit: *permit, owner: *owner }
     }
 
     /// How many permits there are, of a semaphore.
@@ -136,7 +150,7 @@ impl Hold {
         lease.lost.is_none() && now < lease.timer.deadline
     }
 
-    /// Waits until there is such a lease.
+    /// Waits until there is a lease that stands.
     pub(crate) async fn until_it_stands(&self, clock: &dyn Clock) {
         loop {
             let begun = self.begun.as_ref().map(|begun| begun.notified());
@@ -150,20 +164,20 @@ impl Hold {
         }
     }
 
-    /// Tells that a lease has begun.
-    pub(super) fn tell_begun(&self) {
+    /// Wakes the callers that wait for a lease to stand.
+    pub(super) fn notify_lease_begun(&self) {
         if let Some(begun) = &self.begun {
             begun.notify_waiters();
         }
     }
 
-    /// The last hold is gone: no straggler of this lease may reach a master any more.
-    pub(super) fn give_up(&self, state: &mut HoldState) {
-        state.holds = 0;
+    /// Drops every hold, so that nothing about this lease is sent any more but its clean-up.
+    pub(super) fn give_up(&self, hold_state: &mut HoldState) {
+        hold_state.holds = 0;
         self.epochs.end();
     }
 
-    /// A sign of life of the work under the lease of `generation`.
+    /// Notes a sign of life of the work under the lease of `generation`.
     pub(crate) fn touch(&self, generation: u64, now: Moment) {
         let mut lease = self.lease();
         if lease.generation == generation {
@@ -191,18 +205,18 @@ impl Hold {
         Some(self.lost(cause, lease.trouble.as_ref().filter(|_| same).map_or(&[], |error| error.votes())))
     }
 
-    /// The error for a lease that was lost so.
+    /// The error of a lease that was lost by this cause.
     pub(crate) fn lost(&self, cause: Loss, votes: &[Vote]) -> Error {
         Error::Lost { name: self.name.clone(), cause, votes: votes.into() }
     }
 }
 
-/// Counts the eras of one hold. One ends when the last hold is given up, or given away.
+/// Counts the epochs of one hold.
 #[derive(Debug, Default)]
 pub(super) struct Epochs(AtomicU64);
 
-/// The era of a hold in which something was asked. What was not sent in it is not sent any more:
-/// the owner gave up what it had.
+/// The epoch of a hold in which an operation was asked for. Once the epoch is over, the operation
+/// is not sent any more: the owner gave up what it had.
 #[derive(Clone)]
 pub(super) struct Epoch {
     hold: Arc<Hold>,
@@ -210,7 +224,7 @@ pub(super) struct Epoch {
 }
 
 impl Epochs {
-    /// The present one ends: what was not sent yet is not sent any more.
+    /// Ends the present epoch: what was not sent yet is not sent any more.
     pub(super) fn end(&self) {
         self.0.fetch_add(1, Ordering::Release);
     }
@@ -221,7 +235,7 @@ impl Epochs {
 }
 
 impl Epoch {
-    /// The present one.
+    /// The present epoch.
     pub(super) fn of(hold: &Arc<Hold>) -> Self {
         Self { hold: hold.clone(), number: hold.epochs.number() }
     }
@@ -241,29 +255,30 @@ impl Lease {
         token.clone()
     }
 
-    /// Whether there is none, or none that would be kept: it was released, lost, or never began.
+    /// Whether the lease was released or lost, or never began.
     pub(super) fn is_over(&self) -> bool {
         self.lost.is_some() || self.timer.deadline == Moment::default()
     }
 
-    /// A lease begins. The guards of the one before have lost theirs, and hear it by the token that
-    /// is returned.
-    #[must_use = "it is to be cancelled when the lease is unlocked"]
+    /// Begins a lease. Returns the token by which the guards of the lease before learn that theirs
+    /// is lost.
+    #[must_use = "cancel the token when the lease is unlocked"]
     pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) -> Option<CancellationToken> {
         let before = self.ended.take();
         *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
         before
     }
 
-    /// It is lost, though it may not be over yet.
-    #[must_use = "it is to be cancelled when the lease is unlocked"]
+    /// Marks the lease lost, though it may not be over yet.
+    #[must_use = "cancel the token when the lease is unlocked"]
     pub(super) fn lose(&mut self, cause: Loss) -> Option<CancellationToken> {
         self.lost.get_or_insert(cause);
         self.ended.clone()
     }
 
-    /// It is over: released, or known to be lost. Its guards may still come to give back.
-    #[must_use = "it is to be cancelled when the lease is unlocked"]
+    /// Ends the lease: it was released, or is known to be lost. Its guards may still try to
+    /// release.
+    #[must_use = "cancel the token when the lease is unlocked"]
     pub(super) fn end(&mut self) -> Option<CancellationToken> {
         self.timer.deadline = Moment::default();
         self.ended.clone()
@@ -271,30 +286,30 @@ impl Lease {
 }
 
 impl HoldState {
-    /// Notes which masters may have an entry after a round, and when it is surely over.
+    /// Notes which masters may have an entry after a round, and when the entry is surely over.
     pub(super) fn note_keys(&mut self, on: MasterSet, expires_by: Moment) {
         self.maybe_held_on = self.maybe_held_on.or(on);
         self.expires_by = self.expires_by.max(expires_by);
     }
 
     /// Notes masters where the owner, as its own ticket, has a place in the queue although a quorum
-    /// granted. The release gives that place up, too, and is repeated until acknowledged.
+    /// granted. The release gives that place up, too, and is repeated until it is acknowledged.
     pub(super) fn note_places(&mut self, on: MasterSet) {
         if self.is_queued {
             self.maybe_held_on = self.maybe_held_on.or(on);
         }
     }
 
-    /// A lease begins with its first hold, in this round.
-    pub(crate) fn begin(&mut self, first: u64) {
+    /// Begins a lease with one hold.
+    pub(crate) fn begin(&mut self, first_round: u64) {
         self.holds = 1;
         self.surplus = 0;
-        self.first_round = first;
+        self.first_round = first_round;
     }
 }
 
-/// The holds of named owners, by which they re-enter. It has as many entries as twice the holds
-/// that live, or fewer.
+/// The holds of named owners, so that an owner re-enters the hold it has. It has at most twice as
+/// many entries as holds that live.
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<Holds>);
 
@@ -306,7 +321,7 @@ impl Registry {
         self.lock().get(&(name.clone(), owner, kind)).and_then(Weak::upgrade)
     }
 
-    /// The same, made if there is none. `on_masters` is who has it there.
+    /// The hold of `owner`; makes one if there is none, for the owner that `on_masters` returns.
     pub(crate) fn find_or_make(
         &self,
         kind: Kind,
@@ -322,7 +337,7 @@ impl Registry {
         if holds.len() == holds.capacity() {
             holds.retain(|_, hold| hold.strong_count() > 0);
             let live = holds.len();
-            holds.reserve(live + 1); // so that the next sweep is as many entries away as there are
+            holds.reserve(live + 1); // the next sweep comes after as many entries as live now
         }
         let hold = Hold::of_named(name.clone(), on_masters(), kind);
         holds.insert(key, Arc::downgrade(&hold));

@@ -1,11 +1,11 @@
-//! Inspect: ask every master what it knows of a name.
+//! Inspect: asks every master what it knows of a name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::engine::Engine;
 use super::hold::Hold;
-use super::parts::Engine;
 use super::quorum::quorum;
 use super::tally::Round;
 use super::verdict;
@@ -13,20 +13,19 @@ use crate::config::check_permits;
 use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind, Part};
-use crate::master::CallKind;
 use crate::owner::Owner;
 use crate::protocol::{Entry, Kind, Op, Seen};
 use crate::vote::{Outcome, Refusal, Vote, since};
 
-/// What masters said of a name, all in all.
+/// What the masters said of a name together.
 #[derive(Clone, Debug)]
 pub(crate) struct Sighting {
-    /// Of each master, who has had the name for longest there.
+    /// Of each master, the owner that has had the name for longest there.
     pub(crate) votes: Arc<[Vote]>,
     pub(crate) kind: Option<LockKind>,
     /// The parts whose holder a quorum names, in the order in which they were granted.
     pub(crate) held: Vec<HeldPart>,
-    /// How many of its parts a quorum knows to be free: one at most, but of a semaphore.
+    /// How many parts a quorum knows to be free: permits of a semaphore, otherwise one at most.
     pub(crate) free: usize,
     /// How many waiters a quorum knows of.
     pub(crate) waiting: u64,
@@ -80,17 +79,16 @@ impl Engine {
         looks.fold(first, |all, next| all.into_iter().zip(next).map(|(all, next)| all.and(next)).collect())
     }
 
-    /// The same of each of these names by itself.
+    /// What each master knows of each of these names by itself.
     pub(super) async fn look_at_each(
         self: &Arc<Self>,
         names: impl Iterator<Item = &str>,
         kind: Kind,
     ) -> Vec<Vec<Look>> {
         let nobody = Owner::of_nobody(self.client());
-        let call_kind = self.unconditional();
         let ask = |name: &str| {
             let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-            self.dispatcher.ask(&hold, 0, &Op::Inspect, call_kind, None)
+            self.dispatcher.ask(&hold, 0, &Op::Inspect, self.dispatcher.timeout(), None)
         };
         let rounds: Vec<Round> = names.map(ask).collect();
         let mut all = Vec::with_capacity(rounds.len());
@@ -101,21 +99,16 @@ impl Engine {
         }
         all
     }
-
-    /// A vote within the time-out that has nothing to do with a lease.
-    pub(super) fn unconditional(&self) -> CallKind {
-        CallKind::Vote { timeout: self.settings.timeout() }
-    }
 }
 
-/// One master's answer, with what it knows, if that is known.
+/// One master's answer, with what it knows, if it said so.
 pub(super) struct Look {
     pub(super) vote: Vote,
     pub(super) seen: Option<Seen>,
 }
 
 impl Look {
-    /// The same of several names: who has not all of them has none.
+    /// Both answers as one: an owner that does not have all names has none.
     fn and(self, next: Self) -> Self {
         let (Some(mut seen), Some(other)) = (self.seen.clone(), next.seen.clone()) else {
             return if self.seen.is_none() { self } else { next };
@@ -146,7 +139,7 @@ impl Look {
         self.seen.is_some() || self.vote.outcome.is_answer()
     }
 
-    /// Its oldest holder, so that all masters name the same one.
+    /// The vote with the oldest holder, so that all masters name the same one.
     fn oldest(&self, now: Duration) -> Vote {
         let Some(seen) = &self.seen else { return self.vote.clone() };
         let oldest = seen.entries.iter().min_by_key(|entry| (entry.token, entry.owner.clone()));
@@ -155,7 +148,7 @@ impl Look {
         Vote { outcome, ..self.vote.clone() }
     }
 
-    /// What it says of a lock of this kind: refused where the name is held as another one.
+    /// The vote for a lock of this kind: refused where the name is held as another kind.
     pub(super) fn about(&self, kind: Kind, permits: Option<u32>) -> Vote {
         let others = |seen: &&Seen| is_another_kind(seen, kind, permits) && !seen.entries.is_empty();
         let Some(seen) = self.seen.as_ref().filter(others) else { return self.vote.clone() };
@@ -179,7 +172,7 @@ fn is_another_kind(seen: &Seen, kind: Kind, permits: Option<u32>) -> bool {
     !kind.is_shared() && *seen.kind != *kind.on_masters(permits)
 }
 
-/// What the masters said, all in all.
+/// What the masters said together.
 pub(super) fn sighting(looks: &[Look], now: Duration) -> Sighting {
     let quorum = quorum(looks.len());
     let seen = || looks.iter().filter_map(|look| look.seen.as_ref());
@@ -188,7 +181,7 @@ pub(super) fn sighting(looks: &[Look], now: Duration) -> Sighting {
         parts.entry((&entry.field, &entry.owner)).or_default().push(entry);
     }
     let mut held: Vec<HeldPart> =
-        parts.values().filter(|told| told.len() >= quorum).map(|told| held_part(told, now)).collect();
+        parts.values().filter(|on| on.len() >= quorum).map(|on| held_part(on, now)).collect();
     held.sort_by(|a, b| (a.fencing_token, &a.holder.owner).cmp(&(b.fencing_token, &b.holder.owner)));
     let mut waiting: Vec<u64> = seen().map(|seen| seen.waiting).collect();
     waiting.sort_unstable();
@@ -211,7 +204,7 @@ pub(super) fn sighting(looks: &[Look], now: Duration) -> Sighting {
     }
 }
 
-/// The kind that most masters name, of which most that have entries.
+/// The kind that most masters have entries of; of equals, the kind that most masters name.
 fn kind_of<'a>(seen: impl Iterator<Item = &'a Seen>) -> Option<LockKind> {
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for seen in seen {
@@ -221,11 +214,11 @@ fn kind_of<'a>(seen: impl Iterator<Item = &'a Seen>) -> Option<LockKind> {
     kinds.into_iter().max_by_key(|(_, masters)| *masters).and_then(|(word, _)| LockKind::of_word(word))
 }
 
-/// What these entries of one owner, each on another master, tell together.
-fn held_part(told: &[&Entry], now: Duration) -> HeldPart {
-    let first = told[0];
-    let token = told.iter().map(|entry| entry.token).max().unwrap_or(0);
-    let left = || told.iter().map(|entry| entry.left);
+/// The held part that these entries make: all of one owner, each on another master.
+fn held_part(entries: &[&Entry], now: Duration) -> HeldPart {
+    let first = entries[0];
+    let token = entries.iter().map(|entry| entry.token).max().unwrap_or(0);
+    let left = || entries.iter().map(|entry| entry.left);
     HeldPart {
         part: Part::of_field(&first.field),
         fencing_token: FencingToken::new(token),
@@ -233,7 +226,7 @@ fn held_part(told: &[&Entry], now: Duration) -> HeldPart {
             owner: first.owner.clone(),
             label: first.label.clone(),
             held_for: since(token, now),
-            masters: told.len(),
+            masters: entries.len(),
             remaining: left().all(|left| left.is_some()).then(|| left().flatten().max()).flatten(),
             permits: None,
         },

@@ -1,4 +1,4 @@
-//! What is held, until when, and when to look at it next.
+//! The leases of a client: what is held, until when, and when to look at it next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::error::{Error, Loss};
 use crate::renewal::{LeaseTimer, Renewal, Schedule, Step};
 
 /// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away.
-/// Each is a round, of a kilobyte.
+/// Each is a round of a kilobyte.
 const AT_ONCE: usize = 2_048;
 
-/// When to look again at a lease whose hold is busy: something else is under way that will not take
-/// long.
+/// How soon to look again at a lease whose hold is locked: the operation that is under way does not
+/// take long.
 const BUSY: Duration = Duration::from_millis(2);
 
 /// The leases of one client.
@@ -31,20 +31,20 @@ pub(super) struct Leases {
     pub(super) schedule: Arc<Schedule<Arc<Hold>>>,
     /// How leases of the client's own TTL are renewed where nothing else is said.
     pub(super) usual_renewal: Arc<Renewal>,
-    /// Permits for renewals.
+    /// Bounds the renewals that are under way.
     pub(super) renewing: Semaphore,
 }
 
-/// One lease to extend. Nothing else happens to its hold meanwhile.
+/// One lease to extend. Its hold is locked meanwhile.
 pub(super) struct Extension {
     pub(super) hold: Arc<Hold>,
     pub(super) generation: u64,
     pub(super) ttl: Duration,
-    pub(super) state: OwnedMutexGuard<HoldState>,
+    pub(super) hold_state: OwnedMutexGuard<HoldState>,
 }
 
 impl Leases {
-    /// No leases yet, of a client whose own TTL is this.
+    /// No leases, of a client whose own TTL is this.
     pub(super) fn new(clock: Arc<dyn Clock>, ttl: Duration) -> Self {
         Self {
             holds: Registry::default(),
@@ -56,18 +56,18 @@ impl Leases {
         }
     }
 
-    /// A lease begins.
+    /// Begins a lease, and returns its generation.
     pub(super) fn begin(&self, hold: &Arc<Hold>, timer: LeaseTimer, terms: LeaseTerms) -> u64 {
         let generation = self.change(hold, |lease| {
             let before = lease.begin(timer, terms);
             (lease.generation, before)
         });
-        hold.tell_begun();
+        hold.notify_lease_begun();
         generation
     }
 
-    /// The lease goes on for `ttl` after `sent`, or as long as it did if that is later. One that
-    /// was not to be renewed may be from here on.
+    /// Prolongs the lease to `ttl` after `sent`, unless it ends later already. A lease without a
+    /// renewal gets this one.
     pub(super) fn prolong(
         &self,
         hold: &Arc<Hold>,
@@ -85,12 +85,12 @@ impl Leases {
         })
     }
 
-    /// The lease is over: released, or lost for certain.
+    /// Ends the lease: it was released, or is lost for certain.
     pub(super) fn end(&self, hold: &Arc<Hold>) {
         self.change(hold, |lease| ((), lease.end()));
     }
 
-    /// The lease is no more, and its guards have lost it, whatever comes next.
+    /// Ends a lease that has lapsed: its guards have lost it, also when another lease begins.
     pub(super) fn supersede(&self, hold: &Arc<Hold>) {
         self.change(hold, |lease| ((), lease.begin(LeaseTimer::default(), LeaseTerms::default())));
     }
@@ -99,7 +99,7 @@ impl Leases {
     /// state. `error` is what was found, if there was an error.
     pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Option<Error>) {
         self.change(hold, |lease| {
-            let _ = lease.lose(cause); // its token is also that of the end
+            let _ = lease.lose(cause); // `end` returns the same token
             lease.trouble = error.map(Box::new);
             ((), lease.end())
         });
@@ -136,11 +136,12 @@ impl Leases {
         lease.entry = Some(self.schedule.put(at, hold.clone()));
     }
 
-    /// Does what is due about one lease, except for its renewal, which it returns.
+    /// Gives one lease up, or puts it on the schedule again. Returns it if it is to be renewed.
     pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Extension> {
         let now = self.clock.now();
         let mut lease = hold.lease();
-        // It may have been put on the schedule again, or be over, since it was taken off.
+        // Since the lease was taken off the schedule, it may have been put there again, or have
+        // ended.
         if let Some(entry) = lease.entry.take() {
             self.schedule.remove(entry);
         }
@@ -151,10 +152,9 @@ impl Leases {
         let (next, renewal, token) = match lease.timer.step(now) {
             Step::Wait(at) => (Some(at), None, None),
             Step::GiveUp(cause) => (None, None, lease.lose(cause)),
-            Step::Renew(ttl) => match hold.op_lock.clone().try_lock_owned() {
-                // It is looked at again when it has to be given up, should the renewal take that
-                // long.
-                Ok(state) => (Some(lease.timer.given_up()), Some((ttl, state)), None),
+            Step::Renew(ttl) => match hold.state.clone().try_lock_owned() {
+                // Should the renewal take that long, look again when the lease is to be given up.
+                Ok(hold_state) => (Some(lease.timer.given_up()), Some((ttl, hold_state)), None),
                 Err(_) => (Some((now + BUSY).min(lease.timer.given_up())), None, None),
             },
         };
@@ -163,7 +163,7 @@ impl Leases {
         if let Some(token) = token {
             token.cancel(); // unlocked: it wakes others
         }
-        let (ttl, state) = renewal?;
-        Some(Extension { hold, generation, ttl, state })
+        let (ttl, hold_state) = renewal?;
+        Some(Extension { hold, generation, ttl, hold_state })
     }
 }

@@ -1,5 +1,5 @@
 //! List: which names are held or waited for. Each master is asked for its names in steps, and all
-//! of them about each name that one of them tells.
+//! masters about each name that one of them has.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,17 +7,16 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::inspect::Sighting;
-use super::inspect::sighting;
-use super::parts::Engine;
+use super::engine::Engine;
+use super::inspect::{Sighting, sighting};
 use super::quorum::quorum;
 use super::verdict;
 use crate::error::Error;
-use crate::master::{Failure, ReplySink, Value, Words};
+use crate::master::{CallKind, Failure, ReplySink, Value, Words};
 use crate::protocol::{Kind, LIST, ListStep, key_pattern, name_of, step};
 use crate::vote::{Outcome, Refusal, Vote};
 
-/// How many keys a master looks at in one step: a few milliseconds' work, in which it serves nobody
+/// How many keys a master looks at in one step: a few milliseconds' work, in which it does nothing
 /// else.
 const KEYS_A_STEP: usize = 1000;
 
@@ -29,17 +28,17 @@ const NAMES_TOGETHER: usize = 64;
 pub(crate) struct Progress {
     /// Of each master.
     positions: Vec<Position>,
-    /// The names that the masters were asked about, so that each is told once.
+    /// The names that the masters were asked about, so that each is listed once.
     known: HashSet<Arc<str>>,
 }
 
-/// How far it is with one master.
+/// How far the listing is with one master.
 #[derive(Clone, Debug, PartialEq)]
 enum Position {
-    /// It goes on from here.
+    /// The next step begins here.
     At(u64),
     Done,
-    /// It did not tell, and is not asked again.
+    /// The master did not answer, and is not asked again.
     Lost(Outcome),
 }
 
@@ -49,9 +48,9 @@ impl Engine {
         Progress { positions: vec![Position::At(0); self.dispatcher.masters()], known: HashSet::new() }
     }
 
-    /// The names that the next step on every master finds, of which a quorum says that they are
-    /// held or waited for; `None` where there was none. What was told before is not told again.
-    /// Dropping the future changes nothing.
+    /// Takes the next step on every master, and returns the names found there that a quorum says
+    /// are held or waited for, without those that were returned before. `None` where no step is
+    /// left. Dropping the future changes nothing.
     pub(crate) async fn list(
         self: &Arc<Self>,
         progress: &mut Progress,
@@ -80,13 +79,13 @@ impl Engine {
         Ok(Some(listed))
     }
 
-    /// Asks every master for its next part, and tells how far all are then, and what they found.
+    /// Has every master take its next step. Returns how far all are then, and the names they found.
     async fn step(
         self: &Arc<Self>,
         positions: &[Position],
     ) -> Result<(Vec<Position>, HashSet<Arc<str>>), Error> {
         let prefix = &self.settings.prefix;
-        let (steps, mut told) = mpsc::unbounded_channel();
+        let (steps, mut taken) = mpsc::unbounded_channel();
         let steps: Arc<dyn ReplySink> = Arc::new(Steps(steps));
         let mut asked = 0;
         for (index, position) in positions.iter().enumerate() {
@@ -95,12 +94,13 @@ impl Engine {
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
             let index = [index].into_iter().collect();
-            self.dispatcher.send(&LIST, words, self.unconditional(), steps.clone(), index);
+            let kind = CallKind::Vote { timeout: self.dispatcher.timeout() };
+            self.dispatcher.send(&LIST, words, kind, steps.clone(), index);
         }
         let mut positions = positions.to_vec();
         let mut names = HashSet::new();
         for _ in 0..asked {
-            let (index, step) = told.recv().await.expect("the sender is here");
+            let (index, step) = taken.recv().await.expect("the sender is here");
             positions[index] = match step {
                 Ok(ListStep { next, keys }) => {
                     names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));
@@ -125,7 +125,7 @@ impl Engine {
     }
 }
 
-/// Hears what the masters told in one step.
+/// Receives what the masters found in one step.
 struct Steps(mpsc::UnboundedSender<(usize, Result<ListStep, Outcome>)>);
 
 impl ReplySink for Steps {

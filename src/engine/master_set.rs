@@ -1,4 +1,4 @@
-//! Some of the masters, by their index.
+//! A set of masters, by their indices.
 
 use crate::config::MAX_MASTERS;
 
@@ -14,10 +14,6 @@ impl MasterSet {
         (0..masters).collect()
     }
 
-    pub(super) fn insert(&mut self, index: usize) {
-        self.0 |= 1 << index;
-    }
-
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -26,17 +22,17 @@ impl MasterSet {
         self.0.count_ones() as usize
     }
 
-    /// Those that are in one of the two.
+    /// The masters in one of the two sets, or in both.
     pub(super) fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those that are in both.
+    /// The masters in both sets.
     pub(super) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Those that are not in the other.
+    /// The masters that are not in the other set.
     pub(super) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -49,8 +45,6 @@ impl MasterSet {
 
 impl FromIterator<usize> for MasterSet {
     fn from_iter<I: IntoIterator<Item = usize>>(masters: I) -> Self {
-        let mut set = Self::default();
-        masters.into_iter().for_each(|index| set.insert(index));
-        set
+        Self(masters.into_iter().fold(0, |bits, index| bits | 1 << index))
     }
 }

@@ -1,29 +1,45 @@
 //! The engine: rounds on all masters, quorum, leases, and the clean-up behind them. One
-//! implementation for every kind of lock; what is asked of a master, and in which words, is
-//! `protocol`.
+//! implementation serves every kind of lock; the messages to a master are those of `protocol`.
 //!
-//! [`Engine`] is a dispatcher, leases and waiters. The dispatcher (`dispatch.rs`) asks all masters
-//! the same, and `tally.rs` counts what they answer; whether that is decided is `quorum.rs`, what
-//! the votes mean `verdict.rs`, and to a waiter `arbitration.rs`. What is held, until when, is
-//! `leases.rs`, and `watchdog.rs` renews it. `waiters.rs` has who waits, and `undo.rs` takes back
-//! what may have been left on a master: how hard it tries is `effort.rs`. `permits.rs` picks the
-//! permit of a semaphore that is asked for, and `foreign.rs` says how often to ask while a client
-//! of another library has the lock. A set of masters is `master_set.rs`.
+//! An acquire goes through these files, in this order:
 //!
-//! The operations, a file each, are [`acquire`](Engine::acquire), [`extend`](Engine::extend),
+//! 1. `acquire.rs` checks the request (`request.rs`) in [`Engine::acquire`].
+//! 2. `first.rs` waits for one attempt without a task, or `wait.rs` makes attempts until one is
+//!    granted.
+//! 3. `attempt.rs` owns what an attempt may leave on the masters; a waiter's place in their queues
+//!    is in `queue_place.rs`.
+//! 4. `dispatch.rs` sends the operation to all masters.
+//! 5. `tally.rs` counts the votes; `caller_waker.rs` wakes the caller once they decide.
+//! 6. `leases.rs` begins the lease of the owner's hold (`hold.rs`).
+//! 7. `grant.rs` is one hold of that lease, for a guard to keep.
+//!
+//! Pure rules: `quorum.rs` decides a round, its token, and which of several contenders goes on;
+//! `verdict.rs` makes an error of the votes; `pauses.rs` says how long a waiter sleeps.
+//!
+//! Of some kinds only: `permits.rs` picks a permit of a semaphore, and `counterpart.rs` knows the
+//! other half of a read-write lock.
+//!
+//! The other operations: [`extend`](Engine::extend), which `watchdog.rs` does for every lease,
 //! [`release`](Engine::release), [`hand_over`](Engine::hand_over), [`inspect`](Engine::inspect) and
-//! [`list`](Engine::list). Their votes are counted on the client's own thread, and what has to go
-//! on by itself is a task there, so that a caller that goes away leaves nothing half done.
+//! [`list`](Engine::list), a file each.
+//!
+//! Below them: `clean_up.rs` sends what is left of a hold until each master acknowledges it, a
+//! release as well as the undo of an attempt. `engine.rs` has the [`Engine`] with its parts and
+//! runs its tasks, and `master_set.rs` is a set of masters.
+//!
+//! Votes are counted on the client's own thread. What has to go on by itself is a task there, so
+//! that a caller that goes away leaves nothing half done.
 
 mod acquire;
-mod arbitration;
 mod attempt;
+mod caller_waker;
+mod clean_up;
 mod counterpart;
 mod dispatch;
-mod effort;
+#[allow(clippy::module_inception, reason = "one looks for the engine here")]
+mod engine;
 mod extend;
 mod first;
-mod foreign;
 mod grant;
 mod hand_over;
 mod hold;
@@ -31,24 +47,21 @@ mod inspect;
 mod leases;
 mod list;
 mod master_set;
-mod parts;
+mod pauses;
 mod permits;
+mod queue_place;
 mod quorum;
 mod release;
 mod request;
 mod tally;
-mod tokens;
-mod undo;
 mod verdict;
 mod wait;
-mod waiters;
-mod wake_batcher;
 mod watchdog;
 
+pub(crate) use engine::Engine;
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
 pub(crate) use inspect::Sighting;
 pub(crate) use list::Progress;
-pub(crate) use parts::Engine;
 pub(crate) use quorum::quorum;
 pub(crate) use request::{Polling, Request};

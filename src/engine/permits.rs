@@ -1,5 +1,5 @@
-//! The permits of semaphores: which one to ask for. Each is a lock of its own, so that no rule here
-//! can let too many in.
+//! Which permit of a semaphore to ask for. Each permit is a lock of its own on the masters, so that
+//! no rule here can let too many in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,45 +9,40 @@ use crate::protocol::Permit;
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::{Outcome, Permits, Vote};
 
-/// What a lock, or one permit of a semaphore, is watched under.
-pub(super) fn site(name: &Arc<str>, permit: Option<Permit>) -> Arc<str> {
-    permit.map_or_else(|| name.clone(), |permit| format!("{name}:{}", permit.number).into())
-}
-
-/// The permits that a quorum may have free, as far as these votes tell: pure. `None` where no
-/// master said anything about it.
+/// The permits that a quorum may have free, by these votes: pure. `None` where no master named its
+/// free permits.
 pub(super) fn free(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
-    let told = |vote: &Vote| match &vote.outcome {
+    let permits_of = |vote: &Vote| match &vote.outcome {
         Outcome::Held { permits, .. } => permits.clone(),
         _ => None,
     };
-    let told: Vec<Arc<Permits>> = votes.iter().filter_map(told).collect();
+    let answers: Vec<Arc<Permits>> = votes.iter().filter_map(permits_of).collect();
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
-    // A master that granted its own one tells nothing of the others.
-    let mut free_on = vec![able - told.len(); of as usize];
-    let mut named: Vec<u32> = told.iter().flat_map(|permits| permits.free().iter().copied()).collect();
+    // A master that granted does not name the permits that are free.
+    let mut free_on = vec![able - answers.len(); of as usize];
+    let mut named: Vec<u32> = answers.iter().flat_map(|permits| permits.free().iter().copied()).collect();
     named.retain(|number| *number < of); // a master may say anything
     named.iter().for_each(|number| free_on[*number as usize] += 1);
     named.sort_unstable();
     named.dedup();
     named.retain(|number| free_on[*number as usize] >= quorum(votes.len()));
-    (!told.is_empty()).then_some(named)
+    (!answers.is_empty()).then_some(named)
 }
 
-/// Whether these votes tell of a permit that may be had.
+/// Whether a permit may be free, by these votes.
 pub(super) fn has_free(votes: &[Vote], permits: Option<u32>) -> bool {
     permits.and_then(|of| free(votes, of)).is_some_and(|free| !free.is_empty())
 }
 
-/// The permits that a client has, or asks for, by the semaphore's name.
+/// The permits that this client has or asks for, by the semaphore's name.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(Mutex<HashMap<Arc<str>, Vec<u32>>>);
 
 impl Pool {
-    /// Picks a permit, by this random number. It is this client's until it is dropped, which may be
-    /// long after its release: a slow master keeps it. So what the masters say goes first: a permit
-    /// that may be free by the last votes, rather one that is not this client's; where they name
-    /// none, one that is not this client's; and otherwise any.
+    /// Picks a permit, by this random number: one that is free by the last votes, rather one that
+    /// this client does not have; where the votes name none, one that this client does not have;
+    /// otherwise any. A permit counts as this client's until its `Picked` is dropped, which a slow
+    /// master may put off until long after the release; so the votes go first.
     pub(super) fn pick(self: &Arc<Self>, name: &Arc<str>, of: u32, votes: &[Vote], random: u64) -> Picked {
         let mut names = self.lock();
         let own = names.entry(name.clone()).or_default();
@@ -95,28 +90,22 @@ impl Drop for Picked {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
-    fn vote(outcome: Outcome) -> Vote {
-        Vote { master: "m".into(), outcome, latency: Duration::ZERO }
-    }
-
     fn told(free: &[u32]) -> Vote {
-        vote(Outcome::held_by("a", None, None, Some(Permits::new(free.into(), None))))
+        Vote::of(Outcome::held_by("a", None, None, Some(Permits::new(free.into(), None))))
     }
 
     fn dead() -> Vote {
-        vote(Outcome::Unreachable("x".into()))
+        Vote::of(Outcome::Unreachable("x".into()))
     }
 
     #[test]
     fn a_permit_is_free_where_a_quorum_may_have_it() {
-        assert_eq!(free(&[dead(), vote(Outcome::Granted), dead()], 3), None, "nobody told");
+        assert_eq!(free(&[dead(), Vote::of(Outcome::Granted), dead()], 3), None, "nobody told");
         let all = [told(&[1, 2]), told(&[2]), told(&[2]), told(&[2]), told(&[1, 2])];
         assert_eq!(free(&all, 3), Some(vec![2]));
-        let split = [told(&[1]), told(&[]), told(&[]), told(&[1]), vote(Outcome::Pending)];
+        let split = [told(&[1]), told(&[]), told(&[]), told(&[1]), Vote::of(Outcome::Pending)];
         assert_eq!(free(&split, 2), Some(vec![1]), "two are not enough to keep it");
         let alone = [told(&[1, 2]), told(&[2]), told(&[2, 1]), dead(), dead()];
         assert_eq!(free(&alone, 3), Some(vec![2]), "each of those that can vote is needed");

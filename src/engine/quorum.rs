@@ -1,15 +1,20 @@
-//! When a round is decided: pure counting.
+//! What the votes of a round amount to, by counting: pure. Is it decided? Which token has a quorum?
+//! Which of several contenders goes on?
 
-/// How many of `masters` make a quorum: a majority of all that are configured, whatever can be
-/// reached.
+use std::cmp::Reverse;
+
+use crate::vote::{Outcome, Vote};
+
+/// How many of `masters` make a quorum: a majority of all that are configured, also of those that
+/// are out of reach.
 pub(crate) fn quorum(masters: usize) -> usize {
     masters / 2 + 1
 }
 
-/// What so many votes amount to.
+/// Whether a round is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It still hangs on the votes to come.
+    /// The votes to come decide.
     Open,
     /// A quorum granted.
     Granted,
@@ -17,7 +22,7 @@ pub(crate) enum Decision {
     Denied,
 }
 
-/// Decides a round of `masters` in which `granted` voted for it, and `against` refused, denied or
+/// Decides a round of `masters`, of which `granted` granted, and `against` refused, denied or
 /// failed.
 pub(crate) fn decide(masters: usize, granted: usize, against: usize) -> Decision {
     if granted >= quorum(masters) {
@@ -29,21 +34,107 @@ pub(crate) fn decide(masters: usize, granted: usize, against: usize) -> Decision
     }
 }
 
-/// Whether a lease is gone for certain: so many masters say "not yours" that the rest are no
-/// quorum.
+/// Whether a lease is gone for certain: the masters that do not say "not yours" are no quorum.
 pub(crate) fn surely_lost(masters: usize, not_yours: usize) -> bool {
     masters - not_yours < quorum(masters)
 }
 
+/// What the grants of a round say about their token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tokens {
+    /// A majority of all masters gave this one: it is the lease's.
+    Agreed(u64),
+    /// No majority gave the same one. The highest is the lease's once a majority has confirmed it.
+    Split(u64),
+}
+
+/// What the tokens that these masters gave come to. A majority of the masters that granted is not
+/// enough: the quorum of the next grant may share no master with it.
+pub(crate) fn agree(masters: usize, granted: impl Iterator<Item = u64> + Clone) -> Tokens {
+    let gave = |token| granted.clone().filter(|other| *other == token).count();
+    match granted.clone().find(|token| gave(*token) >= quorum(masters)) {
+        Some(token) => Tokens::Agreed(token),
+        None => Tokens::Split(granted.max().unwrap_or(0)),
+    }
+}
+
+/// What to do with the votes of a split round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    /// No other owner has more masters: keep them, and ask again while the others withdraw.
+    Persist,
+    /// Another owner has more masters, or the lock: withdraw, and wait to be woken.
+    Withdraw,
+}
+
+/// What the owner `me` does when a round ends without a quorum for any owner. The owner with most
+/// masters goes on; of equals the one that comes first in the order of text. All contenders see the
+/// same holders, so this one rule serves them all, and nobody draws lots.
+pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
+    let mine = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
+    let holders = || {
+        votes.iter().filter_map(|vote| match &vote.outcome {
+            Outcome::Held { owner, .. } => Some(&**owner),
+            _ => None,
+        })
+    };
+    let able = mine + holders().count();
+    let has = |owner: &str| holders().filter(|holder| *holder == owner).count();
+    let rival = holders().map(|owner| (has(owner), Reverse(owner))).max();
+    match rival {
+        Some(rival) if able >= quorum(votes.len()) && (mine, Reverse(me)) > rival => Ruling::Persist,
+        _ => Ruling::Withdraw,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use proptest::prelude::*;
+
+    fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
+        Vote::of(Outcome::held_by(owner, Some(Duration::from_millis(ms)), ahead, None))
+    }
+
+    fn granted() -> Vote {
+        Vote::of(Outcome::Granted)
+    }
+
+    fn dead() -> Vote {
+        Vote::of(Outcome::Unreachable("x".into()))
+    }
 
     #[test]
     fn a_quorum_is_a_majority() {
         let quorums: Vec<_> = (1..=7).map(quorum).collect();
         assert_eq!(quorums, [1, 2, 2, 3, 3, 4, 4]);
+    }
+
+    #[test]
+    fn a_token_needs_a_majority_of_all_masters() {
+        let tokens = |granted: &[u64]| agree(5, granted.iter().copied());
+        assert_eq!(tokens(&[7, 7, 7]), Tokens::Agreed(7));
+        assert_eq!(tokens(&[9, 7, 7, 7]), Tokens::Agreed(7));
+        assert_eq!(
+            tokens(&[3, 3, 10]),
+            Tokens::Split(10),
+            "two of three that granted are no majority of five"
+        );
+        assert_eq!(tokens(&[1, 2, 3, 4, 5]), Tokens::Split(5));
+        assert_eq!(tokens(&[]), Tokens::Split(0));
+    }
+
+    #[test]
+    fn whoever_has_most_masters_goes_on() {
+        let two_one_two = [granted(), granted(), held("b", 9, None), held("c", 9, None), held("c", 9, None)];
+        assert_eq!(rule(&two_one_two, "a"), Ruling::Persist, "a comes before c");
+        assert_eq!(rule(&two_one_two, "d"), Ruling::Withdraw);
+        let held_by_one = [granted(), granted(), held("b", 9, None), held("b", 9, None), held("b", 9, None)];
+        assert_eq!(rule(&held_by_one, "a"), Ruling::Withdraw);
+        assert_eq!(rule(&[granted(), granted(), dead(), dead(), dead()], "a"), Ruling::Withdraw);
+        assert_eq!(rule(&[held("b", 9, None), dead(), held("b", 9, None)], "a"), Ruling::Withdraw);
     }
 
     proptest! {
@@ -79,6 +170,23 @@ mod tests {
         fn a_lease_is_surely_lost_when_no_quorum_can_have_it(masters in 1usize..=15, no in 0usize..=15) {
             let no = no.min(masters);
             prop_assert_eq!(surely_lost(masters, no), (masters - no) * 2 <= masters);
+        }
+
+        /// However the masters are split among contenders that all see each other, exactly one of
+        /// them goes on, unless one of them has a quorum already.
+        #[test]
+        fn of_all_contenders_exactly_one_goes_on(split in proptest::collection::vec(0usize..5, 1..=15)) {
+            let name = |contender: usize| format!("owner:{contender}");
+            let seen_by = |me: usize| -> Vec<Vote> {
+                split.iter().map(|&holder| if holder == me { granted() } else { held(&name(holder), 9, None) }).collect()
+            };
+            let has = |contender: usize| split.iter().filter(|&&holder| holder == contender).count();
+            let going_on: Vec<_> = (0..5)
+                .filter(|&me| has(me) > 0 && has(me) < quorum(split.len()))
+                .filter(|&me| rule(&seen_by(me), &name(me)) == Ruling::Persist)
+                .collect();
+            let somebody_has_it = (0..5).any(|contender| has(contender) >= quorum(split.len()));
+            prop_assert_eq!(going_on.len(), usize::from(!somebody_has_it), "{:?}", going_on);
         }
     }
 }

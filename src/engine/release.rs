@@ -1,14 +1,15 @@
-//! Release: give back one hold, and with the last one the lock.
+//! Release: gives back one hold, and with the last one the lock.
 //!
-//! `give_back` counts down, `tell_of` ends the lease with the last hold, `sync_hold` (`undo.rs`)
-//! sends what is left, and `released` waits for the votes.
+//! `give_back` counts down, `send_what_is_left` ends the lease with the last hold,
+//! `send_holds_left` (`clean_up.rs`) sends the holds that are left, and `until_released` waits for
+//! the votes.
 
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
+use super::engine::Engine;
 use super::hold::{Hold, HoldState};
 use super::master_set::MasterSet;
-use super::parts::Engine;
 use super::quorum::{Decision, surely_lost};
 use super::tally::Round;
 use super::verdict;
@@ -24,48 +25,48 @@ struct Release {
     round: Round,
     /// When the lease would have ended.
     deadline: Moment,
-    /// How it was lost already.
+    /// How the lease was lost before, if it was.
     loss: Option<Error>,
 }
 
 impl Engine {
-    /// Gives back one hold of the lease of `generation`. Once begun it runs to its end, whether or
+    /// Gives back one hold of the lease of `generation`. Once begun, the release goes on whether or
     /// not the caller waits.
     pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
-        let begun = match hold.op_lock.try_lock() {
-            Ok(state) => self.give_back(hold, state, Some(generation))?,
+        let begun = match hold.state.try_lock() {
+            Ok(hold_state) => self.give_back(hold, hold_state, Some(generation))?,
             Err(_) => {
                 let hold = hold.clone();
                 self.run(|engine| async move {
-                    let state = hold.op_lock.lock().await;
-                    engine.give_back(&hold, state, Some(generation))
+                    let hold_state = hold.state.lock().await;
+                    engine.give_back(&hold, hold_state, Some(generation))
                 })
                 .await?
             }
         };
-        self.released(hold, begun).await
+        self.until_released(hold, begun).await
     }
 
-    /// The same, for a guard that is dropped: from any thread, at once, with nobody to tell how it
-    /// went.
+    /// Gives back the hold of a guard that is dropped, at once and on any thread. A failure is only
+    /// logged.
     pub(crate) fn release_in_background(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) {
-        let told = |hold: &Hold, outcome: Result<Release, Error>| {
+        let log_failure = |hold: &Hold, outcome: Result<Release, Error>| {
             if let Err(error) = outcome {
                 tracing::debug!(name = &*hold.name, %error, "a dropped guard had nothing to release");
             }
         };
-        if let Ok(state) = hold.op_lock.try_lock() {
-            return told(hold, self.give_back(hold, state, Some(generation)));
+        if let Ok(hold_state) = hold.state.try_lock() {
+            return log_failure(hold, self.give_back(hold, hold_state, Some(generation)));
         }
         let engine = self.clone();
         let hold = hold.clone();
         self.spawn(async move {
-            let state = hold.op_lock.lock().await;
-            told(&hold, engine.give_back(&hold, state, Some(generation)));
+            let hold_state = hold.state.lock().await;
+            log_failure(&hold, engine.give_back(&hold, hold_state, Some(generation)));
         });
     }
 
-    /// Gives back one hold of `owner`, whichever guard it is out with.
+    /// Gives back one hold of `owner`, whichever guard has it.
     pub(crate) async fn release_by_owner(
         self: &Arc<Self>,
         kind: Kind,
@@ -76,20 +77,20 @@ impl Engine {
         let Some(hold) = self.leases.holds.find(kind, &name, owner) else {
             return Err(Error::NotHeld { name, owner, votes: Votes::default() });
         };
-        let its = hold.clone();
+        let owned = hold.clone();
         let begun = self.run(|engine| async move {
-            let state = its.op_lock.lock().await;
-            engine.give_back(&its, state, None)
+            let hold_state = owned.state.lock().await;
+            engine.give_back(&owned, hold_state, None)
         });
         let begun = begun.await?;
-        self.released(&hold, begun).await
+        self.until_released(&hold, begun).await
     }
 
-    /// Counts one hold less, and sends the masters the rest.
+    /// Counts one hold less, and sends the masters the holds that are left.
     fn give_back(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
-        mut state: MutexGuard<'_, HoldState>,
+        mut hold_state: MutexGuard<'_, HoldState>,
         generation: Option<u64>,
     ) -> Result<Release, Error> {
         let (current, deadline) = {
@@ -100,8 +101,8 @@ impl Engine {
             return Err(hold.lost(Loss::Expired, &[])); // its lease lapsed, and is no more
         }
         let is_guard = generation.is_some();
-        if state.holds == 0 || (is_guard && state.surplus > 0) {
-            state.surplus = state.surplus.saturating_sub(u32::from(is_guard));
+        if hold_state.holds == 0 || (is_guard && hold_state.surplus > 0) {
+            hold_state.surplus = hold_state.surplus.saturating_sub(u32::from(is_guard));
             return Err(Error::NotHeld {
                 name: hold.name.clone(),
                 owner: hold.owner,
@@ -109,36 +110,37 @@ impl Engine {
             });
         }
         let loss = hold.loss(current, self.clock().now());
-        state.holds -= 1;
-        state.surplus += u32::from(!is_guard);
-        let round = self.tell_of(hold, &mut state);
+        hold_state.holds -= 1;
+        hold_state.surplus += u32::from(!is_guard);
+        let round = self.send_what_is_left(hold, &mut hold_state);
         Ok(Release { round, deadline, loss })
     }
 
-    /// How it went.
-    async fn released(&self, hold: &Hold, Release { round, deadline, loss }: Release) -> Result<(), Error> {
+    /// Waits for the votes on a release.
+    async fn until_released(&self, hold: &Hold, release: Release) -> Result<(), Error> {
+        let Release { round, deadline, loss } = release;
         if round.sent >= deadline {
             return Err(loss.unwrap_or_else(|| hold.lost(Loss::Expired, &[])));
         }
         if round.decision().await == Decision::Granted {
             return Ok(());
         }
-        round.finish().await; // whose it is takes more votes
+        round.finish().await; // to know who has the lock takes more votes
         Err(verdict::not_released(&hold.name, round.votes()))
     }
 
-    /// Tells the masters of the holds that are left, and ends the lease with the last.
-    fn tell_of(self: &Arc<Self>, hold: &Arc<Hold>, state: &mut HoldState) -> Round {
-        if state.holds == 0 {
-            hold.give_up(state);
+    /// Sends the masters the holds that are left, and ends the lease with the last.
+    fn send_what_is_left(self: &Arc<Self>, hold: &Arc<Hold>, hold_state: &mut HoldState) -> Round {
+        if hold_state.holds == 0 {
+            hold.give_up(hold_state);
             self.leases.end(hold);
         }
         let leaving = Leaving::Lease(hold.lease().terms.token);
-        self.sync_hold(hold, state, leaving, None, MasterSet::all(self.dispatcher.masters()))
+        self.send_holds_left(hold, hold_state, leaving, None, MasterSet::all(self.dispatcher.masters()))
     }
 
-    /// Takes the lock away from `owner`, whoever that is and however many holds it has. Waits for
-    /// every master, each within its time-out.
+    /// Takes the lock away from `owner`, of this client or another, however many holds it has.
+    /// Waits for every master, each within its time-out.
     pub(crate) async fn break_lock(
         self: &Arc<Self>,
         name: Arc<str>,
@@ -163,17 +165,17 @@ impl Engine {
         .await
     }
 
-    /// Releases an owner of our own, whose guards come to nothing.
+    /// Releases all holds of an owner of this client. Its guards have nothing left to release then.
     async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Round {
-        let mut state = hold.op_lock.lock().await;
-        state.surplus += state.holds;
-        state.holds = 0;
-        self.tell_of(hold, &mut state)
+        let mut hold_state = hold.state.lock().await;
+        hold_state.surplus += hold_state.holds;
+        hold_state.holds = 0;
+        self.send_what_is_left(hold, &mut hold_state)
     }
 
-    /// Releases an owner of another client. That client keeps renewing until it learns of it, and
-    /// must not recreate the lock on a master that never had it: so masters note its token as
-    /// released. If a quorum has the name as another kind, nothing is sent.
+    /// Releases an owner of another client. That client goes on renewing until it learns of the
+    /// release, and must not recreate the lock on a master that never had it: so masters note its
+    /// token as released. If a quorum has the name as another kind, nothing is sent.
     async fn take_away(
         self: &Arc<Self>,
         name: Arc<str>,
@@ -188,23 +190,24 @@ impl Engine {
         }
         let words = owner.to_string();
         let all = || looks.iter().flat_map(|look| look.entries(kind, permits));
-        let its = || all().filter(|entry| *entry.owner == *words);
+        let of_owner = || all().filter(|entry| *entry.owner == *words);
         // An earlier grant of the same owner, on a few masters, may be of another permit.
-        let latest = its().max_by_key(|entry| entry.token);
+        let latest = of_owner().max_by_key(|entry| entry.token);
         let number = latest.and_then(|entry| entry.field.strip_prefix("p:")?.parse().ok()).unwrap_or(0);
         let hold = Hold::new(name, owner, kind, permits.map(|of| Permit { number, of }));
         let token = latest.map_or(0, |entry| entry.token);
-        let round = its().map(|entry| entry.round).max().unwrap_or(0);
+        let round_number = of_owner().map(|entry| entry.round).max().unwrap_or(0);
         let op = Op::Release { holds: 0, leaving: Leaving::Broken(token), place: None };
-        let round = self.dispatcher.ask(&hold, round, &op, self.unconditional(), None);
+        let round = self.dispatcher.ask(&hold, round_number, &op, self.dispatcher.timeout(), None);
         Ok((hold, round))
     }
 }
 
+/// How it went to take a lock away.
 fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
-    let masters = round.count(|_| true);
-    let released = round.count(|outcome| *outcome == Outcome::Granted);
-    let not_theirs = round.count(Outcome::is_definite_no);
+    let masters = round.masters_with(|_| true).len();
+    let released = round.granted().len();
+    let not_theirs = round.masters_with(Outcome::is_definite_no).len();
     let name = &hold.name;
     if surely_lost(masters, released + not_theirs) && released > 0 {
         Ok(()) // a quorum can no longer be this owner's

@@ -1,4 +1,4 @@
-//! What an acquire asks for.
+//! What an acquire asks for, and what each of its attempts does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::protocol::Kind;
+use crate::protocol::{Arrival, Kind, Place};
 use crate::renewal::Renewal;
 
 /// What to acquire.
@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub(crate) ttl: Duration,
     /// For how long the lock is kept from others should its lease end without a release.
     pub(crate) delay: Duration,
-    /// What others are told of the holder; may be empty.
+    /// What others see of the holder; may be empty.
     pub(crate) label: Arc<str>,
     pub(crate) wait: Duration,
     pub(crate) renewal: Option<Arc<Renewal>>,
@@ -32,14 +32,47 @@ pub(crate) struct Request {
     pub(crate) cancelled: Option<CancellationToken>,
 }
 
-/// Asking at intervals, so often at most.
+/// Attempts at intervals, at most this many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Polling {
     pub(crate) interval: Duration,
     pub(crate) tries: u32,
 }
 
-/// Whether it is worth while to wait, and ask again.
+/// What one attempt asks for.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) ttl: Duration,
+    /// The per-master time-out.
+    pub(super) timeout: Duration,
+    /// For how long the lock is kept from others should its lease end without a release.
+    pub(super) delay: Duration,
+    /// What others see of the holder; may be empty.
+    pub(super) label: Arc<str>,
+    /// How the lease is renewed, if it is.
+    pub(super) renewal: Option<Arc<Renewal>>,
+    /// The place to take in the queue of a master that refuses.
+    pub(super) place: Option<Place>,
+    /// Since when the caller waits, if it does.
+    pub(super) arrival: Option<Arrival>,
+}
+
+impl Request {
+    /// An attempt that takes no place in the queues, for a caller that does not wait.
+    pub(super) fn ask(&self, timeout: Duration) -> Ask {
+        Ask {
+            ttl: self.ttl,
+            timeout,
+            delay: self.delay,
+            label: self.label.clone(),
+            renewal: self.renewal.clone(),
+            place: None,
+            arrival: None,
+        }
+    }
+}
+
+/// Whether another attempt may end without this error.
 pub(super) fn may_change(error: &Error) -> bool {
     !matches!(
         error,

@@ -1,5 +1,5 @@
-//! One round: the votes of all masters on one operation, and the first decision wins. Nothing here
-//! sends.
+//! One round: counts the votes of all masters on one operation. The first decision wins. Nothing
+//! here sends.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use super::effort::Effort;
+use super::caller_waker::CallerWaker;
 use super::hold::Epoch;
 use super::master_set::MasterSet;
-use super::quorum::{Decision, decide, quorum, surely_lost};
-use super::tokens::{Tokens, agree};
-use super::wake_batcher::WakeBatcher;
+use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
 use crate::clock::{Clock, Moment};
 use crate::master::{Failure, ReplySink, Value};
 use crate::protocol::{Decoded, Seen, decode};
@@ -20,38 +18,39 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::trust::Trust;
 use crate::vote::{Outcome, Record, Refusal, Vote};
 
-/// What all rounds of a client go by.
-pub(super) struct Common {
+/// What all rounds of a client share.
+pub(super) struct RoundContext {
     /// The masters' names.
     pub(super) names: Box<[Arc<str>]>,
     /// Which of them may vote.
     pub(super) trust: Arc<Trust>,
     pub(super) clock: Arc<dyn Clock>,
-    /// Wakes the callers.
-    pub(super) wake_batcher: Arc<WakeBatcher>,
+    /// Wakes the callers whose rounds are decided.
+    pub(super) caller_waker: Arc<CallerWaker>,
 }
 
-impl Common {
+impl RoundContext {
     /// What time it is (since 1970), as most masters show.
     pub(super) fn time(&self) -> Duration {
         Duration::from_micros(self.trust.time())
     }
 }
 
-/// A round under way. It can be asked for its decision, or dropped, at any moment.
+/// A round under way. Its caller may wait for the decision, or drop it, at any moment.
 pub(crate) struct Round {
     /// Before anything was sent. Leases count from here.
     pub(crate) sent: Moment,
     tally: Arc<Tally>,
 }
 
-/// Where the votes of one round come in, whether or not somebody still waits for them.
+/// Counts the votes of one round, whether or not a caller still waits for them.
 pub(super) struct Tally {
-    common: Arc<Common>,
-    /// What the lock, or the permit, is watched under in strict mode.
+    context: Arc<RoundContext>,
+    /// In strict mode, what the versions of the lock are watched under.
     site: Arc<str>,
     sent: Moment,
-    withdrawn: AtomicBool,
+    /// What was not sent yet is not sent any more.
+    cancelled: AtomicBool,
     epoch: Option<Epoch>,
     counted: Mutex<Counted>,
 }
@@ -61,34 +60,34 @@ struct Counted {
     granted: usize,
     not_yours: usize,
     pending: usize,
-    /// Who waits, and for what.
+    /// The caller that waits, and what it waits for.
     waiter: Option<(Until, Awaiting)>,
-    /// What is done about votes that come when a lease has begun.
-    later: Option<LateVotes>,
+    /// What to do about the votes once the lease has begun.
+    late_votes: Option<LateVotes>,
 }
 
-/// What becomes of the votes of an acquire when its lease has begun, of those to come, too.
+/// What to do about the votes of an acquire once its lease has begun, also about those to come.
 pub(super) struct LateVotes {
     /// The lease's token.
     pub(super) token: u64,
-    /// Tells the masters of a grant that is none of the lease's, for its token is higher or its
-    /// clock is off; and those where a place in the queue was not taken over.
-    pub(super) tell: Arc<dyn Fn(Due) + Send + Sync>,
+    /// Cleans up on these masters.
+    pub(super) clean_up: Arc<dyn Fn(CleanUpDue) + Send + Sync>,
 }
 
-/// The masters whose votes call for a clean-up.
+/// The masters where an acquire leaves something that its lease does not cover.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Due {
-    /// Those with a grant that is none of the lease's.
+pub(super) struct CleanUpDue {
+    /// Masters with a grant that is none of the lease's: its token is higher, or their clock is
+    /// off.
     pub(super) strays: MasterSet,
-    /// Those that were to take over a place, and did not.
-    pub(super) left: MasterSet,
+    /// Masters that did not take over the place of the attempt before.
+    pub(super) places_left: MasterSet,
 }
 
-/// What to do when the awaited point of the round is reached.
+/// How a caller is notified that what it waits for is reached.
 enum Awaiting {
     Task(Waker),
-    /// It has to know at once, where the votes come in.
+    /// Called at once, on the thread where the votes come in.
     Callback(Box<dyn FnOnce(Decision) + Send>),
 }
 
@@ -101,7 +100,7 @@ struct Ballot {
     latency: Duration,
 }
 
-/// What to wait for.
+/// What a caller waits for.
 #[derive(Clone, Copy)]
 enum Until {
     /// A quorum has granted or can no longer be reached.
@@ -113,32 +112,32 @@ enum Until {
 }
 
 impl Round {
-    /// A round in which nobody was asked yet. What was not sent when `epoch` is over is not sent
+    /// A round of which nothing was sent yet. What was not sent when `epoch` is over is not sent
     /// any more.
-    pub(super) fn new(common: &Arc<Common>, site: &Arc<str>, epoch: Option<Epoch>) -> Self {
-        let masters = common.names.len();
+    pub(super) fn new(context: &Arc<RoundContext>, site: &Arc<str>, epoch: Option<Epoch>) -> Self {
+        let masters = context.names.len();
         let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
         let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
         let counted =
-            Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, later: None };
-        let sent = common.clock.now();
+            Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, late_votes: None };
+        let sent = context.clock.now();
         let tally = Tally {
-            common: common.clone(),
+            context: context.clone(),
             site: site.clone(),
             sent,
-            withdrawn: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
             epoch,
             counted: Mutex::new(counted),
         };
         Self { tally: Arc::new(tally), sent }
     }
 
-    /// Whether a quorum granted whose clocks agree: one may have been seen to be off since its
+    /// Whether a quorum granted whose clocks agree. A clock may have been found to be off since its
     /// master's vote.
     pub(super) fn clocks_agree(&self) -> bool {
-        let common = &self.tally.common;
+        let context = &self.tally.context;
         let granted = self.granted();
-        common.trust.how_many_agree(granted.iter()) >= quorum(common.names.len())
+        context.trust.how_many_agree(granted.iter()) >= quorum(context.names.len())
     }
 
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no
@@ -159,21 +158,21 @@ impl Round {
     }
 
     async fn reach(&self, until: Until) {
-        poll_fn(|context| {
-            self.tally.common.wake_batcher.wake_rest();
+        poll_fn(|cx| {
+            self.tally.context.caller_waker.wake_rest();
             let mut counted = self.tally.counted();
             if counted.has_reached(until) {
                 return Poll::Ready(());
             }
-            counted.waiter = Some((until, Awaiting::Task(context.waker().clone())));
+            counted.waiter = Some((until, Awaiting::Task(cx.waker().clone())));
             Poll::Pending
         })
         .await;
     }
 
-    /// Nothing of it that was not sent yet may be sent any more.
-    pub(super) fn withdraw(&self) {
-        self.tally.withdrawn.store(true, Ordering::Relaxed);
+    /// Cancels what was not sent yet.
+    pub(super) fn cancel(&self) {
+        self.tally.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Where its votes come in.
@@ -181,21 +180,21 @@ impl Round {
         &self.tally
     }
 
-    /// The votes as they stand; those that have not come in are pending since the round began.
+    /// The votes so far; the others are pending since the round began.
     pub(crate) fn votes(&self) -> Arc<[Vote]> {
-        let waited = self.tally.common.clock.now().since(self.sent);
+        let waited = self.tally.context.clock.now().since(self.sent);
         let counted = self.tally.counted();
         let vote = |(master, ballot): (&Arc<str>, &Ballot)| Vote {
             master: master.clone(),
             outcome: ballot.outcome.clone(),
             latency: if ballot.outcome == Outcome::Pending { waited } else { ballot.latency },
         };
-        self.tally.common.names.iter().zip(&counted.ballots).map(vote).collect()
+        self.tally.context.names.iter().zip(&counted.ballots).map(vote).collect()
     }
 
-    /// The same, to be kept for long.
+    /// The votes, in the form in which a guard keeps them.
     pub(super) fn record(&self) -> Record {
-        let waited = self.tally.common.clock.now().since(self.sent);
+        let waited = self.tally.context.clock.now().since(self.sent);
         let counted = self.tally.counted();
         Record::new(counted.ballots.iter().map(|Ballot { outcome, latency, .. }| match outcome {
             Outcome::Pending => (outcome, waited),
@@ -203,7 +202,7 @@ impl Round {
         }))
     }
 
-    /// What the grants say about their token.
+    /// Whether the grants agree on a token.
     pub(super) fn tokens(&self) -> Tokens {
         let counted = self.tally.counted();
         let granted = counted.ballots.iter().filter(|ballot| ballot.outcome == Outcome::Granted);
@@ -220,34 +219,25 @@ impl Round {
         self.masters_with(|outcome| *outcome == Outcome::Granted)
     }
 
-    /// The masters where a higher token than this is in the way. No round of a client is as high.
+    /// The masters that refuse because they have a higher token than this. A `stale` reply carries
+    /// a round or a token; tokens are times, far above any round, so a number above `token` is one.
     pub(super) fn stale_by_token(&self, token: u64) -> MasterSet {
         self.tally.counted().masters_with(|ballot| {
             matches!(ballot.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && ballot.token > token
         })
     }
 
-    /// A lease has begun: deals with the votes that are there, and with those to come.
-    pub(super) fn deal_with(&self, later: LateVotes) {
-        let tell = later.tell.clone();
+    /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
+    pub(super) fn deal_with(&self, late_votes: LateVotes) {
+        let clean_up = late_votes.clean_up.clone();
         let due = {
             let mut counted = self.tally.counted();
-            counted.later = Some(later);
-            counted.due(MasterSet::all(counted.ballots.len()))
+            counted.late_votes = Some(late_votes);
+            counted.clean_up_due(MasterSet::all(counted.ballots.len()))
         };
         if let Some(due) = due {
-            tell(due); // unlocked
+            clean_up(due); // unlocked
         }
-    }
-
-    /// The masters that may have run the operation. An undo has to be acknowledged by each.
-    pub(super) fn may_have_run(&self) -> MasterSet {
-        self.masters_with(|outcome| Effort::to_undo(outcome) == Some(Effort::UntilAcknowledged))
-    }
-
-    /// How many masters have such an outcome.
-    pub(super) fn count(&self, wanted: impl Fn(&Outcome) -> bool) -> usize {
-        self.masters_with(wanted).len()
     }
 
     /// The masters with such an outcome.
@@ -257,35 +247,35 @@ impl Round {
 }
 
 impl Tally {
-    /// Counts a master's vote, its first one.
+    /// Counts a master's vote, if it is the first of this master.
     pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
         let Decoded { outcome, token, seen, .. } = said;
         let ballot = Ballot { outcome, token, seen, latency: heard.since(self.sent) };
-        let (waiter, later) = {
+        let (waiter, clean_up) = {
             let mut counted = self.counted();
             if !counted.vote(index, ballot) {
                 return;
             }
-            let due = counted.due([index].into_iter().collect());
-            let later = due.zip(counted.later.as_ref().map(|later| later.tell.clone()));
-            (counted.reached(), later)
+            let due = counted.clean_up_due([index].into_iter().collect());
+            let clean_up = due.zip(counted.late_votes.as_ref().map(|late| late.clean_up.clone()));
+            (counted.reached(), clean_up)
         };
-        self.tell(waiter); // unlocked
-        if let Some((due, tell)) = later {
-            tell(due);
+        self.notify(waiter); // unlocked
+        if let Some((due, clean_up)) = clean_up {
+            clean_up(due);
         }
     }
 
-    /// There is nothing to ask this master.
+    /// Counts a master that is not asked as out of reach.
     pub(super) fn need_not_ask(&self, index: usize, why: &str) {
         self.vote(index, Outcome::Unreachable(why.into()).into(), self.sent);
     }
 
-    /// What a master said, as far as its clock lets it be trusted.
+    /// What a master's reply counts for: a grant counts only if the master's clock can be trusted.
     fn weigh(&self, index: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
-        let trust = &self.common.trust;
-        // Without a time it did not run the call, or it forgot this connection, and what was
-        // watched there with it.
+        let trust = &self.context.trust;
+        // Without a time, the master did not run the call, or it forgot this connection and with it
+        // what was watched there.
         let Some(time) = time else { return said };
         if time > 0
             && let Err(astray) = trust.hear_time(index, self.sent, heard, time)
@@ -303,19 +293,19 @@ impl Tally {
         said
     }
 
-    /// Calls back with the decision when it is there, on the thread where the votes come in.
-    pub(super) fn on_decision(&self, callback: impl FnOnce(Decision) + Send + 'static) {
+    /// Calls `callback` with the decision, on the thread where the votes come in.
+    pub(super) fn call_on_decision(&self, callback: impl FnOnce(Decision) + Send + 'static) {
         let waiter = {
             let mut counted = self.counted();
             counted.waiter = Some((Until::Decision, Awaiting::Callback(Box::new(callback))));
             counted.reached()
         };
-        self.tell(waiter);
+        self.notify(waiter);
     }
 
-    fn tell(&self, waiter: Option<Awaiting>) {
+    fn notify(&self, waiter: Option<Awaiting>) {
         match waiter {
-            Some(Awaiting::Task(waker)) => self.common.wake_batcher.wake(waker),
+            Some(Awaiting::Task(waker)) => self.context.caller_waker.wake(waker),
             Some(Awaiting::Callback(callback)) => {
                 let decision = self.counted().decision();
                 callback(decision);
@@ -331,16 +321,16 @@ impl Tally {
 
 impl ReplySink for Tally {
     fn is_wanted(&self) -> bool {
-        !self.withdrawn.load(Ordering::Relaxed) && !self.epoch.as_ref().is_some_and(Epoch::is_over)
+        !self.cancelled.load(Ordering::Relaxed) && !self.epoch.as_ref().is_some_and(Epoch::is_over)
     }
 
     fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
-        let heard = self.common.clock.now();
+        let heard = self.context.clock.now();
         let forgot = answer.is_ok() && time.is_none();
         let mut said = self.weigh(index, decode(answer), time, heard);
-        said.outcome.set_held_for(said.token, || self.common.time());
+        said.outcome.set_held_for(said.token, || self.context.time());
         if forgot {
-            self.common.trust.doubt(index);
+            self.context.trust.doubt(index);
         }
         if forgot && said.seen.is_some() {
             let detail =
@@ -352,7 +342,7 @@ impl ReplySink for Tally {
 }
 
 impl Ballot {
-    /// Whether it is a grant, or was one, that is none of a lease with this token.
+    /// Whether the master has a grant that is none of a lease with this token.
     fn is_stray(&self, token: u64) -> bool {
         match self.outcome {
             Outcome::Granted => self.token > token,
@@ -361,14 +351,14 @@ impl Ballot {
         }
     }
 
-    /// Whether a place in the queue that it was to take over is there still.
+    /// Whether the place of the attempt before may still be in this master's queue.
     fn leaves_place(&self) -> bool {
         self.outcome != Outcome::Pending && !self.outcome.takes_over()
     }
 }
 
 impl Counted {
-    /// Whether it is this master's first vote: no other counts.
+    /// Counts a master's first vote. Returns whether it was the first: no other counts.
     fn vote(&mut self, index: usize, ballot: Ballot) -> bool {
         let known = &mut self.ballots[index];
         if known.outcome != Outcome::Pending {
@@ -386,15 +376,15 @@ impl Counted {
         self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(index, _)| index).collect()
     }
 
-    /// Which of these masters need a clean-up, if a lease has begun.
-    fn due(&self, masters: MasterSet) -> Option<Due> {
-        let token = self.later.as_ref()?.token;
+    /// Which of these masters need a clean-up, if the lease has begun.
+    fn clean_up_due(&self, masters: MasterSet) -> Option<CleanUpDue> {
+        let token = self.late_votes.as_ref()?.token;
         let strays = masters.and(self.masters_with(|ballot| ballot.is_stray(token)));
-        let left = masters.and(self.masters_with(Ballot::leaves_place));
-        (!strays.or(left).is_empty()).then_some(Due { strays, left })
+        let places_left = masters.and(self.masters_with(Ballot::leaves_place));
+        (!strays.or(places_left).is_empty()).then_some(CleanUpDue { strays, places_left })
     }
 
-    /// The one that waits, if what it waits for is reached.
+    /// Takes the waiting caller, if what it waits for is reached.
     fn reached(&mut self) -> Option<Awaiting> {
         let (until, _) = self.waiter.as_ref()?;
         if self.has_reached(*until) { self.waiter.take().map(|(_, waiter)| waiter) } else { None }

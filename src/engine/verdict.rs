@@ -8,9 +8,9 @@ use super::quorum::{quorum, surely_lost};
 use crate::error::{Error, Holder, Loss};
 use crate::vote::{Outcome, Refusal, Vote};
 
-/// The error of a round in which no quorum granted: what a quorum has under this name is no lock of
-/// this kind, or it is held by another and enough masters were able to vote, and otherwise no
-/// quorum; but first, that too many masters refuse for good.
+/// The error of a round in which no quorum granted. The first of these that is so: too many masters
+/// refuse for good; a quorum has something else under this name; another owner has the lock, and a
+/// quorum was able to vote; there was no quorum.
 pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
     if let Some(never) = refused_for_good(name, &votes).or_else(|| misuse(name, permits, &votes)) {
         return never;
@@ -46,7 +46,7 @@ fn refused_for_good(name: &Arc<str>, votes: &Arc<[Vote]>) -> Option<Error> {
     })
 }
 
-/// How long until the first permit of a full semaphore is free, as the masters tell.
+/// How long until the first permit of a full semaphore is free, by these votes.
 fn first_free(votes: &[Vote]) -> Option<Duration> {
     let told = votes.iter().filter_map(|vote| match &vote.outcome {
         Outcome::Held { permits, .. } => permits.as_ref()?.first_over(),
@@ -64,14 +64,14 @@ pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> O
     (others >= quorum(votes.len())).then(|| Error::AnotherKind { name: name.clone(), votes: votes.into() })
 }
 
-/// The error of an extend that no quorum granted: lost where that is certain, and otherwise no
-/// quorum.
+/// The error of an extend that no quorum granted: the lease is lost where that is certain, and
+/// otherwise there was no quorum.
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     lost_where(name, votes, Outcome::is_definite_no)
 }
 
-/// The same of a release. A master that has no such lock may have forgotten it, while its
-/// quarantine kept others out: only those count that another owner has it on.
+/// The error of a release that no quorum granted. Only masters count on which another owner has the
+/// lock: one that has no such lock may have forgotten it, while its quarantine kept others out.
 pub(crate) fn not_released(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     lost_where(name, votes, |outcome| matches!(outcome, Outcome::Held { .. }))
 }
@@ -85,7 +85,8 @@ fn lost_where(name: &Arc<str>, votes: Arc<[Vote]>, says_so: impl Fn(&Outcome) ->
     }
 }
 
-/// Too few granted, and the rest may do so later, or not; or they granted too late.
+/// Too few masters granted, and the others did not say no for certain; or, if `late`, a quorum
+/// granted too late.
 pub(crate) fn no_quorum(name: &Arc<str>, votes: Arc<[Vote]>, late: bool) -> Error {
     if let Some(never) = refused_for_good(name, &votes) {
         return never;
@@ -140,7 +141,7 @@ pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
             }
         }
     }
-    // The first of equals, so that everybody who sees the same votes names the same holder.
+    // The first of equals, so that all that see the same votes name the same holder.
     holders.into_iter().rev().max_by_key(|holder| holder.masters)
 }
 
@@ -150,12 +151,7 @@ mod tests {
     use crate::vote::{Permits, Silence};
 
     fn votes(outcomes: &[Outcome]) -> Arc<[Vote]> {
-        let vote = |outcome: &Outcome| Vote {
-            master: "m".into(),
-            outcome: outcome.clone(),
-            latency: Duration::ZERO,
-        };
-        outcomes.iter().map(vote).collect()
+        outcomes.iter().cloned().map(Vote::of).collect()
     }
 
     fn held(owner: &str, ms: u64) -> Outcome {

@@ -1,41 +1,43 @@
 //! Waiting for a lock: attempts until one is granted, or the wait is over.
 //!
-//! 1. Waiters of one name in one process stand in line (`wake/local_queue.rs`). Only the first asks
-//!    the masters; of readers, and for a semaphore, up to eight. An owner that has the lock already
-//!    does not line up.
-//! 2. The first attempt is a plain round. Refused, the client listens on every master
-//!    (`wake/hub.rs`) and attempts again as soon as it hears a quorum: subscribe, then check, then
-//!    wait.
-//! 3. From then on each attempt takes a place in the queues of the masters that refuse it (`stand`
-//!    in queue.lua), instead of the place of the attempt before. Each has a ticket of its own, so
-//!    that no call is ambiguous.
-//! 4. It asks again when a quorum of the masters has called it (`wake` in queue.lua; heard by
-//!    `master/listen.rs`), or 5 ms after the first call; when calls may have been missed; or when
-//!    the TTLs on a quorum have run out, and a quarter of that later for each that is ahead of it
-//!    (`arbitration.rs`). Where nobody has a quorum, nobody would call: it polls.
-//! 5. Contenders that split the vote see the same holders and follow one rule (`arbitration.rs`):
-//!    the one with most masters asks again, the others withdraw and keep their places.
-//! 6. Of a semaphore it draws a permit that this client has not, and that a quorum may have free by
-//!    the last votes (`permits.rs`).
+//! 1. The waiters of one name in one process stand in line (`wake/local_queue.rs`). Only the first
+//!    asks the masters; of readers, and for a semaphore, the first eight. An owner that has the
+//!    lock already does not line up.
+//! 2. If the client does not listen to its masters yet, the first attempt takes no place in their
+//!    queues. After a refusal the client listens (`wake/hub.rs`), and the waiter attempts again as
+//!    soon as the client hears a quorum: subscribe, then check, then wait. Until then it polls,
+//!    every 1 to 2 ms at first, then less often.
+//! 3. If the client listens already, and from then on, each attempt takes a place in the queues of
+//!    the masters that refuse it (`stand` in queue.lua), and takes over the place of the attempt
+//!    before. Each has a ticket of its own, so that no call is ambiguous.
+//! 4. The waiter asks again when a quorum of the masters has called it (`wake` in queue.lua; heard
+//!    by `master/listen.rs`), or 5 ms after the first call; when it may have missed calls; or when
+//!    the TTLs on a quorum have run out, and a quarter of that later for each waiter ahead
+//!    (`pauses.rs`). Where no owner has a quorum, no release would call: the waiter polls.
+//! 5. Contenders that split the vote see the same holders and follow one rule (`quorum.rs`): the
+//!    one with most masters asks again, the others withdraw and keep their places.
+//! 6. Of a semaphore the waiter draws a permit that this client does not have, and that a quorum
+//!    may have free by the last votes (`permits.rs`).
 //! 7. A waiter that goes away gives up its place on every master. If the lock is free at that
-//!    moment, the next in the queue is called.
-//! 8. For a fair lock the first in the queue looks every second, the second every two, and so on: a
-//!    first that was called and does not ask is passed over.
-//! 9. While a client of another library has the lock, which calls nobody, it polls (`foreign.rs`).
+//!    moment, the master calls the next in the queue.
+//! 8. For a fair lock the first in the queue asks every second, the second every two seconds, and
+//!    so on: so a first that was called and does not ask is passed over.
+//! 9. While a client of another library has the lock, the waiter polls (`pauses.rs`): the release
+//!    of that client calls nobody.
 //!
-//! A call is a hint: the waiter asks, and is granted or refused like anybody.
+//! A call is a hint: the waiter asks, and is granted or refused like any other.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arbitration::next_look;
-use super::attempt::{Ask, Attempt, QueuePlace};
-use super::foreign::ForeignHolder;
+use super::attempt::Attempt;
+use super::engine::Engine;
 use super::grant::Grant;
-use super::parts::Engine;
+use super::pauses::{ForeignHolder, next_look};
 use super::permits::has_free;
+use super::queue_place::QueuePlace;
 use super::quorum::Decision;
-use super::request::{Request, may_change};
+use super::request::{Ask, Request, may_change};
 use super::verdict::quorum_holder;
 use crate::backoff::Backoff;
 use crate::clock::Moment;
@@ -50,18 +52,17 @@ use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
 /// free lock within a tenth of a second.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
-/// The most that a look is put off, so that clients which wait for the same TTL do not all look at
-/// once.
+/// The most that an attempt after the TTL is put off, so that clients which wait for the same TTL
+/// do not all ask at once.
 const JITTER: Duration = Duration::from_millis(100);
 
-/// How often in a row a waiter asks at once for another permit, which the masters said is free.
-/// Of two that ask for the same one, one withdraws, and a few draws are enough where
-/// permits are many.
+/// How often in a row a waiter asks at once for another permit that may be free. Of two waiters
+/// that ask for the same permit one withdraws; where permits are many, a few draws are enough.
 const GUESSES: u32 = 4;
 
-/// How many waiters of a process ask at once for permits of one semaphore, or to read: with one
-/// after the other, many permits that are given back together are taken slowly, and with all of
-/// them the masters' queues are long.
+/// How many waiters of a process ask at the same time for permits of one semaphore, or to read.
+/// With one at a time, permits that are released together are taken slowly; with all at a time, the
+/// masters' queues are long.
 const ABREAST: usize = 8;
 
 /// One waiter.
@@ -70,23 +71,23 @@ pub(super) struct Wait {
     request: Request,
     timeout: Duration,
     began: Moment,
-    /// The same moment as masters know it.
+    /// The same moment, by the masters' time.
     since: Duration,
     attempts: u32,
-    /// What the masters said last, of a semaphore.
+    /// The last votes, of a semaphore.
     last: Votes,
-    /// How often in a row another permit was free.
+    /// How often in a row the votes named a free permit.
     guesses: u32,
-    /// Whether masters have just refused this client's time and sent theirs; and whether they ever
-    /// have.
+    /// Whether masters have just refused this client's time, for the first time, and sent theirs.
     new_time: bool,
+    /// Whether they ever have.
     has_new_time: bool,
     backoff: Backoff,
-    /// A holder that would not wake it.
+    /// The last holder of another library, which would not wake this waiter.
     foreign_holder: ForeignHolder,
-    /// In the process.
+    /// The waiter's place in the line of this process.
     slot: Option<LocalSlot>,
-    /// On the masters, between two attempts.
+    /// Its place in the masters' queues, between two attempts.
     place: Option<QueuePlace>,
     /// While this lives, the client listens to its masters.
     subscription: Option<Subscription>,
@@ -96,7 +97,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Waits since then, each round with this time-out.
+    /// A waiter since `began`, each of whose rounds has this time-out.
     pub(super) fn begin(engine: Arc<Engine>, request: Request, timeout: Duration, began: Moment) -> Self {
         let since = engine.dispatcher.time().saturating_sub(engine.clock().now().since(began));
         let backoff = Backoff::new(POLL.0, POLL.1);
@@ -121,8 +122,8 @@ impl Wait {
         }
     }
 
-    /// Attempts until one is granted, or the wait is over. There may have been one at once, which
-    /// was denied.
+    /// Attempts until one is granted, or the wait is over. `denied` is the error of an attempt that
+    /// was made before, if there was one.
     pub(super) async fn go_on(mut self, denied: Option<Error>) -> Result<Grant, Error> {
         self.attempts = u32::from(denied.is_some());
         let engine = self.engine.clone();
@@ -153,10 +154,10 @@ impl Wait {
             self.line_up().await?;
         }
         match denied {
-            Some(error) if !self.queues() || !self.engine.waiters.wakes.hears() => {
-                // No master calls this number: it rings when a quorum is heard, or the pause is
-                // over.
-                self.bell = Some(self.engine.waiters.wakes.bell(self.engine.fresh_owner().number()));
+            Some(error) if !self.queues() || !self.engine.hub.hears() => {
+                // No ticket has this number, so no master calls it. The hub sets `again` on it once
+                // a quorum of subscriptions stands: then ask.
+                self.bell = Some(self.engine.hub.bell(self.engine.fresh_owner().number()));
                 self.pause(error).await;
             }
             _ => {}
@@ -174,8 +175,7 @@ impl Wait {
         }
     }
 
-    /// Notes what the masters said about the time and about permits, and whether another one may be
-    /// free.
+    /// Notes whether the masters refused this client's time, and whether they named a free permit.
     fn learn(&mut self, error: &Error) {
         self.new_time = !self.has_new_time && has_wrong_time(error);
         self.has_new_time |= self.new_time;
@@ -186,13 +186,13 @@ impl Wait {
         self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
 
-    /// Whether to ask again at once: with the right time, or for another permit, which may be free.
-    /// The latter only so often in a row, for others ask, too.
+    /// Whether to ask again at once: with the right time, or for another permit that may be free.
+    /// For permits only [`GUESSES`] times in a row, as other waiters ask, too.
     fn asks_at_once(&self) -> bool {
         self.new_time || (1..=GUESSES).contains(&self.guesses)
     }
 
-    /// Whether it stands in the queues rather than polling, or asking once.
+    /// Whether it stands in the masters' queues, and neither polls nor asks just once.
     fn queues(&self) -> bool {
         self.request.polling.is_none() && !self.request.wait.is_zero()
     }
@@ -209,19 +209,19 @@ impl Wait {
         self.left().is_zero() || self.request.polling.is_some_and(|polling| self.attempts >= polling.tries)
     }
 
-    /// How many of this process ask at once: for a semaphore more than one may be granted.
+    /// How many waiters of this process ask at the same time: of some kinds several may be granted.
     fn abreast(&self) -> usize {
         let most = if self.request.kind.is_for_many() { ABREAST } else { 1 };
         self.request.permits.map_or(most, |permits| ABREAST.min(permits as usize))
     }
 
-    /// Waits to be the first of this process that waits for this lock, or for the lock to be
-    /// entered by its own owner.
+    /// Waits until this is the first waiter of this process for this lock, or until its own owner
+    /// has the lock, and may enter it again.
     async fn line_up(&mut self) -> Result<(), Error> {
         let name = &self.request.name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
         let mut slot =
-            self.engine.waiters.lines.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
+            self.engine.local_queues.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
         let own = self.request.owner.map(|_| self.engine.hold_for(&self.request, &[]));
         let entered = async {
             match &own {
@@ -232,13 +232,13 @@ impl Wait {
         tokio::select! {
             biased;
             () = slot.is_first() => {}
-            // Those ahead may be waiting for this very owner.
+            // The waiters ahead may be waiting for this very owner.
             () = entered => return Ok(()),
             () = self.engine.until_counterpart_stands(&self.request) => return Ok(()),
             () = tokio::time::sleep(self.left()) => {
                 if let Some(Denial { holder, votes }) = slot.last() {
                     return Err(self.timed_out(holder, votes));
-                } // otherwise nobody knows yet who has it: this one asks once
+                } // otherwise no waiter has asked yet: this one asks once
             }
         }
         self.slot = Some(slot);
@@ -254,24 +254,16 @@ impl Wait {
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let place = self.place_to_take(ticket);
         let arrival = Some(self.arrival());
-        let bell = &*self.bell.insert(engine.waiters.wakes.bell(ticket.number()));
-        let state = hold.op_lock.clone().lock_owned().await;
-        if state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
+        let bell = &*self.bell.insert(engine.hub.bell(ticket.number()));
+        let hold_state = hold.state.clone().lock_owned().await;
+        if hold_state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
         }
-        let ask = Ask {
-            ttl: self.request.ttl,
-            timeout: self.timeout,
-            delay: self.request.delay,
-            label: self.request.label.clone(),
-            renewal: self.request.renewal.clone(),
-            place,
-            arrival,
-        };
-        let mut attempt = Attempt::send(&engine, hold, state, ask, self.place.take());
-        let mut decision = attempt.decision().await;
+        let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
+        let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
+        let mut decision = attempt.round().decision().await;
         if decision != Decision::Granted && place.is_some() && !attempt.is_elsewhere() {
-            decision = attempt.settle(bell).await;
+            decision = attempt.resolve_split_vote(bell).await;
         }
         if decision == Decision::Granted {
             return attempt.agree_and_grant().await;
@@ -281,10 +273,10 @@ impl Wait {
         Err(error)
     }
 
-    /// The place to take in the queues: none for a waiter that cannot be woken, or asks for the
-    /// last time.
+    /// The place to take in the queues: none for a waiter that cannot be woken, or that asks for
+    /// the last time.
     fn place_to_take(&self, ticket: Owner) -> Option<Place> {
-        let queues = self.slot.is_some() && !self.left().is_zero() && self.engine.waiters.wakes.hears();
+        let queues = self.slot.is_some() && !self.left().is_zero() && self.engine.hub.hears();
         queues.then(|| Place { ticket, arrival: self.arrival() })
     }
 
@@ -299,12 +291,12 @@ impl Wait {
         if self.asks_at_once() {
             return;
         }
-        self.note(&error);
+        self.note_for_line(&error);
         self.listen_for_foreign();
         let pause = self.until_next(error.votes()).min(self.left());
         match &self.bell {
             Some(bell) if self.slot.is_some() => {
-                self.subscription.get_or_insert_with(|| self.engine.waiters.wakes.attend());
+                self.subscription.get_or_insert_with(|| self.engine.hub.attend());
                 let rung_by_foreign = async {
                     match &self.foreign_wakes {
                         Some(wakes) => wakes.rung().await,
@@ -323,18 +315,18 @@ impl Wait {
         }
     }
 
-    /// Listens where other libraries tell of releases, if they have locks of this kind, too.
+    /// Listens for releases by clients of another library, if it publishes those of this kind.
     fn listen_for_foreign(&mut self) {
         let Request { kind, name, .. } = &self.request;
         if self.slot.is_some()
             && self.foreign_wakes.is_none()
             && let Some(channel) = kind.channel(name)
         {
-            self.foreign_wakes = Some(self.engine.waiters.wakes.listen_for_foreign(&channel.into()));
+            self.foreign_wakes = Some(self.engine.hub.listen_for_foreign(&channel.into()));
         }
     }
 
-    /// How long until the next attempt if nobody wakes it.
+    /// How long until the next attempt if nobody wakes the waiter.
     fn until_next(&mut self, votes: &[Vote]) -> Duration {
         let random = self.engine.random.next_u64();
         if let Some(polling) = self.request.polling {
@@ -348,24 +340,24 @@ impl Wait {
         look.into_iter().chain(foreign).min().unwrap_or_else(|| self.backoff.delay(random))
     }
 
-    /// How long until the next attempt where the holder is a client of another library that tells
-    /// nobody of its release.
+    /// How long until the next attempt where a client of another library has the lock, and that
+    /// library publishes no releases.
     fn until_foreign_look(&mut self, votes: &[Vote], random: u64) -> Option<Duration> {
         let Request { kind, name, .. } = &self.request;
-        let tells_nobody = kind.is_shared() && kind.channel(name).is_none();
-        let holder = quorum_holder(votes).filter(|_| tells_nobody);
+        let is_unpublished = kind.is_shared() && kind.channel(name).is_none();
+        let holder = quorum_holder(votes).filter(|_| is_unpublished);
         self.foreign_holder.pause_after(holder.as_ref().map(|holder| &*holder.owner), random)
     }
 
-    /// Tells those behind it in line who has the lock.
-    fn note(&self, error: &Error) {
+    /// Notes for the waiters behind it in line who has the lock.
+    fn note_for_line(&self, error: &Error) {
         if let (Some(slot), Error::Held { holder, votes, .. }) = (&self.slot, error) {
             slot.note(Denial { holder: holder.clone(), votes: votes.clone() });
         }
     }
 
     fn out_of_time(&self, error: Error) -> Error {
-        self.note(&error);
+        self.note_for_line(&error);
         match error {
             Error::Held { holder, votes, .. } if !self.request.wait.is_zero() => {
                 self.timed_out(holder, votes)
@@ -382,8 +374,8 @@ impl Wait {
     }
 }
 
-/// Whether masters refused the time that this client goes by, and sent theirs: the machine was
-/// suspended, say.
+/// Whether masters refused the time that this client goes by, and sent theirs: its machine may have
+/// been suspended.
 pub(super) fn has_wrong_time(error: &Error) -> bool {
     let is_clock = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::Clock, .. });
     error.votes().iter().any(is_clock)

@@ -1,14 +1,14 @@
-//! The watchdog: looks after every lease of a client on one schedule, renews those that are due
-//! together, and tells the guards of those that are lost before they are over.
+//! The watchdog: looks at every lease of a client on one schedule. It renews together the leases
+//! that are due together, and tells guards that their lease is lost before the lease is over.
 
 use std::sync::Arc;
 
 use futures::future::join_all;
 
+use super::engine::Engine;
 use super::extend::Hearing;
 use super::hold::Hold;
 use super::leases::Extension;
-use super::parts::Engine;
 use crate::clock::Moment;
 use crate::error::Error;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 const TOGETHER: usize = 32;
 
 impl Engine {
-    /// Looks after the leases until the client is gone.
+    /// Looks at the leases until the client is gone.
     pub(super) fn watch_leases(self: &Arc<Self>) {
         let engine = Arc::downgrade(self);
         let schedule = self.leases.schedule.clone();
@@ -36,11 +36,11 @@ impl Engine {
             }
         }
         let engine = self.clone();
-        // A shutdown does not wait for it: there is always a next one while guards live.
+        // A shutdown does not wait for renewals: while guards live there is always another one.
         self.executor.spawn(async move {
-            // It is never closed. After the machine stood still all leases are due at once, in the
-            // order in which they end; sent at once, the last of them would time out in our own
-            // queues.
+            // The semaphore is never closed. After the machine stood still all leases are due at
+            // once, in the order in which they end. Were all sent at once, the last of them would
+            // time out in our own queues.
             let _turn = engine.leases.renewing.acquire_many(batch.len() as u32).await;
             join_all(batch.into_iter().map(|extension| engine.renew(extension))).await;
         });
@@ -50,15 +50,16 @@ impl Engine {
         let hold = extension.hold.clone();
         let generation = extension.generation;
         let timeout = self.settings.timeout_within(extension.ttl);
-        let end = self.extend_one(extension, timeout, Hearing::Full).await;
-        self.renewed(&hold, generation, end);
+        let sent = self.extend_one(extension, timeout, Hearing::Full).await;
+        self.note_renewal(&hold, generation, sent);
     }
 
-    fn renewed(&self, hold: &Arc<Hold>, generation: u64, end: Result<Moment, Error>) {
+    /// Notes when the round was sent that renewed a lease, or why none did.
+    fn note_renewal(&self, hold: &Arc<Hold>, generation: u64, sent: Result<Moment, Error>) {
         let name = &*hold.name;
         self.leases.change(hold, |lease| {
             if lease.generation == generation {
-                match end {
+                match sent {
                     Ok(sent) => {
                         lease.timer.succeeded(sent);
                         lease.trouble = None;

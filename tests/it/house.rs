@@ -167,8 +167,7 @@ fn pure_rules_are_pure() {
     for file in [
         "src/engine/quorum.rs",
         "src/engine/verdict.rs",
-        "src/engine/arbitration.rs",
-        "src/engine/foreign.rs",
+        "src/engine/pauses.rs",
         "src/renewal/mod.rs",
         "src/backoff.rs",
     ] {

@@ -84,8 +84,8 @@ fn re_enters(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool
     is_its_own && (next.hold.asked <= over || attempts.iter().any(spans))
 }
 
-/// Whether an acquire of the same client may have been granted before this guard was asked for, while
-/// its caller had no guard yet: the lease is there for the one that asks now.
+/// Whether an acquire of the same client may have been granted before this guard was asked for,
+/// while its caller had no guard yet: the lease is there for the one that asks now.
 fn is_on_its_way(attempt: &Attempt, hold: &Hold) -> bool {
     (&attempt.names, attempt.shared, attempt.client) == (&hold.names, hold.shared, hold.client)
         && attempt.ended.is_none_or(|ended| ended > hold.asked)

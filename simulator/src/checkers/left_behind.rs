@@ -25,8 +25,8 @@ use crate::history::{ClientNumber, History, Hold, Key, Place, Site, Time, Violat
 pub const NAME: &str = "left_behind";
 
 /// How long the calm must have lasted. A clean-up that found its master out of reach is repeated
-/// after a second at most (`RETRY` in `engine/undo.rs`) and answered within a time-out, 250 ms; the
-/// rest is for connections and subscriptions to come back.
+/// after a second at most (`RETRY` in `engine/clean_up.rs`) and answered within a time-out, 250 ms;
+/// the rest is for connections and subscriptions to come back.
 pub const SETTLING: Time = Time::from_secs(2);
 
 /// How long an acquire, or a release, may be under way on a master that answers: two time-outs,

@@ -1,4 +1,4 @@
-//! The parts of the engine, and how its tasks are run.
+//! One client's engine: its parts, and how its tasks are run.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::dispatch::Dispatcher;
 use super::leases::Leases;
-use super::waiters::Waiters;
+use super::quorum::quorum;
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -25,22 +25,26 @@ use crate::protocol::{Kind, Wakes};
 use crate::random::Random;
 use crate::renewal::Renewal;
 use crate::trust::MasterStatus;
+use crate::wake::{LocalQueues, WakeHub};
 
 /// One client's engine.
 pub(crate) struct Engine {
     pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) leases: Leases,
-    pub(super) waiters: Waiters,
+    /// The lines of waiters in this process.
+    pub(super) local_queues: Arc<LocalQueues>,
+    /// Where masters wake the waiters of this client.
+    pub(super) hub: Arc<WakeHub>,
     pub(super) random: Arc<dyn Random>,
     pub(super) settings: Settings,
     pub(super) executor: Executor,
     pub(super) tasks: TaskTracker,
     /// Cancelled when the client is shut down.
     pub(super) closing: CancellationToken,
-    /// How many clean-ups each master has not confirmed.
-    pub(super) untold: Box<[AtomicUsize]>,
+    /// How many clean-ups each master has not acknowledged.
+    pub(super) unacknowledged: Box<[AtomicUsize]>,
     client: Uuid,
-    /// The last number given to an owner.
+    /// The number of the last owner.
     owners: AtomicU64,
 }
 
@@ -55,17 +59,19 @@ impl Engine {
         let client = fresh_uuid(&*random);
         let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
         let dispatcher = Dispatcher::new(masters.clone(), clock.clone(), &settings, &executor);
-        let untold = masters.iter().map(|_| AtomicUsize::new(0)).collect();
+        let unacknowledged = masters.iter().map(|_| AtomicUsize::new(0)).collect();
+        let quorum = quorum(masters.len());
         let engine = Arc::new(Self {
             dispatcher,
             leases: Leases::new(clock, settings.ttl),
-            waiters: Waiters::new(masters, channel, settings.max_waiters, &executor),
+            hub: WakeHub::new(masters, channel, quorum, executor.clone()),
+            local_queues: LocalQueues::new(settings.max_waiters),
             random,
             settings,
             executor,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            untold,
+            unacknowledged,
             client,
             owners: AtomicU64::new(0),
         });
@@ -90,7 +96,7 @@ impl Engine {
         self.dispatcher.status()
     }
 
-    /// What tells these masters, and this key prefix, from others.
+    /// The same for all clients with these masters and this key prefix, and for no others.
     pub(super) fn fingerprint(&self) -> String {
         let mut words: Vec<&str> = self.dispatcher.names().iter().map(|name| &**name).collect();
         words.sort_unstable();
@@ -104,9 +110,17 @@ impl Engine {
         Owner::new(self.client, self.owners.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Who has a lock on the masters where this owner has it.
+    /// The owner that masters know as the holder when this owner has the lock.
     pub(crate) fn owner_on_masters(&self, kind: Kind, name: &Arc<str>, owner: Owner) -> Owner {
         self.leases.holds.find(kind, name, owner).map_or(owner, |hold| hold.owner)
+    }
+
+    /// Whether a caller may attempt at once: no caller of this client is in line for the lock, and
+    /// the client does not listen to its masters. While it listens, for whichever lock, a caller
+    /// attempts as a waiter does, with a place in the queues, so that it is called if it is
+    /// refused.
+    pub(super) fn may_attempt_at_once(&self, kind: Kind, name: &Arc<str>) -> bool {
+        !self.hub.hears() && !self.local_queues.has(kind.word(), name)
     }
 
     /// Runs `operation` to its end on the client's own runtime, whether or not the caller still
@@ -127,7 +141,7 @@ impl Engine {
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Runs `operation` as a task for as long as somebody waits for it.
+    /// Runs `operation` as a task for as long as the caller waits for it.
     pub(super) async fn run_while_wanted<T, F>(self: &Arc<Self>, operation: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -161,21 +175,22 @@ impl Engine {
         });
     }
 
-    /// A time between half of `full` and all of it, so that clients which began together part.
+    /// A time between half of `full` and all of it, so that clients which began together spread
+    /// out.
     pub(crate) fn jittered(&self, full: Duration) -> Duration {
         Backoff::new(full, full).delay(self.random.next_u64())
     }
 
-    /// Refuses every acquire, ends those that wait, and resolves when everything else that is under
-    /// way and every clean-up is done.
+    /// Refuses every acquire, and ends those that wait. Resolves when all other operations that are
+    /// under way are done, and all clean-ups.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
-        self.waiters.wakes.close();
+        self.hub.close();
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// Whether it was closed.
+    /// Whether [`Engine::close`] was called.
     pub(crate) fn is_closed(&self) -> bool {
         self.closing.is_cancelled()
     }
@@ -185,9 +200,9 @@ impl Engine {
         self.tasks.len()
     }
 
-    /// The masters that have not confirmed every clean-up, and how many they have not.
-    pub(crate) fn untold(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
-        let counts = self.untold.iter().map(|count| count.load(Ordering::Relaxed));
+    /// The masters that have not acknowledged every clean-up, with how many they have not.
+    pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
+        let counts = self.unacknowledged.iter().map(|count| count.load(Ordering::Relaxed));
         self.dispatcher.names().iter().zip(counts).filter(|(_, left)| *left > 0)
     }
 
@@ -204,7 +219,7 @@ pub(super) fn fresh_uuid(random: &dyn Random) -> Uuid {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.leases.schedule.close();
-        self.dispatcher.wake_batcher().end();
+        self.dispatcher.caller_waker().end();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Wakes callers whose rounds are decided. Waking a task of another thread costs a system call, and
-//! most answers come many at a time: so one caller is woken, and wakes the others when it is run,
-//! on its own thread, where that costs next to nothing. Nobody depends on it: where no caller is
-//! run, the engine's thread goes on waking them, one a turn.
+//! many rounds are decided at a time: so the engine's thread wakes one caller, and that wakes the
+//! others when it is polled, on its own thread, where it costs next to nothing. This is only an
+//! optimisation: if no caller is polled, the engine's thread wakes one of them each time it is run.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use tokio::sync::Notify;
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// Who is still to be woken.
+/// The callers to wake.
 #[derive(Debug, Default)]
-pub(super) struct WakeBatcher {
+pub(super) struct CallerWaker {
     state: Mutex<Wakers>,
-    /// Whether somebody is, to be looked at without locking.
+    /// Whether a caller waits to be woken; read without locking.
     is_waiting: AtomicBool,
+    /// Notified when a caller was woken, or the waking has ended.
     begun: Notify,
 }
 
@@ -32,21 +33,21 @@ enum Mode {
     /// The next caller is woken at once.
     #[default]
     Direct,
-    /// The next caller waits for its turn: one was woken just now.
+    /// The next caller waits to be woken by the one that was woken just now.
     Batching,
-    /// Nobody goes on: everybody is woken at once.
+    /// The task has ended: each caller is woken at once.
     Ended,
 }
 
-impl WakeBatcher {
-    /// A batcher, and the task that goes on waking.
+impl CallerWaker {
+    /// The waker, and the task that wakes callers if no caller does.
     pub(super) fn new() -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
-        let wake_batcher = Arc::new(Self::default());
-        let running = Running(wake_batcher.clone());
-        (wake_batcher, async move { running.0.go_on().await })
+        let caller_waker = Arc::new(Self::default());
+        let running = Running(caller_waker.clone());
+        (caller_waker, async move { running.0.go_on().await })
     }
 
-    /// Wakes one, now or soon.
+    /// Wakes one caller, now or soon.
     pub(super) fn wake(&self, waker: Waker) {
         {
             let mut state = self.state();
@@ -63,7 +64,7 @@ impl WakeBatcher {
         waker.wake();
     }
 
-    /// Wakes all waiting callers. A woken caller calls this first.
+    /// Wakes all callers that wait for it. A caller does this first when it is polled.
     pub(super) fn wake_rest(&self) {
         if self.is_waiting.load(Ordering::Acquire) {
             let waiting = self.take();
@@ -108,8 +109,8 @@ impl WakeBatcher {
     }
 }
 
-/// The task, whose end leaves nobody waiting.
-struct Running(Arc<WakeBatcher>);
+/// The task. Its end wakes all callers.
+struct Running(Arc<CallerWaker>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -139,29 +140,29 @@ mod tests {
         }
     }
 
-    fn wake(wake_batcher: &WakeBatcher, count: &Arc<Count>, times: usize) {
-        (0..times).for_each(|_| wake_batcher.wake(count.clone().into()));
+    fn wake(caller_waker: &CallerWaker, count: &Arc<Count>, times: usize) {
+        (0..times).for_each(|_| caller_waker.wake(count.clone().into()));
     }
 
     #[test]
     fn the_first_is_woken_at_once_and_wakes_the_others() {
-        let (wake_batcher, _task) = WakeBatcher::new();
+        let (caller_waker, _task) = CallerWaker::new();
         let count = Arc::new(Count::default());
-        wake(&wake_batcher, &count, 10);
+        wake(&caller_waker, &count, 10);
         assert_eq!(count.woken(), 1);
-        wake_batcher.wake_rest();
+        caller_waker.wake_rest();
         assert_eq!(count.woken(), 10);
-        wake_batcher.wake_rest();
+        caller_waker.wake_rest();
         assert_eq!(count.woken(), 10);
     }
 
     #[tokio::test]
     async fn all_are_woken_though_none_is_run() {
-        let (wake_batcher, task) = WakeBatcher::new();
+        let (caller_waker, task) = CallerWaker::new();
         tokio::spawn(task);
         let count = Arc::new(Count::default());
         for round in 1..=3 {
-            wake(&wake_batcher, &count, 10);
+            wake(&caller_waker, &count, 10);
             while count.woken() < 10 * round {
                 tokio::task::yield_now().await;
             }
@@ -170,21 +171,21 @@ mod tests {
 
     #[test]
     fn nobody_is_left_when_the_task_ends() {
-        let (wake_batcher, task) = WakeBatcher::new();
+        let (caller_waker, task) = CallerWaker::new();
         let count = Arc::new(Count::default());
-        wake(&wake_batcher, &count, 10);
+        wake(&caller_waker, &count, 10);
         drop(task);
         assert_eq!(count.woken(), 10);
-        wake(&wake_batcher, &count, 2);
+        wake(&caller_waker, &count, 2);
         assert_eq!(count.woken(), 12);
     }
 
     #[tokio::test]
-    async fn the_task_ends_when_the_batcher_does() {
-        let (wake_batcher, task) = WakeBatcher::new();
+    async fn the_task_ends_when_the_waker_does() {
+        let (caller_waker, task) = CallerWaker::new();
         let task = tokio::spawn(task);
-        wake(&wake_batcher, &Arc::default(), 10);
-        wake_batcher.end();
+        wake(&caller_waker, &Arc::default(), 10);
+        caller_waker.end();
         task.await.unwrap();
     }
 }

@@ -1,0 +1,315 @@
+//! Clean-up: sends the masters the holds that an owner has left. Each master that may have an entry
+//! of the owner is sent them until it acknowledges; the others get them once, if at all. A release
+//! goes this way, too.
+//!
+//! A [`CleanUpOp`] is what a master has to acknowledge, a [`CleanUpSink`] receives the answers to
+//! it, and a [`Withdrawal`] makes some masters keep a waiter's place. The messages are those of
+//! [`Op::Release`]; of a [`Withdrawal`], [`Op::Withdraw`] comes first.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::engine::Engine;
+use super::hold::{Epoch, Hold, HoldState, Target};
+use super::master_set::MasterSet;
+use super::tally::{Round, Tally};
+use crate::backoff::Backoff;
+use crate::clock::Moment;
+use crate::master::{CallKind, Failure, ReplySink, Value};
+use crate::protocol::{Leaving, Op, Place, QUEUE_LIFE, outcome};
+use crate::sync::Mutex;
+use crate::vote::{Outcome, Refusal, Silence};
+
+/// Delays between tries on one master.
+const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// For how long to repeat a clean-up to a master that answers and refuses: longer than most take to
+/// load their data, or to be able to persist again. It is bounded because such a master may refuse
+/// for as long as it lives.
+const REFUSED_FOR: Duration = Duration::from_secs(60);
+
+/// How hard to try on one master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// The master has nothing of ours that we know of: it is sent a vote, so nothing at all if it
+    /// is known to be out of reach.
+    Once,
+    /// The master may have our entry: it is sent a clean-up, across reconnects, until it has
+    /// answered, or the entry is over.
+    UntilAcknowledged,
+}
+
+/// A waiter takes back what some masters granted, and goes on waiting.
+#[derive(Debug)]
+pub(super) struct Withdrawal {
+    pub(super) place: Place,
+    /// The masters that granted.
+    pub(super) from: MasterSet,
+}
+
+/// A release, an undo, or the way back of a transfer, which the masters have to acknowledge.
+#[derive(Clone)]
+pub(super) struct CleanUpOp {
+    target: Target,
+    /// Keeps the hold alive until the last master acknowledges: a named owner that comes again gets
+    /// the same hold, and this client rather asks for another permit.
+    _hold: Option<Arc<Hold>>,
+    round_number: u64,
+    op: Op,
+    /// When the last entry is over, and with it the need for this.
+    expires_by: Moment,
+    /// Once this is over the operation is not repeated: a later one says otherwise.
+    epoch: Option<Epoch>,
+}
+
+impl Engine {
+    /// Sends `release` with the holds that are left; zero is a full release. Masters in
+    /// `maybe_held_on` get it as a clean-up, until they acknowledge it or the last entry is over;
+    /// those in `once` that are not among them get it once, as a vote; to the rest nothing is sent.
+    /// Masters that a `withdrawal` names get that first: the owner keeps a place in their queues.
+    ///
+    /// When this returns, the message is in order behind everything that was sent before. The votes
+    /// of the round are the first answers, each within the per-master time-out.
+    pub(super) fn send_holds_left(
+        self: &Arc<Self>,
+        hold: &Arc<Hold>,
+        hold_state: &mut HoldState,
+        leaving: Leaving,
+        withdrawal: Option<Withdrawal>,
+        once: MasterSet,
+    ) -> Round {
+        debug_assert!(withdrawal.is_none() || hold_state.holds == 0, "a lease that stands is no attempt");
+        let place = hold_state.is_queued.then_some(hold.owner);
+        let op = Op::Release { holds: hold_state.holds, leaving, place };
+        // Masters do not compare the rounds of a key of another library.
+        let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
+        let release = self.clean_up_op(hold, op.clone(), hold_state.expires_by, epoch);
+        let round = self.dispatcher.begin_round(&hold.site, None);
+        let votes = || Some(round.tally().clone());
+        let mut until_acknowledged = hold_state.maybe_held_on;
+        if let Some(Withdrawal { place, from }) = withdrawal {
+            // The place is taken by the first message only: a later one may come when the waiter
+            // has left.
+            let withdraw = Op::Withdraw { leaving, place };
+            let from = from.and(until_acknowledged);
+            self.clean_up_beginning_with(
+                from,
+                &withdraw,
+                release.clone(),
+                Effort::UntilAcknowledged,
+                votes(),
+            );
+            until_acknowledged = until_acknowledged.without(from);
+        }
+        let once = once.without(hold_state.maybe_held_on);
+        self.clean_up_beginning_with(once, &op, release.clone(), Effort::Once, votes());
+        self.clean_up_beginning_with(until_acknowledged, &op, release, Effort::UntilAcknowledged, votes());
+        let all = MasterSet::all(self.dispatcher.masters());
+        for index in all.without(hold_state.maybe_held_on.or(once)).iter() {
+            round.tally().need_not_ask(index, "there is nothing to undo");
+        }
+        if hold_state.holds == 0 {
+            (hold_state.maybe_held_on, hold_state.is_queued) = (MasterSet::default(), false);
+        }
+        round
+    }
+
+    /// An operation of the owner of `hold` to clean up with.
+    pub(super) fn clean_up_op(
+        &self,
+        hold: &Arc<Hold>,
+        op: Op,
+        expires_by: Moment,
+        epoch: Option<Epoch>,
+    ) -> CleanUpOp {
+        let round_number = self.dispatcher.next_round_number();
+        CleanUpOp { target: hold.target(), _hold: Some(hold.clone()), round_number, op, expires_by, epoch }
+    }
+
+    /// What undoes a grant of the owner on a master that the lease does not rest on.
+    pub(super) fn clean_up_of_strays(&self, hold: &Arc<Hold>, hold_state: &HoldState) -> CleanUpOp {
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(hold_state.first_round), place: None };
+        self.clean_up_op(hold, op, hold_state.expires_by, None)
+    }
+
+    /// What gives up the place of a ticket, the owner in `target`.
+    pub(super) fn clean_up_of_place(&self, target: &Target) -> CleanUpOp {
+        let round_number = self.dispatcher.next_round_number();
+        let place = Some(target.owner);
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(round_number), place };
+        let expires_by = self.clock().now() + QUEUE_LIFE;
+        CleanUpOp { target: target.clone(), _hold: None, round_number, op, expires_by, epoch: None }
+    }
+
+    /// Sends some masters a clean-up, until they acknowledge it.
+    pub(super) fn clean_up_on(self: &Arc<Self>, to: MasterSet, clean_up: CleanUpOp) {
+        let op = clean_up.op.clone();
+        self.clean_up_beginning_with(to, &op, clean_up, Effort::UntilAcknowledged, None);
+    }
+
+    /// Sends some masters `first`, and then, where that was not acknowledged, `clean_up`. The
+    /// answers to `first` are counted as `votes`.
+    fn clean_up_beginning_with(
+        self: &Arc<Self>,
+        to: MasterSet,
+        first: &Op,
+        clean_up: CleanUpOp,
+        effort: Effort,
+        votes: Option<Arc<Tally>>,
+    ) {
+        if to.is_empty() {
+            return;
+        }
+        let timeout = self.dispatcher.timeout();
+        let call_kind = match effort {
+            Effort::Once => CallKind::Vote { timeout },
+            Effort::UntilAcknowledged => CallKind::CleanUp { timeout },
+        };
+        if effort == Effort::UntilAcknowledged {
+            for index in to.iter() {
+                self.unacknowledged[index].fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let target = clean_up.target.clone();
+        let round_number = clean_up.round_number;
+        let under_way = self.tasks.token();
+        let sink = CleanUpSink { engine: self.clone(), clean_up, effort, votes, _under_way: under_way };
+        self.dispatcher.send_op(to, &target, round_number, first, call_kind, Arc::new(sink));
+    }
+
+    /// A master has acknowledged a clean-up, or needs it no more.
+    fn note_acknowledged(&self, index: usize) {
+        self.unacknowledged[index].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Repeats a clean-up to one master until the master acknowledges it.
+    async fn repeat(self: Arc<Self>, index: usize, clean_up: CleanUpOp) {
+        let mut backoff = Backoff::new(RETRY.0, RETRY.1);
+        let patience_ends = self.clock().now() + REFUSED_FOR;
+        loop {
+            tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
+            let left = clean_up.expires_by.since(self.clock().now());
+            let ready = tokio::time::timeout(left, self.dispatcher.master(index).ready()).await;
+            if ready.is_err() || clean_up.epoch.as_ref().is_some_and(Epoch::is_over) {
+                return;
+            }
+            let outcome = self.send_and_wait(index, &clean_up).await;
+            if !self.is_worth_repeating(&outcome, clean_up.expires_by, patience_ends) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a clean-up to one master once, and waits for the answer, however long that takes.
+    async fn send_and_wait(&self, index: usize, clean_up: &CleanUpOp) -> Outcome {
+        let (to, answer) = oneshot::channel();
+        let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
+        let last_word = Arc::new(LastWord(Mutex::new(Some(to))));
+        let CleanUpOp { target, round_number, op, .. } = clean_up;
+        let on = [index].into_iter().collect();
+        self.dispatcher.send_op(on, target, *round_number, op, call_kind, last_word);
+        answer.await.unwrap_or(Outcome::Pending)
+    }
+
+    fn is_worth_repeating(&self, outcome: &Outcome, expires_by: Moment, patience_ends: Moment) -> bool {
+        let until = match outcome {
+            Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => return false,
+            Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => return false,
+            Outcome::Refused { .. } => expires_by.min(patience_ends),
+            Outcome::Unreachable(_) | Outcome::Unknown(_) => expires_by,
+        };
+        self.clock().now() < until
+    }
+}
+
+impl Round {
+    /// The masters that may have run the operation: an undo has to be acknowledged by each.
+    pub(super) fn may_have_run(&self) -> MasterSet {
+        self.masters_to_undo(Effort::UntilAcknowledged)
+    }
+
+    /// The masters on which it takes this effort to undo an acquire or an extend.
+    pub(super) fn masters_to_undo(&self, effort: Effort) -> MasterSet {
+        self.masters_with(|outcome| effort_to_undo(outcome) == Some(effort))
+    }
+}
+
+/// What it takes to undo an acquire or an extend on a master with this outcome: pure.
+fn effort_to_undo(outcome: &Outcome) -> Option<Effort> {
+    match outcome {
+        Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Effort::UntilAcknowledged),
+        // The vote does not count, but the master may have granted.
+        Outcome::Refused { reason: Refusal::Clock, .. } => Some(Effort::UntilAcknowledged),
+        Outcome::Refused { reason, .. } if reason.comes_first() => None,
+        // Lua does not roll back: something may have been written.
+        Outcome::Refused { .. } => Some(Effort::Once),
+        Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
+    }
+}
+
+/// Receives the answers to the first message of a clean-up, and has it repeated where it takes
+/// that.
+struct CleanUpSink {
+    engine: Arc<Engine>,
+    clean_up: CleanUpOp,
+    effort: Effort,
+    votes: Option<Arc<Tally>>,
+    /// A shutdown waits while this lives.
+    _under_way: TaskTrackerToken,
+}
+
+impl ReplySink for CleanUpSink {
+    fn is_wanted(&self) -> bool {
+        true
+    }
+
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+        let is_last = self.effort == Effort::Once || !is_overdue(&answer);
+        let outcome = outcome(answer);
+        if is_last && self.effort == Effort::UntilAcknowledged {
+            let engine = &self.engine;
+            let clean_up = &self.clean_up;
+            let patience_ends = engine.clock().now() + REFUSED_FOR;
+            if engine.is_worth_repeating(&outcome, clean_up.expires_by, patience_ends) {
+                let repeating = engine.clone().repeat(index, clean_up.clone());
+                let engine = engine.clone();
+                self.engine.spawn(async move {
+                    repeating.await;
+                    engine.note_acknowledged(index);
+                });
+            } else {
+                engine.note_acknowledged(index);
+            }
+        }
+        if let Some(votes) = &self.votes {
+            votes.vote(index, outcome.into(), self.engine.clock().now());
+        }
+    }
+}
+
+/// Receives the last answer of one master to a clean-up that is repeated.
+struct LastWord(Mutex<Option<oneshot::Sender<Outcome>>>);
+
+impl ReplySink for LastWord {
+    fn is_wanted(&self) -> bool {
+        true
+    }
+
+    fn receive(&self, _index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+        if is_overdue(&answer) {
+            return;
+        }
+        if let Some(to) = self.0.lock().take() {
+            let _ = to.send(outcome(answer)); // the client may be gone
+        }
+    }
+}
+
+/// Whether the answer to a clean-up is still to come.
+fn is_overdue(answer: &Result<Value, Failure>) -> bool {
+    matches!(answer, Err(Failure::Unknown(Silence::TimedOut)))
+}

@@ -1,0 +1,150 @@
+//! A waiter's place in the masters' queues, from one attempt to the next.
+//!
+//! Each attempt takes over the place of the attempt before, and takes one with a ticket of its own
+//! on the masters that refuse it. A master that did not answer may keep the place before, or that
+//! of an earlier round of the same attempt: the attempt gives those up. A grant ends with no place,
+//! a refusal with a [`QueuePlace`] for the next attempt.
+
+use std::sync::Arc;
+
+use super::clean_up::CleanUpOp;
+use super::engine::Engine;
+use super::hold::{Hold, HoldState, Target};
+use super::master_set::MasterSet;
+use super::tally::Round;
+use crate::owner::Owner;
+use crate::protocol::Place;
+use crate::vote::Outcome;
+
+/// The place of one ticket in the queues of some masters. Dropping it gives the place up.
+pub(super) struct QueuePlace {
+    engine: Arc<Engine>,
+    /// The ticket, as the owner of what was asked for.
+    ticket: Target,
+    /// The masters where the ticket may have a place.
+    on: MasterSet,
+}
+
+/// The places that one attempt takes, takes over and gives up.
+pub(super) struct Places {
+    engine: Arc<Engine>,
+    /// The ticket of this attempt; `None` if it takes no place.
+    ticket: Option<Target>,
+    /// Whether the ticket is the owner itself. Then its release gives up the place, too.
+    is_owner: bool,
+    /// The place to take over, until it is known which masters did.
+    before: Option<QueuePlace>,
+    /// The masters where an earlier round of this attempt may have left its place.
+    stood: MasterSet,
+}
+
+impl Places {
+    /// The places of an attempt for the owner of `hold`, which takes `place` where it is refused.
+    pub(super) fn new(
+        engine: &Arc<Engine>,
+        hold: &Hold,
+        place: Option<Place>,
+        before: Option<QueuePlace>,
+    ) -> Self {
+        Self {
+            engine: engine.clone(),
+            ticket: place.map(|place| Target { owner: place.ticket, ..hold.target() }),
+            is_owner: place.is_some_and(|place| place.ticket == hold.owner),
+            before,
+            stood: MasterSet::default(),
+        }
+    }
+
+    /// The ticket whose place the first round takes over.
+    pub(super) fn ticket_before(&self) -> Option<Owner> {
+        self.before.as_ref().map(|before| before.ticket.owner)
+    }
+
+    /// Gives up the place before on the masters that did not take it over in this round. A vote
+    /// that is pending did not: its call may not have been sent, and is not any more.
+    pub(super) fn leave_before(&mut self, round: &Round) {
+        if let Some(mut before) = self.before.take() {
+            before.on = before.on.and(round.masters_with(|outcome| !outcome.takes_over()));
+        }
+    }
+
+    /// Notes where this round may have left its place, before the attempt sends another round.
+    pub(super) fn note_earlier(&mut self, round: &Round) {
+        let may_stand = self.may_stand_on(round);
+        self.stood = self.stood.or(may_stand);
+    }
+
+    /// Forgets the places of earlier rounds that this one, the last, took over. Where the ticket is
+    /// the owner itself, the others are noted for the owner's release.
+    pub(super) fn note_left(&mut self, round: &Round, hold_state: &mut HoldState) {
+        self.stood = self.stood.without(round.masters_with(Outcome::takes_over));
+        if self.is_owner {
+            hold_state.note_places(std::mem::take(&mut self.stood));
+        }
+    }
+
+    /// After a grant: gives up the places that are left, or notes them for the release. Returns
+    /// what gives up the place before, and where it was: late votes show where it is left.
+    pub(super) fn settle(
+        &mut self,
+        round: &Round,
+        hold_state: &mut HoldState,
+    ) -> Option<(CleanUpOp, MasterSet)> {
+        let before = self.before.take().map(QueuePlace::into_clean_up);
+        self.note_left(round, hold_state);
+        self.give_up_on(self.stood.or(round.masters_with(|outcome| self.is_stray(outcome))));
+        hold_state.note_places(round.masters_with(has_place));
+        before
+    }
+
+    /// After a refusal, when the grants of this round were withdrawn: returns the place for the
+    /// next attempt, and gives it up on masters that only may have it.
+    pub(super) fn keep(&self, round: &Round) -> Option<QueuePlace> {
+        let stands = round.masters_with(|outcome| has_place(outcome) || *outcome == Outcome::Granted);
+        let strays = round.masters_with(|outcome| self.is_stray(outcome));
+        self.give_up_on(self.stood.or(strays).without(stands));
+        self.own_on(stands)
+    }
+
+    /// Gives up the attempt's own place, wherever it may be.
+    pub(super) fn give_up(&self, round: &Round) {
+        let may_stand = self.may_stand_on(round);
+        self.give_up_on(self.stood.or(may_stand));
+    }
+
+    fn may_stand_on(&self, round: &Round) -> MasterSet {
+        round.masters_with(|outcome| has_place(outcome) || self.is_stray(outcome))
+    }
+
+    /// Whether a master with this outcome may have a place of the ticket that no release gives up.
+    fn is_stray(&self, outcome: &Outcome) -> bool {
+        !self.is_owner && (has_place(outcome) || matches!(outcome, Outcome::Pending | Outcome::Unknown(_)))
+    }
+
+    fn own_on(&self, on: MasterSet) -> Option<QueuePlace> {
+        Some(QueuePlace { engine: self.engine.clone(), ticket: self.ticket.clone()?, on })
+    }
+
+    fn give_up_on(&self, on: MasterSet) {
+        drop(self.own_on(on));
+    }
+}
+
+impl QueuePlace {
+    /// What gives the place up, and on which masters. The caller has to send it.
+    fn into_clean_up(mut self) -> (CleanUpOp, MasterSet) {
+        (self.engine.clean_up_of_place(&self.ticket), std::mem::take(&mut self.on))
+    }
+}
+
+impl Drop for QueuePlace {
+    fn drop(&mut self) {
+        if !self.on.is_empty() {
+            self.engine.clean_up_on(self.on, self.engine.clean_up_of_place(&self.ticket));
+        }
+    }
+}
+
+fn has_place(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Held { ahead: Some(_), .. })
+}
