@@ -156,7 +156,7 @@ impl Wait {
             Some(error) if !self.queues() || !self.engine.waiters.wakes.hears() => {
                 // No master calls this number: it rings when a quorum is heard, or the pause is
                 // over.
-                self.bell = Some(self.engine.waiters.wakes.bell(self.engine.fresh_owner().number()));
+                self.bell = Some(self.engine.waiters.wakes.wake_handle(self.engine.fresh_owner().number()));
                 self.pause(error).await;
             }
             _ => {}
@@ -254,7 +254,7 @@ impl Wait {
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let place = self.place_to_take(ticket);
         let arrival = Some(self.arrival());
-        let bell = &*self.bell.insert(engine.waiters.wakes.bell(ticket.number()));
+        let bell = &*self.bell.insert(engine.waiters.wakes.wake_handle(ticket.number()));
         let state = hold.op_lock.clone().lock_owned().await;
         if state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
@@ -304,16 +304,16 @@ impl Wait {
         let pause = self.until_next(error.votes()).min(self.left());
         match &self.bell {
             Some(bell) if self.slot.is_some() => {
-                self.subscription.get_or_insert_with(|| self.engine.waiters.wakes.attend());
+                self.subscription.get_or_insert_with(|| self.engine.waiters.wakes.subscribe());
                 let rung_by_foreign = async {
                     match &self.foreign_wakes {
-                        Some(wakes) => wakes.rung().await,
+                        Some(wakes) => wakes.woken().await,
                         None => std::future::pending().await,
                     }
                 };
                 tokio::select! {
                     biased;
-                    () = bell.rung() => {}
+                    () = bell.woken() => {}
                     () = rung_by_foreign => {}
                     () = self.engine.until_counterpart_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}

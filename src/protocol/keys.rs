@@ -42,9 +42,9 @@ impl fmt::Display for Queue<'_> {
 }
 
 /// What the channels begin with that clients are woken on; a client's UUID follows.
-pub(crate) struct Wakes<'a>(pub(crate) &'a str);
+pub(crate) struct WakeChannelPrefix<'a>(pub(crate) &'a str);
 
-impl fmt::Display for Wakes<'_> {
+impl fmt::Display for WakeChannelPrefix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}wake:", self.0)
     }

@@ -13,7 +13,7 @@ mod op;
 mod reply;
 mod scripts;
 
-pub(crate) use keys::{Wakes, join_names, key_pattern, name_of};
+pub(crate) use keys::{WakeChannelPrefix, join_names, key_pattern, name_of};
 pub(crate) use kind::{Crossing, Kind, Permit};
 pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED, VERSION};
 pub(crate) use op::{Arrival, Leaving, Op, Place, Subject};

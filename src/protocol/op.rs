@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::keys::{Hash, Queue, Wakes, split_names};
+use super::keys::{Hash, Queue, WakeChannelPrefix, split_names};
 use super::kind::{Kind, Permit, Slot};
 use crate::master::Words;
 use crate::owner::Owner;
@@ -131,7 +131,7 @@ impl Op {
                     Some(arrival) => arrived(words, *arrival),
                     None => words.with("").with(""),
                 };
-                words.with(Wakes(subject.prefix))
+                words.with(WakeChannelPrefix(subject.prefix))
             }
             Self::Extend { holds, kept, label, token, heals, first } => {
                 let words =
@@ -189,7 +189,7 @@ fn left(words: Words, leaving: Leaving, prefix: &str, place: &str) -> Words {
         Leaving::Undone(first) => words.with("").with(first),
     };
     let breaks = if matches!(leaving, Leaving::Broken(_)) { "1" } else { "" };
-    words.with(Wakes(prefix)).with(place).with(breaks)
+    words.with(WakeChannelPrefix(prefix)).with(place).with(breaks)
 }
 
 /// In microseconds.
