@@ -147,8 +147,8 @@ pub trait ReplySink: Send + Sync {
     /// wait nor call a master.
     fn is_wanted(&self) -> bool;
 
-    /// The answer of the master with this index, and its time (us since 1970): 0 if it did not look,
-    /// `None` if it did not run the call, or does not know this connection any more.
+    /// The answer of the master with this index, and its time (us since 1970): 0 if it did not
+    /// look, `None` if it did not run the call, or does not know this connection any more.
     fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>);
 }
 

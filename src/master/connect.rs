@@ -17,8 +17,8 @@ use crate::invalid::Invalid;
 use crate::random::SystemRandom;
 
 /// A server as a master without a client: masters of another kind have to pass the same tests. Its
-/// I/O task runs on `runtime` until that ends. It loads `scripts`, and counts as silent when it does
-/// not answer within `patience`.
+/// I/O task runs on `runtime` until that ends. It loads `scripts`, and counts as silent when it
+/// does not answer within `patience`.
 ///
 /// # Errors
 ///

@@ -21,9 +21,9 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
     /// Its name in votes and logs: the URL without user and password.
     fn name(&self) -> &Arc<str>;
 
-    /// Gives the master its handshake: once, before the first call. Each new connection shakes hands
-    /// before it carries anything, and puts the [`SessionHeader`](crate::seam::SessionHeader) that
-    /// it gets at the head of every call. If the first reply is nil, it shakes hands again.
+    /// Gives the master its handshake: once, before the first call. Each new connection shakes
+    /// hands before it carries anything, and puts the [`SessionHeader`](crate::seam::SessionHeader)
+    /// that it gets at the head of every call. If the first reply is nil, it shakes hands again.
     fn introduce(&self, handshake: Handshake);
 
     /// Runs one operation of a script, once, and gives its sink the answer, as that of the master

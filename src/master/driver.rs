@@ -71,8 +71,8 @@ impl LinkDriver {
         self.state.lock()
     }
 
-    /// Changes the state with the lock held, and then delivers the answers without it. Also notifies
-    /// those who wait for the master, and the clock if the alarm has become earlier.
+    /// Changes the state with the lock held, and then delivers the answers without it. Also
+    /// notifies those who wait for the master, and the clock if the alarm has become earlier.
     fn change_and_deliver<T>(&self, change: impl FnOnce(&mut LinkState) -> T) -> T {
         let mut deliveries = Vec::new();
         let mut state = self.state();

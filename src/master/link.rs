@@ -273,8 +273,8 @@ impl LinkState {
         }
     }
 
-    /// Hands in a push of RESP3, which is no reply. This connection subscribes to nothing, so a push
-    /// is only logged.
+    /// Hands in a push of RESP3, which is no reply. This connection subscribes to nothing, so a
+    /// push is only logged.
     pub fn pushed(&mut self, push: &[Value]) {
         tracing::debug!(master = &*self.master, kind = ?push.first(), "the master told something");
     }
@@ -410,8 +410,8 @@ impl LinkState {
         }
     }
 
-    /// Moves the answers to callers to `deliveries`. Call this after every other method, and deliver
-    /// them with no lock held.
+    /// Moves the answers to callers to `deliveries`. Call this after every other method, and
+    /// deliver them with no lock held.
     pub fn take_deliveries(&mut self, deliveries: &mut Vec<Delivery>) {
         deliveries.append(&mut self.deliveries);
     }
@@ -426,7 +426,8 @@ impl LinkState {
         }
     }
 
-    /// Opening the connection has taken this long: from now on calls fail instead of waiting for it.
+    /// Opening the connection has taken this long: from now on calls fail instead of waiting for
+    /// it.
     fn not_opened_in(&mut self, time: Duration) {
         if self.reach == Reach::Connecting {
             self.go_down(unreachable(&format!("no connection within {time:?}")));

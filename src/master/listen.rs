@@ -1,4 +1,5 @@
-//! Listens on one channel of a master, on a connection of its own, so that calls go on if it breaks.
+//! Listens on one channel of a master, on a connection of its own, so that calls go on if it
+//! breaks.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -25,7 +25,8 @@ pub struct Pending {
     kind: CallKind,
     /// When it times out; `None` once its caller was answered with that.
     until: Option<Instant>,
-    /// Whether it is to be sent alone: the master refused the batch that it was in, and ran nothing.
+    /// Whether it is to be sent alone: the master refused the batch that it was in, and ran
+    /// nothing.
     alone: bool,
 }
 
@@ -253,7 +254,8 @@ impl PendingQueue {
             }
         }
         let left = self.waiting.iter().chain(self.calls_sent());
-        // A vote that timed out stays in its batch until the reply, with neither `call` nor `until`.
+        // A vote that timed out stays in its batch until the reply, with neither `call` nor
+        // `until`.
         self.alarm = left.filter_map(|pending| pending.until).min();
         expired
     }

@@ -23,7 +23,8 @@ enum ScriptParts {
     Layers(&'static [Layer]),
 }
 
-/// A line that begins with this names the statement below it, for the mutation test. It is not sent.
+/// A line that begins with this names the statement below it, for the mutation test. It is not
+/// sent.
 const LABEL: &str = "-- guard: ";
 
 fn without_labels(text: &str) -> String {

@@ -56,8 +56,8 @@ pub(crate) struct Identity {
     connection: i64,
 }
 
-/// What the masters of one client share: which server process each of them is, to find a server that
-/// is listed under two names; and what was logged already.
+/// What the masters of one client share: which server process each of them is, to find a server
+/// that is listed under two names; and what was logged already.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     processes: Mutex<Vec<(Arc<str>, String)>>,
@@ -172,7 +172,8 @@ impl SetUp {
         Ok((identity, header))
     }
 
-    /// Asks for the server's run id and this connection's number; `None` if the user has no right to.
+    /// Asks for the server's run id and this connection's number; `None` if the user has no right
+    /// to.
     async fn identify(&self) -> Result<Option<Identity>, String> {
         let id = command(&["CLIENT", "ID"]);
         let server = command(&["INFO", "server"]);

@@ -173,7 +173,8 @@ impl Kind {
         matches!(self, Self::Fair | Self::Read | Self::Write | Self::Semaphore)
     }
 
-    /// A ticket of this owner. Readers and writers share a queue, so their tickets say which they are.
+    /// A ticket of this owner. Readers and writers share a queue, so their tickets say which they
+    /// are.
     pub(super) fn ticket(self, owner: Owner) -> String {
         let half = match self {
             Self::Read => "r:",

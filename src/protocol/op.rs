@@ -110,8 +110,8 @@ impl Op {
         self
     }
 
-    /// The words of the operation, for `owner`. `round` rises with every round of a client, and `trusted` is
-    /// the time (us) that most masters show, which a new grant proposes as its token.
+    /// The words of the operation, for `owner`. `round` rises with every round of a client, and
+    /// `trusted` is the time (us) that most masters show, which a new grant proposes as its token.
     pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, trusted: u64) -> Words {
         let kind = subject.kind;
         let begin = |verb, args| subject.begin(verb, args);
@@ -180,8 +180,8 @@ impl Subject<'_> {
     }
 }
 
-/// The last arguments of a release: why, the channels of waiters, and the ticket whose place is given
-/// up, or that takes a place.
+/// The last arguments of a release: why, the channels of waiters, and the ticket whose place is
+/// given up, or that takes a place.
 fn left(words: Words, leaving: Leaving, prefix: &str, place: &str) -> Words {
     let words = match leaving {
         Leaving::Lease(token) | Leaving::Broken(token) => words.with(token).with(""),

@@ -1,7 +1,8 @@
-//! The scripts of the kinds, as they are sent. Each consists of three layers of files; each layer is
-//! a function within the one before. Layers only make a call cheaper: Lua 5.1 runs all definitions of
-//! a script on each call, and for each captured local of the same function it searches a list of all
-//! locals that were captured before; locals of the functions around are not in that list.
+//! The scripts of the kinds, as they are sent. Each consists of three layers of files; each layer
+//! is a function within the one before. Layers only make a call cheaper: Lua 5.1 runs all
+//! definitions of a script on each call, and for each captured local of the same function it
+//! searches a list of all locals that were captured before; locals of the functions around are not
+//! in that list.
 
 use crate::master::Script;
 

@@ -4,8 +4,8 @@
 //! ahead of this host's boot clock: `time - heard` at least, and `time - asked` at most. A clock
 //! that is more than [`BAND`] from its own last estimate has jumped; a clock that is more than that
 //! from the median of all is wrong. In both cases the master's vote does not count. Smaller steps
-//! are covered by [`lease`](crate::lease): a lease ends two bands early, or its entries are kept for
-//! that much longer.
+//! are covered by [`lease`](crate::lease): a lease ends two bands early, or its entries are kept
+//! for that much longer.
 
 use super::terms::BAND;
 use crate::clock::Moment;

@@ -58,8 +58,8 @@ pub enum HelloOutcome {
     /// The connection may be used, with this at the head of every call.
     Known(SessionHeader),
     /// This client does not know yet what time most masters show, and needs that here: this host's
-    /// clock differs from the master's, or the master may have forgotten what it granted. Shake hands
-    /// again after [`Handshake::until_time_is_known`].
+    /// clock differs from the master's, or the master may have forgotten what it granted. Shake
+    /// hands again after [`Handshake::until_time_is_known`].
     Again,
     /// The connection may not be used. Calls fail with this.
     Refused(Failure),
@@ -165,7 +165,8 @@ impl Handshake {
         }
     }
 
-    /// Resolves when this client knows what time most masters show, so that another hello may succeed.
+    /// Resolves when this client knows what time most masters show, so that another hello may
+    /// succeed.
     pub async fn until_time_is_known(&self) {
         self.trust.until_it_knows_the_time().await;
     }

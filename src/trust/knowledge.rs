@@ -89,8 +89,8 @@ impl Trust {
         }
     }
 
-    /// A token to propose: the time, and higher than the last one that this client proposed. Masters
-    /// raise it where they have granted a higher one.
+    /// A token to propose: the time, and higher than the last one that this client proposed.
+    /// Masters raise it where they have granted a higher one.
     pub(crate) fn propose(&self) -> u64 {
         let time = self.time();
         let next = |last: u64| if last >= time && last - time < LEAD { last + 1 } else { time };

@@ -17,8 +17,8 @@ use crate::clock::{Clock, Moment};
 use crate::lease;
 use crate::sync::{Mutex, MutexGuard};
 
-/// How many locks are watched at a time. One that is forgotten for another is watched from the start
-/// again, so its taker waits longer.
+/// How many locks are watched at a time. One that is forgotten for another is watched from the
+/// start again, so its taker waits longer.
 const MOST_WATCHED: usize = 10_000;
 
 /// How many versions of one lock are watched: each name of a lock over several has its own.
@@ -81,8 +81,8 @@ impl ObservedVersions {
         over.since(now)
     }
 
-    /// The versions that were watched there for long enough, as `,VERSION,VERSION,`; `,` if there is
-    /// none.
+    /// The versions that were watched there for long enough, as `,VERSION,VERSION,`; `,` if there
+    /// is none.
     pub(crate) fn over(&self, index: usize, name: &str) -> String {
         let now = self.clock.now();
         let masters = self.masters();

@@ -80,9 +80,9 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// How long a master that may have forgotten something has no vote: until a lease of the longest
-    /// TTL is over (by a clock that is slow, steps within the band, or was off at the handshake), and
-    /// every vote that was requested before would be refused for its time.
+    /// How long a master that may have forgotten something has no vote: until a lease of the
+    /// longest TTL is over (by a clock that is slow, steps within the band, or was off at the
+    /// handshake), and every vote that was requested before would be refused for its time.
     pub(crate) fn quarantine(&self) -> Duration {
         self.max_ttl + self.max_ttl / 100 + OLDEST + NEWEST + BAND * 2 + UNMEASURED
     }

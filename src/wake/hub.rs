@@ -152,8 +152,8 @@ impl WakeHub {
             return;
         }
         for handle in state.handles.values() {
-            // Without a quorum whose wake-ups it cannot have missed, the waiter must ask. Now is the
-            // time: from now on a quorum can wake it.
+            // Without a quorum whose wake-ups it cannot have missed, the waiter must ask. Now is
+            // the time: from now on a quorum can wake it.
             handle.send_if_modified(|signals| {
                 signals.must_ask |= (subscribed & !signals.missed).count_ones() < self.quorum;
                 signals.must_ask
