@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::inner::Inner;
 use crate::invalid::Invalid;
 use crate::master::{self, Address, Dialler, LinkSettings, Master, RedisMaster, Roster, Visit};
-use crate::protocol::{SCRIPTS, Wakes};
+use crate::protocol::{SCRIPTS, WakeChannelPrefix};
 use crate::random::{Random, SystemRandom};
 use crate::source::{Origin, Source};
 use crate::trust::ColdStart;
@@ -354,7 +354,7 @@ impl Builder {
             clock,
             marker: visitor.terms.marker.clone(),
             key: format!("{prefix}{{doctor:{nobody:x}}}"),
-            channel: format!("{}doctor:{nobody:x}", Wakes(prefix)),
+            channel: format!("{}doctor:{nobody:x}", WakeChannelPrefix(prefix)),
             patience: visitor.timeout,
         };
         let (reply, facts) = oneshot::channel();

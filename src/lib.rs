@@ -116,8 +116,8 @@ pub mod seam {
     #[cfg(feature = "simulation")]
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, CallKind, Contact, Failure, Layer, Master, ReplySink, Script, ScriptPart, Subscriber,
-        SubscriptionEvent, Value, WordIter, Words,
+        Call, CallKind, Failure, Layer, Master, ReplySink, Script, ScriptPart, Subscriber, SubscriptionEvent,
+        Value, WordIter, Words,
     };
     #[cfg(feature = "simulation")]
     pub use crate::master::{Delivery, LinkState, Message, Pending, Reach, connect};
@@ -125,5 +125,5 @@ pub mod seam {
     #[cfg(feature = "simulation")]
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
-    pub use crate::trust::{HELLO, Handshake, Hello, HelloOutcome, Insight, SessionHeader};
+    pub use crate::trust::{Contact, HELLO, Handshake, Hello, HelloOutcome, Insight, SessionHeader};
 }

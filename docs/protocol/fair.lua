@@ -4,12 +4,12 @@ local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
-local KEPT_HELD = '2592000000'
+local KEY_TTL_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
-local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+local now, forgot -- the time here (us), and whether the marker is another one; nil before time_here()
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -44,25 +44,25 @@ local function fields_of(slot)
   return slot, 'x', 'o:x', 'last', nil, ''
 end
 local try, tonumber = redis.pcall, tonumber
-local WORD, SWEEP_EVERY = 3000000, 7
+local WORD_LIFE, SWEEP_EVERY = 3000000, 7
 while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   local verb, count, key, slot, owner = ARGV[a], ARGV[a + 2], KEYS[k], ARGV[a + 3], ARGV[a + 4]
   if not owner then break end
   local kind, field, owner_field, raises, bar, counter, bound = fields_of(slot, owner)
-  local said, is_barred, many
+  local found, is_barred, many
   if bar then
-    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field, raises, bar, counter, bound)
-    is_barred, many = said[7] and said[7] ~= '0', tonumber(said[8]) or 0
+    found = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field, raises, bar, counter, bound)
+    is_barred, many = found[7] and found[7] ~= '0', tonumber(found[8]) or 0
   elseif verb == 'acquire' then
-    said = try('HMGET', key, 'kind', 'fence', 'queued', field)
+    found = try('HMGET', key, 'kind', 'fence', 'queued', field)
   else
-    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field)
+    found = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field)
   end
-  if not kind or said[1] ~= kind then break end
-  local fence, queued, entry, reads, limit = said[2], said[3], said[4], bound == 'longest', said[9] or ''
-  local till, its_token, its_round
-  if entry then till, its_token, its_round = match(entry, '^(%d+) (%d+) (%d+) [1-9]') end
-  local is_its_own = reads or said[5] == owner
+  if not kind or found[1] ~= kind then break end
+  local fence, queued, entry, reads, limit = found[2], found[3], found[4], bound == 'longest', found[9] or ''
+  local its_end, its_token, its_round
+  if entry then its_end, its_token, its_round = match(entry, '^(%d+) (%d+) (%d+) [1-9]') end
+  local is_its_own = reads or found[5] == owner
   local reply
   local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
   if is_new or (verb == 'extend' and count == '9') then
@@ -80,27 +80,28 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
     if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then
       local ends = format('%d', latest + kept * 1000)
       local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
-      local may = is_new or (earliest <= tonumber(till) and not less(ends, till))
-      if not is_new then may = may and try('PEXPIRE', key, KEPT_HELD) == 1 end
-      local beside, value = owner_field, owner
+      local may = is_new or (earliest <= tonumber(its_end) and not less(ends, its_end))
+      if not is_new then may = may and try('PEXPIRE', key, KEY_TTL_HELD) == 1 end
+      local other_field, value = owner_field, owner
       if reads then
         local is_longest = many == 0 or less(match(limit, '^%d*'), ends)
-        beside, value = bound, is_longest and ends .. ' ' .. field or limit
+        other_field, value = bound, is_longest and ends .. ' ' .. field or limit
       else
         may = may and not less(ends, limit)
       end
       local done
       if may and counter == '' then
-        done = try('HSET', key, 'fence', fence, field, text, beside, value)
+        done = try('HSET', key, 'fence', fence, field, text, other_field, value)
       elseif may then
-        done = try('HSET', key, 'fence', fence, field, text, beside, value, counter, is_new and many + 1 or many)
+        many = is_new and many + 1 or many
+        done = try('HSET', key, 'fence', fence, field, text, other_field, value, counter, many)
       end
       if is_new and label ~= '' and tonumber(done) then done = try('HSET', key, 'l:' .. field, label) end
-      if is_new then done = tonumber(done) and try('PEXPIRE', key, KEPT_HELD) end
+      if is_new then done = tonumber(done) and try('PEXPIRE', key, KEY_TTL_HELD) end
       reply = tonumber(done) and (is_new and trusts or GRANTED)
     end
   elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 10] .. ARGV[a + 11] == '0' then
-    local round, token, last = ARGV[a + 6], ARGV[a + 7], said[6] or '0'
+    local round, token, last = ARGV[a + 6], ARGV[a + 7], found[6] or '0'
     local is_usual = is_its_own and its_token == token and not queued and find(round, '^%d+$')
     local is_known = fence == token
     if bar then is_known = not less(fence or '', token) and find(last, '^%d+$') end
@@ -108,12 +109,12 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
       local done = try('HDEL', key, field, owner_field, 'l:' .. field)
       if tonumber(done) then done = try('HSET', key, raises, less(last, token) and token or last) end
       if reads then
-        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD, token, round))
+        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD_LIFE, token, round))
       elseif counter ~= '' then
         try('HSET', key, counter, many - 1)
       end
       local is_left = is_barred or (many and many > 1)
-      reply = tonumber(done) and (is_left or try('PEXPIRE', key, KEPT_FREE) == 1) and GRANTED
+      reply = tonumber(done) and (is_left or try('PEXPIRE', key, KEY_TTL_FREE) == 1) and GRANTED
     end
   end
   if not reply then break end
@@ -137,16 +138,16 @@ local function vote(trusted, versions, round, kept, holds, token)
   if token then check_token(token) end
   watched = versions
 end
-local note_more -- (it): reads and notes more
-local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
-local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
-local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
-local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
-local is_left -- (it): whether an entry is left; its own
-local has_room -- (it): whether somebody who waits may get in; where no entry counts
-local beside -- (it): what else its owner has, which keeps it from being given away; nothing
-local wake -- (it, wakes): calls whoever is next
-local tell -- (it, reply): adds to what whoever is refused is told
+local read_more -- (it): reads more fields into `it`
+local obstacle -- (it, token): the entry that blocks a grant, or a heal with this token; drops what is over
+local turn -- (it, since, waited, wakes): the refusal if a waiter goes first, though nothing blocks a grant
+local note_end -- (it, ends, round, kept): for an entry with a new end
+local note_gone -- (it, token, round, was_here): for an entry that is removed; an undo has no token
+local is_left -- (it): whether any entry is left; nil: this owner's was the only one
+local has_room -- (it): whether a waiter may be granted it; nil: if no entry counts
+local other_half -- (it): another entry of this owner, which forbids a transfer; nil: there is none
+local wake -- (it, wakes): wakes the next waiter
+local add_to_held -- (it, reply): adds items to a `held` reply
 local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
 local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
 local MOST_AT_ONCE = 3000
@@ -160,17 +161,17 @@ end
 local function read(k, slot, owner)
   local asked, field, owner_field, raises = fields_of(slot, owner)
   if not asked then refuse('ERR no such slot: %s', slot) end
-  local said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', field, owner_field, raises)
-  local kind, fence, last = said[1], said[2] or '0', said[3] or '0'
+  local values = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', field, owner_field, raises)
+  local kind, fence, last = values[1], values[2] or '0', values[3] or '0'
   local is_odd = not find(fence, '^%d+$') or not find(last, '^%d')
   if is_odd or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
   local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field, asked = asked,
-    kind = kind, is_same = kind == asked, fence = fence, queued = said[4], judged = raises, raises = raises,
+    kind = kind, is_same = kind == asked, fence = fence, queued = values[4], judged = raises, raises = raises,
     floor = '0', gone = {}, noted = {}}
-  it[raises] = said[7]
+  it[raises] = values[7]
   it.last = last
-  if it.is_same then it.entry = entry_of(field, said[5], said[6]) end
-  if note_more then note_more(it) end
+  if it.is_same then it.entry = entry_of(field, values[5], values[6]) end
+  if read_more then read_more(it) end
   return it
 end
 local function own_entry(it, round)
@@ -197,12 +198,12 @@ local function lives(entry)
   if STRICT then return not find(watched, ',' .. version_of(entry) .. ',', 1, true) end
   return (earliest or time_here()) <= tonumber(entry.ends)
 end
-local function stands(entry, token)
+local function blocks(entry, token)
   return lives(entry) or (token and not less(entry.token, token))
 end
 function obstacle(it, token)
   local entry = it.entry
-  return entry and entry.owner ~= it.owner and stands(entry, token) and entry
+  return entry and entry.owner ~= it.owner and blocks(entry, token) and entry
 end
 local function is_open(it)
   if not it.is_same then return false end
@@ -227,7 +228,7 @@ local function change_kind(it, token)
   local entries, fields = read_all(it.key)
   local top = '0'
   for i = 1, #entries do
-    if stands(entries[i], token) then return entries[i] end
+    if blocks(entries[i], token) then return entries[i] end
     if less(top, entries[i].token) then top = entries[i].token end
   end
   for field, text in pairs(fields) do
@@ -258,68 +259,68 @@ local function put(it, ends, token, round, holds, kept, label)
   delete_noted(it)
   call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
 end
-local function told(entry, label)
+local function description_of(entry, label)
   local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
   return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', version_of(entry),
     tonumber(entry.kept)
 end
 local function held(it, entry)
   earliest = earliest or time_here()
-  local reply = {'held', told(entry, call('HGET', it.key, 'l:' .. entry.field))}
+  local reply = {'held', description_of(entry, call('HGET', it.key, 'l:' .. entry.field))}
   table.insert(reply, 7, -1)
-  if tell then tell(it, reply) end
+  if add_to_held then add_to_held(it, reply) end
   return reply
 end
 local QUEUE_LIFE = '120000'
 local MOST_WAITING = 1024
-local BAND = 500000
-local function believed(since, waited)
+local SINCE_BAND = 500000
+local function bounded_since(since, waited)
   local began = time_here() - waited
-  return min(max(since, began - BAND), began + BAND)
+  return min(max(since, began - SINCE_BAND), began + SINCE_BAND)
 end
 local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
-  local is_ours = it.asked -- and no key of another library
+  local is_ours = it.asked -- not a key of another library
   if is_ours and (not it.queued or it.slot == 'write') then
     call('HSET', it.key, 'kind', it.asked, 'queued', it.slot == 'write' and format('%d', time_here()) or '1')
   end
   if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
-  call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
+  call('ZADD', it.queue, format('%d', bounded_since(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
   return call('ZRANK', it.queue, ticket)
 end
-local function stand(...)
+local function try_take_place(...)
   local is_done, ahead = pcall(take_place, ...)
   return is_done and ahead or -1
 end
-local function step_out(queue, ticket)
+local function give_up_place(queue, ticket)
   return call('ZREM', queue, ticket, '!' .. ticket)
 end
-local function hears(ticket, wakes)
+local function publish_wake(ticket, wakes)
   local client, number = match(ticket, '^(.*):(%d+)$')
-  local heard = client and redis.pcall('PUBLISH', wakes .. client, number)
-  return heard and (type(heard) == 'table' or heard > 0)
+  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number)
+  return receivers and (type(receivers) == 'table' or receivers > 0)
 end
 function wake(it, wakes)
   while true do
     local first = call('ZPOPMIN', it.queue)[1]
     if not first then return it.asked and call('HDEL', it.key, 'queued') end
-    if hears(first, wakes) then return end
+    if publish_wake(first, wakes) then return end
   end
 end
 local TIME_TO_ASK = 1000000
-local function behind(name, left)
+local function held_by_waiter(name, left)
   return {'held', name, 0, ceil(left / 1000), 0, '', -1}
 end
-local function its_turn(it, ticket, name, wakes)
+local function give_turn(it, ticket, name, wakes)
   local ends = call('ZSCORE', it.queue, '!' .. ticket)
-  if not ends and hears(name, wakes) then
+  if not ends and publish_wake(name, wakes) then
     ends = time_here() + TIME_TO_ASK
     redis.pcall('ZADD', it.queue, format('%d', ends), '!' .. ticket)
   end
   local left = (ends or 0) - time_here()
-  if left > 0 and left <= TIME_TO_ASK then return behind(name, left) end
-  step_out(it.queue, ticket)
+  if left > 0 and left <= TIME_TO_ASK then return held_by_waiter(name, left) end
+  give_up_place(it.queue, ticket)
 end
 local function next_up(it, wakes, since)
   while true do
@@ -329,13 +330,13 @@ local function next_up(it, wakes, since)
       return nil
     end
     if since and tonumber(first[2]) >= since then return nil end
-    local reply = its_turn(it, first[1], first[1], wakes)
+    local reply = give_turn(it, first[1], first[1], wakes)
     if reply then return reply end
   end
 end
 function turn(it, since, waited, wakes)
-  if it.entry and lives(it.entry) then return nil end -- it is its own
-  return next_up(it, wakes, since and believed(since, waited))
+  if it.entry and lives(it.entry) then return nil end -- its owner enters again
+  return next_up(it, wakes, since and bounded_since(since, waited))
 end
 wake = next_up
 return (function()
@@ -357,13 +358,13 @@ local function grant(it, token, round, kept, label)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
   put(it, ends, token, round, '1', kept, label)
-  call('PEXPIRE', it.key, KEPT_HELD)
+  call('PEXPIRE', it.key, KEY_TTL_HELD)
 end
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
                        since, waited, wakes)
-  local token, its, was_called = trusted, {}, before and before ~= ''
-  for i = 1, was_called and names or 0 do
-    if step_out(KEYS[k + 2 * i - 1], before) == 1 then was_called = false end
+  local token, its, was_woken = trusted, {}, before and before ~= ''
+  for i = 1, was_woken and names or 0 do
+    if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
   vote(trusted, versions, round, kept)
   since = tonumber(since)
@@ -371,13 +372,13 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
     local it = read(k + 2 * i - 2, slot, owner)
     local entry = own_entry(it, round)
     if entry and entry.round == round then
-      call('PEXPIRE', it.key, KEPT_HELD)
+      call('PEXPIRE', it.key, KEY_TTL_HELD)
       return tonumber(entry.token)
     end
     local reply = refusal(it, round, since, waited, wakes)
     local takes_place = reply and reply[1] == 'held' and ticket and ticket ~= ''
-    if takes_place then reply[7] = stand(it, ticket, since, waited) end
-    for j = 1, reply and was_called and names > 1 and names or 0 do
+    if takes_place then reply[7] = try_take_place(it, ticket, since, waited) end
+    for j = 1, reply and was_woken and names > 1 and names or 0 do
       local other = read(k + 2 * j - 2, slot, owner)
       if other.queued and is_open(other) then pcall(wake, other, wakes) end
     end
@@ -424,11 +425,11 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
       ends = it.entry.ends
       watch = ceil((ends - latest) / 1000)
     end
-    local is_there = call('PEXPIRE', it.key, KEPT_HELD)
+    local is_there = call('PEXPIRE', it.key, KEY_TTL_HELD)
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
     put(it, ends, token, round, holds, watch, it.extends and '' or label)
-    if is_there == 0 then call('PEXPIRE', it.key, KEPT_HELD) end
+    if is_there == 0 then call('PEXPIRE', it.key, KEY_TTL_HELD) end
   end
   return GRANTED
 end
@@ -438,7 +439,7 @@ local function leave(it, holds, round, token, first, breaks)
   if stale and holds ~= '0' then return stale end
   if entry and entry.holds == '0' then entry, it.entry = nil, nil end
   if entry and holds ~= '0' then
-    call('PEXPIRE', it.key, KEPT_HELD) -- it is let in where memory is full, and what follows it too
+    call('PEXPIRE', it.key, KEY_TTL_HELD) -- runs even if memory is full, and after it the write
     local text = entry.ends .. ' ' .. entry.token .. ' ' .. round .. ' ' .. holds .. ' ' .. entry.kept
     call('HSET', it.key, it.field, text)
     return GRANTED
@@ -446,7 +447,7 @@ local function leave(it, holds, round, token, first, breaks)
   if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
   local over = token
   if over and entry and less(over, entry.token) then over = entry.token end
-  drop(it, entry and it.field or '') -- also nothing: HDEL is let in where memory is full
+  drop(it, entry and it.field or '') -- '' has HDEL run all the same: it is first, as memory may be full
   if entry then
     it.entry = nil
     over = over or less(entry.round, first) and entry.token
@@ -459,13 +460,13 @@ local function leave(it, holds, round, token, first, breaks)
   if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
   write_noted(it)
   local is_empty = not (is_left and is_left(it))
-  local kept = it.queued and less(KEPT_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEPT_FREE
+  local kept = it.queued and less(KEY_TTL_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEY_TTL_FREE
   local is_short = not entry and it.noted[1] and call('PTTL', it.key) < tonumber(kept)
   if (entry and is_empty) or is_short then call('PEXPIRE', it.key, kept) end
   return stale or entry and GRANTED or it.entry and held(it, it.entry) or ABSENT
 end
-local function call_next(it, place, wakes)
-  if place ~= '' then step_out(it.queue, place) end
+local function wake_next(it, place, wakes)
+  if place ~= '' then give_up_place(it.queue, place) end
   if is_open(it) then wake(it, wakes) end
 end
 local function release_one(k, slot, owner, holds, round, token, first, wakes, place, breaks, since, waited)
@@ -474,23 +475,23 @@ local function release_one(k, slot, owner, holds, round, token, first, wakes, pl
   end
   check_token(token)
   local it = read(k, slot, owner)
-  local said = leave(it, holds, round, token ~= '' and token, first, token ~= '' and breaks == '1')
-  local is_stale = type(said) == 'table' and said[1] == 'stale'
-  if holds == '0' and since and said == GRANTED then
-    stand(it, place, tonumber(since), tonumber(waited))
+  local reply = leave(it, holds, round, token ~= '' and token, first, token ~= '' and breaks == '1')
+  local is_stale = type(reply) == 'table' and reply[1] == 'stale'
+  if holds == '0' and since and reply == GRANTED then
+    try_take_place(it, place, tonumber(since), tonumber(waited))
   elseif holds == '0' and it.queued and not (since or is_stale) then
-    pcall(call_next, it, place, wakes) -- it has left, though nobody can be called
+    pcall(wake_next, it, place, wakes) -- an error in here does not undo the release
   end
-  return said
+  return reply
 end
 local function release(k, names, ...)
   local reply, failed
   for i = 1, names do
-    local is_done, said = pcall(release_one, k + 2 * i - 2, ...)
+    local is_done, result = pcall(release_one, k + 2 * i - 2, ...)
     if not is_done then
-      failed = failed or said
+      failed = failed or result
     elseif not reply or reply == GRANTED then
-      reply = said
+      reply = result
     end
   end
   if failed then error(failed, 0) end
@@ -509,7 +510,7 @@ local function given(k, slot, to, round, from, handed)
     end
     local is_later = handed and handed ~= '' and less(handed, entry.token)
     if is_later then return nil, {'stale', tonumber(entry.token)} end
-    other = beside and beside(it)
+    other = other_half and other_half(it)
     if other then return nil, held(it, other) end
   end
   return it
@@ -531,7 +532,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
     local ends = format('%d', max(entry.ends, latest + tonumber(kept) * 1000))
     local watch = ceil((ends - latest) / 1000)
     if STRICT then watch = max(watch, entry.kept) end
-    call('PEXPIRE', it.key, KEPT_HELD)
+    call('PEXPIRE', it.key, KEY_TTL_HELD)
     if it.owner ~= to then
       drop(it, it.field)
       raise(it, it.raises, is_new and entry.token or format('%d', entry.token - 1))
@@ -544,7 +545,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   return renews == '1' and tonumber(token) or GRANTED
 end
 local function inspect(k, _, slot)
-  time_here() -- so that a client hears of it where this master forgot
+  time_here() -- looks at the marker: the first reply tells the client if this master forgot
   local it = read(k, slot, '')
   local entries, fields = read_all(it.key)
   local waiting = 0
@@ -552,10 +553,9 @@ local function inspect(k, _, slot)
     if sub(ticket, 1, 1) ~= '!' then waiting = waiting + 1 end
   end
   local reply = {'seen', it.kind or '', waiting}
-  for i = 1, #entries do
-    local entry = entries[i]
+  for _, entry in ipairs(entries) do
     if lives(entry) then
-      reply[#reply + 1] = {entry.field, told(entry, fields['l:' .. entry.field])}
+      reply[#reply + 1] = {entry.field, description_of(entry, fields['l:' .. entry.field])}
     end
   end
   return reply

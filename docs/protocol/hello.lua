@@ -9,7 +9,8 @@ end
 local AWRY = 1000000
 local ahead = now - ARGV[6]
 if math.abs(ahead) > AWRY then
-  return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, ahead > 0 and 'ahead of' or 'behind')
+  local way = ahead > 0 and 'ahead of' or 'behind'
+  return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, way)
 end
 local function info(section, field)
   return string.match(redis.call('INFO', section), '\n' .. field .. ':([^\r\n]*)')

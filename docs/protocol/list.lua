@@ -4,12 +4,12 @@ local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
-local KEPT_HELD = '2592000000'
+local KEY_TTL_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
-local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+local now, forgot -- the time here (us), and whether the marker is another one; nil before time_here()
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -42,14 +42,14 @@ local function no_vote(trusted, round, kept, holds, token)
 end
 return (function()
 local function list(pattern, cursor, count)
-  time_here() -- so that a client hears of it where this master forgot
+  time_here() -- looks at the marker: the first reply tells the client if this master forgot
   local step = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', count, 'TYPE', 'hash')
   local reply = {step[1]}
   for _, key in ipairs(step[2]) do
-    local said = call('HMGET', key, 'kind', 'x', 'readers', 'entries', 'queued')
-    local has_readers = said[3] and said[3] ~= '0'
-    local has_permits = said[4] and said[4] ~= '0'
-    if said[1] and (said[2] or has_readers or has_permits or said[5]) then reply[#reply + 1] = key end
+    local values = call('HMGET', key, 'kind', 'x', 'readers', 'entries', 'queued')
+    local has_readers = values[3] and values[3] ~= '0'
+    local has_permits = values[4] and values[4] ~= '0'
+    if values[1] and (values[2] or has_readers or has_permits or values[5]) then reply[#reply + 1] = key end
   end
   return reply
 end

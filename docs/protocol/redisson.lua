@@ -4,12 +4,12 @@ local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
-local KEPT_HELD = '2592000000'
+local KEY_TTL_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
-local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+local now, forgot -- the time here (us), and whether the marker is another one; nil before time_here()
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -54,51 +54,51 @@ local function vote(trusted, versions, round, kept, holds, token)
   if token then check_token(token) end
   watched = versions
 end
-local note_more -- (it): reads and notes more
-local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
-local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
-local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
-local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
-local is_left -- (it): whether an entry is left; its own
-local has_room -- (it): whether somebody who waits may get in; where no entry counts
-local beside -- (it): what else its owner has, which keeps it from being given away; nothing
-local wake -- (it, wakes): calls whoever is next
-local tell -- (it, reply): adds to what whoever is refused is told
+local read_more -- (it): reads more fields into `it`
+local obstacle -- (it, token): the entry that blocks a grant, or a heal with this token; drops what is over
+local turn -- (it, since, waited, wakes): the refusal if a waiter goes first, though nothing blocks a grant
+local note_end -- (it, ends, round, kept): for an entry with a new end
+local note_gone -- (it, token, round, was_here): for an entry that is removed; an undo has no token
+local is_left -- (it): whether any entry is left; nil: this owner's was the only one
+local has_room -- (it): whether a waiter may be granted it; nil: if no entry counts
+local other_half -- (it): another entry of this owner, which forbids a transfer; nil: there is none
+local wake -- (it, wakes): wakes the next waiter
+local add_to_held -- (it, reply): adds items to a `held` reply
 local QUEUE_LIFE = '120000'
 local MOST_WAITING = 1024
-local BAND = 500000
-local function believed(since, waited)
+local SINCE_BAND = 500000
+local function bounded_since(since, waited)
   local began = time_here() - waited
-  return min(max(since, began - BAND), began + BAND)
+  return min(max(since, began - SINCE_BAND), began + SINCE_BAND)
 end
 local function take_place(it, ticket, since, waited)
   if call('ZCARD', it.queue) >= MOST_WAITING then return -1 end
-  local is_ours = it.asked -- and no key of another library
+  local is_ours = it.asked -- not a key of another library
   if is_ours and (not it.queued or it.slot == 'write') then
     call('HSET', it.key, 'kind', it.asked, 'queued', it.slot == 'write' and format('%d', time_here()) or '1')
   end
   if is_ours and call('PTTL', it.key) < tonumber(QUEUE_LIFE) then call('PEXPIRE', it.key, QUEUE_LIFE) end
-  call('ZADD', it.queue, format('%d', believed(since, waited)), ticket)
+  call('ZADD', it.queue, format('%d', bounded_since(since, waited)), ticket)
   call('PEXPIRE', it.queue, QUEUE_LIFE)
   return call('ZRANK', it.queue, ticket)
 end
-local function stand(...)
+local function try_take_place(...)
   local is_done, ahead = pcall(take_place, ...)
   return is_done and ahead or -1
 end
-local function step_out(queue, ticket)
+local function give_up_place(queue, ticket)
   return call('ZREM', queue, ticket, '!' .. ticket)
 end
-local function hears(ticket, wakes)
+local function publish_wake(ticket, wakes)
   local client, number = match(ticket, '^(.*):(%d+)$')
-  local heard = client and redis.pcall('PUBLISH', wakes .. client, number)
-  return heard and (type(heard) == 'table' or heard > 0)
+  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number)
+  return receivers and (type(receivers) == 'table' or receivers > 0)
 end
 function wake(it, wakes)
   while true do
     local first = call('ZPOPMIN', it.queue)[1]
     if not first then return it.asked and call('HDEL', it.key, 'queued') end
-    if hears(first, wakes) then return end
+    if publish_wake(first, wakes) then return end
   end
 end
 local function holder_of(key)
@@ -112,7 +112,7 @@ local function put(key, owner, holds, kept)
   call('HSET', key, owner, holds)
   if kept then call('PEXPIRE', key, kept) end
 end
-local function tell_others(key)
+local function wake_others(key)
   call('PUBLISH', 'redisson_lock__channel:' .. (find(key, '{', 1, true) and key or '{' .. key .. '}'), '0')
 end
 return (function()
@@ -131,12 +131,12 @@ local function write(it, owner, holds, kept)
   return GRANTED
 end
 local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
-  if before and before ~= '' then step_out(KEYS[k + 1], before) end
+  if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
   vote(trusted, '', round, kept)
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
   local reply = refusal(it)
-  if ticket and ticket ~= '' then reply[7] = stand(it, ticket, tonumber(since), tonumber(waited)) end
+  if ticket and ticket ~= '' then reply[7] = try_take_place(it, ticket, tonumber(since), tonumber(waited)) end
   return reply
 end
 local function extend(k, _, _, owner, holds, round, trusted, kept)
@@ -152,13 +152,13 @@ local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, w
   end
   if it.is_mine then
     call('DEL', it.key)
-    tell_others(it.key)
+    wake_others(it.key)
   end
   local reply = it.is_mine and GRANTED or refusal(it)
   if since and it.is_mine then
-    stand(it, place, tonumber(since), tonumber(waited))
+    try_take_place(it, place, tonumber(since), tonumber(waited))
   elseif holds == '0' and not since then
-    if place ~= '' then step_out(it.queue, place) end
+    if place ~= '' then give_up_place(it.queue, place) end
     if reply == GRANTED or reply == ABSENT then wake(it, wakes) end
   end
   return reply
@@ -173,7 +173,7 @@ local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
   return GRANTED
 end
 local function inspect(k, _, slot)
-  time_here() -- so that a client hears of it where this master forgot
+  time_here() -- looks at the marker: the first reply tells the client if this master forgot
   local it = look(k, '')
   local reply = {'seen', it.holder and slot or '', call('ZCARD', it.queue)}
   if it.holder then reply[4] = {'', it.holder, it.holds, call('PTTL', it.key), 0, '', '', 0} end

@@ -1,39 +1,40 @@
 -- call: what every call begins with, whatever its operations are about. The files of a kind are one
 -- script, in the order in which docs/PROTOCOL.md lists them. An error of Redis ends an operation
--- and not the call; Lua does not roll back, so a verb reads and refuses first, and writes last.
+-- and not the call. Lua does not roll back, so a verb reads and refuses first, and writes last.
 local call, format, match, find = redis.call, string.format, string.match, string.find
 local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 
--- The marker's key, its text as this connection knows it, until when (us) this master has no vote,
--- how long (ms) a name without entries is kept, and whether no clock may end a lease.
+-- The session header: the marker's key, its text as this connection knows it, until when (us) this
+-- master has no vote, how long (ms) a name without entries is kept, and whether the client is
+-- strict, so that no clock ends a lease for it.
 local KEYS, ARGV = KEYS, ARGV
 local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEPT_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 
--- How far (us) the time that a client trusts may be behind the time here, and ahead of it.
+-- How far (us) the time in an operation may be behind the time here, and ahead of it.
 local OLDEST, NEWEST = 2000000, 500000
 
--- What a verb answers besides a token: done, and that there is no such lease here.
+-- What a verb replies besides a token: it is done, or there is no such lease here.
 local GRANTED, ABSENT = 1, 0
 
 -- How long (ms) a name with an entry is kept.
-local KEPT_HELD = '2592000000'
+local KEY_TTL_HELD = '2592000000'
 
--- The replies, and the key and the argument that are next.
+-- The replies, and the indices of the next key and the next argument.
 local replies, k, a = {false}, 1, 6
 
-local now, forgot -- the time here (us), and whether the marker is another one; nil where nobody asked
+local now, forgot -- the time here (us), and whether the marker is another one; nil before time_here()
 
--- Tokens, rounds and moments stay the text that they are, without a zero in front: to make a number
--- of one, or text of a number, costs a master six times as much as to compare two.
+-- Compares two whole numbers that are texts without leading zeros. Tokens, rounds and moments stay
+-- texts: converting one costs a master six times as much as comparing two.
 local function less(a, b)
   -- guard: lengths-differ
   if #a ~= #b then return #a < #b end
   return a < b
 end
 
--- The time here; the clock and the marker are looked at once a call.
+-- The time here (us). Reads the clock and the marker once a call.
 local function time_here()
   -- guard: time-once
   if not now then
@@ -43,15 +44,15 @@ local function time_here()
   return now
 end
 
--- Of the operation that runs: the time that its client trusts, the earlier of that and the time
--- here, and the later.
+-- Of the operation that runs: the time that its client trusts, and the earlier and the later one of
+-- that and the time here.
 local trusts, earliest, latest
 
--- Five whole numbers, as a master compares them.
+-- Five whole numbers without leading zeros.
 local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
 
--- Why this master may not vote, or nil: an argument is no number, or its clock and `trusted`, that
--- of most masters, are apart, too.
+-- Why this master may not vote on an operation; nil if it may. `trusted` is the time that most
+-- masters show. Also refuses arguments that are no numbers.
 local function no_vote(trusted, round, kept, holds, token)
   local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
   if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end

@@ -1,12 +1,11 @@
--- set: write a value that is guarded by a fence, unless a later holder of the lock has been here.
--- Or the fence alone, before the value is read.
+-- fenced: writes a value that is guarded by a fence, unless a later holder of the lock wrote one.
+-- Or writes the fence alone, before the value is read.
 --
--- The value is a HASH of two fields: `value`, and `fence`, the highest that has written it. One
--- key, and not a second one for the fence, so that they cannot part: an eviction, a rename or a
--- copy takes both, in a cluster they share a slot whatever the name, and whoever reads can ask
--- whose value it is. A plain SET, which goes past the fence, makes the next write here an error,
--- and lets no late one in. Fences stay the strings they came as, but where they are compared: below
--- 2^53, where Lua's numbers are exact.
+-- The value is a HASH of two fields: `value`, and `fence`, the highest that has written it. Both
+-- are in one key, so that they cannot part: an eviction, a rename or a copy takes both, in a
+-- cluster they share a slot whatever the name, and a reader can see whose value it is. After a
+-- plain SET, which ignores the fence, the next write here is an error, and no late one gets in.
+-- Fences are strings, and compared as numbers: below 2^53 Lua's numbers are exact.
 --
 -- KEYS     the value
 -- ARGV     fence, value, TTL in ms. Without a TTL, or with an empty one, the key never expires,
@@ -17,9 +16,9 @@
 -- Replies  the highest fence that was here, a number: the given one means that it was written, a
 --          higher one that it was stale and nothing was. An error, with nothing written, where an
 --          argument cannot be used or the key has something else
--- Again    a repeated run writes the same once more. Where other writes of the same fence came in
---          between, it brings back the older value: within a grant, each write waits for the answer
---          to the one before.
+-- Again    a repeated run writes the same once more. If another write of the same fence came in
+--          between, the repeated run brings back the older value: within a grant, each write has to
+--          wait for the reply to the one before.
 -- guard: missing-fence
 local key, fence, value, ttl = KEYS[1], ARGV[1] or '', ARGV[2], ARGV[3] or ''
 
@@ -29,8 +28,9 @@ local function whole(text)
   return string.find(text, '^[1-9]%d*$') and tonumber(text) < 9007199254740992
 end
 
-if not whole(fence) then return redis.error_reply('ERR the fence must be a whole number from 1 to 2^53 - 1') end
-if ttl ~= '' and not whole(ttl) then return redis.error_reply('ERR the TTL must be whole milliseconds, 1 at least') end
+local wrong = not whole(fence) and 'ERR the fence must be a whole number from 1 to 2^53 - 1'
+  or ttl ~= '' and not whole(ttl) and 'ERR the TTL must be whole milliseconds, 1 at least'
+if wrong then return redis.error_reply(wrong) end
 
 local seen = redis.call('HGET', key, 'fence')
 local fields = redis.call('HLEN', key)

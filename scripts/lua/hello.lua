@@ -1,17 +1,16 @@
--- hello: a client makes itself known on a new connection, before it calls anything else. The marker
--- says which server process has seen all that was granted here. Where there is none, or one of
--- another process, this master may have forgotten grants, and has no vote for as long as one of
--- them could last.
+-- hello: the handshake, the first script on a new connection. The marker says which server process
+-- has seen all grants of this master. If there is none, or it names another process, this master
+-- may have forgotten grants, and has no vote for as long as one of them could last.
 -- KEYS     none
--- ARGV     the marker's key; what all clients have to agree on; the quarantine (us); what to trust
---          on sight: quarantine, uptime, fsync or none; the uptime (s) to trust; the time (us) by
---          the client's best knowledge; 1 where fsync was verified; 1 where the client knows that
---          there was a marker here; 1 where the time is that which most masters show
+-- ARGV     the marker's key; the terms, on which all clients have to agree; the quarantine (us);
+--          the cold-start policy: quarantine, uptime, fsync or none; the uptime (s) that `uptime`
+--          needs; the time (us) as far as the client knows; 1 if it saw that this master fsyncs
+--          always; 1 if it ever saw a marker here; 1 if that time is what most masters show
 -- Replies  {'welcome', marker, until when (us) it has no vote, time (us), why: known, new or
 --          restarted}
 --          {'refused', error, time (us)}; nothing was written
--- Again    finds the marker, and writes the same again. It always writes, so that a replica cannot
---          answer.
+-- Again    a repeated run finds the marker, and writes the same again. It always writes, so that a
+--          replica cannot answer.
 --
 -- The marker is 'RUN_ID|UNTIL|TERMS', and never expires.
 local key, terms, trusted, at_most = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
@@ -23,13 +22,15 @@ local function refuse(...)
   return {'refused', string.format(...), shown}
 end
 
--- A clock that was set wrong when the machine started is put right later: by it, no quarantine can
--- be measured. The client's own may be that of the same machine.
+-- A clock that is wrong when the machine starts is corrected later, so it cannot measure a
+-- quarantine. If the client does not know the other masters' time, its own clock may be that of the
+-- same machine.
 local AWRY = 1000000
 local ahead = now - ARGV[6]
 if math.abs(ahead) > AWRY then
   -- guard: clock-ahead-or-behind
-  return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, ahead > 0 and 'ahead of' or 'behind')
+  local way = ahead > 0 and 'ahead of' or 'behind'
+  return refuse('CLOCK its clock is %.3f s %s the others', math.abs(ahead) / 1000000, way)
 end
 
 local function info(section, field)

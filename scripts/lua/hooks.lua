@@ -1,14 +1,16 @@
--- hooks: what a kind of lock may define, as `function obstacle(...)` in its file, which assigns the
--- local of that name here; what it leaves out is as with one holder at a time. `it`
--- is what name.lua read. A slot is what an operation is about: the kind's name, `read` or `write`,
--- or a permit and how many there are, `3/16`.
-local note_more -- (it): reads and notes more
-local obstacle -- (it, token): who is in the way of a grant, or of a heal with this token; notes who is over
-local turn -- (it, since, waited, wakes): the reply where somebody else goes first, though it is free
-local note_end -- (it, ends, round, kept): writes what follows from an entry's new end
-local note_gone -- (it, token, round, was_here): the same where its entry is gone; an undo has no token
-local is_left -- (it): whether an entry is left; its own
-local has_room -- (it): whether somebody who waits may get in; where no entry counts
-local beside -- (it): what else its owner has, which keeps it from being given away; nothing
-local wake -- (it, wakes): calls whoever is next
-local tell -- (it, reply): adds to what whoever is refused is told
+-- hooks: the functions that a kind of lock may define. Its file says `function obstacle(...)`,
+-- which assigns the local of that name here and no global. name.lua defines `obstacle` and
+-- queue.lua `wake` for locks with one holder; a kind may replace both. The others are nil in those
+-- locks. `it` is what `read` in name.lua returned. A slot is what an operation is about: the kind's
+-- name, `read` or `write`, or a permit and how many there are, `3/16`. `note_...` adds fields to
+-- those that the verb writes at the end.
+local read_more -- (it): reads more fields into `it`
+local obstacle -- (it, token): the entry that blocks a grant, or a heal with this token; drops what is over
+local turn -- (it, since, waited, wakes): the refusal if a waiter goes first, though nothing blocks a grant
+local note_end -- (it, ends, round, kept): for an entry with a new end
+local note_gone -- (it, token, round, was_here): for an entry that is removed; an undo has no token
+local is_left -- (it): whether any entry is left; nil: this owner's was the only one
+local has_room -- (it): whether a waiter may be granted it; nil: if no entry counts
+local other_half -- (it): another entry of this owner, which forbids a transfer; nil: there is none
+local wake -- (it, wakes): wakes the next waiter
+local add_to_held -- (it, reply): adds items to a `held` reply

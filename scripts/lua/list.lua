@@ -1,16 +1,16 @@
--- list: which names may be in use here, of the keys that one step of SCAN finds. An operation is
--- about no name; its arguments are a pattern of keys, where to go on, which is 0 at first, and how
--- many keys to look at. Its reply is where to go on, 0 where that was all, and the keys of the
--- names that have an entry, which may be over, or a queue. An error ends the call.
+-- list: which names may be in use here, of the keys that one step of SCAN finds. An operation has
+-- no names. Its arguments are a pattern of keys, the cursor, which is 0 at first, and how many keys
+-- to look at. Its reply is the next cursor, 0 at the end, and the keys of names that have a queue,
+-- or an entry, which may be over. An error ends the call.
 local function list(pattern, cursor, count)
-  time_here() -- so that a client hears of it where this master forgot
+  time_here() -- looks at the marker: the first reply tells the client if this master forgot
   local step = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', count, 'TYPE', 'hash')
   local reply = {step[1]}
   for _, key in ipairs(step[2]) do
-    local said = call('HMGET', key, 'kind', 'x', 'readers', 'entries', 'queued')
-    local has_readers = said[3] and said[3] ~= '0'
-    local has_permits = said[4] and said[4] ~= '0'
-    if said[1] and (said[2] or has_readers or has_permits or said[5]) then reply[#reply + 1] = key end
+    local values = call('HMGET', key, 'kind', 'x', 'readers', 'entries', 'queued')
+    local has_readers = values[3] and values[3] ~= '0'
+    local has_permits = values[4] and values[4] ~= '0'
+    if values[1] and (values[2] or has_readers or has_permits or values[5]) then reply[#reply + 1] = key end
   end
   return reply
 end

@@ -1,11 +1,12 @@
--- name: what a master knows of a name, which is a HASH: docs/PROTOCOL.md lists its fields, and
--- says in H4 to H7 who may heal, which is what `raise`, `judged` and `floor` are about. The
--- value of an entry is UNTIL TOKEN ROUND HOLDS KEPT: others stay away until (us), which was to be
--- for so long (ms). Without holds it is a reader's word that it has left.
+-- name: reads and writes what a master knows of a name, which is a HASH. docs/PROTOCOL.md lists its
+-- fields, and says in H4 to H7 who may heal, which `raise`, `judged` and `floor` are for. An entry
+-- is UNTIL TOKEN ROUND HOLDS KEPT: others stay away until the moment UNTIL (us), and KEPT (ms) is
+-- how long that was to be. With 0 holds it is a reader's word: it says that the reader has left.
+-- `function obstacle` assigns a local of hooks.lua.
 local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
 local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
 
--- How many fields a command names at most: Lua has room for some 8,000 arguments.
+-- How many fields one command names: Lua has room for some 8,000 arguments.
 -- guard: most-at-once
 local MOST_AT_ONCE = 3000
 
@@ -17,27 +18,28 @@ local function entry_of(field, text, owner)
   return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
 end
 
--- What a name says to an operation of this owner. `raises` is the field that its own lease raises;
--- a heal has to be above `judged`, which is a field, too, and above `floor`.
+-- Reads what a name means to an operation of this owner. `it.entry` is the entry of the slot, of
+-- whichever owner. `it.raises` is the field that is raised when this owner's lease is over. A heal
+-- needs a token above the one in the field `it.judged`, and above `it.floor`.
 local function read(k, slot, owner)
   local asked, field, owner_field, raises = fields_of(slot, owner)
   if not asked then refuse('ERR no such slot: %s', slot) end
-  local said = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', field, owner_field, raises)
+  local values = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', field, owner_field, raises)
   -- guard: last-none
-  local kind, fence, last = said[1], said[2] or '0', said[3] or '0'
+  local kind, fence, last = values[1], values[2] or '0', values[3] or '0'
   local is_odd = not find(fence, '^%d+$') or not find(last, '^%d')
   if is_odd or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
   local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field, asked = asked,
-    kind = kind, is_same = kind == asked, fence = fence, queued = said[4], judged = raises, raises = raises,
+    kind = kind, is_same = kind == asked, fence = fence, queued = values[4], judged = raises, raises = raises,
     floor = '0', gone = {}, noted = {}}
-  it[raises] = said[7]
+  it[raises] = values[7]
   it.last = last
-  if it.is_same then it.entry = entry_of(field, said[5], said[6]) end
-  if note_more then note_more(it) end
+  if it.is_same then it.entry = entry_of(field, values[5], values[6]) end
+  if read_more then read_more(it) end
   return it
 end
 
--- Its own entry, or nil; and the reply, where a later round has overtaken this one.
+-- This owner's entry, or nil. If a later round of it came first: nil, and the reply.
 local function own_entry(it, round)
   local entry = it.entry
   if not entry or entry.owner ~= it.owner then return nil end
@@ -45,7 +47,7 @@ local function own_entry(it, round)
   return entry
 end
 
--- All entries, and all fields.
+-- All entries of a hash, and all its fields.
 local function read_all(key)
   local list, fields, entries = call('HGETALL', key), {}, {}
   for i = 1, #list, 2 do fields[list[i]] = list[i + 1] end
@@ -61,38 +63,40 @@ local function version_of(entry)
   return entry.version or entry.owner .. ':' .. entry.round
 end
 
--- Whether an entry counts: no clock ends one for those who are strict.
+-- Whether an entry counts. For a strict client no clock ends it, but that the client watched its
+-- version for long enough does.
 local function lives(entry)
   if entry.holds == '0' then return false end
   if STRICT then return not find(watched, ',' .. version_of(entry) .. ',', 1, true) end
   return (earliest or time_here()) <= tonumber(entry.ends)
 end
 
--- Whether it is in the way of a grant, or of a heal with this token.
-local function stands(entry, token)
+-- Whether an entry blocks a grant, or a heal with this token.
+local function blocks(entry, token)
   return lives(entry) or (token and not less(entry.token, token))
 end
 
 function obstacle(it, token)
   local entry = it.entry
-  return entry and entry.owner ~= it.owner and stands(entry, token) and entry
+  return entry and entry.owner ~= it.owner and blocks(entry, token) and entry
 end
 
--- Whether somebody who waits may get in.
+-- Whether a waiter may be granted the name.
 local function is_open(it)
   if not it.is_same then return false end
   if has_room then return has_room(it) end
   return not (it.entry and lives(it.entry))
 end
 
--- Notes what is to be written.
+-- Notes a field to be written.
 local function note(it, field, value)
   local noted, at = it.noted, #it.noted
   noted[at + 1], noted[at + 2] = field, value
 end
 
--- Notes that nobody at or below `token` heals any more, by this field, but `owner` at it, if given;
--- so `fence` rises, too.
+-- Raises `field` (`last`, ...) to `token`: from now on no lease at or below it heals. If `owner` is
+-- given, that owner still may, at exactly `token`. Callers raise `fence` where that has to rise,
+-- too.
 local function raise(it, field, token, owner)
   local last, whose = match(it[field] or '0', '^(%d+) ?(.*)$')
   if less(token, last) or (token == last and (owner or whose == '')) then return end
@@ -100,18 +104,19 @@ local function raise(it, field, token, owner)
   note(it, field, it[field])
 end
 
--- Notes that an entry goes away, with all that is beside it.
+-- Notes that an entry is to be removed, with its owner and its label.
 local function drop(it, field)
   local gone, at = it.gone, #it.gone
   gone[at + 1], gone[at + 2], gone[at + 3] = field, 'o:' .. field, 'l:' .. field
 end
 
--- Where the name is of another kind: the entry that keeps it so; or all that was of that kind goes.
+-- For a name of another kind: returns an entry that still blocks; if there is none, drops all
+-- fields of that kind.
 local function change_kind(it, token)
   local entries, fields = read_all(it.key)
   local top = '0'
   for i = 1, #entries do
-    if stands(entries[i], token) then return entries[i] end
+    if blocks(entries[i], token) then return entries[i] end
     if less(top, entries[i].token) then top = entries[i].token end
   end
   for field, text in pairs(fields) do
@@ -124,8 +129,8 @@ local function change_kind(it, token)
   raise(it, 'last', top)
 end
 
--- Removes the fields that were noted. This comes first: HDEL is let in where memory is full, and
--- what follows it too.
+-- Removes the dropped fields. This comes before all other writes: Redis runs HDEL even if memory is
+-- full, and after it the other writes of the same script.
 local function delete_noted(it)
   for i = 1, #it.gone, MOST_AT_ONCE do
     -- guard: gone-in-parts
@@ -139,8 +144,8 @@ local function write_noted(it)
   if it.noted[1] then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
 
--- Writes its entry, with a new end, and the label where that is not there yet. For those who are
--- strict it is to be watched for no shorter than before, as no lease is shortened.
+-- Writes this owner's entry, with a new end, and the label unless that is ''. For strict clients
+-- KEPT never shrinks, as no lease does.
 local function put(it, ends, token, round, holds, kept, label)
   local field, old, fence = it.field, it.entry, less(it.fence, token) and token or it.fence
   if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
@@ -152,19 +157,19 @@ local function put(it, ends, token, round, holds, kept, label)
   call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
 end
 
--- How an entry is told of: its owner, holds, how long (ms) it lives, token, label, and what to
--- watch for how long (ms).
-local function told(entry, label)
+-- What a reply says about an entry: owner, holds, how long (ms) it lives, token, label, version,
+-- and how long (ms) to watch that.
+local function description_of(entry, label)
   local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
   return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', version_of(entry),
     tonumber(entry.kept)
 end
 
--- Who has the lock, as whoever is refused is told.
+-- The refusal because of this entry. Its 7th item is for the place in the queue.
 local function held(it, entry)
   earliest = earliest or time_here()
-  local reply = {'held', told(entry, call('HGET', it.key, 'l:' .. entry.field))}
+  local reply = {'held', description_of(entry, call('HGET', it.key, 'l:' .. entry.field))}
   table.insert(reply, 7, -1)
-  if tell then tell(it, reply) end
+  if add_to_held then add_to_held(it, reply) end
   return reply
 end

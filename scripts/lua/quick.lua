@@ -1,8 +1,16 @@
--- quick: the usual case of each verb, in line, before the functions of all cases are even defined:
--- a name of this kind that is free is taken, its holder extends it or leaves, and nobody waits.
--- Whatever is not so (a name that was never used, several names, strict mode) is left to the verbs,
--- and the rest of the call with it. So is what fails half-way: a verb that is carried out again
--- does the rest, and says the same.
+-- quick: the common case, written out at the top of the script, so that a call that needs nothing
+-- else does not pay for defining the functions below: an owner acquires a free name, extends its
+-- lease, or releases it, and nobody waits. All else (a name that was never used, several names,
+-- strict mode) is left to the verbs, and the rest of the call with it. So is an operation that
+-- fails half-way: the verb does the rest, and replies the same.
+--
+-- An example, the acquire of a lock that was used before: HMGET kind fence queued x -> ['lock',
+-- '17', nil, nil]; T > 17, so HSET fence T x 'UNTIL T ROUND 1 KEPT' o:x OWNER, PEXPIRE; reply T.
+--
+-- A first reading can skip what is for readers, writers and permits. For a lock these are nil,
+-- false or '', or not looked at: `bar` and `is_barred` (another field that blocks), `counter` and
+-- `many` (the number of entries), `bound`, `limit` and `reads` (a bound of the entries' ends, and
+-- whether it is that of readers).
 --
 -- Where the arguments of an operation are, from its verb at `a`:
 --   acquire  3 slot  4 owner  5 round  6 trusted  7 kept   8 label  9 versions  10 before
@@ -10,33 +18,34 @@
 --   release  3 slot  4 owner  5 holds  6 round  7 token  8 first  9 wakes  10 place  11 breaks
 local try, tonumber = redis.pcall, tonumber
 
--- How long (us) a reader that left is remembered: longer than a message of it is under way. And one
--- of so many grants to readers is not as usual, for it removes what is over: where the token before
--- leaves 1 when it is divided by seven. Tokens are times, and no clock counts in steps of seven.
-local WORD, SWEEP_EVERY = 3000000, 7
+-- How long (us) the word of a reader that left is kept: longer than a message of it is under way.
+-- And one of so many grants to readers is left to the verb, which removes what is over: if the
+-- token before leaves 1 when it is divided by seven. Tokens are times, and no clock counts in steps
+-- of seven.
+local WORD_LIFE, SWEEP_EVERY = 3000000, 7
 
 -- guard: quick-all
 while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   local verb, count, key, slot, owner = ARGV[a], ARGV[a + 2], KEYS[k], ARGV[a + 3], ARGV[a + 4]
   if not owner then break end
   local kind, field, owner_field, raises, bar, counter, bound = fields_of(slot, owner)
-  local said, is_barred, many
+  local found, is_barred, many
   if bar then
-    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field, raises, bar, counter, bound)
-    is_barred, many = said[7] and said[7] ~= '0', tonumber(said[8]) or 0
+    found = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field, raises, bar, counter, bound)
+    is_barred, many = found[7] and found[7] ~= '0', tonumber(found[8]) or 0
   -- guard: quick-free-fields
   elseif verb == 'acquire' then
-    said = try('HMGET', key, 'kind', 'fence', 'queued', field)
+    found = try('HMGET', key, 'kind', 'fence', 'queued', field)
   else
-    said = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field)
+    found = try('HMGET', key, 'kind', 'fence', 'queued', field, owner_field)
   end
   -- guard: quick-kind
-  if not kind or said[1] ~= kind then break end
+  if not kind or found[1] ~= kind then break end
   -- guard: quick-limit
-  local fence, queued, entry, reads, limit = said[2], said[3], said[4], bound == 'longest', said[9] or ''
-  local till, its_token, its_round
-  if entry then till, its_token, its_round = match(entry, '^(%d+) (%d+) (%d+) [1-9]') end
-  local is_its_own = reads or said[5] == owner
+  local fence, queued, entry, reads, limit = found[2], found[3], found[4], bound == 'longest', found[9] or ''
+  local its_end, its_token, its_round
+  if entry then its_end, its_token, its_round = match(entry, '^(%d+) (%d+) (%d+) [1-9]') end
+  local is_its_own = reads or found[5] == owner
   local reply
   -- guard: quick-acquire
   local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
@@ -57,31 +66,32 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
     if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then
       local ends = format('%d', latest + kept * 1000)
       local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
-      local may = is_new or (earliest <= tonumber(till) and not less(ends, till))
+      local may = is_new or (earliest <= tonumber(its_end) and not less(ends, its_end))
       -- guard: quick-kept
-      if not is_new then may = may and try('PEXPIRE', key, KEPT_HELD) == 1 end
-      local beside, value = owner_field, owner
+      if not is_new then may = may and try('PEXPIRE', key, KEY_TTL_HELD) == 1 end
+      local other_field, value = owner_field, owner
       if reads then
         local is_longest = many == 0 or less(match(limit, '^%d*'), ends)
-        beside, value = bound, is_longest and ends .. ' ' .. field or limit
+        other_field, value = bound, is_longest and ends .. ' ' .. field or limit
       else
         may = may and not less(ends, limit)
       end
       local done
       if may and counter == '' then
-        done = try('HSET', key, 'fence', fence, field, text, beside, value)
+        done = try('HSET', key, 'fence', fence, field, text, other_field, value)
       elseif may then
-        done = try('HSET', key, 'fence', fence, field, text, beside, value, counter, is_new and many + 1 or many)
+        many = is_new and many + 1 or many
+        done = try('HSET', key, 'fence', fence, field, text, other_field, value, counter, many)
       end
       -- guard: quick-label
       if is_new and label ~= '' and tonumber(done) then done = try('HSET', key, 'l:' .. field, label) end
       -- guard: quick-kept-new
-      if is_new then done = tonumber(done) and try('PEXPIRE', key, KEPT_HELD) end
+      if is_new then done = tonumber(done) and try('PEXPIRE', key, KEY_TTL_HELD) end
       reply = tonumber(done) and (is_new and trusts or GRANTED)
     end
   -- guard: quick-release
   elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 10] .. ARGV[a + 11] == '0' then
-    local round, token, last = ARGV[a + 6], ARGV[a + 7], said[6] or '0'
+    local round, token, last = ARGV[a + 6], ARGV[a + 7], found[6] or '0'
     local is_usual = is_its_own and its_token == token and not queued and find(round, '^%d+$')
     local is_known = fence == token
     -- guard: quick-fence
@@ -91,13 +101,13 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
       local done = try('HDEL', key, field, owner_field, 'l:' .. field)
       if tonumber(done) then done = try('HSET', key, raises, less(last, token) and token or last) end
       if reads then
-        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD, token, round))
+        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD_LIFE, token, round))
       elseif counter ~= '' then
         try('HSET', key, counter, many - 1)
       end
       local is_left = is_barred or (many and many > 1)
       -- guard: quick-done
-      reply = tonumber(done) and (is_left or try('PEXPIRE', key, KEPT_FREE) == 1) and GRANTED
+      reply = tonumber(done) and (is_left or try('PEXPIRE', key, KEY_TTL_FREE) == 1) and GRANTED
     end
   end
   if not reply then break end

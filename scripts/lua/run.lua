@@ -1,7 +1,7 @@
--- run: a call's operations, one after the other, each by itself. One is its verb, how many names it
--- is about, how many arguments it has, and these; KEYS has a hash and a queue for each name. The
--- first reply is the time here (us), 0 where no operation asked, nil where the marker is another
--- one.
+-- run: carries out the operations of a call, one after the other, each by itself. An operation is
+-- its verb, the number of its names, the number of its arguments, and the arguments; KEYS has a
+-- hash and a queue for each name. The first reply is the time here (us): 0 if no operation looked
+-- at it, nil if the marker is another one.
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 
 local MOST_NAMES = 16

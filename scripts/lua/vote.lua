@@ -1,19 +1,19 @@
--- vote: what an operation begins with that asks a master to grant something.
+-- vote: the first step of every operation that asks a master to grant something.
 
 -- The versions that a strict client watched for long enough, each between two commas.
 local watched
 
--- Ends the operation with this reply.
+-- Ends the operation: it is refused with this text.
 local function refuse(...)
   error({'refused', format(...)})
 end
 
--- Refuses a token above which Lua's numbers are not exact: no higher one could be given behind it.
+-- Refuses a token above the exact range of Lua's numbers: no higher one could be granted after it.
 local function check_token(token)
   if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
 
--- Refuses where this master may not vote, and what is no number, before anything is written.
+-- Refuses if this master may not vote or an argument is no number, before anything is written.
 local function vote(trusted, versions, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end

@@ -271,7 +271,7 @@ impl Attempt {
         let hearing = async {
             tokio::select! {
                 biased;
-                () = bell.rung_by_quorum() => {}
+                () = bell.woken_by_quorum() => {}
                 () = self.round().finish() => {}
             }
         };

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::master::Master;
 use crate::owner::Owner;
-use crate::protocol::{Kind, Wakes};
+use crate::protocol::{Kind, WakeChannelPrefix};
 use crate::random::Random;
 use crate::renewal::Renewal;
 use crate::trust::MasterStatus;
@@ -57,7 +57,7 @@ impl Engine {
         executor: Executor,
     ) -> Arc<Self> {
         let client = fresh_uuid(&*random);
-        let channel = format!("{}{}", Wakes(&settings.prefix), client.hyphenated()).into();
+        let channel = format!("{}{}", WakeChannelPrefix(&settings.prefix), client.hyphenated()).into();
         let dispatcher = Dispatcher::new(masters.clone(), clock.clone(), &settings, &executor);
         let unacknowledged = masters.iter().map(|_| AtomicUsize::new(0)).collect();
         let quorum = quorum(masters.len());

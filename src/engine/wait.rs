@@ -155,9 +155,9 @@ impl Wait {
         }
         match denied {
             Some(error) if !self.queues() || !self.engine.hub.hears() => {
-                // No ticket has this number, so no master calls it. The hub sets `again` on it once
+                // No ticket has this number, so no master calls it. The hub sets `must_ask` on it once
                 // a quorum of subscriptions stands: then ask.
-                self.bell = Some(self.engine.hub.bell(self.engine.fresh_owner().number()));
+                self.bell = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
                 self.pause(error).await;
             }
             _ => {}
@@ -254,7 +254,7 @@ impl Wait {
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let place = self.place_to_take(ticket);
         let arrival = Some(self.arrival());
-        let bell = &*self.bell.insert(engine.hub.bell(ticket.number()));
+        let bell = &*self.bell.insert(engine.hub.wake_handle(ticket.number()));
         let hold_state = hold.state.clone().lock_owned().await;
         if hold_state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
@@ -296,16 +296,16 @@ impl Wait {
         let pause = self.until_next(error.votes()).min(self.left());
         match &self.bell {
             Some(bell) if self.slot.is_some() => {
-                self.subscription.get_or_insert_with(|| self.engine.hub.attend());
+                self.subscription.get_or_insert_with(|| self.engine.hub.subscribe());
                 let rung_by_foreign = async {
                     match &self.foreign_wakes {
-                        Some(wakes) => wakes.rung().await,
+                        Some(wakes) => wakes.woken().await,
                         None => std::future::pending().await,
                     }
                 };
                 tokio::select! {
                     biased;
-                    () = bell.rung() => {}
+                    () = bell.woken() => {}
                     () = rung_by_foreign => {}
                     () = self.engine.until_counterpart_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}

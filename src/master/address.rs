@@ -80,7 +80,7 @@ impl Address {
         &self.login
     }
 
-    /// Whether both are plainly the same server, whatever the database and the user.
+    /// Whether both are the same server by their text, whatever the database and the user.
     pub(crate) fn same_server(&self, other: &Self) -> bool {
         match (&self.endpoint, &other.endpoint) {
             (Endpoint::Tcp { host: a, port: p, .. }, Endpoint::Tcp { host: b, port: q, .. }) => {
@@ -116,14 +116,12 @@ fn reason(error: &redis::RedisError) -> String {
     text.split("- ").next().unwrap_or(&text).trim().to_owned()
 }
 
-/// A URL that may not be well-formed, without whatever could be a user, a password or a query in
-/// it.
+/// A URL that may not be well-formed, without all that could be a user, a password or a query.
 fn redacted(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
     let mut shown = host.split(['?', '#']).next().unwrap_or("").to_owned();
-    // Without an @, what follows a colon is a port, or it may be a password: of a URL that was cut,
-    // say.
+    // Without an @, what follows a colon is a port, or perhaps a password, if the URL was cut.
     if let (false, Some((before, after))) = (rest.contains('@'), shown.rsplit_once(':')) {
         let port = after.split('/').next().unwrap_or("");
         let is_port = port.len() <= 5 && port.bytes().all(|digit| digit.is_ascii_digit());

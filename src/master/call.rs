@@ -1,24 +1,23 @@
-//! What some masters are asked to do, and who hears how it went.
+//! A call: one operation for some of the masters, and the sink that gets their answers.
 
 use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::failure::Failure;
+use super::answer::{Failure, Value};
 use super::script::Script;
-use super::value::Value;
 
 /// One operation of a script, for some of the masters, which share it.
 #[derive(Clone)]
 pub struct Call {
-    /// The script to run. One message has it carry out any number of operations, and the reply is a
-    /// list of as many items.
+    /// The script to run. One message can carry many operations of a script; the reply is a list
+    /// with an item for each.
     pub script: &'static Script,
     /// The operation's part of `KEYS` and of `ARGV`.
     pub words: Words,
     /// How long it may take, and what it is for.
     pub kind: CallKind,
-    /// Who hears the answers.
+    /// Gets the answers.
     pub sink: Arc<dyn ReplySink>,
 }
 
@@ -33,17 +32,18 @@ impl fmt::Debug for Call {
 /// The two ways of calling a master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
-    /// A vote: answered within the time-out or not counted, at once if the master is known to be
-    /// out of reach, and not sent at all when it is not [wanted](ReplySink::is_wanted) any more.
+    /// A vote. It counts if it is answered within the time-out. It fails at once if the master is
+    /// known to be out of reach, and is not sent if it is not [wanted](ReplySink::is_wanted) any
+    /// more.
     Vote {
         /// How long to wait for the answer, and for a connection that is being made.
         timeout: Duration,
     },
-    /// A clean-up: sent even to a silent master, so that it stands behind what it undoes. Where
-    /// there is no answer within the time-out that is told, and then the answer when it comes, or
-    /// that the connection was lost.
+    /// A clean-up. It is sent to a silent master, too, behind the call that it undoes. If it is not
+    /// answered within the time-out, its sink gets two answers: the time-out, and later the reply
+    /// or the loss of the connection.
     CleanUp {
-        /// How long the caller waits.
+        /// After which the caller gets the time-out as the answer.
         timeout: Duration,
     },
 }
@@ -55,8 +55,8 @@ impl CallKind {
     }
 }
 
-/// The words of one operation: its keys first, then its arguments. They are kept as they are sent,
-/// since they are sent to several masters.
+/// The words of one operation: its keys first, then its arguments. They are kept in RESP, as they
+/// are sent, because they are sent to several masters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     /// Each word as a text of RESP.
@@ -141,15 +141,14 @@ impl<'a> Iterator for WordIter<'a> {
 
 impl ExactSizeIterator for WordIter<'_> {}
 
-/// Who hears the answers of masters. It is called where they arrive, and must not block.
+/// Gets the answers of masters. It is called where they arrive, and must not block.
 pub trait ReplySink: Send + Sync {
-    /// Whether the call still has to be sent. It is asked with a link locked, so it must neither
+    /// Whether the call still has to be sent. This is called with a link locked, so it must neither
     /// wait nor call a master.
     fn is_wanted(&self) -> bool;
 
-    /// Hears the answer of the master with this index; and what time it was there
-    /// (us since 1970), 0 where it did not look, and `None` where it did not run the call, or does
-    /// not know this connection any more.
+    /// The answer of the master with this index, and its time (us since 1970): 0 if it did not
+    /// look, `None` if it did not run the call, or does not know this connection any more.
     fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>);
 }
 

@@ -9,15 +9,15 @@ use tokio_util::sync::CancellationToken;
 use super::address::Address;
 use super::contract::Master;
 use super::dial::Dialler;
-use super::redis::RedisMaster;
+use super::redis_master::RedisMaster;
 use super::script::Script;
 use super::session::LinkSettings;
 use crate::executor::Executor;
 use crate::invalid::Invalid;
 use crate::random::SystemRandom;
 
-/// A server as a master by itself, which no client has: to hold masters of another kind to the same
-/// tests. It is kept on `runtime` until that ends, loads `scripts`, and counts as silent when it
+/// A server as a master without a client: masters of another kind have to pass the same tests. Its
+/// I/O task runs on `runtime` until that ends. It loads `scripts`, and counts as silent when it
 /// does not answer within `patience`.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn connect(
     patience: Duration,
     runtime: &Handle,
 ) -> Result<Arc<dyn Master>, Invalid> {
-    let parts = LinkSettings {
+    let settings = LinkSettings {
         address: Address::parse(url)?,
         #[cfg(feature = "tls")]
         dialler: Dialler::new(&[])?,
@@ -42,5 +42,5 @@ pub fn connect(
         patience,
     };
     let executor = Executor::Runtime(runtime.clone());
-    Ok(Arc::new(RedisMaster::new(parts, &executor, CancellationToken::new())))
+    Ok(Arc::new(RedisMaster::new(settings, &executor, CancellationToken::new())))
 }

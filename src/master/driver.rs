@@ -1,5 +1,5 @@
-//! Drives the link to one Redis server: opens its connections, moves its messages and tells
-//! callers, with tokio.
+//! Drives the link to one Redis server, with tokio: opens its connections, moves its messages and
+//! delivers its answers. `link.rs` decides, this file does.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -10,68 +10,70 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::call::Call;
-use super::contact::Contact;
 use super::link::{LinkState, Reach};
 use super::pending::Delivery;
 use super::resp::Frame;
 use super::session::{self, Identity, LinkSettings, Session};
 use super::transport::Transport;
 use crate::sync::{Mutex, MutexGuard};
+use crate::trust::Contact;
 
-/// The link to one master, shared by its callers and its driver.
-pub(crate) struct Link {
+/// A [`LinkState`] and what drives it. Its callers and its I/O task share it.
+pub(crate) struct LinkDriver {
     state: Mutex<LinkState>,
     /// Whether the master answers, and since when; `None` before the first connection.
     up: watch::Sender<Option<(bool, Instant)>>,
-    /// Wakes the driver, which looks what there is to do.
-    driver: AtomicWaker,
-    /// Told when the alarm is to ring sooner.
-    sooner: Notify,
+    /// Wakes the task that polls [`drive`](Self::drive), after a change of the state.
+    io_task: AtomicWaker,
+    /// Notified when the alarm has become earlier.
+    alarm_is_sooner: Notify,
 }
 
-impl Link {
-    pub(crate) fn new(parts: &LinkSettings) -> Self {
-        let state = LinkState::new(parts.address.name().clone(), parts.patience, parts.random.clone());
+impl LinkDriver {
+    pub(crate) fn new(settings: &LinkSettings) -> Self {
+        let state =
+            LinkState::new(settings.address.name().clone(), settings.patience, settings.random.clone());
         Self {
             state: Mutex::new(state),
             up: watch::Sender::new(None),
-            driver: AtomicWaker::new(),
-            sooner: Notify::new(),
+            io_task: AtomicWaker::new(),
+            alarm_is_sooner: Notify::new(),
         }
     }
 
     /// Takes a call: see [`LinkState::call`].
     pub(crate) fn call(&self, call: Arc<Call>, index: usize) {
-        self.with(|state| state.call(call, index, now()));
-        self.driver.wake();
+        self.change_and_deliver(|state| state.call(call, index, now()));
+        self.io_task.wake();
     }
 
     /// Resolves when the master is connected and answers.
     pub(crate) async fn ready(&self) {
-        self.with(|state| state.want(now()));
-        self.driver.wake();
+        self.change_and_deliver(|state| state.want_connection(now()));
+        self.io_task.wake();
         // The sender lives in `self`, so this cannot fail while `self` is borrowed.
         let _ = self.up.subscribe().wait_for(|up| matches!(up, Some((true, _)))).await;
     }
 
-    /// Whether the master answers, since when, and how fast.
+    /// Whether the master answers, since when, and how fast; `None` before the first connection.
     pub(crate) fn contact(&self) -> Option<Contact> {
         let (reachable, since) = (*self.up.borrow())?;
         let last_round_trip = self.state().last_round_trip();
         Some(Contact { reachable, unchanged_for: now().duration_since(since), last_round_trip })
     }
 
-    /// Nobody drives it any more.
+    /// Fails all calls: nothing drives the link any more.
     pub(crate) fn close(&self) {
-        self.with(LinkState::close);
+        self.change_and_deliver(LinkState::close);
     }
 
     fn state(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock()
     }
 
-    /// Changes the state, answers callers, and wakes the driver and those who wait for the master.
-    fn with<T>(&self, change: impl FnOnce(&mut LinkState) -> T) -> T {
+    /// Changes the state with the lock held, and then delivers the answers without it. Also
+    /// notifies those who wait for the master, and the clock if the alarm has become earlier.
+    fn change_and_deliver<T>(&self, change: impl FnOnce(&mut LinkState) -> T) -> T {
         let mut deliveries = Vec::new();
         let mut state = self.state();
         let alarm_before = state.alarm();
@@ -82,10 +84,10 @@ impl Link {
             self.note_up(*state.reach() == Reach::Up);
         }
         if state.alarm().is_some_and(|alarm| alarm_before.is_none_or(|before| alarm < before)) {
-            self.sooner.notify_one();
+            self.alarm_is_sooner.notify_one();
         }
         drop(state);
-        deliveries.into_iter().for_each(Delivery::tell);
+        deliveries.into_iter().for_each(Delivery::deliver);
         result
     }
 
@@ -99,20 +101,20 @@ impl Link {
         });
     }
 
-    /// Resolves with what `find` finds in the state, once there is something.
+    /// Resolves with what `find` returns, once that is `Some`.
     async fn until<T>(&self, find: impl Fn(&LinkState) -> Option<T>) -> T {
         poll_fn(|context| {
-            self.driver.register(context.waker());
+            self.io_task.register(context.waker());
             find(&self.state()).map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
 
-    /// Drives it for as long as this is polled.
-    pub(crate) async fn drive(&self, parts: &LinkSettings) {
-        // In this order: an answer that is there counts, even if this process stood still until its
-        // time was up.
-        tokio::join!(biased; self.keep_connected(parts), self.watch_the_clock());
+    /// Keeps the link connected, for as long as this is polled.
+    pub(crate) async fn drive(&self, settings: &LinkSettings) {
+        // In this order: a reply that is there counts, even if this process stood still past its
+        // time-out.
+        tokio::join!(biased; self.keep_connected(settings), self.watch_the_clock());
     }
 
     async fn watch_the_clock(&self) {
@@ -122,38 +124,38 @@ impl Link {
                 Some(alarm) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(alarm) => {
-                            tokio::task::yield_now().await; // what was received is read before
-                            self.with(|state| state.tick(now()));
-                            self.driver.wake();
+                            tokio::task::yield_now().await; // read what was received first
+                            self.change_and_deliver(|state| state.tick(now()));
+                            self.io_task.wake();
                         }
-                        () = self.sooner.notified() => {}
+                        () = self.alarm_is_sooner.notified() => {}
                     }
                 }
-                None => self.sooner.notified().await,
+                None => self.alarm_is_sooner.notified().await,
             }
         }
     }
 
-    async fn keep_connected(&self, parts: &LinkSettings) {
+    async fn keep_connected(&self, settings: &LinkSettings) {
         let mut predecessor: Option<Identity> = None;
         loop {
             let due = self.until(LinkState::opens_at).await;
             if due > now() {
                 tokio::time::sleep_until(due).await;
             }
-            self.with(|state| state.opening(now()));
+            self.change_and_deliver(|state| state.opening(now()));
             let opened = tokio::select! {
                 biased;
-                opened = session::open(parts, predecessor.as_ref()) => opened,
+                opened = session::open(settings, predecessor.as_ref()) => opened,
                 () = self.until(|state| (!state.is_opening()).then_some(())) => continue,
             };
             match opened {
                 Ok(Session { stream, identity, header }) => {
                     predecessor = identity.or(predecessor);
-                    self.with(|state| state.opened(header.is_some(), now()));
+                    self.change_and_deliver(|state| state.opened(header.is_some(), now()));
                     self.serve(Transport::new(stream, header.unwrap_or_default())).await;
                 }
-                Err(why) => self.with(|state| state.not_opened(why, now())),
+                Err(why) => self.change_and_deliver(|state| state.not_opened(why, now())),
             }
         }
     }
@@ -162,23 +164,23 @@ impl Link {
     async fn serve(&self, mut transport: Transport) {
         let mut frames = Vec::new();
         poll_fn(|context| {
-            self.driver.register(context.waker());
+            self.io_task.register(context.waker());
             let read = transport.read(context, &mut frames);
             if !frames.is_empty() {
-                self.with(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
+                self.change_and_deliver(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
             }
             if let Err(why) = read.and_then(|()| self.send(&mut transport, context)) {
-                self.with(|state| state.broke(&why, now()));
+                self.change_and_deliver(|state| state.broke(&why, now()));
             }
             if self.state().is_open() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
     }
 
-    /// Sends what is to be sent, as far as the socket takes it.
+    /// Sends the next messages, as many as the socket takes.
     fn send(&self, transport: &mut Transport, context: &mut Context<'_>) -> Result<(), String> {
         loop {
-            self.with(|state| {
+            self.change_and_deliver(|state| {
                 let now = now();
                 while transport.has_room()
                     && state.send_next(now, |message| transport.pack(message)).is_some()
@@ -193,8 +195,8 @@ impl Link {
     }
 }
 
-/// Whether the master answers; `None` while a connection is made to one that was not called before,
-/// or answered until now.
+/// Whether the master answers; `None` where there was no call yet, or while a connection is being
+/// opened to a master that answered on the last one.
 fn answers(reach: &Reach) -> Option<bool> {
     match reach {
         Reach::Up => Some(true),

@@ -1,5 +1,5 @@
-//! Asks a server about itself, on a connection of its own, and writes nothing there: what it
-//! answers is judged in `src/doctor/`.
+//! Asks a server about itself for the doctor, on a connection of its own, and writes nothing there.
+//! `src/doctor/` judges the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::session::{command, describe, reply_text, setting, without_secrets};
 use crate::clock::Clock;
 use crate::doctor::{ClockLook, Denied, Info, Kept, Marker, Server, Unasked};
 
-/// How often the round trip and the time are asked for: enough for a median that one slow answer
-/// does not change.
+/// How often to measure the round trip and ask for the time: enough for a median that one slow
+/// answer does not change.
 const TIMES: usize = 5;
 
 /// To connect and log in takes several round trips: names, TCP, TLS, and the login itself.
@@ -64,7 +64,7 @@ const HSET: (&str, &[&str]) = ("hset", &["HSET", KEY, "f", "v", "f"]);
 const KEY: &str = "{key}";
 const CHANNEL: &str = "{channel}";
 
-/// What is asked for, besides what every server has.
+/// What the doctor needs to ask a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     pub(crate) clock: Arc<dyn Clock>,
@@ -107,7 +107,7 @@ pub(crate) async fn examine(
     }
 }
 
-/// One who asks.
+/// Asks the questions, each with a time-out.
 struct Asker<'a> {
     connection: MultiplexedConnection,
     visit: &'a Visit,
@@ -139,7 +139,7 @@ impl Asker<'_> {
         Ok(server)
     }
 
-    /// One command, and what the server says to it in time.
+    /// Sends one command. An error is that there was no reply in time; an error reply is a reply.
     async fn ask(&self, words: &[&str]) -> Result<Answered, Unasked> {
         let mut connection = self.connection.clone();
         let command = command(words);
@@ -211,7 +211,7 @@ fn broke() -> Unasked {
     Unasked::Unreached("the connection broke".to_owned())
 }
 
-/// Notes what a refusal is about. Servers say it in words only, and may name the user in them.
+/// Notes which right is missing. The error has it in its text only, which may name the user, too.
 fn note(denied: &mut Denied, name: &'static str, refusal: &str) {
     if refusal.contains(" permissions to run ") {
         denied.commands.push(name);

@@ -1,31 +1,33 @@
-//! The connection to one master as a state machine without I/O: calls, replies and time go in;
-//! messages, answers and the time of the next look come out. A driver opens connections for it and
-//! moves its messages: the library's is `driver.rs`, and the simulator has its own.
+//! The link to one master as a state machine without I/O ([`LinkState`]): calls, replies and the
+//! time go in; messages, answers and the time of the next [`tick`](LinkState::tick) come out. A
+//! driver opens its connections and moves its messages: in the library `LinkDriver` (`driver.rs`);
+//! the simulator has its own.
 //!
 //! ```text
 //! Idle        --first call-->                          Connecting
 //! Connecting  --opened-->                              Up
 //! Connecting  --failed, or took too long-->            Down
-//! Up          --a call was not answered in time-->     Silent
+//! Up          --a vote with a time-out of `patience` or more was not answered in time-->  Silent
+//! Up          --a ping was not answered within `patience`-->                              Silent
 //! Up          --broke-->                               Connecting, or Down if it had been of no use
-//! Silent      --answered-->                            Up
+//! Silent      --a ping was answered-->                 Up
 //! Silent      --broke-->                               Connecting, or Down
 //! Silent      --for too long-->                        Down
 //! Down        --opened, in the background-->           Up
 //! ```
-//! In Idle and Connecting calls wait until they can be sent, each within its own time-out. In Down
-//! their callers are told at once, in Silent those of votes.
+//! Every other call that is not answered in time only has a ping sent. In Idle and Connecting calls
+//! wait until they can be sent, each within its own time-out. In Down every call fails at once; in
+//! Silent only votes do.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::answer::{Failure, Value};
 use super::call::{Call, CallKind};
-use super::failure::Failure;
 use super::pending::{Batch, Delivery, Expired, Pending, PendingQueue, Sent};
 use super::script::Script;
-use super::value::Value;
 use crate::backoff::Backoff;
 use crate::random::Random;
 use crate::vote::Silence;
@@ -37,37 +39,36 @@ mod tests;
 /// SYN is sent again.
 pub(super) const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
-/// How long a silent connection is kept. While it stands, what was sent on it is cleaned up in
-/// order behind it.
+/// How long a silent connection is kept. Meanwhile clean-ups are sent on it, behind the calls that
+/// they undo.
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that lived this long was sound, as was one that answered a call: the next one is
-/// opened at once, and calls wait for it.
+/// A connection that lived this long, or answered a call, was sound: when it breaks, the next one
+/// is opened at once, and calls wait for that.
 const SOUND: Duration = Duration::from_secs(1);
 
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most
 /// however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// How many messages may be under way, at most: a master that is slow gets no more until it has
-/// answered some, and what it was not sent can still be given up.
-const UNDER_WAY: usize = 1_000;
+/// How many messages may wait for their replies. A slow master is sent no more than that, so that
+/// calls can be given up before they are sent.
+const MOST_UNDER_WAY: usize = 1_000;
 
 const DOES_NOT_ANSWER: &str = "it does not answer";
 
 /// Whether a master can be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Nobody has called yet.
+    /// There was no call yet.
     Idle,
-    /// A connection is being opened, and nothing is known against the master.
+    /// A connection is being opened, and calls wait for it.
     Connecting,
     /// A connection is open, and the master answers.
     Up,
     /// A connection is open, and a call on it was not answered in time.
     Silent,
-    /// There is no connection that callers wait for, and what they are told; one may be being
-    /// opened.
+    /// Every call fails at once, with this failure. A connection may be being opened.
     Down(Failure),
 }
 
@@ -76,8 +77,8 @@ pub enum Reach {
 pub struct LinkState {
     /// What the log calls the master.
     master: Arc<str>,
-    /// How long the master may be silent before it counts as out of reach, for every caller. A call
-    /// with a shorter time-out only speaks for itself.
+    /// How long the master may be silent before it counts as silent for every caller. A call with a
+    /// shorter time-out fails by itself, and has a ping sent.
     patience: Duration,
     random: Arc<dyn Random>,
     reach: Reach,
@@ -91,11 +92,11 @@ pub struct LinkState {
 
 #[derive(Clone, Copy, Debug)]
 enum Connection {
-    /// There is none, and none is wanted.
+    /// There is none, and no call has wanted one; or the link is closed.
     None,
-    /// The driver is to open one at this time.
+    /// The driver is to open one at this moment.
     Due(Instant),
-    /// The driver has been opening one since then.
+    /// The driver has been opening one since this moment.
     Opening(Instant),
     Open(Open),
 }
@@ -103,14 +104,16 @@ enum Connection {
 #[derive(Clone, Copy, Debug)]
 struct Open {
     since: Instant,
-    /// Whether the master tells its time with every answer, as long as it knows the connection.
+    /// Whether the handshake made this connection known, so that the master puts its time at the
+    /// head of every reply.
     is_known: bool,
     /// Whether a call was ever answered on it.
     has_served: bool,
     ping: Option<Ping>,
 }
 
-/// Asks whether the master answers at all. Its answer comes after those to all earlier calls.
+/// A `PING`, which finds out whether the master answers at all. Its reply comes after those to all
+/// calls that were sent before it.
 #[derive(Clone, Copy, Debug)]
 struct Ping {
     since: Instant,
@@ -136,7 +139,7 @@ pub enum Message<'a> {
 
 /// For callers.
 impl LinkState {
-    /// A master that nobody has called yet. `random` spreads the attempts to connect.
+    /// A link before its first call. `random` spreads the attempts to connect.
     pub fn new(master: Arc<str>, patience: Duration, random: Arc<dyn Random>) -> Self {
         Self {
             master,
@@ -151,8 +154,8 @@ impl LinkState {
         }
     }
 
-    /// Takes a call, to be sent in the order of these; or answers it at once where the master is
-    /// out of reach. A silent master still takes clean-ups, for what they undo was sent to it.
+    /// Queues a call, to be sent in the order of calls; or answers it at once if the master is out
+    /// of reach. Clean-ups go to a silent master, too: it may have received what they undo.
     pub fn call(&mut self, call: Arc<Call>, index: usize, now: Instant) {
         let out_of_reach = match (&self.reach, call.kind) {
             (Reach::Down(why), _) => Some(why.clone()),
@@ -163,13 +166,13 @@ impl LinkState {
             Some(why) => self.deliveries.push(Delivery::refusal(call, index, why)),
             None => {
                 self.queue.push(Pending::new(call, index, now));
-                self.want(now);
+                self.want_connection(now);
             }
         }
     }
 
-    /// Wants a connection, if there never was one.
-    pub fn want(&mut self, now: Instant) {
+    /// Has a connection opened, if none ever was.
+    pub fn want_connection(&mut self, now: Instant) {
         if self.reach == Reach::Idle {
             self.reach = Reach::Connecting;
             self.connection = Connection::Due(now);
@@ -198,7 +201,7 @@ impl LinkState {
     }
 
     /// The driver begins to open a connection. It goes on while [`is_opening`](Self::is_opening),
-    /// and then says how that went: [`opened`](Self::opened) or [`not_opened`](Self::not_opened).
+    /// and then calls [`opened`](Self::opened) or [`not_opened`](Self::not_opened).
     pub fn opening(&mut self, now: Instant) {
         if let Connection::Due(_) = self.connection {
             self.connection = Connection::Opening(now);
@@ -210,8 +213,8 @@ impl LinkState {
         matches!(self.connection, Connection::Opening(_))
     }
 
-    /// The connection is open. `is_known` says whether the master tells its time with every answer,
-    /// as it does while it knows the connection.
+    /// The connection is open. `is_known` says whether the handshake made it known, so that the
+    /// master puts its time at the head of every reply.
     pub fn opened(&mut self, is_known: bool, now: Instant) {
         if self.is_opening() {
             tracing::debug!(master = &*self.master, "connected");
@@ -221,20 +224,20 @@ impl LinkState {
         }
     }
 
-    /// The connection could not be opened. Callers get this failure.
+    /// The connection could not be opened. Calls fail with this failure.
     pub fn not_opened(&mut self, why: Failure, now: Instant) {
         if self.is_opening() {
             self.retry_later(why, now);
         }
     }
 
-    /// Whether the connection that was opened is still wanted.
+    /// Whether the connection that the driver opened is still wanted.
     pub fn is_open(&self) -> bool {
         matches!(self.connection, Connection::Open(_))
     }
 
-    /// Gives `send` what is to be sent next, if there is anything. Its reply goes to
-    /// [`answered`](Self::answered), in the order of messages.
+    /// Calls `send` with the next message, if there is one. The driver hands the replies to
+    /// [`answered`](Self::answered), in the order of the messages.
     pub fn send_next<T>(&mut self, now: Instant, send: impl FnOnce(Message<'_>) -> T) -> Option<T> {
         let Connection::Open(open) = &mut self.connection else { return None };
         if let Some(ping) = open.ping.as_mut().filter(|ping| !ping.is_sent) {
@@ -242,14 +245,14 @@ impl LinkState {
             self.queue.note_sent(Sent::Ping, now);
             return Some(send(Message::Ping));
         }
-        if self.queue.under_way() >= UNDER_WAY {
+        if self.queue.under_way() >= MOST_UNDER_WAY {
             return None;
         }
         let mut unwanted = Vec::new();
         let batch = self.queue.next_batch(&mut unwanted);
         for pending in unwanted {
             let why = "it was given up before it could be sent";
-            self.tell(pending, Err(unreachable(why)), None);
+            self.queue_answer(pending, Err(unreachable(why)), None);
         }
         let batch = batch?;
         let script = batch.calls[0].call().script;
@@ -259,7 +262,7 @@ impl LinkState {
         Some(sent)
     }
 
-    /// The reply to the oldest message that was not answered yet: a value, or the text of an error
+    /// Hands in the reply to the oldest message without one: a value, or the text of an error
     /// reply.
     pub fn answered(&mut self, reply: Result<Value, String>, now: Instant) {
         let Some((message, sent)) = self.queue.answered() else { return };
@@ -270,8 +273,8 @@ impl LinkState {
         }
     }
 
-    /// What the master says without being asked (RESP3). Nothing is subscribed to on this
-    /// connection, so no reply is late for it and nothing follows from it.
+    /// Hands in a push of RESP3, which is no reply. This connection subscribes to nothing, so a
+    /// push is only logged.
     pub fn pushed(&mut self, push: &[Value]) {
         tracing::debug!(master = &*self.master, kind = ?push.first(), "the master told something");
     }
@@ -286,8 +289,8 @@ impl LinkState {
         }
     }
 
-    /// Another ping where a call is overdue that the one before did not ask about: it was sent
-    /// behind that, or not yet.
+    /// Another ping if a call is overdue: it was sent after the last ping, or was not sent yet, so
+    /// that ping's reply says nothing about it.
     fn ping_for_overdue(&self, now: Instant) -> Option<Ping> {
         self.queue.has_overdue().then_some(Ping { since: now, is_sent: false })
     }
@@ -299,46 +302,48 @@ impl LinkState {
         now: Instant,
     ) {
         match reply {
-            // The master ran nothing, so the calls can be sent again, in the order of what is sent
-            // now.
+            // The master ran nothing, so the calls can be sent again.
             Err(error) if is_code(&error, &["NOSCRIPT"]) && !with_source => {
                 return self.queue.send_with_source(calls);
             }
-            // The error may be about the keys of one operation, with which the others are refused:
-            // a user that may not have these keys, or a cluster, where keys of two locks are in two
-            // places.
+            // The master refused all operations of the batch, perhaps for the keys of one: the user
+            // has no right to them, or in a cluster two locks are in two slots. Each is sent alone.
             Err(error) if is_code(&error, &["NOPERM", "CROSSSLOT"]) && calls.len() > 1 => {
                 return self.queue.send_alone(calls);
             }
             Err(error) => {
                 let refused = Failure::from_error_reply(&error);
-                self.tell_all(calls, &Err(refused));
+                self.queue_answer_to_all(calls, &Err(refused));
             }
             Ok(Value::List(items)) if items.len() == calls.len() + 1 => {
                 let mut items = items.into_iter();
                 let time = items.next().and_then(time_of);
                 for (pending, item) in calls.into_iter().zip(items) {
-                    self.tell(pending, Ok(item), time);
+                    self.queue_answer(pending, Ok(item), time);
                 }
                 if let (None, Connection::Open(Open { is_known: true, .. })) = (time, self.connection) {
-                    self.note_service();
-                    return self.lose("it lost keys, or restarted, under this connection", true, now);
+                    self.note_served();
+                    return self.connection_lost(
+                        "it lost keys, or restarted, under this connection",
+                        true,
+                        now,
+                    );
                 }
             }
-            Ok(strange) => return self.tell_all(calls, &Ok(strange)),
+            Ok(strange) => return self.queue_answer_to_all(calls, &Ok(strange)),
         }
-        self.note_service();
+        self.note_served();
     }
 
-    /// The connection broke.
+    /// The connection broke, for this reason.
     pub fn broke(&mut self, why: &str, now: Instant) {
-        self.lose(why, true, now);
+        self.connection_lost(why, true, now);
     }
 
-    /// The client is shut down: there will be no connection any more.
+    /// The client is shut down: no connection will be opened any more.
     pub fn close(&mut self) {
         let why = "the client was shut down";
-        self.lose_sent(why);
+        self.fail_sent(why);
         self.go_down(unreachable(why));
         self.connection = Connection::None;
     }
@@ -359,8 +364,8 @@ impl LinkState {
         [connection, self.queue.alarm()].into_iter().flatten().min()
     }
 
-    /// Looks whose time is up. What was received before is to be handed in before: an answer that
-    /// is there counts, even if this process stood still until its time was up.
+    /// Handles what is overdue. Hand in all replies that were received before calling this: a reply
+    /// that is there counts, even if this process stood still past its time-out.
     pub fn tick(&mut self, now: Instant) {
         if self.queue.alarm().is_some_and(|alarm| alarm <= now) {
             self.expire(now);
@@ -372,7 +377,7 @@ impl LinkState {
             Connection::Opening(since) if since + self.patience <= now => self.not_opened_in(self.patience),
             Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) => {
                 if since + SILENCE_LIMIT <= now {
-                    self.lose(&format!("it has not answered for {SILENCE_LIMIT:?}"), false, now);
+                    self.connection_lost(&format!("it has not answered for {SILENCE_LIMIT:?}"), false, now);
                 } else if since + self.patience <= now {
                     self.fall_silent();
                 }
@@ -381,14 +386,15 @@ impl LinkState {
         }
     }
 
-    /// Where a call had as much time as the master is given by everybody, the next callers do not
-    /// wait until the master has caught up; otherwise a ping finds out.
+    /// Answers the calls whose time-out is over. If one of them had a time-out of `patience` or
+    /// more, the master counts as silent, or as down where it was not connected. Otherwise a ping
+    /// finds out whether it answers.
     fn expire(&mut self, now: Instant) {
         let Expired { unsent, unanswered, longest } = self.queue.expire(now);
         let longest_unsent = unsent.iter().map(Pending::timeout).max();
         for pending in unsent {
             let why = format!("not sent within {:?}", pending.timeout());
-            self.tell(pending, Err(unreachable(&why)), None);
+            self.queue_answer(pending, Err(unreachable(&why)), None);
         }
         if let Some(time) = longest_unsent.filter(|time| *time >= self.patience) {
             self.not_opened_in(time);
@@ -404,8 +410,8 @@ impl LinkState {
         }
     }
 
-    /// Moves the answers to callers to `deliveries`. Call it after everything else, and deliver
-    /// with no lock held.
+    /// Moves the answers to callers to `deliveries`. Call this after every other method, and
+    /// deliver them with no lock held.
     pub fn take_deliveries(&mut self, deliveries: &mut Vec<Delivery>) {
         deliveries.append(&mut self.deliveries);
     }
@@ -416,11 +422,12 @@ impl LinkState {
     fn fall_silent(&mut self) {
         if self.reach == Reach::Up {
             self.reach = Reach::Silent;
-            self.give_up_waiting(unreachable(DOES_NOT_ANSWER), Pending::is_vote);
+            self.fail_waiting(unreachable(DOES_NOT_ANSWER), Pending::is_vote);
         }
     }
 
-    /// It takes so long to open the connection: those that call next do not wait for it.
+    /// Opening the connection has taken this long: from now on calls fail instead of waiting for
+    /// it.
     fn not_opened_in(&mut self, time: Duration) {
         if self.reach == Reach::Connecting {
             self.go_down(unreachable(&format!("no connection within {time:?}")));
@@ -429,7 +436,7 @@ impl LinkState {
 
     fn go_down(&mut self, why: Failure) {
         self.reach = Reach::Down(why.clone());
-        self.give_up_waiting(why, |_| true);
+        self.fail_waiting(why, |_| true);
     }
 
     fn retry_later(&mut self, why: Failure, now: Instant) {
@@ -438,11 +445,11 @@ impl LinkState {
         self.connection = Connection::Due(now + self.backoff.delay(self.random.next_u64()));
     }
 
-    /// The connection is gone. `may_be_well`: masters may close connections, and the next one will
-    /// tell.
-    fn lose(&mut self, why: &str, may_be_well: bool, now: Instant) {
+    /// The connection is gone. With `may_be_well` the next one is opened at once if this one was
+    /// sound, for a master in good health may close a connection.
+    fn connection_lost(&mut self, why: &str, may_be_well: bool, now: Instant) {
         let Connection::Open(open) = self.connection else { return };
-        self.lose_sent(why);
+        self.fail_sent(why);
         let was_sound = open.has_served || now.duration_since(open.since) > SOUND;
         if was_sound {
             self.backoff.reset();
@@ -456,31 +463,32 @@ impl LinkState {
         }
     }
 
-    fn note_service(&mut self) {
+    fn note_served(&mut self) {
         if let Connection::Open(open) = &mut self.connection {
             open.has_served = true;
         }
     }
 
-    /// With the connection, the answers to what was sent are gone.
-    fn lose_sent(&mut self, why: &str) {
+    /// The calls that were sent get no replies any more: their outcome is unknown.
+    fn fail_sent(&mut self, why: &str) {
         let lost = Failure::Unknown(Silence::ConnectionLost(why.into()));
         let sent = self.queue.take_sent().collect();
-        self.tell_all(sent, &Err(lost));
+        self.queue_answer_to_all(sent, &Err(lost));
     }
 
-    /// These calls can be sent no more.
-    fn give_up_waiting(&mut self, why: Failure, which: impl Fn(&Pending) -> bool) {
+    /// Fails the calls that were not sent and that `which` selects.
+    fn fail_waiting(&mut self, why: Failure, which: impl Fn(&Pending) -> bool) {
         let waiting = self.queue.take_waiting(which).collect();
-        self.tell_all(waiting, &Err(why));
+        self.queue_answer_to_all(waiting, &Err(why));
     }
 
-    fn tell_all(&mut self, calls: Vec<Pending>, answer: &Result<Value, Failure>) {
-        calls.into_iter().for_each(|pending| self.tell(pending, answer.clone(), None));
+    fn queue_answer_to_all(&mut self, calls: Vec<Pending>, answer: &Result<Value, Failure>) {
+        calls.into_iter().for_each(|pending| self.queue_answer(pending, answer.clone(), None));
     }
 
-    /// Answers a call, unless its time was up before.
-    fn tell(&mut self, pending: Pending, answer: Result<Value, Failure>, time: Option<u64>) {
+    /// Queues the answer to a call for [`take_deliveries`](Self::take_deliveries), unless the
+    /// time-out was its answer.
+    fn queue_answer(&mut self, pending: Pending, answer: Result<Value, Failure>, time: Option<u64>) {
         self.deliveries.extend(pending.delivery(answer, time));
     }
 }

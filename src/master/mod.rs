@@ -2,41 +2,35 @@
 //! names the redis crate.
 
 mod address;
+mod answer;
 mod call;
 #[cfg(feature = "simulation")]
 mod connect;
-mod contact;
 mod contract;
 mod dial;
 mod driver;
 mod examine;
-mod failure;
 mod link;
 mod listen;
 mod pending;
-mod redis;
+mod redis_master;
 mod resp;
 mod script;
 mod session;
-mod subscriber;
 mod transport;
-mod value;
 
 pub(crate) use address::Address;
+pub use answer::{Failure, Value};
 pub use call::{Call, CallKind, ReplySink, WordIter, Words};
 #[cfg(feature = "simulation")]
 pub use connect::connect;
-pub use contact::Contact;
-pub use contract::Master;
+pub use contract::{Master, Subscriber, SubscriptionEvent};
 pub(crate) use dial::Dialler;
 pub(crate) use examine::{Visit, examine};
-pub use failure::Failure;
 #[cfg(feature = "simulation")]
 pub use link::{LinkState, Message, Reach};
 #[cfg(feature = "simulation")]
 pub use pending::{Delivery, Pending};
-pub(crate) use redis::RedisMaster;
+pub(crate) use redis_master::RedisMaster;
 pub use script::{Layer, Script, ScriptPart};
 pub(crate) use session::{LinkSettings, Roster};
-pub use subscriber::{Subscriber, SubscriptionEvent};
-pub use value::Value;

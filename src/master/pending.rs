@@ -1,5 +1,5 @@
-//! The calls of one master that were not answered yet: those that wait to be sent, and those that
-//! were.
+//! The calls to one master that have no answer yet: those that wait to be sent, and those that were
+//! sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::answer::{Failure, Value};
 use super::call::{Call, CallKind};
-use super::failure::Failure;
-use super::value::Value;
 use crate::vote::Silence;
 
-/// How many operations one call to the master carries, at most. Each costs it some ten
-/// microseconds, in which it serves nobody else.
-const TOGETHER: usize = 64;
+/// How many operations one message carries. Each costs the master some ten microseconds, in which
+/// it serves nobody else.
+const MOST_IN_A_BATCH: usize = 64;
 
 /// A call that the master has not answered yet.
 #[derive(Debug)]
 pub struct Pending {
-    /// What the master is asked; `None` after a time-out, which its caller got as the answer.
+    /// What the master is asked; `None` for a vote whose caller got its time-out as the answer.
     call: Option<Arc<Call>>,
     /// The master's index.
     index: usize,
     kind: CallKind,
-    /// When its time is up; `None` once its caller was answered so.
+    /// When it times out; `None` once its caller was answered with that.
     until: Option<Instant>,
-    /// Whether it is to be sent alone: the master refused the call that it was in, and ran nothing.
+    /// Whether it is to be sent alone: the master refused the batch that it was in, and ran
+    /// nothing.
     alone: bool,
 }
 
@@ -41,12 +41,12 @@ impl Pending {
     ///
     /// # Panics
     ///
-    /// When its caller was answered: then it is not sent any more.
+    /// When its caller was answered: such a call is not sent any more.
     pub fn call(&self) -> &Arc<Call> {
         self.call.as_ref().expect("what was answered is not sent")
     }
 
-    /// When it was asked for, while its time is not up.
+    /// When its caller made it; `None` after its time-out.
     #[cfg(feature = "simulation")]
     pub fn asked(&self) -> Option<Instant> {
         self.until.map(|until| until - self.kind.timeout())
@@ -61,17 +61,17 @@ impl Pending {
         matches!(self.kind, CallKind::Vote { .. })
     }
 
-    /// Whether it still has to be sent. Where its time was up, nobody waits for the answer.
+    /// Whether it still has to be sent: not after its time-out, and not if its caller gave it up.
     fn is_wanted(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.sink.is_wanted())
     }
 
-    /// How it is answered, unless its time was up before.
+    /// Its answer, unless the time-out was that.
     pub(super) fn delivery(self, answer: Result<Value, Failure>, time: Option<u64>) -> Option<Delivery> {
         self.call.map(|call| Delivery { call, index: self.index, answer, time })
     }
 
-    /// That its time is up. The answer to a clean-up is still to come.
+    /// The answer that it timed out. A clean-up gets a second one when the master answers.
     fn timed_out(&mut self) -> Option<Delivery> {
         let call = if self.is_vote() { self.call.take() } else { self.call.clone() };
         let answer = Err(Failure::Unknown(Silence::TimedOut));
@@ -79,7 +79,7 @@ impl Pending {
     }
 }
 
-/// An answer to a caller. Deliver it with no lock held: the caller may call again.
+/// An answer to a caller. Deliver it with no lock held: the caller may make another call.
 #[derive(Debug)]
 #[must_use = "somebody waits for it"]
 pub struct Delivery {
@@ -91,13 +91,13 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Of a call that never waited.
+    /// The answer to a call that was never queued.
     pub(super) fn refusal(call: Arc<Call>, index: usize, why: Failure) -> Self {
         Self { call, index, answer: Err(why), time: None }
     }
 
-    /// Tells it.
-    pub fn tell(self) {
+    /// Hands the answer to the call's sink.
+    pub fn deliver(self) {
         let Self { call, index, answer, time } = self;
         call.sink.receive(index, answer, time);
     }
@@ -107,37 +107,37 @@ impl Delivery {
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) calls: Vec<Pending>,
-    /// Whether the master does not know the script by its digest.
+    /// Whether to send the script's source: the master did not know its digest.
     pub(super) with_source: bool,
 }
 
-/// A message that is to be answered.
+/// A message that was sent and has no reply yet.
 #[derive(Debug)]
 pub(super) enum Sent {
     Ping,
     Batch(Batch),
 }
 
-/// All calls of one master, in the order in which they came.
+/// All calls to one master, in the order in which they were made.
 #[derive(Debug, Default)]
 pub(super) struct PendingQueue {
     waiting: VecDeque<Pending>,
-    /// What the master ran nothing of, because it did not know the script.
+    /// The batches to send again: the master did not know their script, and ran nothing.
     repeated: VecDeque<Batch>,
     /// With the moment at which each was sent.
     sent: VecDeque<(Sent, Instant)>,
-    /// When to look for calls whose time is up.
+    /// When the next call times out, or sooner.
     alarm: Option<Instant>,
 }
 
-/// The calls whose time is up.
+/// The calls that timed out.
 #[derive(Debug, Default)]
 pub(super) struct Expired {
     /// Votes that were not sent.
     pub(super) unsent: Vec<Pending>,
-    /// What the callers of the others are told.
+    /// The answers to the others: that they timed out.
     pub(super) unanswered: Vec<Delivery>,
-    /// The longest time-out of a vote among those.
+    /// The longest time-out of a vote among the others.
     pub(super) longest: Option<Duration>,
 }
 
@@ -147,8 +147,7 @@ impl PendingQueue {
         self.waiting.push_back(pending);
     }
 
-    /// Takes what is to be sent next, and puts the calls that nobody wants any more into
-    /// `unwanted`.
+    /// Takes the calls to send next, and moves those that nobody wants any more to `unwanted`.
     pub(super) fn next_batch(&mut self, unwanted: &mut Vec<Pending>) -> Option<Batch> {
         while let Some(mut batch) = self.repeated.pop_front().or_else(|| self.first_waiting()) {
             unwanted.extend(batch.calls.extract_if(.., |pending| !pending.is_wanted()));
@@ -164,7 +163,7 @@ impl PendingQueue {
         let first = self.waiting.front()?;
         let script = first.call().script;
         let same = |pending: &&Pending| std::ptr::eq(pending.call().script, script);
-        let most = if first.alone { 1 } else { TOGETHER };
+        let most = if first.alone { 1 } else { MOST_IN_A_BATCH };
         let count = self.waiting.iter().take(most).take_while(same).count();
         Some(Batch { calls: self.waiting.drain(..count).collect(), with_source: false })
     }
@@ -173,22 +172,22 @@ impl PendingQueue {
         self.sent.push_back((sent, now));
     }
 
-    /// How many messages are not answered yet.
+    /// How many messages have no reply yet.
     pub(super) fn under_way(&self) -> usize {
         self.sent.len()
     }
 
-    /// The oldest message, which was answered, and when it was sent.
+    /// Takes the oldest message, which now has its reply, and when it was sent.
     pub(super) fn answered(&mut self) -> Option<(Sent, Instant)> {
         self.sent.pop_front()
     }
 
-    /// Has these sent again, with the source of their script.
+    /// Queues these to be sent again, with the source of their script.
     pub(super) fn send_with_source(&mut self, calls: Vec<Pending>) {
         self.repeated.push_back(Batch { calls, with_source: true });
     }
 
-    /// Has these sent one by one, before everything that was never sent.
+    /// Queues these to be sent one by one, before all calls that were never sent.
     pub(super) fn send_alone(&mut self, calls: Vec<Pending>) {
         let before = self.waiting.iter().take_while(|pending| pending.alone).count();
         let never_sent = self.waiting.split_off(before);
@@ -197,7 +196,7 @@ impl PendingQueue {
         self.waiting.extend(never_sent);
     }
 
-    /// Everything that was sent on the connection that is gone.
+    /// Takes all calls that were sent: their connection is gone.
     pub(super) fn take_sent(&mut self) -> impl Iterator<Item = Pending> {
         let sent = self.sent.drain(..).filter_map(|(sent, _)| match sent {
             Sent::Ping => None,
@@ -206,7 +205,7 @@ impl PendingQueue {
         sent.chain(self.repeated.drain(..)).flat_map(|batch| batch.calls)
     }
 
-    /// Everything that was not sent, of which such calls only.
+    /// Takes the calls that were not sent and that `wanted` selects.
     pub(super) fn take_waiting(
         &mut self,
         wanted: impl Fn(&Pending) -> bool,
@@ -216,7 +215,7 @@ impl PendingQueue {
         taken.into_iter()
     }
 
-    /// Whether the time of a call is up that is still to be answered.
+    /// Whether a call has timed out that still has no reply.
     pub(super) fn has_overdue(&self) -> bool {
         self.waiting.iter().chain(self.calls_sent()).any(|pending| pending.until.is_none())
     }
@@ -234,8 +233,8 @@ impl PendingQueue {
         self.alarm
     }
 
-    /// Takes out the votes whose time is up, finds the clean-ups whose time is, and sets the alarm
-    /// for the others.
+    /// Finds the calls that time out now, takes the votes among those that were not sent, and sets
+    /// the alarm for the rest.
     pub(super) fn expire(&mut self, now: Instant) -> Expired {
         let due = |pending: &Pending| pending.until.is_some_and(|until| until <= now);
         let mut expired = Expired::default();
@@ -255,7 +254,8 @@ impl PendingQueue {
             }
         }
         let left = self.waiting.iter().chain(self.calls_sent());
-        // One that was answered leaves with its batch, and does no harm until then.
+        // A vote that timed out stays in its batch until the reply, with neither `call` nor
+        // `until`.
         self.alarm = left.filter_map(|pending| pending.until).min();
         expired
     }

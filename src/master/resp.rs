@@ -1,5 +1,5 @@
-//! RESP, as far as the calls of a link need it: commands are packed, and replies and pushes of
-//! RESP3 are parsed, but for verbatim strings and attributes, which no script replies with.
+//! RESP, as far as the calls of a link need it: packs commands, and parses replies and pushes of
+//! RESP3, except verbatim strings and attributes, which no script replies with.
 
 use bytes::{Buf, BytesMut};
 
@@ -15,7 +15,7 @@ const MAX_LENGTH: usize = 512 * 1024 * 1024;
 /// How long a line may be, in bytes: a server's errors are lines.
 pub(super) const MAX_LINE: usize = 64 * 1024;
 
-/// For how many items of an array there is room before they come.
+/// How many items of an array get room before they arrive.
 const ITEMS: usize = 128;
 
 /// What a master sent.
@@ -23,7 +23,7 @@ const ITEMS: usize = 128;
 pub(super) enum Frame {
     /// The reply to the oldest command: a value, or the text of an error reply.
     Reply(Result<Value, String>),
-    /// Something that nobody asked for.
+    /// A push, which answers no command.
     Push(Vec<Value>),
 }
 
@@ -59,7 +59,7 @@ fn header(out: &mut BytesMut, kind: u8, length: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Parses what comes, piece by piece.
+/// Parses bytes as they arrive, piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     /// The arrays that are not complete yet, each within the one before.
@@ -75,7 +75,8 @@ struct Array {
 }
 
 impl Parser {
-    /// Takes as much from `input` as is complete; the next frame, if it is there.
+    /// Takes the next frame from `input`; if it is not complete, takes what is there and returns
+    /// `None`.
     pub(super) fn parse(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
         while let Some((token, length)) = token(input)? {
             input.advance(length);
@@ -123,7 +124,7 @@ enum Token {
     },
 }
 
-/// The first token, and how long it is; `None` where it is not all there.
+/// The first token, and its length; `None` if it is not complete.
 fn token(bytes: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
     let Some((kind, rest)) = bytes.split_first() else { return Ok(None) };
     let Some(line) = line(rest)? else { return Ok(None) };
@@ -156,7 +157,7 @@ fn token(bytes: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
     Ok(Some((token, length)))
 }
 
-/// Up to the end of the line, if that is there.
+/// The bytes up to the end of the line, if that is there.
 fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     match bytes.iter().position(|byte| *byte == b'\r') {
         None if bytes.len() > MAX_LINE => Err(Malformed::TooLarge),
@@ -174,7 +175,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// How many items or bytes there are; `None` for -1, which is nothing.
+/// A number of items or bytes; `None` for -1, which is RESP2's null.
 fn count(line: &[u8]) -> Result<Option<usize>, Malformed> {
     match number(line)? {
         -1 => Ok(None),
@@ -196,7 +197,7 @@ fn number(line: &[u8]) -> Result<i64, Malformed> {
     }
     digits.iter().try_fold(0_i64, |number, digit| {
         let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'));
-        // The lowest number has no positive of its own.
+        // Summed with the sign: the lowest number has no positive counterpart.
         let more = |digit| number.checked_mul(10)?.checked_add(sign * digit);
         digit.and_then(more).ok_or(Malformed::Number)
     })

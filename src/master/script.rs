@@ -14,7 +14,7 @@ pub struct Script {
     sha1: OnceLock<String>,
 }
 
-/// Parts that are one function, which sees what the layers before it define.
+/// Files that make up one function, which sees what the layers before it define.
 pub type Layer = &'static [ScriptPart];
 
 #[derive(Debug)]
@@ -23,8 +23,8 @@ enum ScriptParts {
     Layers(&'static [Layer]),
 }
 
-/// What a line begins with that names the statement below it, for the tests that leave guards out.
-/// It is not sent.
+/// A line that begins with this names the statement below it, for the mutation test. It is not
+/// sent.
 const LABEL: &str = "-- guard: ";
 
 fn without_labels(text: &str) -> String {
@@ -37,7 +37,7 @@ fn code(text: &str) -> String {
     text.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
 }
 
-/// These layers as functions, each within the one before, and called behind it.
+/// These layers as functions: each is defined at the end of the one before, and called there.
 fn nested(layers: &[String]) -> String {
     match layers {
         [] => String::new(),
@@ -81,7 +81,7 @@ impl Script {
         self.source.get_or_init(|| self.source_of(|(_, text)| text))
     }
 
-    /// The text that it would have with other texts of its parts.
+    /// The text that the script would have if its files had these texts.
     pub fn source_of<'a>(&self, text: impl Fn(ScriptPart) -> &'a str) -> String {
         let layers = match self.parts {
             ScriptParts::One(part) => return without_labels(text(part)),

@@ -1,4 +1,4 @@
-//! One physical connection to a master, and how it is set up.
+//! Opens a connection to a master: dials, logs in, loads the scripts and shakes hands.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,27 +14,25 @@ use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisErr
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::address::Address;
-use super::dial::Dialler;
-use super::dial::Stream;
-use super::failure::Failure;
+use super::answer::{Failure, Value};
+use super::dial::{Dialler, Stream};
 use super::script::Script;
-use super::value::Value;
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
 use crate::trust::{Handshake, HelloOutcome, Insight, SessionHeader};
 use crate::vote::Refusal;
 
-/// What is needed to open a connection.
+/// What a link is made of: all that opening its connections needs.
 #[derive(Debug)]
 pub(crate) struct LinkSettings {
     pub(crate) address: Address,
     pub(crate) dialler: Dialler,
     pub(crate) scripts: &'static [&'static Script],
-    /// How its connections make themselves known, once that was told.
+    /// Set by [`Master::introduce`](super::Master::introduce).
     pub(crate) handshake: OnceLock<Handshake>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) random: Arc<dyn Random>,
-    /// How long a master may be silent before it counts as out of reach.
+    /// How long the master may be silent before it counts as silent for every caller.
     pub(crate) patience: Duration,
 }
 
@@ -45,11 +43,11 @@ type Replied = Result<redis::Value, ServerError>;
 pub(super) struct Session {
     pub(super) stream: Box<dyn Stream>,
     pub(super) identity: Option<Identity>,
-    /// What its master knows it by; none where no handshake was asked for.
+    /// What the handshake gave it; `None` without a handshake.
     pub(super) header: Option<SessionHeader>,
 }
 
-/// What the server knows a connection by.
+/// How the server identifies a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The server process; another one after every restart.
@@ -58,17 +56,17 @@ pub(crate) struct Identity {
     connection: i64,
 }
 
-/// What the masters of one client know of each other: which server process stands behind each, to
-/// find one that is listed twice under two names; and what was logged already.
+/// What the masters of one client share: which server process each of them is, to find a server
+/// that is listed under two names; and what was logged already.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     processes: Mutex<Vec<(Arc<str>, String)>>,
-    /// Whether the log was told that a user may not listen.
+    /// Whether it was logged that a user has no right to subscribe.
     refused: AtomicBool,
 }
 
 impl Roster {
-    /// Notes that `master` is the process `run_id`, unless another master is that process already.
+    /// Notes that `master` is the process `run_id`. An error if another master is that process.
     fn claim(&self, master: &Arc<str>, run_id: &str) -> Result<(), String> {
         let mut known = self.processes.lock();
         if let Some((other, _)) = known.iter().find(|(name, id)| name != master && id == run_id) {
@@ -79,16 +77,19 @@ impl Roster {
         Ok(())
     }
 
-    /// Whether nobody was told yet that one of the masters does not let its user listen.
+    /// Whether this is the first time that a master does not let its user subscribe.
     pub(super) fn is_first_refusal(&self) -> bool {
         !self.refused.swap(true, Ordering::Relaxed)
     }
 }
 
-/// Connects, logs in, loads the scripts, makes sure that nothing sent on `predecessor` can run any
-/// more, and makes the connection known. The redis crate does that, and gives the stream back.
-pub(super) async fn open(parts: &LinkSettings, predecessor: Option<&Identity>) -> Result<Session, Failure> {
-    let LinkSettings { address, dialler, .. } = parts;
+/// Connects, logs in, loads the scripts, makes sure that nothing that was sent on `predecessor` can
+/// run any more, and shakes hands. The redis crate does that on a stream that it is lent.
+pub(super) async fn open(
+    settings: &LinkSettings,
+    predecessor: Option<&Identity>,
+) -> Result<Session, Failure> {
+    let LinkSettings { address, dialler, .. } = settings;
     let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
     let stream = Arc::new(Mutex::new(stream));
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
@@ -103,7 +104,7 @@ pub(super) async fn open(parts: &LinkSettings, predecessor: Option<&Identity>) -
         let mut moves_bytes = Box::pin(moves_bytes);
         let set_up = SetUp { connection };
         tokio::select! {
-            done = set_up.run(parts, predecessor) => done?,
+            done = set_up.run(settings, predecessor) => done?,
             () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
         }
     };
@@ -112,7 +113,7 @@ pub(super) async fn open(parts: &LinkSettings, predecessor: Option<&Identity>) -
     Ok(Session { stream, identity, header })
 }
 
-/// A stream that is wanted back.
+/// A stream for the redis crate to use during the set-up, and to give back.
 struct Lent(Arc<Mutex<Box<dyn Stream>>>);
 
 impl Lent {
@@ -145,7 +146,7 @@ impl AsyncWrite for Lent {
     }
 }
 
-/// The set-up of a connection, which is logged in.
+/// The set-up of a connection that is logged in.
 struct SetUp {
     connection: MultiplexedConnection,
 }
@@ -160,8 +161,8 @@ impl SetUp {
         if let Some(Identity { run_id, .. }) = &identity {
             roster.claim(address.name(), run_id)?;
         }
-        self.silence(address.name(), predecessor, identity.as_ref()).await?;
-        // All at once: a server that is loading its data answers several times a second only.
+        self.kill_predecessor(address.name(), predecessor, identity.as_ref()).await?;
+        // Sent together: a server that is loading its data answers only a few times a second.
         let loads = scripts.iter().map(|script| self.ask(command(&["SCRIPT", "LOAD", script.source()])));
         try_join_all(loads).await?;
         let header = match handshake.get() {
@@ -171,8 +172,8 @@ impl SetUp {
         Ok((identity, header))
     }
 
-    /// Asks for the server's run id and this connection's number. A user without the right to ask
-    /// goes without.
+    /// Asks for the server's run id and this connection's number; `None` if the user has no right
+    /// to.
     async fn identify(&self) -> Result<Option<Identity>, String> {
         let id = command(&["CLIENT", "ID"]);
         let server = command(&["INFO", "server"]);
@@ -183,10 +184,10 @@ impl SetUp {
         Ok(run_id.map(|run_id| Identity { run_id, connection }))
     }
 
-    /// Closes the predecessor on the server's side, where it may still stand with calls that were
-    /// not read yet. After this, they have run or never will. A server that restarted has no such
-    /// connection, and may have given its number to somebody else.
-    async fn silence(
+    /// Kills the previous connection on the server, which may have calls of it that it did not read
+    /// yet: after this, those have run or never will. A server that restarted has no such
+    /// connection, and may have given its number to another client.
+    async fn kill_predecessor(
         &self,
         master: &str,
         predecessor: Option<&Identity>,
@@ -207,30 +208,30 @@ impl SetUp {
         Ok(())
     }
 
-    /// Makes the connection known.
+    /// Shakes hands, again and again while it is not known what time it is.
     async fn shake_hands(&self, handshake: &Handshake) -> Result<SessionHeader, Failure> {
-        let sight =
+        let insight =
             if handshake.wants_fsync() { self.look_at_persistence().await? } else { Insight::Nothing };
         loop {
-            let question = handshake.question(sight);
-            let mut hello = command(&["EVAL", handshake.script().source(), "0"]);
-            question.words.args().for_each(|word| {
-                hello.arg(word);
+            let hello = handshake.hello(insight);
+            let mut eval = command(&["EVAL", handshake.script().source(), "0"]);
+            hello.words.args().for_each(|word| {
+                eval.arg(word);
             });
-            let answer = match self.ask(hello).await? {
+            let answer = match self.ask(eval).await? {
                 Ok(reply) => Ok(value(reply)),
                 Err(error) => Err(Failure::from_error_reply(&reply_text(&error))),
             };
-            match handshake.answer(&question, answer) {
+            match handshake.outcome(&hello, answer) {
                 HelloOutcome::Known(header) => return Ok(header),
-                HelloOutcome::Again => handshake.sighted().await,
+                HelloOutcome::Again => handshake.until_time_is_known().await,
                 HelloOutcome::Refused(why) => return Err(why),
             }
         }
     }
 
     /// Whether the server writes every change to disk before it answers, also while it rewrites its
-    /// file. A user that may not ask gets no answer.
+    /// file. Not known if the user has no right to ask.
     async fn look_at_persistence(&self) -> Result<Insight, String> {
         let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
         let asked = wanted.map(|(setting, _)| self.ask(command(&["CONFIG", "GET", setting])));
@@ -242,7 +243,7 @@ impl SetUp {
         Ok(if is_so { Insight::FsyncAlways } else { Insight::Nothing })
     }
 
-    /// One command and its reply: the server's answer or error reply, or how the connection failed.
+    /// Sends one command. An error is how the connection failed; an error reply is a reply.
     async fn ask(&self, command: Cmd) -> Result<Replied, String> {
         match self.connection.clone().send_packed_command(&command).await {
             Ok(redis::Value::ServerError(error)) => Ok(Err(error)),
@@ -282,7 +283,7 @@ pub(super) fn describe(error: &RedisError) -> String {
     }
 }
 
-/// What a server that did not let this client log in refuses. Some say that in words of their own.
+/// Why a server did not let this client log in. Some servers do not say it by the first word.
 fn refusal_of_login(error: &RedisError, text: &str) -> Refusal {
     match error.kind() {
         ErrorKind::AuthenticationFailed => Refusal::Password,
@@ -290,7 +291,7 @@ fn refusal_of_login(error: &RedisError, text: &str) -> Refusal {
     }
 }
 
-/// A server that does not know HELLO may quote it, with the password in it.
+/// A text of the server without the password: a server that does not know HELLO may quote that.
 pub(super) fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> String {
     if let Some((known, _)) = text.split_once(", with args") {
         text.truncate(known.len());
@@ -308,7 +309,7 @@ pub(super) fn value(value: redis::Value) -> Value {
         redis::Value::BulkString(bytes) => Value::Text(String::from_utf8_lossy(&bytes).into()),
         redis::Value::SimpleString(text) => Value::Text(text.into()),
         redis::Value::Array(items) => Value::List(items.into_iter().map(self::value).collect()),
-        // Lua scripts reply with nothing else.
+        // Lua scripts reply with nothing else than the above.
         other => Value::Text(format!("{other:?}").into()),
     }
 }

@@ -16,11 +16,10 @@ use crate::trust::SessionHeader;
 #[cfg(test)]
 mod tests;
 
-/// How much room there is for each read. A reply to 64 operations has some two thousand bytes.
+/// How many bytes one read has room for. A reply to 64 operations has some two thousand bytes.
 const READ: usize = 8 * 1024;
 
-/// How much may wait for a socket that takes no more. Calls that are not packed yet can still be
-/// given up.
+/// How many bytes may wait for a full socket. Calls that are not packed yet can still be given up.
 const WAITING: usize = 64 * 1024;
 
 /// A connection that is set up.
@@ -31,8 +30,8 @@ pub(super) struct Transport {
     parser: Parser,
     input: BytesMut,
     output: BytesMut,
-    /// Whether the stream may keep what was written, as TLS does while its socket takes no more.
-    keeps_some: bool,
+    /// Whether the stream may have buffered what was written, as TLS does while its socket is full.
+    may_buffer: bool,
 }
 
 impl Transport {
@@ -43,11 +42,11 @@ impl Transport {
             parser: Parser::default(),
             input: BytesMut::new(),
             output: BytesMut::new(),
-            keeps_some: false,
+            may_buffer: false,
         }
     }
 
-    /// Reads what there is into `frames`. An error is how the connection broke.
+    /// Reads what has arrived into `frames`. An error is how the connection broke.
     pub(super) fn read(&mut self, context: &mut Context<'_>, frames: &mut Vec<Frame>) -> Result<(), String> {
         loop {
             self.input.reserve(READ);
@@ -98,14 +97,14 @@ impl Transport {
             match poll_write_buf(Pin::new(&mut self.stream), context, &mut self.output) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(0)) => return Err("the connection broke".to_owned()),
-                Poll::Ready(Ok(_)) => self.keeps_some = true,
+                Poll::Ready(Ok(_)) => self.may_buffer = true,
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
             }
         }
-        if self.keeps_some {
+        if self.may_buffer {
             match Pin::new(&mut self.stream).poll_flush(context) {
                 Poll::Pending => {}
-                Poll::Ready(Ok(())) => self.keeps_some = false,
+                Poll::Ready(Ok(())) => self.may_buffer = false,
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
             }
         }

@@ -14,7 +14,7 @@ impl fmt::Display for Hash<'_> {
     }
 }
 
-/// The name of a hash.
+/// The name whose hash has this key.
 pub(crate) fn name_of<'a>(prefix: &str, key: &'a str) -> Option<&'a str> {
     key.strip_prefix(prefix)?.strip_prefix('{')?.strip_suffix('}')
 }
@@ -29,8 +29,8 @@ pub(crate) fn key_pattern(prefix: &str) -> String {
     pattern + "{*}"
 }
 
-/// The queue of a name. That of a key of another library is another one than that of Quorate's lock
-/// of this name.
+/// The queue of a name. A key of another library has a queue of its own, beside that of Quorate's
+/// lock of the same name.
 pub(super) struct Queue<'a>(pub(super) &'a str, pub(super) bool, pub(super) &'a str);
 
 impl fmt::Display for Queue<'_> {
@@ -41,23 +41,23 @@ impl fmt::Display for Queue<'_> {
     }
 }
 
-/// What the channels begin with that clients are woken on; a client's UUID follows.
-pub(crate) struct Wakes<'a>(pub(crate) &'a str);
+/// What the names of the channels begin with that clients are woken on. A client's UUID follows.
+pub(crate) struct WakeChannelPrefix<'a>(pub(crate) &'a str);
 
-impl fmt::Display for Wakes<'_> {
+impl fmt::Display for WakeChannelPrefix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}wake:", self.0)
     }
 }
 
-/// What stands between two names.
+/// Stands between two names.
 const BETWEEN: char = '+';
 
-/// What stands before a character of a name that would mean something else. Alone, it is the name
-/// of no names.
+/// Stands before a character of a name that would mean something else. Alone, it is what no names
+/// are joined to.
 const ESCAPE: char = '\\';
 
-/// One name for all of these, whatever they are, and in whatever order.
+/// One name for several, the same in whatever order they come.
 pub(crate) fn join_names(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let escaped = |name: &str| {
         name.chars().fold(String::new(), |mut escaped, c| {

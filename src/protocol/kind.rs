@@ -1,5 +1,4 @@
-//! The kinds of locks, as values: how each is kept on a master, and what the engine has to know of
-//! it.
+//! The kinds of locks: how a master keeps each, and what the engine has to know of it.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,9 +18,9 @@ pub(crate) enum Kind {
     Lock,
     /// One owner, which may not.
     Mutex,
-    /// The first, in the order in which they came.
+    /// One owner: the one that has waited longest.
     Fair,
-    /// Several names at once. Its own name is theirs, joined.
+    /// Several names at once. The lock's own name is those names, joined.
     Several,
     /// One of the two halves of a read-write lock.
     Read,
@@ -34,12 +33,12 @@ pub(crate) enum Kind {
     Redisson,
 }
 
-/// What becomes of an owner that has the counterpart of what it asks for.
+/// What happens to an owner that asks for one half of a read-write lock and has the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crossing {
-    /// It is let in at once, as if it entered again.
+    /// A writer that asks to read: it is granted, as if it entered again.
     Downgrade,
-    /// It would wait for itself.
+    /// A reader that asks to write: it would wait for itself.
     SelfDeadlock,
 }
 
@@ -83,7 +82,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
-    /// The script that keeps it on a master.
+    /// The script that masters run for it.
     pub(crate) fn script(self) -> &'static Script {
         match self {
             Self::Lock | Self::Mutex | Self::Several => &scripts::EXCLUSIVE,
@@ -119,8 +118,8 @@ impl Kind {
         if self == Self::Several { split_names(name) } else { vec![name.to_owned()] }
     }
 
-    /// As what to ask masters about each of them, to learn all that they know of it: their own
-    /// kinds tell of each other.
+    /// The kind to inspect a name as: the script of `Lock` shows entries of all kinds that are not
+    /// another library's.
     pub(crate) fn to_look_at(self) -> Self {
         if self.is_shared() { self } else { Self::Lock }
     }
@@ -130,37 +129,37 @@ impl Kind {
         !matches!(self, Self::Mutex | Self::PlainMutex | Self::Semaphore)
     }
 
-    /// Whether a named owner is the owner on the masters, too. Otherwise each of its holds has one
-    /// of its own there: the holds of single names and of several are counted apart, so they must
-    /// not be the same owner's where they meet.
+    /// Whether a named owner is the owner on the masters, too. Otherwise each of its holds has an
+    /// owner of its own there: holds of single names and of several are counted apart, so on a name
+    /// that both have they must not be the same owner's.
     pub(crate) fn is_held_by_name(self) -> bool {
         self != Self::Several
     }
 
-    /// How often the first in the queue looks at the lock though nobody calls it, if more often
-    /// than when its TTL is over; those behind it look so much more rarely.
+    /// How often the first waiter asks though it is not woken, if that is not only when the TTL is
+    /// over. The second asks half as often, and so on.
     pub(crate) fn looks_every(self) -> Option<Duration> {
         (self == Self::Fair).then_some(TIME_TO_ASK)
     }
 
-    /// Whether its key is another library's, too, so that the holder may be a client of theirs.
+    /// Whether its key is exactly another library's, so that the holder may be a client of that.
     pub(crate) fn is_shared(self) -> bool {
         matches!(self, Self::PlainMutex | Self::Redisson)
     }
 
-    /// The channel on which other libraries tell of a release.
+    /// The channel on which another library publishes releases.
     pub(crate) fn channel(self, name: &str) -> Option<String> {
         let braced = || if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
         (self == Self::Redisson).then(|| format!("redisson_lock__channel:{}", braced()))
     }
 
-    /// Whether many owners may have the same part of it at once: readers.
+    /// Whether many owners may hold it at once without a number each: readers.
     pub(crate) fn is_for_many(self) -> bool {
         self == Self::Read
     }
 
-    /// The other kind of lock under the same name, where there are two in one, and what becomes of
-    /// its holder.
+    /// The other half of a read-write lock, and what happens to an owner that has that and asks for
+    /// this one.
     pub(crate) fn counterpart(self) -> Option<(Self, Crossing)> {
         match self {
             Self::Read => Some((Self::Write, Crossing::Downgrade)),
@@ -169,12 +168,13 @@ impl Kind {
         }
     }
 
-    /// Whether it is granted in an order, so that each acquire says since when it waits.
+    /// Whether masters grant it in an order, so that each acquire says since when it waits.
     pub(super) fn is_in_order(self) -> bool {
         matches!(self, Self::Fair | Self::Read | Self::Write | Self::Semaphore)
     }
 
-    /// A ticket of this owner: a queue that two kinds share tells them apart.
+    /// A ticket of this owner. Readers and writers share a queue, so their tickets say which they
+    /// are.
     pub(super) fn ticket(self, owner: Owner) -> String {
         let half = match self {
             Self::Read => "r:",
@@ -184,7 +184,7 @@ impl Kind {
         format!("{half}{owner}")
     }
 
-    /// What the field `kind` of a name says where this kind has it.
+    /// What the field `kind` of a name says when this kind has it.
     pub(crate) fn on_masters(self, permits: Option<u32>) -> String {
         match (self, permits) {
             (Self::Semaphore, Some(permits)) => format!("semaphore/{permits}"),
@@ -194,7 +194,7 @@ impl Kind {
     }
 }
 
-/// What an operation of a kind is about.
+/// The argument `slot`: which kind an operation is about, or which permit.
 pub(super) struct Slot(pub(super) Kind, pub(super) Option<Permit>);
 
 impl fmt::Display for Slot {

@@ -1,23 +1,23 @@
-//! The protocol's version, and the limits that the scripts have, too: a test compares them.
+//! The protocol's version, and limits that the scripts have, too: a test compares them.
 
 use std::time::Duration;
 
 /// The protocol's version, which clients of the same locks must have in common.
 pub(crate) const VERSION: &str = "v2";
 
-/// How far the time that a client trusts may be behind a master's when a vote comes there.
+/// How far the time in a vote may be behind the master's when the vote arrives.
 pub(crate) const OLDEST: Duration = Duration::from_secs(2);
 
-/// How far it may be ahead, as far as a token may be.
+/// How far the time in a vote, and so a token, may be ahead of the master's.
 pub(crate) const NEWEST: Duration = Duration::from_millis(500);
 
-/// How far a master's clock may be off at the handshake, and measure a quarantine all the same.
+/// How far a master's clock may be off at the handshake: a quarantine is that much longer.
 pub(crate) const UNMEASURED: Duration = Duration::from_secs(1);
 
-/// How long a queue lives that nobody is added to: a place is not in it for longer.
+/// How long a queue is kept after the last waiter came: no place lasts longer.
 pub(crate) const QUEUE_LIFE: Duration = Duration::from_secs(120);
 
-/// How long a waiter that is called for a fair lock has to ask.
+/// How long a waiter that is woken has to ask before others pass it.
 pub(crate) const TIME_TO_ASK: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

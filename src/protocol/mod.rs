@@ -1,9 +1,8 @@
-//! The contract with a master, which docs/PROTOCOL.md specifies for clients in other languages:
-//! what can be locked and how, what a master is asked, and what it answers. Nothing here sends or
-//! waits.
+//! The contract with a master: what can be locked and how, the operations, and the replies.
+//! docs/PROTOCOL.md specifies it for clients in other languages. Nothing here sends or waits.
 //!
 //! A lock is a [`Subject`]: its [`Kind`], its name, and which permit of it. An [`Op`] is what a
-//! master is asked to do about it; its words go to the script of the kind, and [`decode`] reads the
+//! master is asked to do with it: its words go to the script of the kind, and [`decode`] reads the
 //! reply.
 
 mod keys;
@@ -13,7 +12,7 @@ mod op;
 mod reply;
 mod scripts;
 
-pub(crate) use keys::{Wakes, join_names, key_pattern, name_of};
+pub(crate) use keys::{WakeChannelPrefix, join_names, key_pattern, name_of};
 pub(crate) use kind::{Crossing, Kind, Permit};
 pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED, VERSION};
 pub(crate) use op::{Arrival, Leaving, Op, Place, Subject};

@@ -1,10 +1,10 @@
-//! What a master is asked to do, and the words in which it is asked: docs/PROTOCOL.md, section 7.
+//! The operations that a master is asked to do, and their words: docs/PROTOCOL.md, section 7.
 
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::keys::{Hash, Queue, Wakes, split_names};
+use super::keys::{Hash, Queue, WakeChannelPrefix, split_names};
 use super::kind::{Kind, Permit, Slot};
 use crate::master::Words;
 use crate::owner::Owner;
@@ -12,84 +12,82 @@ use crate::owner::Owner;
 /// What an operation is about: one lock, or one permit of a semaphore.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
-    /// What keys begin with.
+    /// What all keys begin with.
     pub(crate) prefix: &'a str,
     pub(crate) kind: Kind,
     pub(crate) name: &'a str,
     pub(crate) permit: Option<Permit>,
 }
 
-/// What a master is asked to do about it, for one owner.
+/// What a master is asked to do with a lock, for one owner.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     /// To grant it anew.
     Acquire {
-        /// For how long it is kept from others if it is never released.
+        /// For how long the master keeps it from others if it is never released.
         kept: Duration,
-        /// What others are told of its holder; may be empty.
+        /// The label of its holder, for others to see; may be empty.
         label: Arc<str>,
         /// In strict mode, the versions that were watched for long enough; otherwise empty.
         watched: String,
-        /// The ticket of the acquire before of the same waiter, whose place this one gives up.
+        /// The ticket of the same waiter's previous acquire, whose place is given up.
         before: Option<Owner>,
-        /// The ticket that takes a place in the queue where it is refused.
+        /// The ticket that takes a place in the queue if the acquire is refused.
         ticket: Option<Owner>,
-        /// Since when its caller waits, if it does.
+        /// Since when the caller waits, for kinds that are granted in an order, and for a place.
         arrival: Option<Arrival>,
     },
-    /// To keep it for longer; with more holds, to enter it again; without `heals`, to confirm a
-    /// token.
+    /// To extend the lease; with more holds, to enter again; without `heals`, to confirm a token.
     Extend {
         holds: u32,
         kept: Duration,
-        /// For an entry that is made again.
+        /// For an entry that is written again.
         label: Arc<str>,
         token: u64,
-        /// Whether an entry that is lost there is made again.
+        /// Whether the master writes the entry again if it lost it.
         heals: bool,
-        /// The first round of the lease, which is asked for where a token is confirmed;
-        /// otherwise 0.
+        /// The first round of the lease, to confirm a token; otherwise 0.
         first: u64,
     },
-    /// To leave it, wholly or with so many holds.
+    /// To go down to so many holds; with 0, to release it.
     Release {
         holds: u32,
         leaving: Leaving,
         /// The ticket whose place is given up.
         place: Option<Owner>,
     },
-    /// To undo a grant, and to take a place in the queue instead of calling others.
+    /// To undo a grant, and if there was one to take a place in the queue instead of waking others.
     Withdraw { leaving: Leaving, place: Place },
-    /// To give it from one owner to this one.
+    /// To hand it over from one owner to this one.
     Transfer {
         from: Owner,
         kept: Duration,
         label: Arc<str>,
-        /// Whether it gets a token of its own.
+        /// Whether this owner gets a new token.
         renews: bool,
-        /// The token that is handed on, if it is known: a later lease of `from` is not given away.
+        /// The token that is handed over, if it is known: the master keeps a later lease of `from`.
         handed: Option<u64>,
     },
     /// To tell who holds it.
     Inspect,
 }
 
-/// In which way an owner leaves.
+/// Why an owner releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
-    /// It gives back a lease with this token.
+    /// It has a lease with this token.
     Lease(u64),
-    /// Its grant came to nothing: nobody has seen the token. This is the first round of its lease.
+    /// It undoes a grant whose token nobody has seen. This is the first round of the lease.
     Undone(u64),
-    /// It is not asked. This is the highest token by which it was seen.
+    /// Somebody else takes the lock away from it. This is the highest token that it was seen with.
     Broken(u64),
 }
 
 /// A waiter's place in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Whom to call: used for one acquire only. An owner that is made for one acquire is its own
-    /// ticket.
+    /// The waiter to wake. A ticket is used for one acquire only. An owner that is made for one
+    /// acquire is its own ticket.
     pub(crate) ticket: Owner,
     pub(crate) arrival: Arrival,
 }
@@ -97,14 +95,14 @@ pub(crate) struct Place {
 /// When somebody began to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// The moment, as time since 1970: the masters', as far as it is known.
+    /// The moment, as time since 1970: by the masters' clocks, as far as that is known.
     pub(crate) since: Duration,
-    /// For how long that is.
+    /// How long ago that is.
     pub(crate) waited: Duration,
 }
 
 impl Op {
-    /// The same acquire, to a master of which these versions were watched.
+    /// The acquire, with the versions that were watched on the master that it is for.
     pub(crate) fn watched(mut self, versions: String) -> Self {
         if let Self::Acquire { watched, .. } = &mut self {
             *watched = versions;
@@ -112,8 +110,8 @@ impl Op {
         self
     }
 
-    /// The words of it, for `owner`. `round` rises with every round of a client, and `trusted` is
-    /// the time (us) that most masters show, which a new grant proposes as its token.
+    /// The words of the operation, for `owner`. `round` rises with every round of a client, and
+    /// `trusted` is the time (us) that most masters show, which a new grant proposes as its token.
     pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, trusted: u64) -> Words {
         let kind = subject.kind;
         let begin = |verb, args| subject.begin(verb, args);
@@ -131,7 +129,7 @@ impl Op {
                     Some(arrival) => arrived(words, *arrival),
                     None => words.with("").with(""),
                 };
-                words.with(Wakes(subject.prefix))
+                words.with(WakeChannelPrefix(subject.prefix))
             }
             Self::Extend { holds, kept, label, token, heals, first } => {
                 let words =
@@ -163,7 +161,7 @@ impl Op {
 }
 
 impl Subject<'_> {
-    /// The keys of all its names, and what each operation begins with.
+    /// The keys of all names, and the arguments that each operation begins with.
     fn begin(&self, verb: &str, args: usize) -> Words {
         let Self { prefix, kind, name, permit } = *self;
         let is_shared = kind.is_shared();
@@ -182,23 +180,23 @@ impl Subject<'_> {
     }
 }
 
-/// How an owner leaves, how others are called, and the ticket that is given up or takes a place.
+/// The last arguments of a release: why, the channels of waiters, and the ticket whose place is
+/// given up, or that takes a place.
 fn left(words: Words, leaving: Leaving, prefix: &str, place: &str) -> Words {
     let words = match leaving {
         Leaving::Lease(token) | Leaving::Broken(token) => words.with(token).with(""),
         Leaving::Undone(first) => words.with("").with(first),
     };
     let breaks = if matches!(leaving, Leaving::Broken(_)) { "1" } else { "" };
-    words.with(Wakes(prefix)).with(place).with(breaks)
+    words.with(WakeChannelPrefix(prefix)).with(place).with(breaks)
 }
 
-/// In microseconds.
+/// Since when somebody waits, in microseconds.
 fn arrived(words: Words, Arrival { since, waited }: Arrival) -> Words {
     words.with(since.as_micros()).with(waited.as_micros())
 }
 
-/// A part of a millisecond counts as a whole one: what is kept on a master outlives the lease,
-/// never the reverse.
+/// Milliseconds, rounded up: an entry outlives its lease, never the reverse.
 fn millis(time: Duration) -> impl Display {
     time.as_nanos().div_ceil(1_000_000)
 }

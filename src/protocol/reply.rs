@@ -1,4 +1,4 @@
-//! Reads what a script replied: one master's vote on one operation.
+//! Reads the reply of a script: one master's vote on one operation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,31 +6,30 @@ use std::time::Duration;
 use crate::master::{Failure, Value};
 use crate::vote::{Outcome, Permits, Refusal};
 
-/// What a master said to one operation.
+/// A master's reply to one operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decoded {
     pub(crate) outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by; the later round or the
-    /// higher token of a [stale](Refusal::Stale) one; 0 where it is not told.
+    /// Of a grant its token, of a lock that is held that of its entry, of a
+    /// [stale](Refusal::Stale) operation the later round or the higher token; otherwise 0.
     pub(crate) token: u64,
-    /// The version to watch, and for how long, where another owner has the lock or did not release
-    /// it.
+    /// If another owner's entry is in the way: its version, and for how long to watch that.
     pub(crate) watch: Option<(Arc<str>, Duration)>,
-    /// What an inspection was told.
+    /// What an inspection found.
     pub(crate) seen: Option<Arc<Seen>>,
 }
 
 /// What a master knows of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
-    /// The kind that it is of, as masters call it; empty where nothing is known.
+    /// Its kind, as masters call it; empty if the master knows nothing of the name.
     pub(crate) kind: Arc<str>,
-    /// How many stand in the queue.
+    /// How many wait in the queue.
     pub(crate) waiting: u64,
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Who has the lock, or a part of it.
+/// One holder of the lock, or of a part of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     /// Which part: `x`, `r:OWNER` or `p:NUMBER`; empty in a layout of another library.
@@ -40,7 +39,7 @@ pub(crate) struct Entry {
     /// `None` when it never ends.
     pub(crate) left: Option<Duration>,
     pub(crate) token: u64,
-    /// What its holder is called, if it is.
+    /// The label of its holder, if it has one.
     pub(crate) label: Option<Arc<str>>,
     /// The round that wrote it.
     pub(crate) round: u64,
@@ -52,7 +51,7 @@ impl From<Outcome> for Decoded {
     }
 }
 
-/// What the answer to one operation says.
+/// Reads the answer to one operation.
 pub(crate) fn decode(answer: Result<Value, Failure>) -> Decoded {
     match answer {
         Ok(Value::Int(DONE)) => Outcome::Granted.into(),
@@ -72,7 +71,7 @@ pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
     decode(answer).outcome
 }
 
-/// The replies without words; what is above them is a token.
+/// The replies that are numbers; a higher one is a token.
 const DONE: i64 = 1;
 const ABSENT: i64 = 0;
 
@@ -94,8 +93,7 @@ fn read(reply: &[Value]) -> Option<Decoded> {
     }
 }
 
-/// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD VERSION KEPT FREE NEXT; what is at the end may be
-/// missing.
+/// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD VERSION KEPT FREE NEXT; the last ones may be missing.
 fn held(reply: &[Value]) -> Option<Decoded> {
     let outcome = Outcome::Held {
         owner: text(reply, 1)?,
@@ -111,7 +109,7 @@ fn held(reply: &[Value]) -> Option<Decoded> {
     Some(Decoded { outcome, token: number(reply, 4)?, watch, seen: None })
 }
 
-/// Which other permits of a semaphore may be had there, and when the first of the others is over.
+/// Which other permits of a semaphore are free on this master, and when the first of the rest ends.
 fn permits(reply: &[Value]) -> Option<Arc<Permits>> {
     let number_of = |item: &Value| item.int()?.try_into().ok();
     let free: Option<Box<[u32]>> = reply.get(9)?.list()?.iter().map(number_of).collect();
@@ -126,7 +124,7 @@ fn seen(reply: &[Value]) -> Option<Decoded> {
     Some(Decoded { seen: Some(Arc::new(seen)), ..outcome.into() })
 }
 
-/// A part of the keys of a master.
+/// One step through the keys of a master.
 #[derive(Debug)]
 pub(crate) struct ListStep {
     /// Where to go on; `None` where that was all.
@@ -135,7 +133,7 @@ pub(crate) struct ListStep {
     pub(crate) keys: Vec<Arc<str>>,
 }
 
-/// What the answer to one step says: NEXT, and keys. Keys that are no text are none of Quorate's.
+/// Reads the answer to one step: NEXT, and keys. Keys that are no text are none of Quorate's.
 pub(crate) fn step(answer: Result<Value, Failure>) -> Result<ListStep, Outcome> {
     match answer {
         Ok(Value::List(items)) if number(&items, 0).is_some() => Ok(ListStep {
@@ -161,7 +159,7 @@ fn entry(items: &[Value]) -> Option<Entry> {
 }
 
 impl Entry {
-    /// The same, as a caller that is refused for it is told.
+    /// The outcome for a caller that is refused because of this entry.
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome::Held {
             owner: self.owner.clone(),
@@ -187,7 +185,7 @@ fn number(items: &[Value], i: usize) -> Option<u64> {
     items.get(i).and_then(Value::int)?.try_into().ok()
 }
 
-/// So many milliseconds, or none where that is no number of them: it never ends.
+/// So many milliseconds; `None` for -1: the entry never ends.
 fn left(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
 }

@@ -1,8 +1,8 @@
-//! The scripts of the kinds, as they are sent. Each is made of three layers of files, each a
-//! function within the one before: Lua 5.1 runs the definitions of a script on each call of it, and
-//! for each local of the same function that a definition captures it goes through a list of all
-//! that were captured before, but not for those of the functions around. So layers make a call
-//! cheaper, and mean nothing else.
+//! The scripts of the kinds, as they are sent. Each consists of three layers of files; each layer
+//! is a function within the one before. Layers only make a call cheaper: Lua 5.1 runs all
+//! definitions of a script on each call, and for each captured local of the same function it
+//! searches a list of all locals that were captured before; locals of the functions around are not
+//! in that list.
 
 use crate::master::Script;
 
@@ -13,7 +13,7 @@ macro_rules! part {
     };
 }
 
-/// A script of these files: those of the first layer, of the second, and of the third.
+/// A script of these files, a list for each layer.
 macro_rules! script {
     ($kind:literal: $([$($file:literal),+])+) => {
         Script::of($kind, &[$(&[$(part!($file)),+]),+])

@@ -1,10 +1,11 @@
 //! The masters' clocks, as this client sees them: pure arithmetic.
 //!
-//! Leases end on the masters by their wall clocks. A master's clock is known by how far it is ahead
-//! of this host's boot clock: by `time - heard` at least, and `time - asked` at most. One that
-//! leaves what it was by more than the band has jumped; one that is further than the band from the
-//! median of all is wrong. Its vote does not count. What steps less is covered by
-//! [`lease`](crate::lease): a lease ends two bands early, or is kept for as much longer.
+//! Leases end on the masters by their wall clocks. A client estimates how far a master's clock is
+//! ahead of this host's boot clock: `time - heard` at least, and `time - asked` at most. A clock
+//! that is more than [`BAND`] from its own last estimate has jumped; a clock that is more than that
+//! from the median of all is wrong. In both cases the master's vote does not count. Smaller steps
+//! are covered by [`lease`](crate::lease): a lease ends two bands early, or its entries are kept
+//! for that much longer.
 
 use super::terms::BAND;
 use crate::clock::Moment;
@@ -26,7 +27,7 @@ struct Estimate {
     at: i64,
 }
 
-/// How a clock strayed, in seconds ahead.
+/// How a clock is off, in seconds ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ClockError {
     /// From what it was.
@@ -49,7 +50,7 @@ impl Clocks {
         Self { estimates: vec![None; masters].into() }
     }
 
-    /// It was `time` (us) on the master at some moment between these two.
+    /// Notes that it was `time` (us) on the master at some moment between these two.
     pub(super) fn note(
         &mut self,
         index: usize,
@@ -72,7 +73,7 @@ impl Clocks {
         }
     }
 
-    /// Whether a master is not far from the median, as far as is known.
+    /// Whether a master's clock is within the band of the median, as far as is known.
     pub(super) fn agrees(&self, index: usize) -> bool {
         match (self.median(), self.estimates[index]) {
             (Some(median), Some(known)) => median.strayed(known).is_none(),
@@ -80,12 +81,12 @@ impl Clocks {
         }
     }
 
-    /// What time (us) it is by the median, once a majority has been seen.
+    /// The time (us) by the median, once that is known for a majority.
     pub(super) fn time(&self, now: Moment) -> Option<u64> {
         self.median().and_then(|median| u64::try_from(median.middle() + micros(now)).ok())
     }
 
-    /// How far the median is ahead, at least and at most, once a majority has been seen.
+    /// The median estimate, once there is one for a majority.
     fn median(&self) -> Option<Estimate> {
         let known = self.estimates.iter().flatten();
         if known.clone().count() * 2 <= self.estimates.len() {
@@ -97,7 +98,7 @@ impl Clocks {
     }
 }
 
-/// The one in the middle; of an even number, halfway between both.
+/// The median; of an even number of values, halfway between the two in the middle.
 fn middle_of(values: impl Iterator<Item = i64>) -> i64 {
     let mut sorted = [0; crate::config::MAX_MASTERS];
     let mut count = 0;
@@ -116,13 +117,13 @@ impl Estimate {
         self.low + (self.high - self.low) / 2
     }
 
-    /// The same at a later moment: clocks do not run at the same rate.
+    /// The same estimate at a later moment, wider because clocks do not run at the same rate.
     fn grown_old(self, at: i64) -> Self {
         let slack = (at - self.at).max(0) / RATE;
         Self { low: self.low - slack, high: self.high + slack, at }
     }
 
-    /// What both say, if they can both be true.
+    /// What follows from both estimates, if they can both be true.
     fn meet(self, seen: Self) -> Option<Self> {
         let low = self.low.max(seen.low);
         let high = self.high.min(seen.high);

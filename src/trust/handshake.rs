@@ -1,4 +1,4 @@
-//! What a connection asks first, and what it may say from then on.
+//! The handshake: the first request on a connection, which finds out whether the master may vote.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::vote::Refusal;
 /// The script that a connection runs first, by itself.
 pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../../scripts/lua/hello.lua"))]]);
 
-/// How a master's connections make themselves known. A master asks the
-/// [`question`](Handshake::question) on every new connection before anything else, and again when
-/// the head of a call's replies is nil.
+/// The handshake of one client with one master. Every new connection sends
+/// [`hello`](Handshake::hello) before anything else, and again when the head of a call's replies is
+/// nil.
 #[derive(Clone)]
 pub struct Handshake {
     trust: Arc<Trust>,
     index: usize,
-    /// Whether there ever was a marker.
+    /// Whether this client ever saw a marker on the master.
     seen: Arc<AtomicBool>,
 }
 
@@ -30,42 +30,43 @@ pub struct Handshake {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionHeader(Arc<Words>);
 
-/// What is to be asked, and when that was made up.
+/// The request of a handshake, and when it was made.
 #[derive(Debug)]
 pub struct Hello {
     /// The arguments of the script; it has no keys.
     pub words: Words,
     asked: Moment,
-    /// Whether the time in it is that of most masters, rather than this host's.
-    by_others: bool,
+    /// Whether the time in it is that of most masters, and not this host's.
+    has_masters_time: bool,
 }
 
-/// What the connecting side knows of a master, besides what the master says of itself.
+/// What this side knows of a master's persistence before the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insight {
     /// Nothing.
     Nothing,
-    /// It was asked, and loses nothing when it restarts: its `appendfsync` is `always`.
+    /// It loses nothing when it restarts: its `appendfsync` is `always`.
     FsyncAlways,
     /// It is new: it never restarted, nor lost a key. Only one that lives in this process can be
     /// known so well.
     New,
 }
 
-/// What became of the question.
+/// What came of a [`Hello`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HelloOutcome {
     /// The connection may be used, with this at the head of every call.
     Known(SessionHeader),
-    /// Its clock and that of this host differ, or it may have forgotten what it granted, and it is
-    /// not known yet what time it is. To be asked again when [`Handshake::sighted`] says so.
+    /// This client does not know yet what time most masters show, and needs that here: this host's
+    /// clock differs from the master's, or the master may have forgotten what it granted. Shake
+    /// hands again after [`Handshake::until_time_is_known`].
     Again,
-    /// It may not be used. Callers get this failure.
+    /// The connection may not be used. Calls fail with this.
     Refused(Failure),
 }
 
 impl Default for SessionHeader {
-    /// That of a connection that was never made known: no master gives it a vote.
+    /// The header without a handshake: with it no master votes.
     fn default() -> Self {
         Self(Arc::new((0..5).fold(Words::new(0), |words, _| words.with(""))))
     }
@@ -77,34 +78,34 @@ impl SessionHeader {
         self.0.args()
     }
 
-    /// The same as they are sent.
+    /// The same arguments in RESP, as they are sent.
     pub(crate) fn packed_args(&self) -> &str {
         self.0.packed_args()
     }
 }
 
 impl Handshake {
-    /// How the master at `index` makes its connections known.
+    /// The handshake with the master at `index`.
     pub(crate) fn new(trust: Arc<Trust>, index: usize) -> Self {
         Self { trust, index, seen: Arc::default() }
     }
 
-    /// The script that is asked. It runs alone, and its reply is not a list of operations'.
+    /// The script of the request. It is sent by itself, and replies one answer, not a list.
     pub fn script(&self) -> &'static Script {
         &HELLO
     }
 
-    /// Whether the answer depends on how the master persists.
+    /// Whether the outcome depends on how the master persists its data.
     pub fn wants_fsync(&self) -> bool {
         self.trust.terms.cold_start == ColdStart::Fsync
     }
 
-    /// What to ask now.
-    pub fn question(&self, sight: Insight) -> Hello {
+    /// The request to send now.
+    pub fn hello(&self, insight: Insight) -> Hello {
         let terms = &self.trust.terms;
-        let trusted = if sight == Insight::New { ColdStart::None } else { terms.cold_start };
+        let trusted = if insight == Insight::New { ColdStart::None } else { terms.cold_start };
         let asked = self.trust.clock.now();
-        let by_others = self.trust.knows_the_time();
+        let has_masters_time = self.trust.knows_the_time();
         let words = Words::new(0)
             .with(&terms.marker)
             .with(terms)
@@ -112,21 +113,21 @@ impl Handshake {
             .with(trusted)
             .with(terms.quarantine().as_millis().div_ceil(1000))
             .with(self.trust.time())
-            .with(u8::from(sight == Insight::FsyncAlways))
+            .with(u8::from(insight == Insight::FsyncAlways))
             .with(u8::from(self.seen.load(Ordering::Relaxed)))
-            .with(u8::from(by_others));
-        Hello { words, asked, by_others }
+            .with(u8::from(has_masters_time));
+        Hello { words, asked, has_masters_time }
     }
 
-    /// What the master's answer means.
-    pub fn answer(&self, question: &Hello, answer: Result<Value, Failure>) -> HelloOutcome {
+    /// Reads the master's answer, and notes whether the master may vote.
+    pub fn outcome(&self, hello: &Hello, answer: Result<Value, Failure>) -> HelloOutcome {
         let refused = |failure: Failure| {
             self.trust.standings()[self.index] = Standing::Refused(failure.text().into());
             HelloOutcome::Refused(failure)
         };
         match answer.map(|value| read(&value)) {
             Ok(Some(Answer::Welcome { marker, votes_from, time, why })) => {
-                self.sight(question, time);
+                self.note_time(hello, time);
                 self.seen.store(true, Ordering::Relaxed);
                 let left = Duration::from_micros(votes_from.saturating_sub(time));
                 let until = self.trust.clock.now() + left;
@@ -143,9 +144,9 @@ impl Handshake {
                 HelloOutcome::Known(SessionHeader(Arc::new(words)))
             }
             Ok(Some(Answer::Refused { error, time })) => {
-                self.sight(question, time);
+                self.note_time(hello, time);
                 match error.strip_prefix("CLOCK ") {
-                    Some(_) if !question.by_others => HelloOutcome::Again,
+                    Some(_) if !hello.has_masters_time => HelloOutcome::Again,
                     Some(why) => refused(Failure::Unreachable(why.into())),
                     None => {
                         let why = error.split_once(' ').map_or(&*error, |(_, why)| why);
@@ -164,15 +165,16 @@ impl Handshake {
         }
     }
 
-    /// Resolves when most masters' time was seen, so that the question may get another answer.
-    pub async fn sighted(&self) {
+    /// Resolves when this client knows what time most masters show, so that another hello may
+    /// succeed.
+    pub async fn until_time_is_known(&self) {
         self.trust.until_it_knows_the_time().await;
     }
 
-    fn sight(&self, question: &Hello, time: u64) {
+    fn note_time(&self, hello: &Hello, time: u64) {
         // A master with a wrong clock has no vote, but may be connected.
-        let _ = self.trust.hear_time(self.index, question.asked, self.trust.clock.now(), time);
-        self.trust.sighted.notify_waiters();
+        let _ = self.trust.hear_time(self.index, hello.asked, self.trust.clock.now(), time);
+        self.trust.time_seen.notify_waiters();
     }
 }
 

@@ -1,4 +1,4 @@
-//! What one client knows about which masters to trust.
+//! [`Trust`]: which masters may vote, and what time it is, as far as one client knows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,17 +7,16 @@ use tokio::sync::Notify;
 
 use super::clocks::{ClockError, Clocks};
 use super::observed::ObservedVersions;
-use super::standing::{MasterStatus, Standing};
+use super::standing::{Contact, MasterStatus, Standing};
 use super::terms::Terms;
 use crate::clock::{Clock, Moment};
-use crate::master::Contact;
 use crate::sync::{Mutex, MutexGuard};
 
-/// How far (us) a client's proposals may run ahead of the time, which they do where it asks more
-/// than once a microsecond.
+/// How far (us) the proposed tokens may run ahead of the time, which they do if there is more than
+/// one proposal a microsecond.
 const LEAD: u64 = 100_000;
 
-/// What one client knows about which masters to trust.
+/// Which masters may vote, and what time it is, as far as one client knows.
 #[derive(Debug)]
 pub(crate) struct Trust {
     pub(super) terms: Terms,
@@ -26,9 +25,9 @@ pub(crate) struct Trust {
     standings: Mutex<Vec<Standing>>,
     /// The last token that was proposed.
     proposed: AtomicU64,
-    /// Told when a master's time was seen.
-    pub(super) sighted: Notify,
-    /// What holders that did not release have been watched for.
+    /// Notified after each handshake that told a master's time.
+    pub(super) time_seen: Notify,
+    /// In strict mode, how long entries have been watched.
     pub(crate) watched: ObservedVersions,
 }
 
@@ -39,7 +38,7 @@ impl Trust {
             standings: Mutex::new(vec![Standing::Unknown; terms.masters]),
             watched: ObservedVersions::new(clock.clone(), terms.masters),
             proposed: AtomicU64::new(0),
-            sighted: Notify::new(),
+            time_seen: Notify::new(),
             terms,
             clock,
         })
@@ -49,7 +48,8 @@ impl Trust {
         self.terms.strict
     }
 
-    /// Hears what time it is on a master (us), between two moments here; tells whether that can be.
+    /// Notes a master's time (us), read at some moment between `asked` and `heard`. An error if the
+    /// clock jumped, or is too far from the others.
     pub(crate) fn hear_time(
         &self,
         index: usize,
@@ -60,38 +60,37 @@ impl Trust {
         self.clocks().note(index, asked, heard, time)
     }
 
-    /// How many of these masters are not far from what most masters show, as far as is known now.
+    /// How many of these masters have clocks that agree with the median, as far as is known now.
     pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
         let clocks = self.clocks();
         masters.filter(|index| clocks.agrees(*index)).count()
     }
 
-    /// The time (us) that most masters show, as far as is known; otherwise by this host's own
-    /// clock.
+    /// The time (us) that most masters show, if that is known; otherwise this host's own.
     pub(crate) fn time(&self) -> u64 {
         let now = self.clock.now();
         let median = self.clocks().time(now);
         median.unwrap_or_else(|| u64::try_from(self.clock.wall().as_micros()).unwrap_or(0))
     }
 
-    /// Whether a majority's time was seen, so that this host's own does not count.
+    /// Whether the time of a majority of the masters is known.
     pub(crate) fn knows_the_time(&self) -> bool {
         self.clocks().time(self.clock.now()).is_some()
     }
 
-    /// Resolves once it is, if masters are being connected to.
+    /// Resolves when [`knows_the_time`](Self::knows_the_time); handshakes have to be under way.
     pub(crate) async fn until_it_knows_the_time(&self) {
         loop {
-            let told = self.sighted.notified();
+            let time_seen = self.time_seen.notified();
             if self.knows_the_time() {
                 return;
             }
-            told.await;
+            time_seen.await;
         }
     }
 
-    /// A token to propose: the time, and higher than the one before. Whether it is higher than all
-    /// that were granted is for the masters to see to.
+    /// A token to propose: the time, and higher than the last one that this client proposed.
+    /// Masters raise it where they have granted a higher one.
     pub(crate) fn propose(&self) -> u64 {
         let time = self.time();
         let next = |last: u64| if last >= time && last - time < LEAD { last + 1 } else { time };
@@ -99,8 +98,8 @@ impl Trust {
         next(last.unwrap_or(0))
     }
 
-    /// A master that answers does not know this client any more: whether it may vote is not known
-    /// before the next handshake.
+    /// A master's answer says that it lost its marker: whether it may vote is not known before the
+    /// next handshake.
     pub(crate) fn doubt(&self, index: usize) {
         self.standings()[index] = Standing::Unknown;
     }

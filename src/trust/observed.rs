@@ -1,13 +1,13 @@
-//! Holders that did not release, and for how long they have been watched: in strict mode a lock is
-//! taken over by a client that has seen the version of its entry unchanged for a whole TTL, on its
-//! own clock. The masters' clocks take no part.
+//! Strict mode: a client takes over a lock after it has seen the version of its entry unchanged for
+//! a whole TTL, by its own clock. The masters' clocks take no part. Here is how long each version
+//! has been watched.
 //!
 //! Source: the DynamoDB lock client, which has its waiters time an unchanged record version. Its
 //! rule holds for a quorum, too: a holder's lease ends at most a TTL after its last round was sent,
 //! every master of that round has the round's version since, and a quorum of a rival shares a
 //! master with it. So a version that was seen on a master at least a TTL ago belongs to leases that
-//! are over there. It says nothing of another master, where the readers of one version can be
-//! others, nor of the same one after it lost its keys.
+//! are over there. That says nothing about another master, where other readers may share the
+//! version, nor about the same master after it lost its keys.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +17,11 @@ use crate::clock::{Clock, Moment};
 use crate::lease;
 use crate::sync::{Mutex, MutexGuard};
 
-/// How many locks are watched at once, at most. A client that wants another one waits longer for
-/// it, for it is forgotten.
-const MOST_NAMES: usize = 10_000;
+/// How many locks are watched at a time. One that is forgotten for another is watched from the
+/// start again, so its taker waits longer.
+const MOST_WATCHED: usize = 10_000;
 
-/// How many versions of one lock: each master may show another one, or each name of a lock over
-/// several.
+/// How many versions of one lock are watched: each name of a lock over several has its own.
 const MOST_VERSIONS: usize = 5 * crate::config::MAX_NAMES;
 
 /// What a client has watched.
@@ -35,7 +34,7 @@ pub(crate) struct ObservedVersions {
 /// What was watched on one master.
 #[derive(Clone, Debug, Default)]
 struct Watch {
-    /// The marker that it had meanwhile.
+    /// The marker that the master had all the time.
     marker: Arc<str>,
     names: BTreeMap<Arc<str>, Vec<Version>>,
 }
@@ -53,8 +52,8 @@ impl ObservedVersions {
         Self { clock, masters: Mutex::new(vec![Watch::default(); masters].into()) }
     }
 
-    /// A connection to this master begins, which has this marker: what was watched under another
-    /// one is forgotten there.
+    /// A connection to this master begins, which has this marker. Versions that were watched under
+    /// another marker are forgotten.
     pub(super) fn begin(&self, index: usize, marker: &Arc<str>) {
         let known = &mut self.masters()[index];
         if known.marker != *marker {
@@ -62,12 +61,12 @@ impl ObservedVersions {
         }
     }
 
-    /// A master shows this version, which is to be watched for so long. Answers how much of that is
-    /// left.
+    /// Notes that a master shows this version, which is to be watched for `watch`. Returns how much
+    /// of that is left.
     pub(crate) fn see(&self, index: usize, name: &Arc<str>, text: &Arc<str>, watch: Duration) -> Duration {
         let now = self.clock.now();
         let names = &mut self.masters()[index].names;
-        if names.len() >= MOST_NAMES && !names.contains_key(name) {
+        if names.len() >= MOST_WATCHED && !names.contains_key(name) {
             names.pop_first();
         }
         let versions = names.entry(name.clone()).or_default();
@@ -82,8 +81,8 @@ impl ObservedVersions {
         over.since(now)
     }
 
-    /// The versions that were watched there for long enough, each with a comma on both sides; one
-    /// comma if there is none.
+    /// The versions that were watched there for long enough, as `,VERSION,VERSION,`; `,` if there
+    /// is none.
     pub(crate) fn over(&self, index: usize, name: &str) -> String {
         let now = self.clock.now();
         let masters = self.masters();
@@ -93,7 +92,7 @@ impl ObservedVersions {
             .fold(",".to_owned(), |all, version| all + &version.text + ",")
     }
 
-    /// The lock was granted to this client: what was seen before is no more.
+    /// Forgets the versions of a lock: it was granted to this client.
     pub(crate) fn forget(&self, name: &str) {
         self.masters().iter_mut().for_each(|master| drop(master.names.remove(name)));
     }
@@ -160,13 +159,13 @@ mod tests {
     #[test]
     fn what_is_watched_is_bounded() {
         let watched = ObservedVersions::new(Arc::new(Hand::default()), 1);
-        for name in 0..MOST_NAMES + 10 {
+        for name in 0..MOST_WATCHED + 10 {
             watched.see(0, &name.to_string().into(), &"1:1".into(), Duration::from_secs(1));
         }
         for version in 0..MOST_VERSIONS + 10 {
             watched.see(0, &"77".into(), &format!("1:{version}").into(), Duration::from_secs(1));
         }
         let names = &watched.masters()[0].names;
-        assert_eq!((names.len(), names["77"].len()), (MOST_NAMES, MOST_VERSIONS));
+        assert_eq!((names.len(), names["77"].len()), (MOST_WATCHED, MOST_VERSIONS));
     }
 }

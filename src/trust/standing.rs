@@ -1,4 +1,4 @@
-//! How a master stands with this client: why it may not vote, and for how long.
+//! How a master stands with this client: whether it may vote, and whether it can be reached.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +26,17 @@ pub struct MasterStatus {
     pub last_round_trip: Option<Duration>,
 }
 
+/// Whether a master can be reached, as far as that is known without a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contact {
+    /// Whether it is connected and answers.
+    pub reachable: bool,
+    /// For how long that has been so.
+    pub unchanged_for: Duration,
+    /// How long the last call took that was answered, from when it was handed to the connection.
+    pub last_round_trip: Option<Duration>,
+}
+
 /// What the last handshake with a master came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -50,7 +61,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The same, as it is at this moment.
+    /// The standing at this moment: a quarantine may be over by now.
     pub(super) fn at(&self, now: Moment) -> Self {
         match *self {
             Self::Quarantined { until, .. } if until <= now => Self::Trusted,

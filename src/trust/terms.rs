@@ -71,7 +71,7 @@ const CLOCK_RANGE: Duration = Duration::from_secs(60);
 /// What clients of the same locks must agree on, and what this one trusts.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
-    /// Where a master keeps its marker.
+    /// The key of the marker.
     pub(crate) marker: String,
     pub(crate) masters: usize,
     pub(crate) max_ttl: Duration,
@@ -81,21 +81,20 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// How long a master that may have forgotten something has no vote: until a lease of the
-    /// longest TTL is over, by a clock that is slow or steps within the band, or was off at the
-    /// handshake, and until every vote that was asked before is refused for its time.
+    /// longest TTL is over (by a clock that is slow, steps within the band, or was off at the
+    /// handshake), and every vote that was requested before would be refused for its time.
     pub(crate) fn quarantine(&self) -> Duration {
         self.max_ttl + self.max_ttl / 100 + OLDEST + NEWEST + BAND * 2 + UNMEASURED
     }
 
-    /// How long a master remembers a name that nobody holds. A broken lock could come back, and a
-    /// token be given again, where it forgot one sooner than a master that forgot everything has no
-    /// vote.
+    /// How long a master remembers a name that nobody holds: longer than a quarantine. If it forgot
+    /// the name sooner, a lost lease could come back, and a token could be granted twice.
     pub(crate) fn kept_free(&self) -> Duration {
         self.quarantine() + CLOCK_RANGE
     }
 }
 
-/// They are stored with the marker, so that operators can read them.
+/// The terms are stored in the marker, so that operators can read them.
 impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let masters = self.masters;

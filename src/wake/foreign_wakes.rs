@@ -1,5 +1,5 @@
-//! Wake-ups by other libraries: while somebody waits for a lock that these have, too, the client
-//! listens on the lock's own channel of every master. Whatever is heard there is a hint to ask.
+//! Wake-ups by other libraries: while somebody waits for a lock that they may hold, too, the client
+//! subscribes to the lock's own channel on every master. Each message there is a hint to ask.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -10,66 +10,66 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::hub::{GRACE, WakeHub};
 use crate::master::{Subscriber, SubscriptionEvent};
 
-/// Listens for as long as it lives.
+/// Subscribes to the channel of one lock, for as long as it lives.
 pub(crate) struct ForeignWakes {
-    told: Arc<ForeignState>,
-    is_alone: bool,
-    _listening: DropGuard,
+    state: Arc<ForeignState>,
+    has_one_master: bool,
+    _subscriptions: DropGuard,
 }
 
 #[derive(Default)]
 struct ForeignState {
-    /// The masters that are heard, by their index.
-    heard: AtomicU16,
+    /// The masters that this client is subscribed to: bit `1 << index`.
+    subscribed: AtomicU16,
     quorum: u32,
-    /// Told of a release, or that a quorum is heard from now on: what was told before that may have
-    /// been missed.
-    news: Notify,
+    /// Notified of a message, and when this client is subscribed to a quorum: a message before that
+    /// may have been missed.
+    wakes: Notify,
 }
 
 impl WakeHub {
-    /// Listens on the channel of a lock.
+    /// Subscribes to the channel of a lock.
     pub(crate) fn listen_for_foreign(self: &Arc<Self>, channel: &Arc<str>) -> ForeignWakes {
-        let told = Arc::new(ForeignState { quorum: self.quorum, ..ForeignState::default() });
+        let state = Arc::new(ForeignState { quorum: self.quorum, ..ForeignState::default() });
         let stop = CancellationToken::new();
         for (index, master) in self.masters.iter().enumerate() {
-            let subscriber = told.clone().subscriber(1 << index);
+            let subscriber = state.clone().subscriber(1 << index);
             self.listen_until(&stop, master.listen(channel.clone(), subscriber));
         }
-        ForeignWakes { told, is_alone: self.masters.len() == 1, _listening: stop.drop_guard() }
+        ForeignWakes { state, has_one_master: self.masters.len() == 1, _subscriptions: stop.drop_guard() }
     }
 }
 
 impl ForeignState {
     fn subscriber(self: Arc<Self>, bit: u16) -> Subscriber {
-        Arc::new(move |heard| match heard {
-            SubscriptionEvent::Message(_) => self.news.notify_one(),
+        Arc::new(move |event| match event {
+            SubscriptionEvent::Message(_) => self.wakes.notify_one(),
             SubscriptionEvent::Subscribed => {
-                self.heard.fetch_or(bit, Ordering::Relaxed);
+                self.subscribed.fetch_or(bit, Ordering::Relaxed);
                 if self.hears() {
-                    self.news.notify_one();
+                    self.wakes.notify_one();
                 }
             }
-            SubscriptionEvent::Disconnected => drop(self.heard.fetch_and(!bit, Ordering::Relaxed)),
+            SubscriptionEvent::Disconnected => drop(self.subscribed.fetch_and(!bit, Ordering::Relaxed)),
         })
     }
 
     fn hears(&self) -> bool {
-        self.heard.load(Ordering::Relaxed).count_ones() >= self.quorum
+        self.subscribed.load(Ordering::Relaxed).count_ones() >= self.quorum
     }
 }
 
 impl ForeignWakes {
-    /// Whether a quorum of the masters is heard.
+    /// Whether this client is subscribed to a quorum of the masters.
     pub(crate) fn hears(&self) -> bool {
-        self.told.hears()
+        self.state.hears()
     }
 
-    /// Resolves when there is reason to ask: a release reaches its masters within a moment of the
-    /// first.
-    pub(crate) async fn rung(&self) {
-        self.told.news.notified().await;
-        if !self.is_alone {
+    /// Resolves [`GRACE`] after a message, when the release that it tells of has reached the other
+    /// masters, too.
+    pub(crate) async fn woken(&self) {
+        self.state.wakes.notified().await;
+        if !self.has_one_master {
             tokio::time::sleep(GRACE).await;
         }
     }

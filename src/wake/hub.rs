@@ -1,4 +1,4 @@
-//! Where the wake-ups of one client arrive, and which waiters they wake.
+//! Receives one client's wake-ups, and wakes the waiters that they name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,46 +11,47 @@ use crate::executor::Executor;
 use crate::master::{Master, Subscriber, SubscriptionEvent};
 use crate::sync::{Mutex, MutexGuard};
 
-/// How long to listen on when nobody waits any more: a client of a contended lock soon waits again.
-const LINGER: Duration = Duration::from_secs(2);
+/// How long to stay subscribed when nobody waits any more: a client of a contended lock soon waits
+/// again.
+const STAY_SUBSCRIBED: Duration = Duration::from_secs(2);
 
-/// How long the first master to call a waiter is ahead of the others, at most: then the waiter asks
-/// though no quorum has called it. A release reaches its masters within a round trip.
+/// How long a waiter that one master has woken waits for the others: then it asks even if no quorum
+/// has woken it. A release reaches its masters within a round trip.
 pub(super) const GRACE: Duration = Duration::from_millis(5);
 
-/// Where one client's wake-ups arrive.
+/// Receives one client's wake-ups, and wakes the waiters that they name.
 pub(crate) struct WakeHub {
     pub(super) masters: Vec<Arc<dyn Master>>,
     channel: Arc<str>,
     pub(super) quorum: u32,
     executor: Executor,
-    /// Told when the last waiter has left.
+    /// Notified when the last waiter has left.
     idle: Notify,
-    state: Mutex<Listeners>,
+    state: Mutex<HubState>,
 }
 
 #[derive(Default)]
-struct Listeners {
-    /// The masters whose messages arrive, by their index.
-    heard: u16,
-    /// By the number that a master calls, which is that of one attempt's ticket.
-    bells: BTreeMap<u64, Arc<watch::Sender<Signals>>>,
+struct HubState {
+    /// The masters that this client is subscribed to: bit `1 << index`.
+    subscribed: u16,
+    /// The signals of each [`WakeHandle`], by the ticket number that a message carries.
+    handles: BTreeMap<u64, Arc<watch::Sender<Signals>>>,
     waiters: usize,
-    /// Ends the listening that is under way.
+    /// Ends the subscriptions, if there are any.
     stop: Option<CancellationToken>,
 }
 
-/// What has happened since the waiter got its handle.
+/// What has happened since a waiter got its handle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
-    /// The masters that have called it, by their index.
-    calls: u16,
-    /// The masters whose call it may have missed: those that were not heard at the start, and those
-    /// that were lost since. It says nothing of the present: one that is heard again stays missed.
+    /// The masters that have woken it.
+    woken_by: u16,
+    /// The masters whose wake-up it may have missed: this client was not subscribed to them at the
+    /// start, or lost the subscription since. Bits are never taken out, also after a reconnect.
     missed: u16,
-    /// It is to ask even if it was not called: calls may have been missed on too many masters and
-    /// would arrive now, or too few masters are left that could call it.
-    again: bool,
+    /// It must ask even if it is not woken: wake-ups of too many masters may have been missed, and
+    /// a quorum can wake it from now on; or too few masters are left that could.
+    must_ask: bool,
 }
 
 impl WakeHub {
@@ -64,13 +65,13 @@ impl WakeHub {
         Arc::new(Self { masters, channel, quorum, executor, idle: Notify::new(), state: Default::default() })
     }
 
-    /// Whether messages arrive from a quorum of the masters.
+    /// Whether this client is subscribed to a quorum of the masters.
     pub(crate) fn hears(&self) -> bool {
-        self.lock().heard.count_ones() >= self.quorum
+        self.lock().subscribed.count_ones() >= self.quorum
     }
 
-    /// Somebody waits, for as long as this lives: the client listens.
-    pub(crate) fn attend(self: &Arc<Self>) -> Subscription {
+    /// Keeps this client subscribed for as long as the [`Subscription`] lives.
+    pub(crate) fn subscribe(self: &Arc<Self>) -> Subscription {
         let mut state = self.lock();
         state.waiters += 1;
         if state.stop.is_none() {
@@ -93,32 +94,32 @@ impl WakeHub {
     ) {
         let task = stop.clone().run_until_cancelled_owned(task);
         self.executor.spawn(async move {
-            let _ = task.await; // to its end, or to that of the listening
+            let _ = task.await; // until it ends, or `stop` is cancelled
         });
     }
 
     /// A handle for the waiter with this ticket number. Get it before asking the masters.
-    pub(crate) fn bell(self: &Arc<Self>, number: u64) -> WakeHandle {
+    pub(crate) fn wake_handle(self: &Arc<Self>, number: u64) -> WakeHandle {
         let mut state = self.lock();
-        let signals = Signals { missed: !state.heard, ..Signals::default() };
+        let signals = Signals { missed: !state.subscribed, ..Signals::default() };
         let signals = Arc::new(watch::Sender::new(signals));
-        state.bells.insert(number, signals.clone());
+        state.handles.insert(number, signals.clone());
         WakeHandle { hub: self.clone(), number, signals }
     }
 
-    /// Stops listening.
+    /// Ends the subscriptions.
     pub(crate) fn close(&self) {
-        self.lock().stop_listening();
+        self.lock().unsubscribe();
     }
 
     async fn end_when_idle(&self) {
         loop {
             self.idle.notified().await;
-            // A waiter that came and left meanwhile may come again.
-            while tokio::time::timeout(LINGER, self.idle.notified()).await.is_ok() {}
+            // Each waiter that comes and leaves in this time begins it anew.
+            while tokio::time::timeout(STAY_SUBSCRIBED, self.idle.notified()).await.is_ok() {}
             let mut state = self.lock();
             if state.waiters == 0 {
-                return state.stop_listening();
+                return state.unsubscribe();
             }
         }
     }
@@ -126,75 +127,75 @@ impl WakeHub {
     fn subscriber(self: &Arc<Self>, index: usize) -> Subscriber {
         let hub = Arc::downgrade(self);
         let bit = 1 << index;
-        Arc::new(move |heard| {
+        Arc::new(move |event| {
             let Some(hub) = hub.upgrade() else { return };
-            match heard {
-                SubscriptionEvent::Message(number) => hub.call(bit, &number),
-                SubscriptionEvent::Subscribed => hub.subscribed(bit),
-                SubscriptionEvent::Disconnected => hub.disconnected(bit),
+            match event {
+                SubscriptionEvent::Message(number) => hub.on_wake(bit, &number),
+                SubscriptionEvent::Subscribed => hub.on_subscribed(bit),
+                SubscriptionEvent::Disconnected => hub.on_disconnected(bit),
             }
         })
     }
 
-    fn call(&self, bit: u16, number: &str) {
+    fn on_wake(&self, bit: u16, number: &str) {
         let state = self.lock();
-        if let Some(bell) = number.parse().ok().and_then(|number: u64| state.bells.get(&number)) {
-            bell.send_modify(|signals| signals.calls |= bit);
+        if let Some(handle) = number.parse().ok().and_then(|number: u64| state.handles.get(&number)) {
+            handle.send_modify(|signals| signals.woken_by |= bit);
         }
     }
 
-    fn subscribed(&self, bit: u16) {
+    fn on_subscribed(&self, bit: u16) {
         let mut state = self.lock();
-        state.heard |= bit;
-        let heard = state.heard;
-        if heard.count_ones() < self.quorum {
+        state.subscribed |= bit;
+        let subscribed = state.subscribed;
+        if subscribed.count_ones() < self.quorum {
             return;
         }
-        for bell in state.bells.values() {
-            // The masters whose calls it cannot have missed, and those that can call it now.
-            bell.send_if_modified(|signals| {
-                signals.again |= (heard & !signals.missed).count_ones() < self.quorum;
-                signals.again
+        for handle in state.handles.values() {
+            // Without a quorum whose wake-ups it cannot have missed, the waiter must ask. Now is
+            // the time: from now on a quorum can wake it.
+            handle.send_if_modified(|signals| {
+                signals.must_ask |= (subscribed & !signals.missed).count_ones() < self.quorum;
+                signals.must_ask
             });
         }
     }
 
-    fn disconnected(&self, bit: u16) {
+    fn on_disconnected(&self, bit: u16) {
         let mut state = self.lock();
-        let enough = |heard: u16| heard.count_ones() >= self.quorum;
-        let before = state.heard;
-        state.heard &= !bit;
-        for bell in state.bells.values() {
-            bell.send_modify(|signals| signals.missed |= bit);
+        let is_quorum = |masters: u16| masters.count_ones() >= self.quorum;
+        let before = state.subscribed;
+        state.subscribed &= !bit;
+        for handle in state.handles.values() {
+            handle.send_modify(|signals| signals.missed |= bit);
         }
-        if enough(before) && !enough(state.heard) {
-            state.ring_all(); // those that stand in the queues would sleep on: from now on it polls
+        if is_quorum(before) && !is_quorum(state.subscribed) {
+            state.all_must_ask(); // no quorum can wake them any more: from now on waiters poll
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Listeners> {
+    fn lock(&self) -> MutexGuard<'_, HubState> {
         self.state.lock()
     }
 }
 
-impl Listeners {
-    /// Makes everybody ask.
-    fn ring_all(&self) {
-        for bell in self.bells.values() {
-            bell.send_modify(|signals| signals.again = true);
+impl HubState {
+    fn all_must_ask(&self) {
+        for handle in self.handles.values() {
+            handle.send_modify(|signals| signals.must_ask = true);
         }
     }
 
-    fn stop_listening(&mut self) {
-        self.heard = 0;
-        self.ring_all(); // somebody may have come just now
+    fn unsubscribe(&mut self) {
+        self.subscribed = 0;
+        self.all_must_ask(); // a waiter may have come just now
         if let Some(stop) = self.stop.take() {
             stop.cancel();
         }
     }
 }
 
-/// A waiter that makes the client listen.
+/// Keeps the client subscribed while a waiter has it.
 pub(crate) struct Subscription {
     hub: Arc<WakeHub>,
 }
@@ -209,7 +210,7 @@ impl Drop for Subscription {
     }
 }
 
-/// What one waiter is rung by.
+/// Resolves when one waiter is to ask the masters again.
 pub(crate) struct WakeHandle {
     hub: Arc<WakeHub>,
     number: u64,
@@ -217,16 +218,16 @@ pub(crate) struct WakeHandle {
 }
 
 impl WakeHandle {
-    /// Resolves when a quorum of the masters has called, or calls may have been missed.
-    pub(crate) async fn rung_by_quorum(&self) {
+    /// Resolves when a quorum of the masters has woken this waiter, or it must ask.
+    pub(crate) async fn woken_by_quorum(&self) {
         let quorum = self.hub.quorum;
-        self.until(|signals| signals.again || signals.calls.count_ones() >= quorum).await;
+        self.until(|signals| signals.must_ask || signals.woken_by.count_ones() >= quorum).await;
     }
 
-    /// The same, or some time after the first call.
-    pub(crate) async fn rung(&self) {
-        self.until(|signals| signals.again || signals.calls != 0).await;
-        let _ = tokio::time::timeout(GRACE, self.rung_by_quorum()).await;
+    /// The same, or [`GRACE`] after the first master has woken it.
+    pub(crate) async fn woken(&self) {
+        self.until(|signals| signals.must_ask || signals.woken_by != 0).await;
+        let _ = tokio::time::timeout(GRACE, self.woken_by_quorum()).await;
     }
 
     async fn until(&self, wanted: impl Fn(&Signals) -> bool) {
@@ -237,6 +238,6 @@ impl WakeHandle {
 
 impl Drop for WakeHandle {
     fn drop(&mut self) {
-        self.hub.lock().bells.remove(&self.number);
+        self.hub.lock().handles.remove(&self.number);
     }
 }

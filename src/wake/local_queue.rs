@@ -1,5 +1,5 @@
-//! The local queue: waiters of one name in one process stand in line, and only the first of them
-//! asks the masters.
+//! The local queues: of the waiters for one lock in one client only the first asks the masters, or
+//! the first few where several can have the lock: readers, and those who want a permit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,27 +10,28 @@ use crate::error::Holder;
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Votes;
 
-/// The lines of a client.
+/// The local queues of a client.
 #[derive(Debug)]
 pub(crate) struct LocalQueues {
+    /// How many may wait in one queue.
     limit: usize,
-    lines: Mutex<HashMap<Key, LocalQueue>>,
+    queues: Mutex<HashMap<Key, LocalQueue>>,
 }
 
-/// The lock's kind, and its name. Locks of two kinds need not be in each other's way: who is first
-/// in line for one may be waiting for what another one's holder does behind it.
+/// The lock's kind, and its name. Kinds have queues of their own: the first waiter for one kind may
+/// wait until an owner that waits for the other kind has been served.
 type Key = (&'static str, Arc<str>);
 
 #[derive(Debug)]
 struct LocalQueue {
     /// One permit for each waiter that may ask the masters at the same time. Tokio's semaphore
-    /// hands permits out in the order of asking, and a cancelled waiter costs nobody their place.
+    /// serves waiters in order, and a cancelled one costs nobody their place.
     first: Arc<Semaphore>,
     length: usize,
-    last: Option<Denial>,
+    last_denial: Option<Denial>,
 }
 
-/// Who had the lock when the first in line last asked.
+/// Who had the lock when a waiter last asked the masters.
 #[derive(Clone, Debug)]
 pub(crate) struct Denial {
     pub(crate) holder: Box<Holder>,
@@ -39,7 +40,7 @@ pub(crate) struct Denial {
 
 impl LocalQueues {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, lines: Mutex::default() })
+        Arc::new(Self { limit, queues: Mutex::default() })
     }
 
     /// Joins the end of the queue for the lock `name` of this kind. `abreast` waiters may ask at
@@ -50,67 +51,67 @@ impl LocalQueues {
         name: &Arc<str>,
         abreast: usize,
     ) -> Result<LocalSlot, usize> {
-        let mut lines = self.lock();
+        let mut queues = self.lock();
         let key = (kind, name.clone());
-        let line = lines.entry(key.clone()).or_insert_with(|| LocalQueue {
+        let queue = queues.entry(key.clone()).or_insert_with(|| LocalQueue {
             first: Arc::new(Semaphore::new(abreast)),
             length: 0,
-            last: None,
+            last_denial: None,
         });
-        if line.length >= self.limit {
+        if queue.length >= self.limit {
             return Err(self.limit);
         }
-        line.length += 1;
-        let first = line.first.clone();
-        Ok(LocalSlot { lines: self.clone(), key, first, permit: None })
+        queue.length += 1;
+        let first = queue.first.clone();
+        Ok(LocalSlot { queues: self.clone(), key, first, permit: None })
     }
 
-    /// Whether anybody stands in line for it.
+    /// Whether anybody waits for this lock.
     pub(crate) fn has(&self, kind: &'static str, name: &Arc<str>) -> bool {
         self.lock().contains_key(&(kind, name.clone()))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, LocalQueue>> {
-        self.lines.lock()
+        self.queues.lock()
     }
 }
 
-/// A place in a line. Dropping it leaves the line, and lets the next one be first.
+/// A place in a local queue. Dropping it leaves the queue, and lets the next waiter be first.
 #[derive(Debug)]
 pub(crate) struct LocalSlot {
-    lines: Arc<LocalQueues>,
+    queues: Arc<LocalQueues>,
     key: Key,
     first: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl LocalSlot {
-    /// Waits until this is the first in line. The order is that of the first polls.
+    /// Waits until this is one of the first. The order is that of the first polls.
     pub(crate) async fn is_first(&mut self) {
         let permit = self.first.clone().acquire_owned().await;
         self.permit = Some(permit.expect("the semaphore is never closed"));
     }
 
-    /// Tells the rest of the line who has the lock.
+    /// Notes who has the lock, for the errors of the others in the queue.
     pub(crate) fn note(&self, denial: Denial) {
-        if let Some(line) = self.lines.lock().get_mut(&self.key) {
-            line.last = Some(denial);
+        if let Some(queue) = self.queues.lock().get_mut(&self.key) {
+            queue.last_denial = Some(denial);
         }
     }
 
-    /// Who had the lock when the first in line last asked.
+    /// Who had the lock when a waiter last asked the masters.
     pub(crate) fn last(&self) -> Option<Denial> {
-        self.lines.lock().get(&self.key).and_then(|line| line.last.clone())
+        self.queues.lock().get(&self.key).and_then(|queue| queue.last_denial.clone())
     }
 }
 
 impl Drop for LocalSlot {
     fn drop(&mut self) {
-        let mut lines = self.lines.lock();
-        let Some(line) = lines.get_mut(&self.key) else { return };
-        line.length -= 1;
-        if line.length == 0 {
-            lines.remove(&self.key);
+        let mut queues = self.queues.lock();
+        let Some(queue) = queues.get_mut(&self.key) else { return };
+        queue.length -= 1;
+        if queue.length == 0 {
+            queues.remove(&self.key);
         }
     }
 }
@@ -122,21 +123,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_is_first_in_first_out_and_whoever_leaves_costs_nobody_a_place() {
-        let lines = LocalQueues::new(10);
+    fn the_queue_is_first_in_first_out_and_whoever_leaves_costs_nobody_a_place() {
+        let queues = LocalQueues::new(10);
         let name = Arc::from("l");
-        let mut spots: Vec<_> = (0..4).map(|_| Some(lines.join("k", &name, 1).unwrap())).collect();
-        let standing = |spot: Option<LocalSlot>| {
-            let mut spot = spot.unwrap();
+        let mut slots: Vec<_> = (0..4).map(|_| Some(queues.join("k", &name, 1).unwrap())).collect();
+        let standing = |slot: Option<LocalSlot>| {
+            let mut slot = slot.unwrap();
             Box::pin(async move {
-                spot.is_first().await;
-                spot
+                slot.is_first().await;
+                slot
             })
         };
-        let mut last = standing(spots.pop().unwrap());
-        let mut gone = standing(spots.pop().unwrap());
-        let mut second = standing(spots.pop().unwrap());
-        let first = standing(spots.pop().unwrap()).now_or_never().expect("it is first");
+        let mut last = standing(slots.pop().unwrap());
+        let mut gone = standing(slots.pop().unwrap());
+        let mut second = standing(slots.pop().unwrap());
+        let first = standing(slots.pop().unwrap()).now_or_never().expect("it is first");
         for waiter in [&mut second, &mut gone, &mut last] {
             assert!(waiter.now_or_never().is_none());
         }
@@ -145,18 +146,18 @@ mod tests {
         assert!((&mut last).now_or_never().is_none(), "it is not its turn");
         drop(second.now_or_never().expect("it is first now"));
         drop(last.now_or_never().expect("whoever left cost it nothing"));
-        assert!(lines.lock().is_empty(), "nothing is left");
+        assert!(queues.lock().is_empty(), "nothing is left");
     }
 
     #[test]
-    fn a_full_line_says_its_limit() {
-        let lines = LocalQueues::new(2);
+    fn a_full_queue_says_its_limit() {
+        let queues = LocalQueues::new(2);
         let name = Arc::from("l");
-        let spots = [lines.join("k", &name, 1).unwrap(), lines.join("k", &name, 1).unwrap()];
-        assert_eq!(lines.join("k", &name, 1).unwrap_err(), 2);
-        assert!(lines.join("k", &Arc::from("other"), 1).is_ok());
-        assert!(lines.join("another", &name, 1).is_ok(), "another kind");
-        drop(spots);
-        assert!(lines.join("k", &name, 1).is_ok());
+        let slots = [queues.join("k", &name, 1).unwrap(), queues.join("k", &name, 1).unwrap()];
+        assert_eq!(queues.join("k", &name, 1).unwrap_err(), 2);
+        assert!(queues.join("k", &Arc::from("other"), 1).is_ok());
+        assert!(queues.join("another", &name, 1).is_ok(), "another kind");
+        drop(slots);
+        assert!(queues.join("k", &name, 1).is_ok());
     }
 }

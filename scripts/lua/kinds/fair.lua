@@ -1,9 +1,9 @@
--- fair: whoever has waited longest gets it: while somebody stands in the queue, a lock that is free
--- is refused to all who came later, and to those who do not wait. Whoever is refused for the first
--- in the queue calls it.
+-- fair: the waiter that has waited longest is granted the lock. While there is a queue, a free lock
+-- is refused to waiters that came later, and to owners that do not wait. Each such refusal wakes
+-- the first in the queue.
 
--- Whose turn it is before that of somebody who waits since `since`, or of anybody who does not
--- wait: as whoever is refused for it is told; nil where it is nobody's.
+-- The refusal if a waiter goes first that came before `since`; any waiter does if that is nil.
+-- Otherwise nil. Waiters that are gone are dropped on the way.
 local function next_up(it, wakes, since)
   while true do
     -- guard: fair-first
@@ -14,14 +14,14 @@ local function next_up(it, wakes, since)
       return nil
     end
     if since and tonumber(first[2]) >= since then return nil end
-    local reply = its_turn(it, first[1], first[1], wakes)
+    local reply = give_turn(it, first[1], first[1], wakes)
     if reply then return reply end
   end
 end
 
 function turn(it, since, waited, wakes)
-  if it.entry and lives(it.entry) then return nil end -- it is its own
-  return next_up(it, wakes, since and believed(since, waited))
+  if it.entry and lives(it.entry) then return nil end -- its owner enters again
+  return next_up(it, wakes, since and bounded_since(since, waited))
 end
 
 wake = next_up

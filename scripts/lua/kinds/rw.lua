@@ -1,35 +1,36 @@
--- rw: many readers, or one writer, which may read, too. `last_read` is to writers what `last` is:
--- readers raise it, and are not judged by it. `readers` counts their entries, `longest` has the
--- latest end (us) of a reader and its field, and `read_by`, for those who are strict, the version
--- that all readers have, that of the last one that wrote, and for how long (ms) to watch it.
+-- rw: many readers, or one writer, which may read, too. The functions without `local` are hooks.
+-- Readers raise `last_read`, as writers raise `last`. A writer's heal needs a token above both; a
+-- reader's only one above `last`. `readers` is the number of readers' entries. `longest` is the
+-- latest end (us) of a reader, and its field. For strict clients `read_by` is the one version that
+-- all readers share, that of the last one that wrote, and how long (ms) to watch it.
 
--- One of SWEEP_EVERY grants to readers removes entries and words that are over, of so many fields:
--- more than readers leave behind meanwhile.
+-- One of SWEEP_EVERY grants to readers looks at so many fields, and removes the entries and words
+-- that are over: more than readers leave behind meanwhile.
 -- guard: sweep-size
 local SWEEP = 16
 
-function note_more(it)
-  local said = call('HMGET', it.key, 'last_read', 'readers', 'longest', 'read_by', 'x', 'o:x')
-  it.reads, it.last_read, it.read_by = it.slot == 'read', said[1], said[4] or ''
+function read_more(it)
+  local values = call('HMGET', it.key, 'last_read', 'readers', 'longest', 'read_by', 'x', 'o:x')
+  it.reads, it.last_read, it.read_by = it.slot == 'read', values[1], values[4] or ''
   -- guard: readers-of-rw
-  it.readers = it.is_same and tonumber(said[2]) or 0
+  it.readers = it.is_same and tonumber(values[2]) or 0
   -- guard: longest-known
-  it.longest = it.readers > 0 and said[3] or ''
+  it.longest = it.readers > 0 and values[3] or ''
   -- guard: rw-floor
   it.floor = it.reads and match(it.last, '^%d+') or it.last_read or '0'
   -- guard: judged-by-none
   if it.reads then it.judged = 'none' end
   -- guard: writer-of-rw
-  it.writer = it.is_same and entry_of('x', said[5], said[6])
+  it.writer = it.is_same and entry_of('x', values[5], values[6])
 end
 
 local function reader_counts(it, reader, token)
   -- guard: read-by-strict
   if STRICT and it.read_by ~= '' then reader.version, reader.kept = match(it.read_by, '^(.*) (%d+)$') end
-  return stands(reader, token)
+  return blocks(reader, token)
 end
 
--- Some entries of readers, or words.
+-- Some entries of readers, words among them.
 local function some_readers(it)
   local some, readers = redis.pcall('HRANDFIELD', it.key, SWEEP, 'WITHVALUES'), {}
   for i = 1, #some, 2 do
@@ -38,16 +39,17 @@ local function some_readers(it)
   return readers
 end
 
-local function note_longest(it, reader)
+local function write_longest(it, reader)
   it.longest = reader.ends .. ' ' .. reader.field
   redis.pcall('HSET', it.key, 'longest', it.longest)
   -- guard: noted-longest
   return reader
 end
 
--- A reader that is in the way of a writer: the one with the latest end, or one of some, where that
--- one is gone and many are there; and, where none of these is, all entries. A word is in nobody's
--- way, and a writer's own entry as a reader not in its heal's.
+-- A reader that blocks a writer, or nil and all entries. Looks first at the reader in `longest`,
+-- then at some readers if there are many, and only then at all. A word blocks nobody, and an
+-- owner's entry as a reader does not block its own heal as a writer. What does not block is marked
+-- `stays`, if it is to be kept.
 local function longest_reader(it, token)
   -- guard: longest-first
   local field = not token and match(it.longest, ' (.*)$')
@@ -60,7 +62,7 @@ local function longest_reader(it, token)
   -- guard: each-of-some
   for i = 1, #some do
     -- guard: some-count
-    if reader_counts(it, some[i]) then return note_longest(it, some[i]) end
+    if reader_counts(it, some[i]) then return write_longest(it, some[i]) end
   end
   local all = read_all(it.key)
   longest = nil
@@ -70,11 +72,11 @@ local function longest_reader(it, token)
     local is_in_the_way = not one.stays and reader_counts(it, one, token)
     if is_in_the_way and not (longest and less(one.ends, longest.ends)) then longest = one end
   end
-  if longest and not token then note_longest(it, longest) end
+  if longest and not token then write_longest(it, longest) end
   return longest, all
 end
 
--- A reader's entry, or its word, goes as if it had been released.
+-- Removes a reader's entry as a release does, or its word.
 local function remove(it, one)
   drop(it, one.field)
   raise(it, 'last_read', one.token)
@@ -84,7 +86,7 @@ end
 function obstacle(it, token)
   local writer = it.writer
   if writer and writer.owner ~= it.owner then
-    if stands(writer, token) then return writer end
+    if blocks(writer, token) then return writer end
     drop(it, 'x')
     raise(it, 'last', writer.token, writer.owner)
     it.writer = nil
@@ -98,11 +100,9 @@ function obstacle(it, token)
   it.is_cleared = true
 end
 
--- Some of what is over goes; of the strict, words only.
+-- Removes some entries and words that are over; for strict clients only words.
 local function sweep(it)
-  local some = some_readers(it)
-  for i = 1, #some do
-    local one = some[i]
+  for _, one in ipairs(some_readers(it)) do
     -- guard: sweep-over
     if tonumber(one.ends) < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
   end
@@ -124,18 +124,18 @@ function note_end(it, ends, round, kept)
   end
 end
 
--- A reader leaves a word, also where it was not found; so does an undo, for its grant may have
--- taken the place of one.
+-- A reader that leaves writes a word, even if it had no entry. So does an undo: its grant may have
+-- replaced a word.
 function note_gone(it, token, round, was_here)
   if not it.reads or (it.kind and not it.is_same) then return end
   it.readers = it.readers - (was_here and 1 or 0)
   note(it, 'readers', it.readers)
   -- guard: word-token
-  note(it, it.field, format('%d %s %s 0 0', time_here() + WORD, token or it.last_read or '0', round))
+  note(it, it.field, format('%d %s %s 0 0', time_here() + WORD_LIFE, token or it.last_read or '0', round))
 end
 
--- Who writes and reads gives neither away: the other half would be in the way of the new owner.
-function beside(it)
+-- An owner that writes and reads hands neither over: its other half would block the new owner.
+function other_half(it)
   if it.reads then return it.writer and lives(it.writer) and it.writer end
   -- guard: beside-readers
   return it.readers > 0 and longest_reader(it)
@@ -149,31 +149,32 @@ function has_room(it)
   return it.is_same
 end
 
--- Readers are let in behind a writer that came before them and waits, so that they do not starve
--- it, whether others read or nobody. Where others read, one that asked just now has to hear the
--- number 0, which is nobody's; later it is called: one that lives asks, and takes a place again,
--- and one that stands still is passed over.
+-- A reader is refused while a writer waits that came before it, so that readers do not starve
+-- writers. If others read, that writer cannot be granted the lock, so it only has to be alive. For
+-- TIME_TO_ASK after a writer asked, its client must receive the number 0, which wakes nobody. After
+-- that it is woken: if it lives, it asks, and takes a place again; if it does not ask, readers pass
+-- it.
 function turn(it, since, waited, wakes)
   if not it.reads or it.writer or (it.entry and lives(it.entry)) then return nil end
   local waiting = call('ZRANGE', it.queue, 0, -1, 'WITHSCORES')
   -- guard: turn-readers
   local is_read = it.readers > 0 and longest_reader(it)
-  local believed_for = TIME_TO_ASK - abs(time_here() - tonumber(it.queued))
-  since = since and believed(since, waited)
+  local alive_for = TIME_TO_ASK - abs(time_here() - tonumber(it.queued))
+  since = since and bounded_since(since, waited)
   for i = 1, #waiting, 2 do
     local ticket = waiting[i]
     -- guard: rw-equal
     if since and tonumber(waiting[i + 1]) >= since then return nil end
     local name = match(ticket, '^w:(.*)$')
-    local is_believed = name and is_read and believed_for > 0
-    if is_believed and hears((gsub(name, '%d+$', '0')), wakes) then return behind(name, believed_for) end
-    local reply = name and its_turn(it, ticket, name, wakes)
+    local is_alive = name and is_read and alive_for > 0 and publish_wake((gsub(name, '%d+$', '0')), wakes)
+    if is_alive then return held_by_waiter(name, alive_for) end
+    local reply = name and give_turn(it, ticket, name, wakes)
     if reply then return reply end
   end
 end
 
--- Calls whoever may have the lock now: the writer that is first in the queue where nobody holds it,
--- or the readers before the first writer.
+-- Wakes the waiters that may be granted the lock now: all readers before the first writer; if there
+-- are none and nobody holds the lock, that writer.
 function wake(it, wakes)
   local writer = it.reads and it.writer or it.entry
   if writer and lives(writer) then return end
@@ -185,10 +186,10 @@ function wake(it, wakes)
     if not first then return call('HDEL', it.key, 'queued') end
     local name = match(first, '^w:(.*)$')
     if name then
-      if is_read or its_turn(it, first, name, wakes) then return end
+      if is_read or give_turn(it, first, name, wakes) then return end
     else
       call('ZREM', it.queue, first)
-      is_read = hears(sub(first, 3), wakes) or is_read
+      is_read = publish_wake(sub(first, 3), wakes) or is_read
     end
   end
 end

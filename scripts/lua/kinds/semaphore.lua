@@ -1,18 +1,19 @@
--- semaphore: each permit has an entry, and a `last` of its own. `entries` counts them, and `over`
--- is a moment (us) before which none of them ends, so that a refusal need not look at all.
+-- semaphore: each permit has an entry, and a `last` of its own. `entries` is the number of entries.
+-- `over` is a moment (us) before which none of them ends, so that a refusal need not look at all of
+-- them. The functions without `local` are hooks.
 
--- How many free permits whoever is refused is told at most, and how many are looked at together.
+-- How many free permits a refusal lists, and how many entries one HMGET reads.
 -- guard: at-once
-local MOST_TOLD, AT_ONCE = 32, 100
+local MOST_LISTED, PER_HMGET = 32, 100
 
-function note_more(it)
+function read_more(it)
   local number, of = match(it.slot, '^(%d+)/(%d+)$')
   it.number, it.of, it.floor = tonumber(number), tonumber(of), match(it.last, '^%d+')
   -- guard: last-of-size
   if not it.is_same then it[it.raises] = nil end
-  local said = call('HMGET', it.key, 'entries', 'over')
+  local values = call('HMGET', it.key, 'entries', 'over')
   -- guard: over-of-size
-  it.entries, it.over = it.is_same and tonumber(said[1]) or 0, it.is_same and tonumber(said[2])
+  it.entries, it.over = it.is_same and tonumber(values[1]) or 0, it.is_same and tonumber(values[2])
 end
 
 function note_end(it, ends)
@@ -34,30 +35,30 @@ function is_left(it)
   return it.entries > 0
 end
 
--- Where one entry was over, another may be, too.
+-- An entry that is over makes room, too.
 function has_room(it)
   -- guard: room-equal
   return it.entries < it.of or (it.over and it.over < time_here())
 end
 
--- Which other permits may be had here, from the one that was asked for on, and how soon (ms) one of
--- those that were looked at is over; -1 where the name is of another kind.
-function tell(it, reply)
+-- Adds which other permits are free here, beginning after the one that was asked for, and how soon
+-- (ms) the first of the others ends; -1 if the name is of another kind.
+function add_to_held(it, reply)
   local free, first = {}, it.entry and tonumber(it.entry.ends)
   local looked, others = 0, it.is_same and it.of - 1 or 0
   -- guard: over-known
   if it.entries == it.of and it.over and it.over > earliest then first, others = it.over, 0 end
   -- guard: told-enough
-  while looked < others and #free < MOST_TOLD do
+  while looked < others and #free < MOST_LISTED do
     local fields = {}
     -- guard: looked-together
-    for i = 1, min(AT_ONCE, others - looked) do fields[i] = 'p:' .. (it.number + looked + i) % it.of end
-    local said = call('HMGET', it.key, unpack(fields))
+    for i = 1, min(PER_HMGET, others - looked) do fields[i] = 'p:' .. (it.number + looked + i) % it.of end
+    local values = call('HMGET', it.key, unpack(fields))
     for i = 1, #fields do
-      local ends = said[i] and tonumber(match(said[i], '^%d+'))
+      local ends = values[i] and tonumber(match(values[i], '^%d+'))
       if ends and ends >= earliest then
         first = min(first, ends)
-      elseif #free < MOST_TOLD then
+      elseif #free < MOST_LISTED then
         free[#free + 1] = (it.number + looked + i) % it.of
       end
     end

@@ -1,5 +1,5 @@
--- plain: the mutex of other libraries: SET NX PX, and compare-and-delete. A STRING, its value the
--- owner.
+-- plain: the mutex of other libraries: a STRING with the owner as its value, written by SET NX PX,
+-- and removed by compare-and-delete.
 
 -- Who holds the lock at this key, with how many holds; nil where nobody does.
 local function holder_of(key)
@@ -7,10 +7,10 @@ local function holder_of(key)
   return call('GET', key) or nil, 1
 end
 
--- Without `kept` it ends when it did.
+-- Writes the key. Without `kept` its end stays.
 local function put(key, owner, _, kept)
   if kept then call('SET', key, owner, 'PX', kept) end
 end
 
--- Tells the other library's waiters of a release.
-local function tell_others() end
+-- Wakes the other library's waiters after a release: it has none that listen.
+local function wake_others() end

@@ -1,5 +1,5 @@
--- redisson: the RLock of Redisson: a HASH of one field, owner -> hold count, with the lease as its
--- TTL.
+-- redisson: the RLock of Redisson: a HASH of one field, owner -> number of holds, with the lease as
+-- its TTL.
 
 -- Who holds the lock at this key, with how many holds; nil where nobody does.
 local function holder_of(key)
@@ -11,13 +11,13 @@ local function holder_of(key)
   return hash[1], tonumber(hash[2])
 end
 
--- Without `kept` it ends when it did.
+-- Writes the key. Without `kept` its end stays.
 local function put(key, owner, holds, kept)
   call('HSET', key, owner, holds)
   if kept then call('PEXPIRE', key, kept) end
 end
 
--- Tells the other library's waiters of a release.
-local function tell_others(key)
+-- Wakes the other library's waiters after a release.
+local function wake_others(key)
   call('PUBLISH', 'redisson_lock__channel:' .. (find(key, '{', 1, true) and key or '{' .. key .. '}'), '0')
 end

@@ -1,7 +1,6 @@
--- verbs: those of a lock that is exactly another library's key. It has no token, no round and no
--- end but Redis's own, so nothing is healed, and what a clock or a hand removes is gone. The
--- arguments are those of the other kinds; `label`, `versions`, `token` and what an undo has are not
--- looked at.
+-- verbs: the verbs of a lock that is exactly another library's key. Such a key has no token, no
+-- round and no end but Redis's own TTL, so nothing is healed: a lock whose key is gone is lost. The
+-- arguments are those of the other kinds; `label`, `versions`, `token` and `first` are ignored.
 local function look(k, owner)
   local it = {key = KEYS[k], queue = KEYS[k + 1]}
   it.holder, it.holds = holder_of(it.key)
@@ -9,13 +8,13 @@ local function look(k, owner)
   return it
 end
 
--- Who has the lock, as whoever is refused is told; or that nobody has.
+-- The refusal because of the holder; ABSENT if there is none.
 local function refusal(it)
   if not it.holder then return ABSENT end
   return {'held', it.holder, it.holds, call('PTTL', it.key), 0, '', -1, '', 0}
 end
 
--- Makes it this owner's, for no shorter than it is somebody's already.
+-- Writes this owner's key. It never ends earlier than before.
 local function write(it, owner, holds, kept)
   -- guard: shared-new
   put(it.key, owner, holds, it.holder and max(kept, call('PTTL', it.key)) or kept)
@@ -24,14 +23,14 @@ end
 
 local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
   -- guard: shared-before
-  if before and before ~= '' then step_out(KEYS[k + 1], before) end
+  if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
   -- guard: shared-vote
   vote(trusted, '', round, kept)
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
   local reply = refusal(it)
   -- guard: shared-ticket
-  if ticket and ticket ~= '' then reply[7] = stand(it, ticket, tonumber(since), tonumber(waited)) end
+  if ticket and ticket ~= '' then reply[7] = try_take_place(it, ticket, tonumber(since), tonumber(waited)) end
   return reply
 end
 
@@ -50,14 +49,14 @@ local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, w
   end
   if it.is_mine then
     call('DEL', it.key)
-    tell_others(it.key)
+    wake_others(it.key)
   end
   local reply = it.is_mine and GRANTED or refusal(it)
   if since and it.is_mine then
-    stand(it, place, tonumber(since), tonumber(waited))
+    try_take_place(it, place, tonumber(since), tonumber(waited))
   elseif holds == '0' and not since then
     -- guard: shared-place
-    if place ~= '' then step_out(it.queue, place) end
+    if place ~= '' then give_up_place(it.queue, place) end
     if reply == GRANTED or reply == ABSENT then wake(it, wakes) end
   end
   return reply
@@ -75,7 +74,7 @@ local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
 end
 
 local function inspect(k, _, slot)
-  time_here() -- so that a client hears of it where this master forgot
+  time_here() -- looks at the marker: the first reply tells the client if this master forgot
   -- guard: shared-nobody
   local it = look(k, '')
   local reply = {'seen', it.holder and slot or '', call('ZCARD', it.queue)}

@@ -1,4 +1,4 @@
--- semaphore: what a slot is about, as in one.lua. No field keeps a free permit from being granted.
+-- semaphore: the fields of a slot, as in one.lua. Nothing but its own entry blocks a permit.
 local function fields_of(slot)
   local number, of = match(slot, '^(%d+)/([1-9]%d*)$')
   if not number or find(number, '^0%d') then return nil end

@@ -1,9 +1,9 @@
--- acquire: take all names for one owner, by a new grant with one token; or none, and take a place
--- in the queue of the first that is held. `before` is the ticket of the same waiter's acquire
--- before, whose place is given up: whoever was called for one of several names, and is refused for
--- another, calls the next in its place. Answers the token.
+-- acquire: grants all names to one owner, with one new token, and replies that. Or grants none, and
+-- gives `ticket` a place in the queue of the first name that is held. `before` is the ticket of the
+-- same waiter's previous acquire, whose place is given up. A waiter that was woken for one of
+-- several names, and is refused for another, wakes the next waiters.
 
--- Why this owner does not get a name: the reply, or nil.
+-- Why this owner is not granted a name: the reply; nil or false if it is.
 local function refusal(it, round, since, waited, wakes)
   local _, stale = own_entry(it, round)
   if stale then return stale end
@@ -17,7 +17,7 @@ end
 
 local function grant(it, token, round, kept, label)
   local entry, ends = it.entry, format('%d', latest + tonumber(kept) * 1000)
-  -- The end of a reader's word is none of a lease.
+  -- A reader's word has an end, too, but not that of a lease.
   local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
   if is_its_own and less(ends, entry.ends) then ends = entry.ends end
   if entry then
@@ -25,34 +25,38 @@ local function grant(it, token, round, kept, label)
     raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
   end
   put(it, ends, token, round, '1', kept, label)
-  call('PEXPIRE', it.key, KEPT_HELD)
+  call('PEXPIRE', it.key, KEY_TTL_HELD)
 end
 
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
                        since, waited, wakes)
-  local token, its, was_called = trusted, {}, before and before ~= ''
-  -- It is given up also where this master may not vote: nobody asks for that again.
-  for i = 1, was_called and names or 0 do
-    if step_out(KEYS[k + 2 * i - 1], before) == 1 then was_called = false end
+  local token, its, was_woken = trusted, {}, before and before ~= ''
+  -- The old place is given up even if this master refuses the vote: no later message would do it.
+  -- `was_woken` begins as "has a `before`", and stays true only if no place of that ticket is found
+  -- that was left as it was: of those ZREM removes 1 member. A wake-up removed the ticket (0), or
+  -- added `!TICKET` (2).
+  for i = 1, was_woken and names or 0 do
+    if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
   vote(trusted, versions, round, kept)
   since = tonumber(since)
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)
     local entry = own_entry(it, round)
-    -- What is repeated on its way, or was left half done by quick.lua, is the same grant: another
-    -- token would refuse each extend of the lease.
+    -- A message that came twice, or that quick.lua left half done, is the same grant: with another
+    -- token each extend of the lease would be refused.
     if entry and entry.round == round then
-      call('PEXPIRE', it.key, KEPT_HELD)
+      call('PEXPIRE', it.key, KEY_TTL_HELD)
       return tonumber(entry.token)
     end
     local reply = refusal(it, round, since, waited, wakes)
     local takes_place = reply and reply[1] == 'held' and ticket and ticket ~= ''
-    if takes_place then reply[7] = stand(it, ticket, since, waited) end
-    -- guard: called-several
-    for j = 1, reply and was_called and names > 1 and names or 0 do
+    -- This writes: it takes the place.
+    if takes_place then reply[7] = try_take_place(it, ticket, since, waited) end
+    -- guard: woken-several
+    for j = 1, reply and was_woken and names > 1 and names or 0 do
       local other = read(k + 2 * j - 2, slot, owner)
-      -- guard: call-queued
+      -- guard: wake-queued
       if other.queued and is_open(other) then pcall(wake, other, wakes) end
     end
     if reply then return reply end
@@ -62,8 +66,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label)
-    -- Who was called for several releases takes one permit only, so it calls the next for the
-    -- others.
+    -- A waiter may have been woken for several permits. It takes one, so it wakes the next waiter.
     -- guard: permit-queued
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end

@@ -1,7 +1,7 @@
--- extend: make all names the owner's for longer, by the same grant; or none. Whoever enters again
--- has more holds by it, and a grant to which masters gave different tokens is confirmed by it: then
--- `first` is the first round of the lease, for nobody confirms an earlier one. With `heals` a name
--- that this master forgot is taken back.
+-- extend: extends the lease of all names, by the same grant; or of none. An owner that enters again
+-- sends it with more holds. A client whose grant has different tokens on different masters confirms
+-- one with it: then `first` is the first round of the lease, and entries of earlier rounds do not
+-- count. With `heals` an entry that this master lost is written again.
 
 -- Why a name cannot be extended: the reply, or nil.
 local function lost(it, round, token, heals, first)
@@ -41,14 +41,14 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
       ends = it.entry.ends
       watch = ceil((ends - latest) / 1000)
     end
-    -- It is let in where memory is full, and so is what follows it.
-    local is_there = call('PEXPIRE', it.key, KEPT_HELD)
+    -- Redis runs PEXPIRE even if memory is full, and after it the other writes of the script.
+    local is_there = call('PEXPIRE', it.key, KEY_TTL_HELD)
     -- guard: extend-drops
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
     put(it, ends, token, round, holds, watch, it.extends and '' or label)
     -- guard: extend-was-not-there
-    if is_there == 0 then call('PEXPIRE', it.key, KEPT_HELD) end
+    if is_there == 0 then call('PEXPIRE', it.key, KEY_TTL_HELD) end
   end
   return GRANTED
 end

@@ -1,8 +1,7 @@
--- inspect: say of what kind a name is, how many wait for it, and who holds it: for each entry that
--- counts its field, owner, holds, how long (ms) it lives, token, label, and what to watch for how
--- long (ms).
+-- inspect: says of what kind a name is, how many wait for it, and who holds it: for each entry that
+-- counts its field, and what `description_of` says.
 local function inspect(k, _, slot)
-  time_here() -- so that a client hears of it where this master forgot
+  time_here() -- looks at the marker: the first reply tells the client if this master forgot
   -- guard: inspect-nobody
   local it = read(k, slot, '')
   local entries, fields = read_all(it.key)
@@ -11,10 +10,9 @@ local function inspect(k, _, slot)
     if sub(ticket, 1, 1) ~= '!' then waiting = waiting + 1 end
   end
   local reply = {'seen', it.kind or '', waiting}
-  for i = 1, #entries do
-    local entry = entries[i]
+  for _, entry in ipairs(entries) do
     if lives(entry) then
-      reply[#reply + 1] = {entry.field, told(entry, fields['l:' .. entry.field])}
+      reply[#reply + 1] = {entry.field, description_of(entry, fields['l:' .. entry.field])}
     end
   end
   return reply

@@ -1,6 +1,8 @@
--- transfer: give all names from one owner to another, and make them its own for longer; or none. It
--- may renew the token. Repeated, it finds the new owner there. It takes no entry with a token above
--- the one that was handed on, if that is given: that is of a later lease.
+-- transfer: hands all names over from one owner to another, and extends the lease; or none. With
+-- `renews` there is a new token. A repeated transfer finds the new owner there. If `handed`, the
+-- token that is handed over, is given, an entry with a higher token stays: it is of a later lease.
+
+-- A name for the new owner: `it`, read for the owner that has it now; or nil, and the reply.
 local function given(k, slot, to, round, from, handed)
   local it = read(k, slot, to)
   local entry, stale = own_entry(it, round)
@@ -14,7 +16,7 @@ local function given(k, slot, to, round, from, handed)
     end
     local is_later = handed and handed ~= '' and less(handed, entry.token)
     if is_later then return nil, {'stale', tonumber(entry.token)} end
-    other = beside and beside(it)
+    other = other_half and other_half(it)
     if other then return nil, held(it, other) end
   end
   return it
@@ -39,9 +41,9 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
     local ends = format('%d', max(entry.ends, latest + tonumber(kept) * 1000))
     local watch = ceil((ends - latest) / 1000)
     if STRICT then watch = max(watch, entry.kept) end
-    call('PEXPIRE', it.key, KEPT_HELD)
+    call('PEXPIRE', it.key, KEY_TTL_HELD)
     if it.owner ~= to then
-      -- Who was here before heals no more; who gives it, and takes it, may.
+      -- Leases with lower tokens heal no more. One with the token that stays heals, whoever has it.
       drop(it, it.field)
       raise(it, it.raises, is_new and entry.token or format('%d', entry.token - 1))
       if note_gone then note_gone(it, entry.token, '0', entry) end

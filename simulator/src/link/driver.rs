@@ -24,7 +24,7 @@ impl Link {
             state.link.take_deliveries(&mut deliveries);
             self.note_reach(&before, &state);
         }
-        deliveries.into_iter().for_each(Delivery::tell);
+        deliveries.into_iter().for_each(Delivery::deliver);
         self.send_soon();
         self.leave();
         self.set_timers();
@@ -85,7 +85,7 @@ impl Link {
             let Some(request) = request else { break };
             self.transmit(request);
         }
-        unwanted.into_iter().for_each(Delivery::tell);
+        unwanted.into_iter().for_each(Delivery::deliver);
     }
 
     fn request(&self, message: Message<'_>, now: Time, header: SessionHeader) -> Request {
@@ -176,21 +176,21 @@ impl Link {
 
     fn ask_to_be_known(self: &Arc<Self>) {
         let is_new = self.server.redis.is_whole();
-        let question = self
+        let hello = self
             .handshake
             .get()
-            .map(|handshake| handshake.question(if is_new { Insight::New } else { Insight::Nothing }));
+            .map(|handshake| handshake.hello(if is_new { Insight::New } else { Insight::Nothing }));
         self.transmit(Request {
             asked: None,
             header: SessionHeader::default(),
-            task: RequestKind::Hello(question, is_new),
+            task: RequestKind::Hello(hello, is_new),
         });
     }
 
     /// The answer to the first message of a connection.
     pub(super) fn greeted(self: &Arc<Self>, greeted: Option<(&Hello, Greeting)>) {
         let welcome = match (self.handshake.get(), greeted) {
-            (Some(handshake), Some((question, answer))) => handshake.answer(question, answer),
+            (Some(handshake), Some((hello, answer))) => handshake.outcome(hello, answer),
             _ => HelloOutcome::Known(SessionHeader::default()),
         };
         match welcome {
@@ -210,7 +210,7 @@ impl Link {
         let connection = self.state().network.connection();
         let link = self.clone();
         self.process.run(async move {
-            handshake.sighted().await;
+            handshake.until_time_is_known().await;
             if link.state().network.connection() == connection {
                 link.ask_to_be_known();
             }

@@ -109,12 +109,12 @@ impl Link {
             RequestKind::Hello(_, was_new) if *was_new != self.server.redis.is_whole() => {
                 return self.break_off(); // what is known of a process is not said to the next one
             }
-            RequestKind::Hello(question, _) => {
+            RequestKind::Hello(hello, _) => {
                 {
                     let network = &mut self.state().network;
                     network.known = network.connection;
                 }
-                NetworkReply::Greeting(question.as_ref().map(|question| self.greet(question)))
+                NetworkReply::Greeting(hello.as_ref().map(|hello| self.greet(hello)))
             }
             RequestKind::Ping => NetworkReply::To(Ok(Value::Nil)),
             RequestKind::Calls(script, calls) => {
@@ -129,9 +129,9 @@ impl Link {
         self.world.at(arrives, move || link.pump());
     }
 
-    fn greet(&self, question: &Hello) -> Greeting {
+    fn greet(&self, hello: &Hello) -> Greeting {
         let script = self.handshake.get().expect("it asked").script();
-        let answer = self.server.redis.greet(script, question);
+        let answer = self.server.redis.greet(script, hello);
         self.note(|| format!("greets -> {}", tell(&answer)));
         answer
     }
@@ -156,8 +156,8 @@ impl Link {
             state.network.next_reply()
         } {
             match (reply, &request.task) {
-                (NetworkReply::Greeting(greeting), RequestKind::Hello(question, _)) => {
-                    self.greeted(question.as_ref().zip(greeting));
+                (NetworkReply::Greeting(greeting), RequestKind::Hello(hello, _)) => {
+                    self.greeted(hello.as_ref().zip(greeting));
                 }
                 (NetworkReply::To(reply), task) => self.answered(task, reply),
                 (NetworkReply::Greeting(_), _) => unreachable!("only a hello is greeted"),

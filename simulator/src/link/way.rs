@@ -31,7 +31,7 @@ impl Master for Way {
     fn ready(&self) -> BoxFuture<'static, ()> {
         let link = self.0.clone();
         async move {
-            link.with(|link, now| link.want(now));
+            link.with(|link, now| link.want_connection(now));
             loop {
                 let told = link.up.notified();
                 if *link.state().link.reach() == Reach::Up {

@@ -83,7 +83,7 @@ impl Driven {
     /// A link that is up.
     fn up() -> Self {
         let mut driven = Self::new();
-        driven.link.want(driven.now);
+        driven.link.want_connection(driven.now);
         driven.open(true);
         driven
     }
@@ -95,7 +95,7 @@ impl Driven {
     fn deliver(&mut self) {
         let mut deliveries = Vec::new();
         self.link.take_deliveries(&mut deliveries);
-        deliveries.into_iter().for_each(Delivery::tell);
+        deliveries.into_iter().for_each(Delivery::deliver);
     }
 
     fn call(&mut self, kind: CallKind) -> usize {
@@ -329,10 +329,10 @@ fn what_waits_leaves_together_with_its_script_and_not_too_many_at_once() {
 #[test]
 fn a_master_that_answers_nothing_gets_so_many_messages_and_no_more() {
     let mut driven = Driven::up();
-    for i in 0..UNDER_WAY + 5 {
+    for i in 0..MOST_UNDER_WAY + 5 {
         driven.call_of(if i % 2 == 0 { &ONE } else { &OTHER }, VOTE);
     }
-    assert_eq!(driven.send(), UNDER_WAY);
+    assert_eq!(driven.send(), MOST_UNDER_WAY);
     driven.answer();
     assert_eq!(driven.send(), 1);
 }

@@ -67,10 +67,10 @@ impl EmbeddedLink {
         match &*known {
             Some((then, header)) if *then == restarts => Ok(header.clone()),
             _ => {
-                let sight = if server.is_whole() { Insight::New } else { Insight::Nothing };
-                let question = handshake.question(sight);
-                let answer = server.greet(handshake.script(), &question);
-                match handshake.answer(&question, answer) {
+                let insight = if server.is_whole() { Insight::New } else { Insight::Nothing };
+                let hello = handshake.hello(insight);
+                let answer = server.greet(handshake.script(), &hello);
+                match handshake.outcome(&hello, answer) {
                     HelloOutcome::Known(header) => {
                         *known = Some((restarts, header.clone()));
                         Ok(header)

@@ -102,8 +102,8 @@ impl EmbeddedServer {
     }
 
     /// Asks the question of a handshake.
-    pub fn greet(&self, script: &Script, question: &Hello) -> Result<Value, Failure> {
-        match self.evaluate(script, question.words.keys(), question.words.args()) {
+    pub fn greet(&self, script: &Script, hello: &Hello) -> Result<Value, Failure> {
+        match self.evaluate(script, hello.words.keys(), hello.words.args()) {
             Resp::Error(text) => Err(Failure::from_error_reply(&text)),
             reply => Ok(value(reply)),
         }

@@ -42,7 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "rw-floor: '0' -> '0~'",
         ],
     ),
-    ("both are long ago", &["never-called: 0 -> 1"]),
+    ("both are long ago", &["never-woken: 0 -> 1"]),
     (
         "for speed: all readers are looked at",
         &[
@@ -66,7 +66,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "for speed: in how many commands; one more is the one that is taken",
         &[
-            "looked-together: min(AT_ONCE, others - looked) -> (others - looked)",
+            "looked-together: min(PER_HMGET, others - looked) -> (others - looked)",
             "looked-together: without - looked",
         ],
     ),
@@ -74,11 +74,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "for speed: it is the same time",
         &["quick-now: without now or", "quick-word-now: without or now", "time-once: not now -> true"],
     ),
-    ("for speed: no more is told", &["told-enough: < -> <=", "told-enough: without and #free < MOST_TOLD"]),
+    ("for speed: no more is told", &["told-enough: < -> <=", "told-enough: without and #free < MOST_LISTED"]),
     (
-        "for speed: nobody is called where nobody waits",
+        "for speed: nobody is woken where nobody waits",
         &[
-            "call-queued: without other.queued and",
+            "wake-queued: without other.queued and",
             "permit-queued: without it.queued and",
             "release-queued: without and it.queued",
         ],
@@ -88,8 +88,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["extend-kind-is-other: without it.kind and", "kind-is-other: without it.kind and"],
     ),
     (
-        "for speed: of one name it is held, or somebody else is called",
-        &["called-several: > -> >=", "called-several: without and names > 1"],
+        "for speed: of one name it is held, or somebody else is woken",
+        &["woken-several: > -> >=", "woken-several: without and names > 1"],
     ),
     ("for speed: the key is given the TTL that it has", &["extend-was-not-there: is_there == 0 -> true"]),
     ("for speed: one more is looked at", &["over-known: 0 -> 1", "over-known: > -> >="]),
@@ -215,7 +215,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "where the size changes, all of them are folded into `last`",
         &["last-of-size: not it.is_same -> false"],
     ),
-    ("who is called a microsecond sooner finds out", &["room-equal: < -> <="]),
+    ("who is woken a microsecond sooner finds out", &["room-equal: < -> <="]),
 ];
 
 fn allowed() -> impl Iterator<Item = (&'static str, &'static str)> {

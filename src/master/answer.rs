@@ -1,8 +1,48 @@
-//! How a call to a master can fail.
+//! A master's answer to a call: what the script replied, or how the call failed.
 
 use std::sync::Arc;
 
 use crate::vote::{Refusal, Silence};
+
+/// A script's reply, in the four forms that Lua can give it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Nothing: Lua's `nil` or `false`.
+    Nil,
+    /// A number, without its fraction.
+    Int(i64),
+    /// A string.
+    Text(Arc<str>),
+    /// An array.
+    List(Vec<Value>),
+}
+
+impl Value {
+    /// The items, if this is an array.
+    pub fn list(&self) -> Option<&[Value]> {
+        match self {
+            Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is a string.
+    pub fn text(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number, if this is one, or a string that holds one.
+    pub fn int(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            Self::Text(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+}
 
 /// How a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +56,7 @@ pub enum Failure {
     },
     /// Nothing was sent.
     Unreachable(Arc<str>),
-    /// It was sent, and there was no answer: it may have run.
+    /// The call was sent and has no answer: it may have run.
     Unknown(Silence),
 }
 
@@ -26,8 +66,8 @@ impl Failure {
         Self::Refused { reason: Refusal::of_reply(reply), detail: reply.into() }
     }
 
-    /// That no connection can be used: refused where that is so until somebody mends it, and
-    /// otherwise out of reach.
+    /// No connection can be used: refused if that lasts until somebody mends it, otherwise out of
+    /// reach.
     pub(crate) fn without_connection(reason: Refusal, detail: &str) -> Self {
         if reason.is_permanent() {
             Self::Refused { reason, detail: detail.into() }
