@@ -10,19 +10,18 @@ use tokio::sync::oneshot;
 use crate::blocking;
 use crate::client::Redlock;
 use crate::clock::{BootClock, Clock, Moment};
-use crate::config::{DEFAULT_TTL, MAX_MASTERS, Settings};
-use crate::doctor::{self, Facts, Report, Unasked, Visitor};
+use crate::config::{DEFAULT_TTL, Settings};
+use crate::doctor::{self, Report, Visitor};
 use crate::engine::{Engine, quorum};
 use crate::env;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::host::Host;
-use crate::inner::Inner;
+use crate::inner::{Host, Inner};
 use crate::invalid::Invalid;
-use crate::master::{self, Address, Dialler, LinkSettings, Master, RedisMaster, Roster, Visit};
+use crate::master::{Address, Dialler, LinkSettings, Master, RedisMaster, Roster, Visit};
 use crate::protocol::{SCRIPTS, Wakes};
 use crate::random::{Random, SystemRandom};
-use crate::source::{Origin, Source};
+use crate::source::{self, Checked, Source};
 use crate::trust::ColdStart;
 
 /// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before
@@ -380,7 +379,7 @@ impl Builder {
         {
             return Err(Invalid::runtime().into());
         }
-        let origins = origins(std::mem::take(&mut self.sources))?;
+        let origins = source::check(std::mem::take(&mut self.sources))?;
         #[cfg(feature = "tls")]
         let dialler = Dialler::new(&self.roots)?;
         #[cfg(not(feature = "tls"))]
@@ -391,60 +390,4 @@ impl Builder {
         };
         Ok((origins, dialler, host))
     }
-}
-
-/// Where a master is, or itself.
-enum Checked {
-    Address(Address),
-    Custom(Arc<dyn Master>),
-}
-
-impl Checked {
-    fn new(origin: Origin) -> Result<Self, Invalid> {
-        match origin {
-            Origin::Url(url) => Address::parse(&url).map(Self::Address),
-            Origin::Custom(master) => Ok(Self::Custom(master)),
-        }
-    }
-
-    /// Asks it about itself, if it is a server.
-    async fn examine(&self, dialler: &Dialler, visit: &Visit) -> Facts {
-        let (master, server) = match self {
-            Self::Address(address) => (address.name(), master::examine(address, dialler, visit).await),
-            Self::Custom(master) => (master.name(), Err(Unasked::NoServer)),
-        };
-        Facts { master: master.clone(), server }
-    }
-
-    fn is_same_as(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Address(one), Self::Address(other)) => one.same_server(other),
-            (Self::Custom(one), Self::Custom(other)) => one.name() == other.name(),
-            _ => false,
-        }
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Self::Address(address) => address.endpoint().to_string(),
-            Self::Custom(master) => master.name().to_string(),
-        }
-    }
-}
-
-fn origins(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
-    match sources.len() {
-        0 => return Err(Invalid::no_masters(MAX_MASTERS)),
-        count if count > MAX_MASTERS => return Err(Invalid::too_many_masters(count, MAX_MASTERS)),
-        _ => {}
-    }
-    let mut origins: Vec<Checked> = Vec::new();
-    for Source(origin) in sources {
-        let origin = Checked::new(origin)?;
-        if origins.iter().any(|known| known.is_same_as(&origin)) {
-            return Err(Invalid::duplicate_master(&origin.name()));
-        }
-        origins.push(origin);
-    }
-    Ok(origins)
 }

@@ -24,7 +24,7 @@ use crate::clock::Moment;
 use crate::election::Election;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::fencing::Unfenced;
+use crate::guard::Unfenced;
 use crate::inner::Inner;
 use crate::inspection::{Inspection, Listing};
 use crate::lock::Lock;

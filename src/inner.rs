@@ -1,11 +1,17 @@
-//! What all handles of one client share: its engine, and the thread that runs it.
+//! What all handles of one client share: its engine, and the I/O thread that runs it.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
 
 use crate::engine::Engine;
 use crate::executor::Executor;
-use crate::host::Host;
+use crate::sync::Mutex;
 
 /// The inside of a [`Redlock`](crate::Redlock). Every lock and guard has it as well: the thread
 /// ends with the last of them.
@@ -43,5 +49,74 @@ impl fmt::Debug for Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.host.wind_up(self.engine.clone());
+    }
+}
+
+/// How long the engine goes on after the last handle was dropped, to tell the masters what they
+/// have to hear.
+const LONGEST_WIND_UP: Duration = Duration::from_secs(5);
+
+/// How long the drop of the last handle waits for that, so that a program which ends right
+/// afterwards has released. Masters that answer do so much sooner.
+const LONGEST_DROP: Duration = Duration::from_millis(250);
+
+/// A runtime for the engine, on a thread of its own or lent by the user.
+pub(crate) struct Host {
+    executor: Executor,
+    stop: CancellationToken,
+    /// Hears, by being hung up, that the thread is done.
+    ended: Option<Mutex<mpsc::Receiver<()>>>,
+}
+
+impl Host {
+    /// A thread of its own: the engine runs whatever the user's runtimes do, or whether there are
+    /// any.
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let executor = Executor::Runtime(runtime.handle().clone());
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let (alive, ended) = mpsc::channel();
+        std::thread::Builder::new().name("quorate-io".into()).spawn(move || {
+            runtime.block_on(stopped.cancelled());
+            runtime.shutdown_background();
+            drop(alive);
+        })?;
+        Ok(Self { executor, stop, ended: Some(Mutex::new(ended)) })
+    }
+
+    /// Where somebody else runs the tasks, in a simulation say.
+    pub(crate) fn on(executor: Executor) -> Self {
+        Self { executor, stop: CancellationToken::new(), ended: None }
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    /// Whether it goes on while its user's threads wait.
+    pub(crate) fn has_own_thread(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Cancelled when everything on this host has to end.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Lets `engine` finish what it has begun, and then ends. Waits for it a moment if there is
+    /// anything.
+    pub(crate) fn wind_up(&self, engine: Arc<Engine>) {
+        // A shutdown has waited for them already.
+        let wait = engine.under_way() > 0 && !engine.is_closed();
+        let stop = self.stop.clone();
+        self.executor.spawn(async move {
+            let _ = tokio::time::timeout(LONGEST_WIND_UP, engine.close()).await; // what is left dies with its TTL
+            stop.cancel();
+        });
+        if let (true, Some(ended)) = (wait, &self.ended) {
+            let ended = ended.lock();
+            let _ = ended.recv_timeout(LONGEST_DROP); // it never sends: the end is a hang-up, or the time is up
+        }
     }
 }

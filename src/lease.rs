@@ -47,12 +47,12 @@ pub(crate) fn kept(ttl: Duration, delay: Duration) -> Duration {
 /// How long a message may be under way and still be carried out: what comes later is refused for
 /// its time, which is 2 s old at most, and may have been 0.5 s ahead; the rest is for clocks that
 /// are off.
-const UNDER_WAY: Duration = Duration::from_secs(3);
+const LONGEST_UNDER_WAY: Duration = Duration::from_secs(3);
 
 /// When what a round asked for, to be kept for so long, is surely over: on a master that ran it as
 /// late as possible, by a clock that is slow.
 pub(crate) fn expires_by(sent: Moment, kept: Duration) -> Moment {
-    sent + kept + kept / 100 + UNDER_WAY
+    sent + kept + kept / 100 + LONGEST_UNDER_WAY
 }
 
 #[cfg(test)]

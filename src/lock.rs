@@ -11,15 +11,14 @@ use crate::blocking;
 use crate::config::check_permits;
 use crate::engine::{Adoption, Polling, Request};
 use crate::error::Error;
-use crate::fencing::{Fenced, Unfenced};
-use crate::guard::Guard;
+use crate::guard::{Fenced, Guard, Unfenced};
 use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::inspection::Inspection;
 use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::Kind;
-use crate::renewal_options::RenewalOptions;
+use crate::renewal::RenewalOptions;
 use crate::text::quoted;
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`]
@@ -218,7 +217,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn try_acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_within(Duration::ZERO).await
+        self.acquire_as(self.named_owner()?, Duration::ZERO).await
     }
 
     /// [`try_acquire`](Lock::try_acquire) [without async](crate::blocking).
@@ -264,16 +263,12 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_within(self.options.wait).await
+        self.acquire_as(self.named_owner()?, self.options.wait).await
     }
 
     /// [`acquire`](Lock::acquire) [without async](crate::blocking).
     pub fn acquire_blocking(&self) -> Result<Guard<F>, Error> {
         blocking::wait(&self.client, self.acquire())
-    }
-
-    async fn acquire_within(&self, wait: Duration) -> Result<Guard<F>, Error> {
-        self.acquire_as(self.named_owner()?, wait).await
     }
 
     /// Waits for the lock for this owner, or for one that nobody else knows.
