@@ -13,8 +13,8 @@ use crate::engine::Engine;
 use crate::executor::Executor;
 use crate::sync::Mutex;
 
-/// The inside of a [`Redlock`](crate::Redlock). Every lock and guard has it as well: the thread
-/// ends with the last of them.
+/// The inside of a [`Redlock`](crate::Redlock), which locks and guards share: the thread ends with
+/// the last of them.
 pub(crate) struct Inner {
     engine: Arc<Engine>,
     host: Host,
@@ -52,25 +52,23 @@ impl Drop for Inner {
     }
 }
 
-/// How long the engine goes on after the last handle was dropped, to tell the masters what they
-/// have to hear.
+/// How long the engine goes on after the last handle was dropped, to send releases and clean-ups.
 const LONGEST_WIND_UP: Duration = Duration::from_secs(5);
 
 /// How long the drop of the last handle waits for that, so that a program which ends right
-/// afterwards has released. Masters that answer do so much sooner.
+/// afterwards has released. Masters that answer take much less.
 const LONGEST_DROP: Duration = Duration::from_millis(250);
 
 /// A runtime for the engine, on a thread of its own or lent by the user.
 pub(crate) struct Host {
     executor: Executor,
     stop: CancellationToken,
-    /// Hears, by being hung up, that the thread is done.
+    /// Its sender is dropped when the thread is done.
     ended: Option<Mutex<mpsc::Receiver<()>>>,
 }
 
 impl Host {
-    /// A thread of its own: the engine runs whatever the user's runtimes do, or whether there are
-    /// any.
+    /// A thread of its own, so that the engine does not depend on the user's runtimes.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let executor = Executor::Runtime(runtime.handle().clone());
@@ -85,7 +83,7 @@ impl Host {
         Ok(Self { executor, stop, ended: Some(Mutex::new(ended)) })
     }
 
-    /// Where somebody else runs the tasks, in a simulation say.
+    /// For tasks that `executor` runs, in a simulation for example.
     pub(crate) fn on(executor: Executor) -> Self {
         Self { executor, stop: CancellationToken::new(), ended: None }
     }
@@ -94,20 +92,20 @@ impl Host {
         &self.executor
     }
 
-    /// Whether it goes on while its user's threads wait.
+    /// Whether it runs while the user's threads wait.
     pub(crate) fn has_own_thread(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// Cancelled when everything on this host has to end.
+    /// Cancelled when all tasks on this host have to end.
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// Lets `engine` finish what it has begun, and then ends. Waits for it a moment if there is
-    /// anything.
+    /// Lets `engine` finish what it has begun, then ends. If there is anything, waits a moment for
+    /// it.
     pub(crate) fn wind_up(&self, engine: Arc<Engine>) {
-        // A shutdown has waited for them already.
+        // A shutdown has waited already.
         let wait = engine.under_way() > 0 && !engine.is_closed();
         let stop = self.stop.clone();
         self.executor.spawn(async move {
@@ -116,7 +114,7 @@ impl Host {
         });
         if let (true, Some(ended)) = (wait, &self.ended) {
             let ended = ended.lock();
-            let _ = ended.recv_timeout(LONGEST_DROP); // it never sends: the end is a hang-up, or the time is up
+            let _ = ended.recv_timeout(LONGEST_DROP); // never sends: returns at the hang-up or the time-out
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::doctor::{Facts, Unasked};
 use crate::invalid::Invalid;
 use crate::master::{self, Address, Dialler, Master, Visit};
 
-/// A master to build a client with: a server, by its URL, or a [`Master`] of another kind.
+/// A master to build a client with: a server's URL, or another [`Master`] implementation.
 #[derive(Clone)]
 pub struct Source(Origin);
 
@@ -42,7 +42,7 @@ impl From<Arc<dyn Master>> for Source {
     }
 }
 
-/// Without the URL, which may hold a password.
+/// Omits the URL, which may contain a password.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -52,7 +52,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Where a master is, or itself.
+/// A server's address, or another master.
 pub(crate) enum Checked {
     Address(Address),
     Custom(Arc<dyn Master>),
@@ -66,7 +66,7 @@ impl Checked {
         }
     }
 
-    /// Asks it about itself, if it is a server.
+    /// Examines it, if it is a server.
     pub(crate) async fn examine(&self, dialler: &Dialler, visit: &Visit) -> Facts {
         let (master, server) = match self {
             Self::Address(address) => (address.name(), master::examine(address, dialler, visit).await),
