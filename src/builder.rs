@@ -132,9 +132,9 @@ impl Builder {
     /// `rediss://` (TLS, with the feature `tls`), `valkey://` or `valkeys://`, or
     /// `unix:///path?db=..&user=..&pass=..`.
     ///
-    /// A client has 1 to [`MAX_MASTERS`](crate::config::MAX_MASTERS) masters, and every client of the same locks must have the
-    /// same ones. They must be independent servers: not replicas of each other, and none listed
-    /// twice.
+    /// A client has 1 to [`MAX_MASTERS`](crate::config::MAX_MASTERS) masters, and every client of
+    /// the same locks must have the same ones. They must be independent servers: not replicas of
+    /// each other, and none listed twice.
     ///
     /// For tests it can be another implementation of [`Master`](crate::seam::Master), such as the
     /// test kit's, in the same process.

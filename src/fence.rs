@@ -417,8 +417,8 @@ mod tests {
             prop_assert_eq!((token.get(), u64::try_from(token.as_i64())), (fence, Ok(fence)));
         }
 
-        /// What was let in never goes below what was let in before; what was not is below, and is
-        /// told of the highest.
+        /// What was accepted never goes below what was accepted before; what was refused is below,
+        /// and the error names the highest.
         #[test]
         fn what_a_gate_lets_in_never_falls(began in 0..20u64, fences in prop::collection::vec(1..40u64, 0..60)) {
             let gate = Gate::new(began);

@@ -285,8 +285,8 @@ impl<F> Guard<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn sleep_blocking(&self, time: Duration) -> Result<(), Error> {
-        let told = blocking::wait_within(&self.client, time, self.lost())?;
-        told.or_else(|| self.loss()).map_or(Ok(()), Err)
+        let loss = blocking::wait_within(&self.client, time, self.lost())?;
+        loss.or_else(|| self.loss()).map_or(Ok(()), Err)
     }
 
     /// Says that the work is alive: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any

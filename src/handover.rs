@@ -20,7 +20,7 @@ const FORM: &str = "quorate2";
 ///
 /// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent
 /// signs: the lock's kind and name, its owner meanwhile, a fingerprint of the masters, and the
-/// permit of a semaphore. Whoever has the text can take the lock.
+/// permit of a semaphore. Treat it as a secret: its bearer can take the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
     kind: Kind,

@@ -96,7 +96,7 @@ pub(crate) struct Denied {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockLook {
     pub(crate) asked: Moment,
-    pub(crate) heard: Moment,
+    pub(crate) answered: Moment,
     pub(crate) time: u64,
 }
 

@@ -137,7 +137,7 @@ fn estimate(looks: &[ClockLook]) -> Option<(i64, i64)> {
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         let at = |moment: crate::clock::Moment| micros(moment.since(crate::clock::Moment::default()));
         let time = i64::try_from(look.time).unwrap_or(i64::MAX);
-        (time.saturating_sub(at(look.heard)), time.saturating_sub(at(look.asked)))
+        (time.saturating_sub(at(look.answered)), time.saturating_sub(at(look.asked)))
     };
     let last = bounds(looks.last()?);
     let met = looks
