@@ -1,9 +1,9 @@
 //! Delays between attempts: exponential, capped, and jittered so that clients which failed together
-//! part.
+//! do not retry together.
 
 use std::time::Duration;
 
-/// A row of growing delays.
+/// A sequence of growing delays.
 #[derive(Clone, Debug)]
 pub(crate) struct Backoff {
     first: Duration,
@@ -17,14 +17,14 @@ impl Backoff {
         Self { first, cap, next: first }
     }
 
-    /// The next delay, drawn evenly between half of the full one and all of it by `random`.
+    /// The next delay: `random` picks it evenly between half of the full one and all of it.
     pub(crate) fn delay(&mut self, random: u64) -> Duration {
         let full = self.next;
         self.next = (full * 2).min(self.cap);
         jittered(full, random)
     }
 
-    /// Begins anew: the last attempt went well.
+    /// Starts again with the first delay, after a success.
     pub(crate) fn reset(&mut self) {
         self.next = self.first;
     }

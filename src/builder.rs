@@ -1,4 +1,4 @@
-//! Builds a client: settings, which are values with limits, and components, which are the seams.
+//! Builds a client from settings and the seams: masters, clock, randomness, executor.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,19 +10,18 @@ use tokio::sync::oneshot;
 use crate::blocking;
 use crate::client::Redlock;
 use crate::clock::{BootClock, Clock, Moment};
-use crate::config::{DEFAULT_TTL, MAX_MASTERS, Settings};
-use crate::doctor::{self, Facts, Report, Unasked, Visitor};
+use crate::config::{DEFAULT_TTL, Settings};
+use crate::doctor::{self, Report, Visitor};
 use crate::engine::{Engine, quorum};
 use crate::env;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::host::Host;
-use crate::inner::Inner;
+use crate::inner::{Host, Inner};
 use crate::invalid::Invalid;
-use crate::master::{self, Address, Dialler, LinkSettings, Master, RedisMaster, Roster, Visit};
+use crate::master::{Address, Dialler, LinkSettings, Master, RedisMaster, Roster, Visit};
 use crate::protocol::{SCRIPTS, WakeChannelPrefix};
 use crate::random::{Random, SystemRandom};
-use crate::source::{Origin, Source};
+use crate::source::{self, Checked, Source};
 use crate::trust::ColdStart;
 
 /// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before
@@ -57,8 +56,8 @@ impl Redlock {
         Builder::new()
     }
 
-    /// The client that the environment describes, by the variables which the command reads too: see
-    /// [`env`](crate::env). For more settings begin with [`Builder::from_env`].
+    /// A client from the command's environment variables: see [`env`](crate::env). For more
+    /// settings begin with [`Builder::from_env`].
     ///
     /// # Errors
     ///
@@ -91,7 +90,7 @@ impl Builder {
         }
     }
 
-    /// Begins with what the environment says: see [`env`](crate::env).
+    /// Begins with the settings of the environment: see [`env`](crate::env).
     ///
     /// # Errors
     ///
@@ -133,12 +132,12 @@ impl Builder {
     /// `rediss://` (TLS, with the feature `tls`), `valkey://` or `valkeys://`, or
     /// `unix:///path?db=..&user=..&pass=..`.
     ///
-    /// A client has 1 to [`MAX_MASTERS`] masters, and every client of the same locks must have the
-    /// same ones. They must be independent servers: not replicas of each other, and none listed
-    /// twice.
+    /// A client has 1 to [`MAX_MASTERS`](crate::config::MAX_MASTERS) masters, and every client of
+    /// the same locks must have the same ones. They must be independent servers: not replicas of
+    /// each other, and none listed twice.
     ///
-    /// For tests it can be a master of [another kind](crate::seam::Master), such as the test kit's,
-    /// which live in the process.
+    /// For tests it can be another implementation of [`Master`](crate::seam::Master), such as the
+    /// test kit's, in the same process.
     pub fn master(mut self, master: impl Into<Source>) -> Self {
         self.sources.push(master.into());
         self
@@ -155,36 +154,36 @@ impl Builder {
     }
 
     /// The TTL of locks that do not set one, from [`MIN_TTL`](crate::config::MIN_TTL) to the
-    /// [`max_ttl`](Builder::max_ttl). The default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL): a
-    /// holder that dies blocks everybody else for that long.
+    /// [`max_ttl`](Builder::max_ttl). A holder that dies blocks the others for that long. The
+    /// default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL).
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.settings.ttl = ttl;
         self
     }
 
     /// The longest TTL of any lock, up to [`MAX_TTL`](crate::config::MAX_TTL); the default is
-    /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have forgotten what
-    /// it granted has no vote for a little longer than that. All clients of the same masters and
-    /// prefix must have the same: a master keeps it with its marker, and refuses those that differ.
-    /// To change it, stop them all, delete the key `{prefix}marker` on every master, and start them
-    /// with another one.
+    /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have lost its locks
+    /// cannot vote for a little longer than that. All clients of the same masters and prefix must
+    /// have the same: a master stores it with its marker, and refuses clients that differ. To
+    /// change it, stop all clients, delete the key `{prefix}marker` on every master, and start them
+    /// again.
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
         self.settings.max_ttl = max_ttl;
         self
     }
 
-    /// What to trust of a master that is new, or restarted: see [`ColdStart`]. The default is
-    /// nothing.
+    /// How far to trust a master that is new or restarted: see [`ColdStart`]. The default is not at
+    /// all.
     pub fn cold_start(mut self, policy: ColdStart) -> Self {
         self.settings.cold_start = policy;
         self
     }
 
-    /// Strict mode: whether a lease is over is never left to a master's clock. Where a holder
-    /// released its lock, nothing changes. Where it died, the next one has to have watched the lock
-    /// unchanged for a whole TTL, on its own clock: a caller that waits already gets it at the end
-    /// of the TTL as always, and one that comes later waits for one TTL more. It costs no round
-    /// trip. All clients of the same masters and prefix must be strict, or none.
+    /// Strict mode: no master's clock decides that a lease is over. After a release nothing
+    /// changes. If the holder died, the next one must have seen the lock unchanged for a whole TTL,
+    /// on its own clock: a caller that waits already gets it at the end of the TTL as usual, and a
+    /// later one waits for one TTL more. It costs no round trip. All clients of the same masters
+    /// and prefix must be strict, or none.
     ///
     /// Source: the rule is that of the DynamoDB lock client.
     pub fn strict(mut self) -> Self {
@@ -192,43 +191,42 @@ impl Builder {
         self
     }
 
-    /// How long an acquire waits for locks that do not say it, up to
-    /// [`MAX_WAIT`](crate::config::MAX_WAIT). The default is
-    /// [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero is one try.
+    /// The wait of locks that do not set one, up to [`MAX_WAIT`](crate::config::MAX_WAIT). The
+    /// default is [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero means one try.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.settings.wait = wait;
         self
     }
 
-    /// How many acquires of this client may wait for one lock at a time; further ones fail with
-    /// [`Error::QueueFull`]. The default is
-    /// [`DEFAULT_MAX_WAITERS`](crate::config::DEFAULT_MAX_WAITERS); it must be 1 at least.
+    /// How many acquires of this client may wait for one lock at a time, 1 at least; further ones
+    /// fail with [`Error::QueueFull`]. The default is
+    /// [`DEFAULT_MAX_WAITERS`](crate::config::DEFAULT_MAX_WAITERS).
     pub fn max_waiters(mut self, limit: usize) -> Self {
         self.settings.max_waiters = limit;
         self
     }
 
-    /// How long one master may take to answer before its vote counts as unknown. It must be below
-    /// the TTL, and above the round trip to the farthest master that is needed for a quorum.
+    /// How long a master may take to answer before its vote counts as unknown: below the TTL, and
+    /// above the round trip to the farthest master needed for a quorum.
     ///
-    /// The default is [`DEFAULT_TIMEOUT`](crate::config::DEFAULT_TIMEOUT), or a quarter of a TTL
-    /// where that is less.
+    /// The default is [`DEFAULT_TIMEOUT`](crate::config::DEFAULT_TIMEOUT), or a quarter of the TTL
+    /// if that is less.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
         self
     }
 
-    /// What every key begins with; the default is
-    /// [`DEFAULT_PREFIX`](crate::config::DEFAULT_PREFIX). It has no braces and at most
-    /// [`MAX_PREFIX`](crate::config::MAX_PREFIX) bytes. Clients with different prefixes have
+    /// The prefix of every key, without braces, of at most
+    /// [`MAX_PREFIX`](crate::config::MAX_PREFIX) bytes; the default is
+    /// [`DEFAULT_PREFIX`](crate::config::DEFAULT_PREFIX). Clients with different prefixes have
     /// different locks.
     pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
         self.settings.prefix = prefix.as_ref().into();
         self
     }
 
-    /// What others are told of a holder of this client, beside the owner: a host, a
-    /// process, a job. Errors, inspections and `quorate status` show it. It has at most
+    /// A label for this client's holders, such as a host, process or job, which errors, inspections
+    /// and `quorate status` show beside the owner. It has at most
     /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes and no control characters; the default is
     /// none. [`Lock::label`](crate::Lock::label) sets it for one lock.
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
@@ -236,7 +234,7 @@ impl Builder {
         self
     }
 
-    /// Trusts the certificates in `pem` for `rediss://`, besides the roots that Mozilla trusts.
+    /// Trusts the certificates in `pem` for `rediss://`, besides Mozilla's roots.
     #[cfg(feature = "tls")]
     pub fn tls_root(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.roots.push(pem.into());
@@ -256,30 +254,29 @@ impl Builder {
         self
     }
 
-    /// Runs the engine on `runtime` instead of a thread of its own; for tests. It must be a
-    /// current-thread runtime: on several threads a clean-up could overtake what it undoes, so
-    /// [`build`](Builder::build) refuses others. A runtime that stands still, or ends, takes the
-    /// client's clean-up with it.
+    /// Runs the engine on `runtime` instead of its own thread; for tests. [`build`](Builder::build)
+    /// accepts only a current-thread runtime, because on several threads a clean-up could overtake
+    /// what it undoes. If the runtime stops, so do the client's clean-ups.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.executor = Some(Executor::Runtime(runtime));
         self
     }
 
-    /// Has the engine's tasks run by `executor` instead: so a simulation can have a client stand
-    /// still.
+    /// Runs the engine's tasks on `executor`, so that a simulation can suspend a client.
     #[cfg(feature = "simulation")]
     pub fn executor(mut self, executor: Arc<dyn crate::seam::Spawn>) -> Self {
         self.executor = Some(Executor::Custom(executor));
         self
     }
 
-    /// Checks everything and starts the client. It connects with its first use, in the background.
+    /// Checks all settings and starts the client, which connects in the background at its first
+    /// use.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for a setting outside of its limits, no masters or too many, a master
-    /// listed twice, a URL that cannot be used, or a [`runtime`](Builder::runtime) with several
-    /// threads; [`Error::Start`] when the system gives no thread.
+    /// [`Error::Invalid`] for a setting outside its limits, no masters or too many, a master listed
+    /// twice, an unusable URL, or a [`runtime`](Builder::runtime) with several threads;
+    /// [`Error::Start`] when the system gives no thread.
     pub fn build(mut self) -> Result<Redlock, Error> {
         let (origins, dialler, host) = self.start()?;
         let roster = Arc::new(Roster::default());
@@ -305,19 +302,18 @@ impl Builder {
         Ok(Redlock::new(Inner::new(engine, host)))
     }
 
-    /// Examines the masters in place of using them: whether each can be reached, is a master,
-    /// remembers what it granted, has a right clock and lets this user do what is needed, whether
-    /// they agree with each other and with these settings, and so whether a quorum can vote. It
-    /// works whatever is wrong with them, on connections of its own, and writes nothing: not even
-    /// the marker that a client leaves.
+    /// Examines the masters: whether each can be reached, is a master, remembers what it granted,
+    /// has a correct clock and gives this user the rights it needs, whether they agree with each
+    /// other and with these settings, and so whether a quorum can vote. It works whatever is wrong
+    /// with them, on its own connections, and writes nothing, not even a client's marker.
     ///
-    /// A master that does not answer is given up after four times the [`timeout`](Builder::timeout)
-    /// while connecting, and after one at any later question; all are examined at once. Those of
-    /// another kind, which have no URL, are named and not examined.
+    /// It takes at most four times the [`timeout`](Builder::timeout) to connect, and one for each
+    /// later question; all masters are examined at once. Masters without a URL are listed but not
+    /// examined.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes the connections. There is nothing to clean up.
+    /// Dropping the future closes the connections; nothing is left to clean up.
     ///
     /// # Errors
     ///
@@ -372,7 +368,7 @@ impl Builder {
         blocking::wait_unless_lent(has_own_thread, self.examine())
     }
 
-    /// Checks everything, and starts the thread.
+    /// Checks all settings, and starts the thread.
     fn start(&mut self) -> Result<(Vec<Checked>, Dialler, Host), Error> {
         self.settings.check()?;
         if let Some(Executor::Runtime(runtime)) = &self.executor
@@ -380,7 +376,7 @@ impl Builder {
         {
             return Err(Invalid::runtime().into());
         }
-        let origins = origins(std::mem::take(&mut self.sources))?;
+        let origins = source::check(std::mem::take(&mut self.sources))?;
         #[cfg(feature = "tls")]
         let dialler = Dialler::new(&self.roots)?;
         #[cfg(not(feature = "tls"))]
@@ -391,60 +387,4 @@ impl Builder {
         };
         Ok((origins, dialler, host))
     }
-}
-
-/// Where a master is, or itself.
-enum Checked {
-    Address(Address),
-    Custom(Arc<dyn Master>),
-}
-
-impl Checked {
-    fn new(origin: Origin) -> Result<Self, Invalid> {
-        match origin {
-            Origin::Url(url) => Address::parse(&url).map(Self::Address),
-            Origin::Custom(master) => Ok(Self::Custom(master)),
-        }
-    }
-
-    /// Asks it about itself, if it is a server.
-    async fn examine(&self, dialler: &Dialler, visit: &Visit) -> Facts {
-        let (master, server) = match self {
-            Self::Address(address) => (address.name(), master::examine(address, dialler, visit).await),
-            Self::Custom(master) => (master.name(), Err(Unasked::NoServer)),
-        };
-        Facts { master: master.clone(), server }
-    }
-
-    fn is_same_as(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Address(one), Self::Address(other)) => one.same_server(other),
-            (Self::Custom(one), Self::Custom(other)) => one.name() == other.name(),
-            _ => false,
-        }
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Self::Address(address) => address.endpoint().to_string(),
-            Self::Custom(master) => master.name().to_string(),
-        }
-    }
-}
-
-fn origins(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
-    match sources.len() {
-        0 => return Err(Invalid::no_masters(MAX_MASTERS)),
-        count if count > MAX_MASTERS => return Err(Invalid::too_many_masters(count, MAX_MASTERS)),
-        _ => {}
-    }
-    let mut origins: Vec<Checked> = Vec::new();
-    for Source(origin) in sources {
-        let origin = Checked::new(origin)?;
-        if origins.iter().any(|known| known.is_same_as(&origin)) {
-            return Err(Invalid::duplicate_master(&origin.name()));
-        }
-        origins.push(origin);
-    }
-    Ok(origins)
 }

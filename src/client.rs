@@ -3,18 +3,17 @@
 //! | you want | use |
 //! |---|---|
 //! | one holder at a time, which may re-enter | [`Redlock::lock`] |
-//! | the same, in the order in which they came | [`Redlock::fair_lock`] |
-//! | one holder at a time, which may not | [`Redlock::mutex`] |
-//! | such a one, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] |
-//! | several names at once, all of them or none | [`Redlock::lock_all`] |
+//! | the same, granted in the order of arrival | [`Redlock::fair_lock`] |
+//! | one holder at a time, which may not re-enter | [`Redlock::mutex`] |
+//! | the same, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] |
+//! | several names at once, all or none | [`Redlock::lock_all`] |
 //! | many readers at a time, or one writer | [`Redlock::read_lock`], [`Redlock::write_lock`] |
-//! | so many holders at a time | [`Redlock::semaphore`] |
+//! | up to N holders at a time | [`Redlock::semaphore`] |
 //! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] |
 //! | one leader among candidates, and others who want to know who leads | [`Redlock::election`] |
 //!
-//! What tells the kinds apart is how a lock is kept on a master: see `protocol/kind.rs` and
-//! `scripts/lua/`. A [`Lock`] of any kind has the same options, waits and renews in the same way,
-//! and gives the same [`Guard`](crate::Guard) and errors.
+//! The kinds differ in how a master keeps the lock: see `protocol/kind.rs` and `scripts/lua/`. A
+//! [`Lock`] of any kind has the same options, waiting, renewal, [`Guard`](crate::Guard) and errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::clock::Moment;
 use crate::election::Election;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::fencing::Unfenced;
+use crate::guard::Unfenced;
 use crate::inner::Inner;
 use crate::inspection::{Inspection, Listing};
 use crate::lock::Lock;
@@ -32,14 +31,14 @@ use crate::owner::Owner;
 use crate::protocol::{Kind, join_names};
 use crate::trust::MasterStatus;
 
-/// A client of N independent masters, and where locks come from. Clones share everything.
+/// A client of N independent masters, which makes locks. Clones share everything.
 ///
-/// It keeps one background thread, which owns one connection to each master. Its futures therefore
-/// run on any executor, and a guard can be dropped on any thread.
+/// One background thread owns a connection to each master, so the client's futures run on any
+/// executor, and a guard can be dropped on any thread.
 ///
 /// Dropping the last handle, guards included, ends the thread as soon as every release has reached
-/// its masters, or after five seconds. Where releases are under way the drop waits for them, 250 ms
-/// at most; to wait longer, or to know how it went, call [`shutdown`](Redlock::shutdown) before.
+/// its masters, or after five seconds. The drop itself waits up to 250 ms for releases under way;
+/// to wait longer, or to see the result, call [`shutdown`](Redlock::shutdown) first.
 #[derive(Clone)]
 pub struct Redlock {
     inner: Arc<Inner>,
@@ -50,47 +49,42 @@ impl Redlock {
         Self { inner }
     }
 
-    /// The lock of this name: one owner has it at a time, which may enter it more than once.
-    /// Nothing is sent, or checked, before it is acquired.
+    /// The lock of this name: one owner at a time holds it, and may re-enter. Nothing is sent or
+    /// checked before it is acquired.
     ///
-    /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. Kinds share them: a name that
-    /// is held as one kind is refused as another, with
+    /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. All kinds share them: while a
+    /// name is held as one kind, acquiring it as another fails with
     /// [`Error::AnotherKind`](crate::Error::AnotherKind), and nothing is overwritten.
     pub fn lock(&self, name: impl AsRef<str>) -> Lock {
         Lock::new(&self.inner, Kind::Lock, name.as_ref())
     }
 
     /// The fair lock of this name: a [`lock`](Redlock::lock) that is granted in the order in which
-    /// its waiters came, whichever process they are in. It waits, renews itself, tells its loss and
-    /// is released as that, an owner may enter it more than once, and uncontended it costs the
-    /// same.
+    /// its waiters came, across processes. In all else it is like that one, and uncontended it
+    /// costs the same.
     ///
     /// # The order
     ///
-    /// It is that of the moments at which the waiters called [`acquire`](Lock::acquire), by the
-    /// masters' time. While somebody waits, a lock that is free is refused to all who came later,
-    /// and to [`try_acquire`](Lock::try_acquire), which does not wait: it gets
-    /// [`Error::Held`](crate::Error::Held), and the holder named there is the waiter whose turn it
-    /// is. An owner that has the lock enters it again past those who wait.
+    /// Waiters are ordered by the time at which they called [`acquire`](Lock::acquire), on the
+    /// masters' clocks. While one waits, later callers do not get a free lock, nor does
+    /// [`try_acquire`](Lock::try_acquire): it fails with [`Error::Held`](crate::Error::Held), which
+    /// names the waiter whose turn it is. An owner that has the lock re-enters ahead of the
+    /// waiters.
     ///
-    /// A waiter that is gone, because its process died or its connections did, is passed over at
-    /// once. One that is there and does not answer, because its process stands still, has a second
-    /// from when it is called, and the next one looks after two at the latest: so it is passed over
-    /// within some three seconds, and has its turn when it is back. A hand-off is the release,
-    /// which calls the next one, and that one's own round.
+    /// A waiter whose process or connections died is skipped at once. One whose process stands
+    /// still has a second after its wake-up, and the next one polls every two seconds: so it is
+    /// skipped within about three seconds, and gets its turn when it is back. A hand-off takes the
+    /// release, which wakes the next waiter, and that waiter's own round.
     ///
-    /// Not promised is the order of two that came within some round trips of each other, and none
-    /// buys a place by more than half a second. A partition may disturb it: a majority that does
-    /// not know of a waiter does not wait for it. A waiter that cannot be called, since it may not
-    /// subscribe or [polls](Lock::poll), is served when it asks and nobody is before it. A queue
-    /// has 1,024 processes at most, each with a line of its own; those beyond ask from time to
-    /// time, and are served in their order only once they have a place. None of this is about
-    /// exclusion, which is that of [`lock`](Redlock::lock), whatever becomes of the queue.
+    /// The order of two that came within a few round trips of each other is not promised, and a
+    /// wrong clock gains a waiter half a second at most. A partition may disturb the order: a
+    /// majority that does not know of a waiter does not wait for it. A waiter that cannot be woken,
+    /// because it may not subscribe or [polls](Lock::poll), is served when it asks and nobody is
+    /// ahead. A queue holds 1,024 processes at most, each with a local queue; others poll, and are
+    /// ordered only once they have a place. Exclusion does not depend on the queue.
     ///
-    /// Waiting costs the masters more than with other locks: the first in the queue looks every
-    /// second, the second every two seconds, and so on. Names are as for [`lock`](Redlock::lock),
-    /// and are shared with it: while one is held as another kind it gets
-    /// [`Error::AnotherKind`](crate::Error::AnotherKind).
+    /// Waiting costs the masters more than for other locks: the nth waiter in the queue polls every
+    /// n seconds. Names are as for [`lock`](Redlock::lock).
     ///
     /// # Examples
     ///
@@ -113,10 +107,9 @@ impl Redlock {
         Lock::new(&self.inner, Kind::Fair, name.as_ref())
     }
 
-    /// The mutex of this name: one owner has it at a time, and cannot enter it again. An owner that
-    /// tries gets [`Error::AlreadyHeld`](crate::Error::AlreadyHeld), where a
-    /// [`lock`](Redlock::lock) would let it in: for what must not be done twice at once even by one
-    /// owner. Names are as for [`lock`](Redlock::lock).
+    /// The mutex of this name: one owner at a time holds it, and cannot re-enter: it gets
+    /// [`Error::AlreadyHeld`](crate::Error::AlreadyHeld). It is for what even one owner must not do
+    /// twice at once. Names are as for [`lock`](Redlock::lock).
     ///
     /// # Examples
     ///
@@ -137,21 +130,20 @@ impl Redlock {
         Lock::new(&self.inner, Kind::Mutex, name.as_ref())
     }
 
-    /// The same in the layout that other libraries have: a STRING under the bare name, without the
-    /// [prefix](crate::Builder::prefix), as SET NX PX leaves it. Clients of redsync, node-redlock,
-    /// redis-py, rslock and others that use the same masters, in the same number, are kept out by
-    /// it and keep it out, and neither side releases what the other holds.
+    /// A mutex in the layout of other libraries: a STRING under the bare name, without the
+    /// [prefix](crate::Builder::prefix), as SET NX PX leaves it. It excludes clients of redsync,
+    /// node-redlock, redis-py, rslock and others that use the same masters, and they exclude it;
+    /// neither side releases what the other holds.
     ///
-    /// There is nothing on the masters but that key, so its guards have no [fencing
-    /// token](Unfenced), a key that a master lost is not made again, and one that its clock ended,
-    /// or that somebody deleted, is free. All clients should have one
-    /// [prefix](crate::Builder::prefix): docs/SAFETY.md, "What is not protected", says why.
+    /// The masters keep only that key: its guards have no [fencing token](Unfenced), a key that a
+    /// master lost is not recreated, and one that its clock expired, or that somebody deleted, is
+    /// free. All clients should use the same [prefix](crate::Builder::prefix): docs/SAFETY.md,
+    /// "What is not protected", says why.
     ///
-    /// Other libraries do not tell of their releases. A waiter that finds such a holder polls:
-    /// after 20 ms at first; the pause doubles up to 500 ms while the same holder stays, and starts
-    /// again at 20 ms when the holder has changed or was gone. While a client of Quorate's holds
-    /// the lock, a waiter stands in the queue and is woken. [`poll`](Lock::poll) sets an interval
-    /// of your own.
+    /// Other libraries do not announce their releases, so a waiter polls while one of them holds
+    /// the lock: after 20 ms at first; the pause doubles up to 500 ms while the holder stays the
+    /// same, and starts again at 20 ms when it changes. While a Quorate client holds the lock,
+    /// waiters queue and are woken. [`poll`](Lock::poll) sets an interval of your own.
     ///
     /// # Examples
     ///
@@ -166,31 +158,29 @@ impl Redlock {
         Lock::new(&self.inner, Kind::PlainMutex, name.as_ref())
     }
 
-    /// One lock over all of these names: it is granted all of them at once, or none, on each master
-    /// in one script. It excludes a [`lock`](Redlock::lock) of any of its names, and every other
-    /// lock over several of which one is the same; a waiter has nothing meanwhile, so that no
-    /// order of names can come to a deadlock. There is one lease, one [`Guard`](crate::Guard) and
-    /// one fencing token, which is above the last token of every name: resources that single locks
-    /// guard take it, too.
+    /// One lock over all of these names: on each master one script grants all of them or none. It
+    /// excludes a [`lock`](Redlock::lock) of any of its names, and every lock over several that
+    /// shares a name with it. A waiter holds none of the names, so no order of names can deadlock.
+    /// There is one lease, one [`Guard`](crate::Guard) and one fencing token, above the last token
+    /// of every name: resources that single locks guard accept it, too.
     ///
-    /// There are 1 to [`MAX_NAMES`](crate::config::MAX_NAMES) names, none of them twice, each as
-    /// for [`lock`](Redlock::lock). Their order does not matter: they are sorted. Nothing is sent,
-    /// or checked, before the lock is acquired: then other names are an
-    /// [`Error::Invalid`](crate::Error::Invalid). The lock's [`name`](Lock::name), which errors
-    /// show, is theirs with a `+` in between, as in `a+b`; a `+` or a backslash within a name has a
-    /// backslash before it.
+    /// There are 1 to [`MAX_NAMES`](crate::config::MAX_NAMES) different names, each as for
+    /// [`lock`](Redlock::lock), in any order: they are sorted. The acquire checks them, and fails
+    /// with [`Error::Invalid`](crate::Error::Invalid). The lock's [`name`](Lock::name), which
+    /// errors show, joins them with `+`, as in `a+b`; a `+` or a backslash within a name is escaped
+    /// with a backslash.
     ///
-    /// [`Error::Held`](crate::Error::Held) tells who has the first of the names that is taken.
-    /// While one waits, a caller for one of the names only may be served before: a lock over
-    /// several names waits longer the more of them are in demand.
+    /// [`Error::Held`](crate::Error::Held) names the holder of the first name that is taken. A
+    /// caller for a single name may overtake a waiter for several: the more of its names are in
+    /// demand, the longer it waits.
     ///
-    /// What is held over several names has an owner of its own,
-    /// [`Guard::owner`](crate::Guard::owner), also where one is [named](Lock::owned_by). That one
-    /// may enter the same names again by `lock_all`; its locks of single names, or of other names,
-    /// are others, which exclude this one, so that no release of one takes a name from the other.
+    /// A lock over several names has an owner of its own, [`Guard::owner`](crate::Guard::owner),
+    /// even if one is [named](Lock::owned_by). The named owner may re-enter the same names by
+    /// `lock_all`; its locks of single names, or of other sets, exclude this one, so that no
+    /// release of one frees a name of the other.
     ///
-    /// Masters are independent servers. A cluster would take such a lock only where its names share
-    /// a hash tag, which is a name up to its first `}`: `order:7}a` and `order:7}b` do.
+    /// Masters are independent servers. A cluster would take such a lock only if its names share a
+    /// hash tag, which is a name up to its first `}`: `order:7}a` and `order:7}b` do.
     ///
     /// # Examples
     ///
@@ -215,30 +205,27 @@ impl Redlock {
         Lock::new(&self.inner, Kind::Several, &join_names(names))
     }
 
-    /// The right to read what a [`write_lock`](Redlock::write_lock) of the same name guards: any
-    /// number of owners have it at a time, and no writer has the other then.
+    /// The read side of a read-write lock: any number of owners hold it at a time, and none holds
+    /// the [`write_lock`](Redlock::write_lock) of the same name then.
     ///
-    /// Each reader has a lease, a renewal and a fencing token of its own, and is lost and released
-    /// by itself: one that died keeps writers away for as long as its own TTL, however long others
-    /// go on reading. Where a writer waits, a reader that comes waits behind it, so that writers
-    /// get their turn; readers that hold the lock may enter again. When the last reader leaves, the
-    /// writer is called, and has a second to come; until then readers that [try](Lock::try_acquire)
-    /// are refused with [`Error::Held`](crate::Error::Held), which names the waiting acquire and a
-    /// count of 0. Another writer may come in between.
+    /// Each reader has its own lease, renewal and fencing token: one that died blocks writers for
+    /// its own TTL only, however long others go on reading. New readers queue behind a waiting
+    /// writer, so that writers get their turn; readers that hold the lock may re-enter. When the
+    /// last reader leaves, the writer is woken and has a second to come; until then readers that
+    /// [try](Lock::try_acquire) are refused with [`Error::Held`](crate::Error::Held), which names
+    /// the waiting acquire and a count of 0. Another writer may overtake it.
     ///
-    /// A token is above that of every writer before, and below that of every writer after; readers
-    /// that come at the same time may have the same one. A resource refuses what comes with one
-    /// that is below the last *writer's*, and stores no reader's, for readers come and go in any
-    /// order.
+    /// A reader's token is above that of every earlier writer and below that of every later one;
+    /// simultaneous readers may have the same. A resource refuses what comes with a token below the
+    /// last *writer's*, and stores no reader's, because readers come and go in any order.
     ///
     /// The owner of the write lock, [named](Lock::owned_by) or of a [scope](crate::Owner::scope),
-    /// gets the read lock at once, and keeps it when it releases the other: so it lets other
-    /// readers in, and no writer comes in between. The other way round is
-    /// [`Error::Upgrade`](crate::Error::Upgrade). The two locks are different ones to every other
-    /// owner, and have TTLs of their own.
+    /// gets the read lock at once, and keeps it when it releases the write lock: a downgrade that
+    /// lets readers in, and no writer in between. The other way round is
+    /// [`Error::Upgrade`](crate::Error::Upgrade). Each of the two locks has its own TTL.
     ///
-    /// Kinds share names, as [`lock`](Redlock::lock) says. [`Lock::inspect`] tells one of the
-    /// readers, and [`Lock::is_held_by`] whether an owner is one.
+    /// Names are as for [`lock`](Redlock::lock). [`Lock::inspect`] names one of the readers, and
+    /// [`Lock::is_held_by`] says whether an owner is one.
     ///
     /// # Examples
     ///
@@ -266,53 +253,45 @@ impl Redlock {
         Lock::new(&self.inner, Kind::Read, name.as_ref())
     }
 
-    /// The right to change what a [`read_lock`](Redlock::read_lock) of the same name guards: one
-    /// owner has it at a time, and nobody else reads meanwhile. It may enter again, and take the
-    /// read lock, too.
+    /// The write side of a [`read_lock`](Redlock::read_lock), which has an example: one owner at a
+    /// time holds it, and nobody else reads meanwhile. It may re-enter, and take the read lock,
+    /// too.
     ///
-    /// It is granted when no reader's lease is left on a majority of the masters. Readers that come
-    /// while it is waited for wait behind it; see [`read_lock`](Redlock::read_lock), which has an
-    /// example.
+    /// It is granted when no reader's lease is left on a majority of the masters. New readers queue
+    /// behind a waiting writer.
     pub fn write_lock(&self, name: impl AsRef<str>) -> Lock {
         Lock::new(&self.inner, Kind::Write, name.as_ref())
     }
 
-    /// The semaphore of this name: at most `permits` guards of it are held at a time, by all
-    /// clients together. A [`Guard`] is one permit. It waits, renews itself, tells its loss and is
-    /// released as that of a [`lock`](Redlock::lock).
+    /// The semaphore of this name: all clients together hold at most `permits` guards of it at a
+    /// time. A [`Guard`] is one permit, and works as that of a [`lock`](Redlock::lock).
     ///
-    /// A majority of the masters must give the same permit, each of which is a lock of its own. So
-    /// no schedule and no fault lets more in than there are, where masters that each count up to
-    /// `permits` would: of five, each is in three majorities of ten.
+    /// Each permit is a lock of its own, which a majority of the masters must grant. So no schedule
+    /// and no fault grants more permits than there are. If each master just counted up to
+    /// `permits`, different majorities could grant too many.
     ///
-    /// All clients have to say the same number: while somebody has a permit, another number gets
-    /// [`Error::OtherPermits`]. It may change as soon as nobody has one. A name that is held as
-    /// another kind of lock gets [`Error::AnotherKind`]; both leave everything as it is. There are
-    /// 1 to [`MAX_PERMITS`] permits, since a refusal may look at all of them. Names are as for
-    /// [`lock`](Redlock::lock).
+    /// All clients have to give the same number: while a permit is held, another number gets
+    /// [`Error::OtherPermits`], which changes nothing. There are 1 to [`MAX_PERMITS`] permits,
+    /// because a refusal may look at all of them. Names are as for [`lock`](Redlock::lock).
     ///
-    /// Which permit one gets is drawn: [`Guard::permit`] tells. Its
-    /// [`fence`](crate::Guard::fencing_token) is higher than those of all grants of this permit
-    /// before it, and says nothing about the others, whose holders work at the same time: what a
-    /// semaphore protects has to check fences for each permit by itself.
+    /// An acquire gets a random permit, [`Guard::permit`]. Its
+    /// [`fence`](crate::Guard::fencing_token) is higher than those of all earlier grants of this
+    /// permit, and unrelated to those of other permits: a resource has to check fences per permit.
     ///
-    /// An acquire asks for a permit that may be free. Where it is not, the masters tell which are,
-    /// and it asks again at once: so [`try_acquire`](Lock::try_acquire) can take a few rounds, five
-    /// at most. A caller that finds none waits in one queue for all of them, and is woken by the
-    /// release of any.
+    /// If the permit that it asks for is taken, the masters say which are free, and it asks again
+    /// at once: [`try_acquire`](Lock::try_acquire) can take up to five rounds. A caller that finds
+    /// none waits in one queue for all permits, and the release of any wakes it.
     ///
-    /// Every acquire takes another permit, so there is nothing to enter again, and every guard has
-    /// an owner of its own: [`owned_by`](Lock::owned_by) gets [`Error::Invalid`], and an
-    /// [`Owner::scope`] is passed over. [`inspect`](Lock::inspect) tells about each permit,
-    /// [`force_release`](Lock::force_release) takes back the one of an owner, and
-    /// [`hand_over`](crate::Guard::hand_over) gives one to another process.
+    /// There is no re-entry: every acquire takes another permit with an owner of its own, so
+    /// [`owned_by`](Lock::owned_by) is an [`Error::Invalid`] and an [`Owner::scope`] is ignored.
+    /// [`inspect`](Lock::inspect) shows each permit, [`force_release`](Lock::force_release) takes
+    /// an owner's away, and [`hand_over`](crate::Guard::hand_over) hands one to another process.
     ///
     /// [`Guard`]: crate::Guard
     /// [`Guard::permit`]: crate::Guard::permit
     /// [`Owner::scope`]: crate::Owner::scope
     /// [`MAX_PERMITS`]: crate::config::MAX_PERMITS
     /// [`Error::OtherPermits`]: crate::Error::OtherPermits
-    /// [`Error::AnotherKind`]: crate::Error::AnotherKind
     /// [`Error::Invalid`]: crate::Error::Invalid
     ///
     /// # Examples
@@ -334,18 +313,14 @@ impl Redlock {
         Lock::new(&self.inner, Kind::Semaphore, name.as_ref()).of_permits(permits)
     }
 
-    /// The lock of this name as Redisson's `RLock` has it: a HASH under the bare name, without the
-    /// [prefix](crate::Builder::prefix), whose field is `uuid:number`, and a channel for releases.
-    /// With one master, or a quorum of them that Java services lock in the same way, a Java service
-    /// and a Rust service exclude each other, wait for each other and wake each other. An owner may
-    /// enter again.
+    /// The lock of this name in the layout of Redisson's `RLock`: a HASH under the bare name,
+    /// without the [prefix](crate::Builder::prefix), whose field is `uuid:number`, and a channel
+    /// for releases. With one master, or a quorum of them that Java services lock in the same way,
+    /// Java and Rust services exclude, wait for and wake each other. An owner may re-enter.
     ///
-    /// There is nothing on the masters but that key, so its guards have no [fencing
-    /// token](Unfenced), a key that a master lost is not made again, and one that its clock ended,
-    /// or that somebody deleted, is free. All clients should have one
-    /// [prefix](crate::Builder::prefix): docs/SAFETY.md, "What is not protected", says why. While
-    /// one waits here, the client listens on the lock's own channel, on one more connection to each
-    /// master.
+    /// It has no more on the masters than that key, with the limits of a
+    /// [`plain_mutex`](Redlock::plain_mutex). While a caller waits, the client listens on the
+    /// lock's own channel, over one more connection to each master.
     ///
     /// # Examples
     ///
@@ -353,26 +328,24 @@ impl Redlock {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let guard = redlock.redisson_lock("invoice:42").acquire().await?; // HGETALL invoice:42 is {guard.owner(): 1}
-    /// guard.release().await?; // and whoever waits in Java is told
+    /// guard.release().await?; // wakes waiters in Java, too
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn redisson_lock(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
         Lock::new(&self.inner, Kind::Redisson, name.as_ref())
     }
 
-    /// The election of this name: one leader at a time among all that campaign in it. Nothing is
-    /// sent, or checked, before somebody campaigns or observes.
+    /// The election of this name: at most one of its candidates leads at a time. Nothing is sent or
+    /// checked before one campaigns or observes.
     ///
-    /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. An election and a
-    /// [`lock`](Redlock::lock) of one name are the same to the masters: who leads holds the lock.
+    /// To the masters it is the [`lock`](Redlock::lock) of this name, which the leader holds.
     pub fn election(&self, name: impl AsRef<str>) -> Election {
         Election::new(self.lock(name))
     }
 
-    /// What the masters know of a name, of whatever kind the lock is: asks each of them, and waits
-    /// for each within its time-out. The answer was true when each master gave it, and may not be
-    /// any more. Locks in a layout of another library have names of their own, and are inspected by
-    /// [`Lock::inspect`](crate::Lock::inspect).
+    /// What the masters know of a name, for any kind of lock: asks all of them, and waits for each
+    /// within its time-out. The answer may have changed since they gave it. For locks in the layout
+    /// of another library use [`Lock::inspect`](crate::Lock::inspect).
     ///
     /// # Cancel safety
     ///
@@ -410,15 +383,15 @@ impl Redlock {
     ///
     /// # What it sees
     ///
-    /// A name that is held or waited for from the beginning to the end is told once; one that is
-    /// only for a part of that, once or not at all. Locks in a layout of another library have no
-    /// prefix, and are not told.
+    /// A name that is held or waited for during the whole listing is returned once; one that is
+    /// only for a part of it, once or not at all. Locks in the layout of another library have no
+    /// prefix, and are not listed.
     ///
     /// # What it costs
     ///
-    /// A page asks each master to look at about a thousand of its keys, whosever they are, which
-    /// keeps it from others for a few milliseconds; and all masters about each name found, 64
-    /// together. It keeps in memory the names that it found.
+    /// For a page each master scans about a thousand keys of any kind, which blocks it for a few
+    /// milliseconds; then all masters are asked about the names found, 64 at a time. The names
+    /// found stay in memory.
     ///
     /// # Examples
     ///
@@ -438,10 +411,10 @@ impl Redlock {
         Listing::begin(&self.inner)
     }
 
-    /// How each master stands with this client: whether it may vote, and if not, why and for how
-    /// long; whether it can be reached, since when, and how fast it answered last. Nothing is sent:
-    /// it is what the last connection to each of them found. A master that nobody calls, and that
-    /// falls silent without closing the connection, is not noticed before the next call.
+    /// The status of each master: whether it may vote, and if not, why and for how long; whether it
+    /// can be reached, since when, and its last round trip. Nothing is sent: it is what the last
+    /// connection to each of them found, so a silent master whose connection is open is noticed at
+    /// the next call.
     ///
     /// # Examples
     ///
@@ -462,8 +435,8 @@ impl Redlock {
 
     /// A new owner, to hold locks with more than once.
     ///
-    /// An acquire that names an owner re-enters what that owner holds already. Its guards share one
-    /// lease, each is one hold, and the lock is free when the last of them is released.
+    /// An acquire that names an owner re-enters what that owner holds. Its guards share one lease,
+    /// each is one hold, and the lock is free when the last of them is released.
     ///
     /// # Examples
     ///
@@ -481,7 +454,7 @@ impl Redlock {
         self.engine().fresh_owner()
     }
 
-    /// The present moment on the clock that guards' deadlines are on.
+    /// The current time on the clock of the guards' deadlines.
     pub fn now(&self) -> Moment {
         self.engine().clock().now()
     }

@@ -4,16 +4,15 @@ use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A point in time on a [`Clock`]: how long after that clock's origin it is.
+/// A point in time on a [`Clock`], as the time since that clock's origin.
 ///
-/// Moments of one clock compare with each other; they mean nothing on another machine or after a
+/// Only moments of the same clock can be compared: they mean nothing on another machine or after a
 /// reboot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Moment(u64);
 
 impl Moment {
-    /// The moment that lies `elapsed` after the clock's origin: to the nanosecond, and within 584
-    /// years of it.
+    /// The moment `elapsed` after the clock's origin: to the nanosecond, up to 584 years.
     pub const fn from_origin(elapsed: Duration) -> Self {
         Self(nanos(elapsed))
     }
@@ -24,7 +23,7 @@ impl Moment {
     }
 }
 
-/// As many as there is room for: what is longer than 584 years is no longer than that.
+/// Saturates at 584 years.
 const fn nanos(time: Duration) -> u64 {
     let nanos = time.as_nanos();
     if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
@@ -46,25 +45,25 @@ impl Sub<Duration> for Moment {
     }
 }
 
-/// What leases are measured with. It never goes back, and it goes on while the machine is
-/// suspended, as the TTLs on the masters do.
+/// The clock that measures leases. It never goes back, and it counts suspended time, as the TTLs on
+/// the masters do.
 ///
-/// Waiting is done by tokio's timers. To run in virtual time, pause tokio's time and hand in a
-/// clock that follows it.
+/// Waits use tokio's timers. To run in virtual time, pause tokio's time and pass a clock that
+/// follows it.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present moment.
     fn now(&self) -> Moment;
 
-    /// The wall clock: the time since the Unix epoch. It is what a handshake takes for the time as
-    /// long as most masters have not told theirs.
+    /// The wall clock: the time since the Unix epoch. A handshake uses it until most masters have
+    /// sent theirs.
     fn wall(&self) -> Duration;
 }
 
 /// The machine's own clock, time in suspend included.
 ///
-/// That is `CLOCK_BOOTTIME` on Linux and Android. `CLOCK_MONOTONIC` counts time in suspend on Apple
-/// systems, and so does the performance counter behind `Instant` on Windows. Elsewhere time in
-/// suspend may be missed; a guard there must not be trusted across a suspend.
+/// That is `CLOCK_BOOTTIME` on Linux and Android, `CLOCK_MONOTONIC` on Apple systems, and the
+/// performance counter behind `Instant` on Windows, which all count suspended time. Elsewhere it
+/// may be missed: do not trust a guard there across a suspend.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BootClock;
 

@@ -9,26 +9,24 @@ use crate::trust::{ColdStart, Terms};
 /// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
 pub const MAX_NAME: usize = 512;
 
-/// The most names of one lock over several. One script on a master takes them all, and keeps
-/// everybody else there waiting meanwhile, for some 10 us a name; and who needs more of them at
-/// once wants a coarser name.
+/// The most names of one lock over several. One script takes them all and blocks the master
+/// meanwhile, for about 10 us a name; if you need more, use a coarser name.
 pub const MAX_NAMES: usize = 16;
 
-/// The most masters. A round costs one message each, and nobody gains from surviving eight failures
-/// at once.
+/// The most masters. A round costs one message each, and more than eight failures at once are not
+/// worth surviving.
 pub const MAX_MASTERS: usize = 15;
 
 /// The shortest TTL: Redis counts whole milliseconds and the drift takes two, so below this little
 /// is left.
 pub const MIN_TTL: Duration = Duration::from_millis(10);
 
-/// The longest TTL that any client may allow: a holder that dies blocks everybody else for this
-/// long.
+/// The longest TTL that any client may allow: a holder that dies blocks the others for this long.
 pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The longest TTL where a client allows no other. A master that restarted has no vote for a little
-/// longer than that, so it is short; leases renew themselves, so a longer one is seldom needed. It
-/// is the TTL that Redisson's watchdog uses.
+/// The default of the longest TTL, that of Redisson's watchdog. It is short because a restarted
+/// master has no vote for a little longer than this, and long ones are seldom needed, since leases
+/// renew themselves.
 pub const DEFAULT_MAX_TTL: Duration = Duration::from_secs(30);
 
 /// The shortest pause between two renewals, or two tries of a polling acquire: timers are no finer.
@@ -37,42 +35,39 @@ pub const MIN_INTERVAL: Duration = Duration::from_millis(1);
 /// The longest wait budget.
 pub const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The TTL where none is given. A holder that dies blocks others for ten seconds at most, and one
-/// that extends at a third of it has two more chances before the lease ends.
+/// The default TTL. A holder that dies blocks others for ten seconds at most, and a renewal at a
+/// third of it leaves two more tries before the lease ends.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(10);
 
-/// The wait budget where none is given: it outlives one holder that died, and the quarantine of
-/// masters that are used for the first time, and a lock that cannot be had is reported while
-/// somebody still remembers asking.
+/// The default wait budget: longer than the TTL of a dead holder and the quarantine of masters that
+/// are new, and short enough that the caller still cares about the answer.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(60);
 
-/// The per-master time-out where none is given, unless a quarter of the TTL is less: above a round
-/// trip around the world, and a fraction of the default TTL. Only a master that fell silent a
-/// moment ago ever costs it.
+/// The default per-master time-out, unless a quarter of the TTL is less: above a round trip around
+/// the world, and a fraction of the default TTL. Only a master that has just fallen silent costs
+/// it.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// How often an observer of an election looks where nothing else is said: a change is told within
-/// about a second, which is less than a leader that died blocks the next one for, and costs a
-/// master 1.3 short calls a second for each observer.
+/// The default interval at which an observer of an election looks: it reports a change within about
+/// a second, less than a dead leader blocks the next one for, and costs a master 1.3 short calls a
+/// second.
 pub const DEFAULT_LOOK: Duration = Duration::from_secs(1);
 
-/// The shortest time between two looks of an observer: one that wants to know sooner is better off
-/// as a candidate, which is called.
+/// The shortest interval of an observer: to know sooner, be a candidate, which is woken.
 pub const MIN_LOOK: Duration = Duration::from_millis(10);
 
-/// The longest time between two looks of an observer.
+/// The longest interval of an observer.
 pub const MAX_LOOK: Duration = MAX_WAIT;
 
-/// How many acquires of one client may wait for one lock where no other number is given: a burst of
-/// requests fits, and a lock that nobody gives back does not collect waiters until the memory is
-/// full.
+/// The default number of acquires of one client that may wait for one lock: enough for a burst of
+/// requests, and a lock that is never released does not fill the memory with waiters.
 pub const DEFAULT_MAX_WAITERS: usize = 10_000;
 
-/// The most permits of a semaphore. A master may have to look at all of them to refuse one, and
-/// serves nobody else meanwhile.
+/// The most permits of a semaphore. To refuse one, a master may have to look at all of them, and is
+/// blocked meanwhile.
 pub const MAX_PERMITS: u32 = 1_000;
 
-/// The key prefix where none is given: it says whose keys these are.
+/// The default key prefix: it says whose keys these are.
 pub const DEFAULT_PREFIX: &str = "quorate:";
 
 /// The most bytes in a key prefix.
@@ -91,7 +86,7 @@ pub(crate) struct Settings {
     pub(crate) wait: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) prefix: Arc<str>,
-    /// What others are told of holders; may be empty.
+    /// The label of holders; may be empty.
     pub(crate) label: Arc<str>,
     pub(crate) max_waiters: usize,
     pub(crate) cold_start: ColdStart,
@@ -138,8 +133,8 @@ impl Settings {
         self.timeout.unwrap_or(DEFAULT_TIMEOUT)
     }
 
-    /// The same for a lease whose TTL was checked, or trimmed to an end that is near: it may be too
-    /// short for the time-out that was set.
+    /// The same for a TTL that was checked, or shortened by a cap: it may be too short for the
+    /// time-out that was set.
     pub(crate) fn timeout_within(&self, ttl: Duration) -> Duration {
         self.timeout_for(ttl).unwrap_or(ttl / 2)
     }
@@ -161,7 +156,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Checks how long a lock is to be kept from others after a lease that ended without a release.
+    /// Checks the lock delay.
     pub(crate) fn check_delay(&self, delay: Duration, ttl: Duration) -> Result<(), Invalid> {
         if ttl + delay > self.max_ttl {
             return Err(Invalid::lock_delay(delay, ttl, self.max_ttl));
@@ -169,7 +164,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What the handshake with masters is about.
+    /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self, masters: usize) -> Terms {
         let Self { max_ttl, strict, cold_start, .. } = *self;
         Terms { marker: format!("{}marker", self.prefix), masters, max_ttl, strict, cold_start }

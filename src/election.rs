@@ -19,11 +19,10 @@ use crate::owner::Owner;
 /// An election by its name, with the options of the campaigns to come. It holds nothing; a
 /// [`Leadership`] does.
 ///
-/// It is the [`Lock`] of this name, used for one thing: at most one candidate leads at a time, a
-/// candidate waits its turn for as long as it takes, and others that want to know who leads can
-/// [`observe`](Election::observe). Every campaign is a candidate of its own: an [`Owner::scope`]
-/// that it runs in does not count. What is written of a lock is true here: `quorate status` shows
-/// the leader, and [`Lock::force_release`] deposes one.
+/// It is the [`Lock`] of this name: at most one candidate leads at a time, a candidate waits for
+/// its turn without limit, and others can [`observe`](Election::observe) who leads. Every campaign
+/// is a candidate of its own: it ignores an [`Owner::scope`]. `quorate status` shows the leader,
+/// and [`Lock::force_release`] deposes it.
 ///
 /// # Examples
 ///
@@ -43,7 +42,7 @@ use crate::owner::Owner;
 #[must_use = "nobody is elected before somebody campaigns"]
 pub struct Election {
     lock: Lock,
-    /// None is as long as it takes.
+    /// Without limit if `None`.
     wait: Option<Duration>,
     look_every: Duration,
 }
@@ -53,35 +52,35 @@ impl Election {
         Self { lock, wait: None, look_every: DEFAULT_LOOK }
     }
 
-    /// How long a leader that dies keeps the others waiting; see [`Lock::ttl`]. While it lives, its
-    /// lease is renewed. The default is the client's.
+    /// How long a leader that dies blocks the others; see [`Lock::ttl`]. The default is the
+    /// client's.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.lock = self.lock.ttl(ttl);
         self
     }
 
-    /// How long a campaign waits, up to [`MAX_WAIT`]; zero is one try. The default is as long as it
-    /// takes: a candidate has nothing better to do.
+    /// How long a campaign waits, up to [`MAX_WAIT`]; zero means one try. The default is no limit:
+    /// a candidate has nothing better to do.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
     }
 
-    /// Keeps others from leading for so long after a leader that did not resign; see
-    /// [`Lock::lock_delay`]. The default is none.
+    /// How long nobody leads after a leader that did not resign; see [`Lock::lock_delay`]. The
+    /// default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.lock = self.lock.lock_delay(delay);
         self
     }
 
-    /// What others are told of the leader; see [`Lock::label`].
+    /// The label that others see beside the leader; see [`Lock::label`].
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.lock = self.lock.label(label);
         self
     }
 
-    /// Ends a [`campaign`](Election::campaign), and what [`lead`](Election::lead) does, when
-    /// `token` is cancelled: with [`Error::Cancelled`].
+    /// Ends [`campaign`](Election::campaign) and [`lead`](Election::lead) with [`Error::Cancelled`]
+    /// when `token` is cancelled.
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.lock = self.lock.cancelled_by(token);
         self
@@ -99,20 +98,20 @@ impl Election {
         self.lock.name()
     }
 
-    /// Waits to lead: for as long as it takes, whoever leads and whatever is wrong with the masters
-    /// that may pass, or for the [`wait`](Election::wait). Candidates are called in turn, as those
-    /// that wait for a lock: see [`Lock::acquire`].
+    /// Waits until it leads: without limit, through faults of the masters that may pass, or for the
+    /// [`wait`](Election::wait). Candidates queue as the waiters of [`Lock::acquire`] do.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future, at any moment, ends the candidacy and leaves nothing behind, as
-    /// [`Lock::try_acquire`] says.
+    /// Dropping the future, at any moment, ends the candidacy and leaves nothing behind, as for
+    /// [`Lock::try_acquire`].
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], [`Error::Closed`], [`Error::Cancelled`], [`Error::Refused`] when so many
-    /// masters refuse for good that the rest are no quorum, and [`Error::QueueFull`] when too many
-    /// candidates of this client wait. With a [`wait`](Election::wait) those of [`Lock::acquire`].
+    /// [`Error::Invalid`], [`Error::Closed`], [`Error::Cancelled`], [`Error::Refused`] when too few
+    /// masters are left because others refuse permanently, and [`Error::QueueFull`] when too many
+    /// candidates of this client wait. With a [`wait`](Election::wait) also the others of
+    /// [`Lock::acquire`].
     ///
     /// # Examples
     ///
@@ -121,7 +120,7 @@ impl Election {
         loop {
             match self.lock.acquire_as(None, self.wait.unwrap_or(MAX_WAIT)).await {
                 Ok(guard) => return Ok(Leadership { guard }),
-                // A wait ends some time, and a candidacy does not.
+                // The engine's wait is limited, and a candidacy is not.
                 Err(Error::WaitTimedOut { .. } | Error::NoQuorum { .. } | Error::Lost { .. })
                     if self.wait.is_none() => {}
                 Err(error) => return Err(error),
@@ -134,25 +133,24 @@ impl Election {
         blocking::wait(self.client(), self.campaign())
     }
 
-    /// Campaigns, and runs `work` while it leads. When the leadership is lost, `work` is dropped
-    /// before anybody else can lead, provided that it yields, and the campaign begins anew, with
-    /// new work. When `work` is done, this resigns, and returns what `work` did.
+    /// Campaigns, runs `work` while it leads, resigns, and returns the result of `work`. If the
+    /// leadership is lost, `work` is dropped before anybody else can lead, provided that it yields,
+    /// and a new campaign begins, with new work.
     ///
-    /// Work that is done only after the lease had ended counts as lost, and is begun anew as well.
-    /// A panic of `work` goes through, and resigns in the background. What `work` gives the
-    /// [`Leadership`] to, other tasks say, has to drop it when `work` ends: before that it does not
-    /// resign.
+    /// Work that ends after the lease did counts as lost, and begins again as well. A panic of
+    /// `work` goes through, and resigns in the background. If `work` shares the [`Leadership`] with
+    /// other tasks, they have to drop it when `work` ends: this resigns only then.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops `work` and resigns in the background. To wait until it has
-    /// resigned, use [`cancelled_by`](Election::cancelled_by).
+    /// Dropping the future drops `work` and resigns in the background. To wait for the resignation,
+    /// use [`cancelled_by`](Election::cancelled_by).
     ///
     /// # Errors
     ///
-    /// What `work` fails with, and those of [`campaign`](Election::campaign), by `From`: work that
-    /// cannot fail ends with `Ok::<_, quorate::Error>(..)`. With [`Error::Cancelled`] `work` was
-    /// dropped, if it ran, and this resigned.
+    /// That of `work`, and those of [`campaign`](Election::campaign), by `From`: work that cannot
+    /// fail ends with `Ok::<_, quorate::Error>(..)`. On [`Error::Cancelled`] `work` was dropped, if
+    /// it ran, and this has resigned.
     ///
     /// # Examples
     ///
@@ -182,8 +180,8 @@ impl Election {
             if let Err(Error::Lost { .. }) = ended {
                 continue;
             }
-            // What the masters do not hear of it now they hear later, or the lease runs out: the
-            // work is over either way.
+            // If it fails, it goes on in the background, or the lease runs out: the work is over
+            // either way.
             if let Some(leadership) = Arc::into_inner(leadership) {
                 let _ = leadership.resign().await;
             }
@@ -198,8 +196,8 @@ impl Election {
         }
     }
 
-    /// Asks every master who leads, and waits for each within its time-out. The answer was true
-    /// when the masters gave it, and may not be any more.
+    /// Asks every master who leads, and waits for each within its time-out. The answer may have
+    /// changed since they gave it.
     ///
     /// # Cancel safety
     ///
@@ -207,8 +205,8 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], and [`Error::Closed`]. Where too few masters answer, it is
-    /// [`Observed::Unknown`] who leads; [`Lock::inspect`] says what each of them answered.
+    /// [`Error::Invalid`] and [`Error::Closed`]. If too few masters answer, the result is
+    /// [`Observed::Unknown`]; [`Lock::inspect`] has each master's answer.
     ///
     /// # Examples
     ///
@@ -237,7 +235,7 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for a name, or a time between two looks, outside of its limits.
+    /// [`Error::Invalid`] for a name or an interval outside its limits.
     ///
     /// # Examples
     ///
@@ -253,10 +251,9 @@ impl Election {
     }
 }
 
-/// What the candidate has that leads, until it resigns or is lost: a [`Guard`] of the election's
-/// lock.
+/// The leader's [`Guard`] of the election's lock, until it resigns or the lease is lost.
 ///
-/// Dropping it resigns in the background: from any thread, with or without a runtime. When its
+/// Dropping it resigns in the background, from any thread, with or without a runtime. If the
 /// process dies, the next candidate leads after the TTL.
 #[derive(Debug)]
 #[must_use = "a leader that is dropped resigns, which here is at once"]
@@ -265,36 +262,36 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The number of this term: its fencing token, [`Guard::fencing_token`]. It is higher than that
-    /// of every term before, so whatever the leader writes to can refuse one that comes too late:
-    /// see [`fence`](crate::fence). It rises with the time, and not by one.
+    /// The number of this term: its [`Guard::fencing_token`], higher than that of every earlier
+    /// term, so that a resource can refuse the writes of an earlier leader: see
+    /// [`fence`](crate::fence). It rises with the time, and not by one.
     pub fn term(&self) -> FencingToken {
         self.guard.fencing_token()
     }
 
-    /// Who leads: what an [`Observer`] sees as [`Leader::owner`](crate::Leader::owner), written
-    /// out.
+    /// Who leads. As text it is what an [`Observer`] sees as
+    /// [`Leader::owner`](crate::Leader::owner).
     pub fn owner(&self) -> Owner {
         self.guard.owner()
     }
 
-    /// Whether it still leads, read from the clock now.
+    /// Whether it still leads, by the clock now.
     pub fn is_leader(&self) -> bool {
         self.guard.is_valid()
     }
 
-    /// For how long it surely leads yet, should no renewal succeed any more, read from the clock
-    /// now; zero when it does not.
+    /// How long it still leads if no renewal succeeds any more, by the clock now; zero when it does
+    /// not lead.
     pub fn remaining(&self) -> Duration {
         self.guard.remaining()
     }
 
-    /// Waits until the leadership is lost, and says how: before anybody else can lead. See
+    /// Waits until the leadership is lost, and returns how, before anybody else can lead. See
     /// [`Guard::lost`].
     ///
     /// # Cancel safety
     ///
-    /// It changes nothing, and can be called again.
+    /// Nothing changes, and it can be called again.
     ///
     /// # Examples
     ///
@@ -311,22 +308,22 @@ impl Leadership {
         self.guard.lost().await
     }
 
-    /// A token that is cancelled when the leadership is lost, or over because it resigned: for work
-    /// in other tasks. See [`Guard::lost_token`].
+    /// A token for work in other tasks, cancelled when the leadership is lost or resigned. See
+    /// [`Guard::lost_token`].
     pub fn lost_token(&self) -> CancellationToken {
         self.guard.lost_token()
     }
 
-    /// Runs `work` until it is done, or the leadership is lost. Then `work` is dropped, before
-    /// anybody else can lead, provided that it yields.
+    /// Runs `work` and returns its result. If the leadership is lost first, `work` is dropped
+    /// before anybody else can lead, provided that it yields.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops `work`, and leaves the leadership as it is.
+    /// Dropping the future drops `work`; the leadership stays as it is.
     ///
     /// # Errors
     ///
-    /// That of `work`, or [`Error::Lost`], as [`Guard::run`] says.
+    /// As for [`Guard::run`].
     ///
     /// # Examples
     ///
@@ -335,7 +332,7 @@ impl Leadership {
         self.guard.run(work).await
     }
 
-    /// Sleeps for `time` while it leads, [without async](crate::blocking), and ends at once with
+    /// Sleeps for `time` while it leads, [without async](crate::blocking), and fails at once with
     /// [`Error::Lost`] when the leadership is lost: see [`Guard::sleep_blocking`].
     ///
     /// # Examples
@@ -356,18 +353,17 @@ impl Leadership {
         self.guard.sleep_blocking(time)
     }
 
-    /// Stops leading: the next candidate is called at once. Returns when a majority has confirmed
-    /// it.
+    /// Stops leading, so that the next candidate can. Returns when a majority has confirmed it.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future, before or after it was polled, leaves it to the background.
+    /// Dropping the future, polled or not, resigns in the background.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when it did not lead any more, and [`Error::NoQuorum`], or
-    /// [`Error::Refused`], when too few masters confirmed it in time: it goes on in the background.
-    /// As [`Guard::release`].
+    /// [`Error::Lost`] when it no longer led, and [`Error::NoQuorum`] or [`Error::Refused`] when
+    /// too few masters confirmed it in time: it goes on in the background, as for
+    /// [`Guard::release`].
     ///
     /// # Examples
     ///
@@ -381,7 +377,7 @@ impl Leadership {
         self.guard.release_blocking()
     }
 
-    /// The guard itself, for what else it can do.
+    /// The guard itself, for its other methods.
     pub fn into_guard(self) -> Guard {
         self.guard
     }

@@ -1,5 +1,5 @@
-//! What the environment says of a client: read by [`Redlock::from_env`](crate::Redlock::from_env),
-//! and by the command where no option says otherwise.
+//! The environment variables of a client: read by [`Redlock::from_env`](crate::Redlock::from_env),
+//! and by the command if no option overrides them.
 //!
 //! | variable | what it sets | default |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | [`MAX_TTL`] | [`Builder::max_ttl`](crate::Builder::max_ttl), as `500ms`, `30s` or `5m` | `30s` |
 //! | [`STRICT`] | [`Builder::strict`](crate::Builder::strict), by `1`; `0` is not | `0` |
 //!
-//! A variable that is empty counts as not set, for it comes of a shell's variable that is not.
+//! An empty variable counts as not set, because that is what a shell passes for one that is not.
 
 use std::time::Duration;
 
@@ -18,26 +18,26 @@ use crate::trust::ColdStart;
 
 /// Where the masters are.
 pub const MASTERS: &str = "QUORATE_MASTERS";
-/// What keys begin with.
+/// The prefix of all keys.
 pub const PREFIX: &str = "QUORATE_PREFIX";
-/// What to trust of a master that may have lost its locks.
+/// How far to trust a master that may have lost its locks.
 pub const COLD_START: &str = "QUORATE_COLD_START";
 /// The longest TTL of any lock.
 pub const MAX_TTL: &str = "QUORATE_MAX_TTL";
 /// Whether no master's clock decides that a lease is over.
 pub const STRICT: &str = "QUORATE_STRICT";
 
-/// The URLs in [`MASTERS`]; none where it is not set.
+/// The URLs in [`MASTERS`]; empty if it is not set.
 pub fn masters() -> Vec<String> {
     urls(&variable(MASTERS).unwrap_or_default()).map(str::to_owned).collect()
 }
 
-/// What is in [`PREFIX`].
+/// The value of [`PREFIX`].
 pub fn prefix() -> Option<String> {
     variable(PREFIX)
 }
 
-/// What is in [`COLD_START`].
+/// The value of [`COLD_START`].
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub fn cold_start() -> Result<Option<ColdStart>, Invalid> {
     setting(COLD_START, |text| text.parse().map_err(|why: Invalid| why.to_string()))
 }
 
-/// What is in [`MAX_TTL`].
+/// The value of [`MAX_TTL`].
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn max_ttl() -> Result<Option<Duration>, Invalid> {
     })
 }
 
-/// Whether [`STRICT`] says so.
+/// Whether [`STRICT`] is `1`.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub fn strict() -> Result<bool, Invalid> {
     Ok(strict?.unwrap_or(false))
 }
 
-/// The URLs in a list with commas.
+/// The URLs in a comma-separated list.
 pub fn urls(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|url| !url.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, split by what a caller would do next.
+//! Errors, split by what a caller would do next.
 
 use std::fmt::{self, Write};
 use std::io;
@@ -10,18 +10,16 @@ use crate::owner::Owner;
 use crate::text::{fits_a_line, line, quoted};
 use crate::vote::{Refusal, Votes, named};
 
-/// Why an operation did not do what it was asked to. Each [kind](Error::kind) calls for something
-/// else from the caller, and each that comes of a round carries every master's
-/// [vote](Error::votes).
+/// Why an operation failed. Each [kind](Error::kind) calls for another reaction of the caller, and
+/// each that comes from a round has every master's [vote](Error::votes).
 ///
-/// The text is one line of at most 160 characters, whatever the names are: long names and labels
-/// lack their middle. The alternate form, `{error:#}`, is one line, too, and has all of the names
-/// and every master's vote.
+/// The text is one line of at most 160 characters: the middle of long names and labels is left out.
+/// The alternate form, `{error:#}`, is also one line, with full names and every master's vote.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// Another owner has the lock, or enough masters to deny it; or all permits of a semaphore are
-    /// taken. Come back later.
+    /// taken. Try again later.
     #[non_exhaustive]
     Held {
         /// The lock's name.
@@ -32,31 +30,30 @@ pub enum Error {
         votes: Votes,
     },
 
-    /// Too few masters can vote at all: they are out of reach, silent or refusing. Look at the
-    /// masters.
+    /// Too few masters can vote: they are unreachable, silent or refusing. Look at the masters.
     #[non_exhaustive]
     NoQuorum {
         /// The lock's name.
         name: Arc<str>,
         /// How many masters did what was asked before the round was decided.
         granted: usize,
-        /// How many would have had to.
+        /// How many are needed.
         needed: usize,
-        /// A quorum granted, but too late for any of the lease to be left: the TTL is too short for
-        /// these masters.
+        /// A quorum granted, but only after the lease had ended: the TTL is too short for these
+        /// masters.
         late: bool,
         /// Every master's part in the round.
         votes: Votes,
     },
 
-    /// So many masters refuse this client for good that the rest are no quorum: they do not know
-    /// its password, it may not do what locks need, their clients have other terms, or the servers
-    /// are none that can keep locks. It is not waited for, and told in place of `NoQuorum`.
+    /// So many masters refuse this client permanently that the rest are no quorum: for its
+    /// password, its rights, terms that differ from those of their clients, or because the servers
+    /// cannot keep locks. It ends a wait at once, and replaces `NoQuorum`.
     #[non_exhaustive]
     Refused {
         /// The lock's name.
         name: Arc<str>,
-        /// How many masters refuse for good: see [`Refusal::is_permanent`].
+        /// How many masters refuse permanently: see [`Refusal::is_permanent`].
         masters: usize,
         /// Why most of them do.
         reason: Refusal,
@@ -71,18 +68,18 @@ pub enum Error {
         name: Arc<str>,
         /// How long the acquire waited.
         waited: Duration,
-        /// How many rounds it tried; none where others of this client were ahead of it in line to
-        /// the end.
+        /// How many rounds it tried; 0 if other waiters of this client were ahead of it until the
+        /// end.
         attempts: u32,
-        /// Who had it in the last of them.
+        /// Who had it in the last round.
         holder: Box<Holder>,
         /// Every master's part in the last round.
         votes: Votes,
     },
 
-    /// The owner reads, and asked to write: it would wait for itself, and two such readers for each
-    /// other. Release the read lock first, and look again at what was read, or take the write lock
-    /// from the start. Nothing was sent.
+    /// The owner has the read lock and asked for the write lock: it would wait for itself, and two
+    /// such readers for each other. Release the read lock first and read again, or take the write
+    /// lock from the start. Nothing was sent.
     #[non_exhaustive]
     Upgrade {
         /// The lock's name.
@@ -91,7 +88,7 @@ pub enum Error {
         owner: Owner,
     },
 
-    /// So many acquires of this client wait for the lock already. Shed load, or raise
+    /// Too many acquires of this client wait for the lock already. Shed load, or raise
     /// [`max_waiters`](crate::Builder::max_waiters).
     #[non_exhaustive]
     QueueFull {
@@ -101,7 +98,7 @@ pub enum Error {
         limit: usize,
     },
 
-    /// The acquire was cancelled by the token that it was given.
+    /// The token of [`cancelled_by`](crate::Lock::cancelled_by) was cancelled.
     #[non_exhaustive]
     Cancelled {
         /// The lock's name.
@@ -109,20 +106,20 @@ pub enum Error {
     },
 
     /// The lease ended, or a majority of the masters say that this owner does not hold the lock.
-    /// Somebody else may have held it meanwhile: stop what the lock protects.
+    /// Another owner may have held it meanwhile: stop what the lock protects.
     #[non_exhaustive]
     Lost {
         /// The lock's name.
         name: Arc<str>,
         /// How it was lost.
         cause: Loss,
-        /// Every master's part in the round that found it lost, or in the last renewal that failed;
-        /// empty where there was none.
+        /// Every master's part in the round that found it lost, or in the last failed renewal;
+        /// empty if there was none.
         votes: Votes,
     },
 
     /// The name is in use by another kind of lock, or by something that is no lock. Nothing was
-    /// overwritten. It is not waited for: one of the two should have another name.
+    /// overwritten. It ends a wait at once: one of the two should have another name.
     #[non_exhaustive]
     AnotherKind {
         /// The lock's name.
@@ -131,23 +128,23 @@ pub enum Error {
         votes: Votes,
     },
 
-    /// The semaphore has another number of permits than the one asked for, and somebody has one of
-    /// them. Nothing was overwritten. It is not waited for: all clients have to ask with the same
-    /// number, which may change while nobody has a permit.
+    /// The semaphore has another number of permits, and one of them is held. Nothing was
+    /// overwritten. It ends a wait at once: all clients have to give the same number, which may
+    /// change only while no permit is held.
     #[non_exhaustive]
     OtherPermits {
         /// The semaphore's name.
         name: Arc<str>,
-        /// How many permits this client says that there are.
+        /// The number that this client gave.
         asked: u32,
-        /// How many there are.
+        /// The number that there are.
         permits: u32,
         /// Every master's part in the round.
         votes: Votes,
     },
 
-    /// An acquire by an owner that holds this lock already, and cannot enter it again. It is a bug
-    /// in the caller.
+    /// An acquire of a mutex by the owner that holds it, which cannot re-enter: a bug in the
+    /// caller.
     #[non_exhaustive]
     AlreadyHeld {
         /// The lock's name.
@@ -156,19 +153,19 @@ pub enum Error {
         owner: Owner,
     },
 
-    /// A release of a lock that this owner does not hold, or by more holds than it has. It is a bug
-    /// in the caller.
+    /// A release of a lock that this owner does not hold, or of more holds than it has: a bug in
+    /// the caller.
     #[non_exhaustive]
     NotHeld {
         /// The lock's name.
         name: Arc<str>,
         /// Who does not hold it.
         owner: Owner,
-        /// Every master's part in the round; empty when this process knew without asking.
+        /// Every master's part in the round; empty if this process knew without asking.
         votes: Votes,
     },
 
-    /// The input, or the place from which the call came, was refused before anything was sent.
+    /// The input, or the thread that made the call, was refused before anything was sent.
     Invalid(Invalid),
 
     /// The client was shut down.
@@ -178,17 +175,17 @@ pub enum Error {
     Start(Arc<io::Error>),
 }
 
-/// What kind of [`Error`] it is: for metrics, and for what to do next.
+/// The kind of an [`Error`]: for metrics, and to decide what to do next.
 ///
 /// | kind | busy | retryable | what to do |
 /// |---|---|---|---|
-/// | `Held`, `WaitTimedOut` | yes | yes | come back, after [`Error::retry_after`] if it is known |
+/// | `Held`, `WaitTimedOut` | yes | yes | try again, after [`Error::retry_after`] if it is known |
 /// | `QueueFull` | yes | yes | shed load, or allow more waiters |
-/// | `NoQuorum` | no | yes | look at the masters; they may come back by themselves |
-/// | `Refused` | no | no | mend the password, the rights, the settings or the servers |
+/// | `NoQuorum` | no | yes | look at the masters; they may recover by themselves |
+/// | `Refused` | no | no | fix the password, the rights, the settings or the servers |
 /// | `Lost` | no | no | stop what the lock protects; another acquire begins anew |
-/// | `AnotherKind`, `OtherPermits` | no | no | give a name one kind of lock, and one size |
-/// | `Upgrade`, `AlreadyHeld`, `NotHeld`, `Invalid` | no | no | mend the code that calls |
+/// | `AnotherKind`, `OtherPermits` | no | no | use one kind of lock for a name, and one number of permits |
+/// | `Upgrade`, `AlreadyHeld`, `NotHeld`, `Invalid` | no | no | fix the calling code |
 /// | `Cancelled`, `Closed` | no | no | nothing: this program wanted it |
 /// | `Start` | no | no | look at the limits of the system |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -213,7 +210,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What kind it is.
+    /// The kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Held { .. } => ErrorKind::Held,
@@ -234,7 +231,7 @@ impl Error {
         }
     }
 
-    /// The name of the lock that it is about.
+    /// The name of the lock.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Held { name, .. }
@@ -253,7 +250,7 @@ impl Error {
         }
     }
 
-    /// Whether somebody else has the lock, or waits for it before this call: nothing is wrong.
+    /// Whether the lock is just in use: another owner has it, or waits ahead of this call.
     ///
     /// # Examples
     ///
@@ -272,20 +269,20 @@ impl Error {
         matches!(self.kind(), ErrorKind::Held | ErrorKind::WaitTimedOut | ErrorKind::QueueFull)
     }
 
-    /// Whether the same call may succeed later though nobody mends anything: where it [is
-    /// busy](Error::is_busy), and where too few masters could vote. [`ErrorKind`] has the table.
+    /// Whether the same call may succeed later by itself: if the lock [is busy](Error::is_busy), or
+    /// too few masters could vote. [`ErrorKind`] has the table.
     pub fn is_retryable(&self) -> bool {
         self.is_busy() || self.kind() == ErrorKind::NoQuorum
     }
 
-    /// After how long the lock is free at the latest, unless its holder renews the lease: where it
-    /// is known who holds it, and the lease ends. Of a full semaphore it is the first of the
-    /// permits.
+    /// How long until the lock is free at the latest, unless its holder renews the lease; of a full
+    /// semaphore, until its first permit is. `None` if the holder is unknown, or its lease never
+    /// ends.
     pub fn retry_after(&self) -> Option<Duration> {
         self.holder()?.remaining
     }
 
-    /// Every master's part in the round that failed; empty where there was none.
+    /// Every master's part in the failed round; empty if there was none.
     pub fn votes(&self) -> &Votes {
         static NONE: Votes = Votes::none();
         match self {
@@ -307,7 +304,7 @@ impl Error {
         }
     }
 
-    /// Who has the lock, where that is why the operation failed.
+    /// Who has the lock, if that is why the operation failed.
     pub fn holder(&self) -> Option<&Holder> {
         match self {
             Self::Held { holder, .. } | Self::WaitTimedOut { holder, .. } => Some(holder),
@@ -344,19 +341,19 @@ impl fmt::Display for Error {
     }
 }
 
-/// How much is told.
+/// How much an error's text shows.
 #[derive(Clone, Copy)]
 struct Room {
-    /// How many characters of a name or a label.
+    /// The most characters of a name or a label.
     most: usize,
-    /// Whether to tell what only somebody who looks for a cause wants to know.
+    /// Whether to show details, for debugging.
     details: bool,
 }
 
 impl Room {
     const ALL: Self = Self { most: usize::MAX, details: true };
 
-    /// From the most to the least that an error's line may have of names and labels.
+    /// From the most to the least that a line may show of names and labels.
     fn for_a_line() -> impl Iterator<Item = Self> {
         [64, 44, 28, 20, 12].into_iter().map(|most| Self { most, details: false })
     }
@@ -436,14 +433,16 @@ impl Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Loss {
-    /// The lease is over, or is about to be: it was not to be renewed, or no renewal reached a
-    /// quorum in time, or the process stood still.
+    /// The lease is over or about to be: it was not renewed, no renewal reached a quorum in time,
+    /// or the process stood still.
     Expired,
     /// So many masters say that another owner has it, or nobody, that the rest are no quorum.
     NotOurs,
-    /// It was held for as long, or renewed as often, as it was to be.
+    /// Its cap is reached: [`hold_at_most`](crate::Lock::hold_at_most) or
+    /// [`renew_at_most`](crate::Lock::renew_at_most).
     Capped,
-    /// The work gave no sign of life in time, so it was not renewed any more.
+    /// The work did not call [`Guard::touch`](crate::Guard::touch) in time, so it was not renewed
+    /// any more.
     Silent,
     /// It was handed over to another process.
     HandedOver,
@@ -461,27 +460,27 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Who has a lock, as the votes of a round tell: the owner that most masters name. Of a semaphore
-/// it is the owner of the permit that was asked for.
+/// Who has a lock, by the votes of a round: the owner that most masters name; of a semaphore, the
+/// owner of the permit that was asked for.
 ///
-/// The text is one line: long owners and labels lack their middle, and the alternate form,
-/// `{holder:#}`, has all of them.
+/// The text is one line without the middle of long owners and labels, which the alternate form,
+/// `{holder:#}`, shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {
-    /// The owner as it stands on the masters.
+    /// The owner, as stored on the masters.
     pub owner: Arc<str>,
     /// What its client calls it: see [`Builder::label`](crate::Builder::label).
     pub label: Option<Arc<str>>,
-    /// For how long it has had the lock, by the masters' clocks: the longest that any of them told.
-    /// `None` where none did.
+    /// How long it has had the lock, by the masters' clocks: the longest that any of them gave.
+    /// `None` if none did.
     pub held_for: Option<Duration>,
     /// How many masters named it before the round was decided.
     pub masters: usize,
-    /// The longest that any of them keeps others away, or `None` when one does so for ever. Where a
-    /// semaphore is full, it is how long until the first of its permits is free.
+    /// The longest remaining time on any of them, or `None` if the lock never expires on one. Of a
+    /// full semaphore, the time until its first permit is free.
     pub remaining: Option<Duration>,
-    /// How many permits a semaphore has, where all of them are taken.
+    /// The number of permits of a semaphore, if all of them are taken.
     pub permits: Option<u32>,
 }
 
@@ -512,7 +511,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The line that `write` makes, with as much of the names and labels as there is room for.
+/// The line that `write` makes, with as much of the names and labels as fits.
 fn in_line(write: impl Fn(&mut String, Room) -> fmt::Result) -> Result<String, fmt::Error> {
     let mut text = String::new();
     for room in Room::for_a_line() {
@@ -525,7 +524,7 @@ fn in_line(write: impl Fn(&mut String, Room) -> fmt::Result) -> Result<String, f
     Ok(line(&text))
 }
 
-/// That a semaphore is full.
+/// Writes that a semaphore is full.
 fn taken(f: &mut impl Write, permits: u32, of: &str, first_free: Option<Duration>) -> fmt::Result {
     match permits {
         1 => write!(f, "the only permit{of} is taken")?,
@@ -555,7 +554,7 @@ mod tests {
         Box::new(Holder { owner, label, held_for: Some(time), masters: 15, remaining: Some(time), permits })
     }
 
-    /// Everything that has a text of somebody else's in it.
+    /// Every error that contains text from outside.
     fn all(name: &str, owner: &str, label: &str, time: Duration, of: u32) -> Vec<Error> {
         let count = of as usize;
         let reason = Refusal::Unsupported;
@@ -629,7 +628,7 @@ mod tests {
         }
     }
 
-    /// What is of an ordinary length is not cut, and the texts of this crate never are.
+    /// Text of ordinary length is not cut, and this crate's own never is.
     #[test]
     fn what_it_is_about_and_what_to_do_is_never_left_out() {
         let owner = "0190f5fe-7e0c-7a51-8f43-0a1b2c3d4e5f:1234";

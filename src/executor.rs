@@ -2,26 +2,26 @@
 
 use tokio::runtime::Handle;
 
-/// Runs tasks, where a simulation has to decide when they are run.
+/// Runs tasks, so that a simulation can decide when.
 #[cfg(feature = "simulation")]
 pub trait Spawn: std::fmt::Debug + Send + Sync + 'static {
-    /// Has `task` run to its end, one task at a time, within a tokio runtime that has timers. It
-    /// must not run it before it returns.
+    /// Runs `task` to its end, one task at a time, within a tokio runtime that has timers, and not
+    /// before this returns.
     fn spawn(&self, task: futures::future::BoxFuture<'static, ()>);
 }
 
 /// What runs the tasks of one client.
 #[derive(Clone, Debug)]
 pub(crate) enum Executor {
-    /// Tokio, as it comes.
+    /// A tokio runtime.
     Runtime(Handle),
-    /// Somebody's own.
+    /// A simulation's.
     #[cfg(feature = "simulation")]
     Custom(std::sync::Arc<dyn Spawn>),
 }
 
 impl Executor {
-    /// Has `task` run to its end.
+    /// Runs `task` to its end.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match self {
             Self::Runtime(runtime) => drop(runtime.spawn(task)),

@@ -1,40 +1,38 @@
-//! Fences: how that which a lock protects refuses a holder that comes too late.
+//! Fences: how a protected resource refuses a holder that comes too late.
 //!
-//! A lease is a promise about time. A holder can stand still between asking whether it has the lock
-//! and writing, or its write can linger in the network, and arrive when somebody else has long had
-//! the lock. No lock service can prevent that; what it can do is number its grants ([Kleppmann
-//! 2016]). A fence is that number: it rises strictly over successive grants of a lock's name,
-//! to whichever owner. The protected resource remembers the highest fence it has seen, and refuses
-//! anything lower. Then a late write changes nothing.
+//! A holder can stand still between checking its lease and writing, or its write can be delayed in
+//! the network, and arrive when another owner has the lock. No lock service can prevent that, but
+//! it can number its grants ([Kleppmann 2016]). A fence is that number: it rises strictly with each
+//! grant of a lock's name. The resource remembers the highest fence it has seen and refuses a lower
+//! one, so a late write changes nothing.
 //!
 //! | the resource | the check |
 //! |---|---|
 //! | a value in Redis | the script [`SET`], and [`check`] on its reply |
 //! | a row in an SQL database | [`sql_predicate`] in the `WHERE` of each write |
-//! | a service | [`header`] in the request; in the service [`parse`], and one of the others |
+//! | a service | [`header`] in the request; in the service [`parse`] and one of these checks |
 //! | something in this process | [`Gate`] |
-//! | a job of `quorate run` | has its fence in the environment, as [`VARIABLE`] |
+//! | a job of `quorate run` | its fence is in the environment, as [`VARIABLE`] |
 //!
-//! What makes it work, whatever the resource:
+//! Rules for any resource:
 //!
-//! - The check and the write are one step: one statement, one script, one critical section. Between
-//!   two steps there is room for a later holder.
+//! - The check and the write are one step: one statement, one script, one critical section.
+//!   Otherwise a later holder can write in between.
 //! - Every write is checked. A writer without a fence is refused: it does not hold the lock.
-//! - A holder that reads in order to write lets the resource see its fence first: [`SET`] without a
-//!   value, an `UPDATE` of the fence column alone, [`Gate::admit`]. A late write that comes between
-//!   its read and its write is still the latest that was seen: it is let in, and then overwritten
-//!   by one that does not know of it.
-//! - The fence is remembered for longer than a write can be late: with the data, and not in a
-//!   process that restarts.
-//! - Equal is not stale: a holder may write many times. The fence does not order the writes of one
-//!   holder among themselves.
-//! - Fences of different locks have nothing to do with each other: what one resource sees are those
-//!   of one lock's name.
-//! - A client that may write may write a fence that is far too high, which shuts everybody else
-//!   out. The check protects from late holders, not from malicious ones.
+//! - A holder that reads before it writes shows the resource its fence before the read: [`SET`]
+//!   without a value, an `UPDATE` of the fence column alone, [`Gate::admit`]. Otherwise a late
+//!   write of an earlier holder is accepted between the read and the write, and then overwritten
+//!   unread.
+//! - The fence is stored for longer than a write can be late: with the data, not in a process that
+//!   restarts.
+//! - An equal fence is accepted: a holder may write many times. Fences do not order the writes of
+//!   one holder.
+//! - Fences of different locks are unrelated: a resource compares those of one lock's name.
+//! - The check protects from late holders, not from malicious ones: a writer that sends a fence far
+//!   too high shuts everybody else out.
 //!
-//! A fence is a number from 1 to [`MAX`], which a guard has as its [`FencingToken`]. It is made of
-//! the microseconds since 1970, but is no clock to be read.
+//! A fence is a number from 1 to [`MAX`]: a guard's [`FencingToken`]. It is made from the
+//! microseconds since 1970, but do not read it as a time.
 //!
 //! [Kleppmann 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 
@@ -44,16 +42,14 @@ use std::time::Duration;
 use crate::invalid::Invalid;
 use crate::sync::{Mutex, MutexGuard};
 
-/// The highest fence: the last whole number below 2^53, so that Lua, JavaScript and JSON, whose
-/// numbers are doubles, have each one exactly. The microseconds since 1970 get there in the
-/// year 2255.
+/// The highest fence, 2^53 - 1: Lua, JavaScript and JSON, whose numbers are doubles, can represent
+/// each exactly. The microseconds since 1970 get there in the year 2255.
 pub const MAX: u64 = (1 << 53) - 1;
 
-/// The number of a grant: higher than that of every grant of the lock before. See
+/// The number of a grant: higher than that of every earlier grant of the lock. See
 /// [`Guard::fencing_token`].
 ///
-/// It is from 1 to [`MAX`], and so fits in a signed integer of 64 bits, in a double, and in what
-/// SQL calls `BIGINT`.
+/// It is from 1 to [`MAX`], and so fits a signed 64-bit integer, a double, and SQL's `BIGINT`.
 ///
 /// [`Guard::fencing_token`]: crate::Guard::fencing_token
 ///
@@ -71,12 +67,12 @@ pub const MAX: u64 = (1 << 53) - 1;
 pub struct FencingToken(u64);
 
 impl FencingToken {
-    /// The fencing token of this number, where it can be one: from 1 to [`MAX`].
+    /// The fencing token of this number, if it is from 1 to [`MAX`].
     pub const fn new(number: u64) -> Option<Self> {
         if number > 0 && number <= MAX { Some(Self(number)) } else { None }
     }
 
-    /// The one that masters gave: their scripts keep it in range.
+    /// A token from the masters, whose scripts keep it in range.
     pub(crate) const fn granted(number: u64) -> Self {
         Self(number)
     }
@@ -86,8 +82,7 @@ impl FencingToken {
         self.0
     }
 
-    /// The number for SQL, whose integers have a sign. It is never negative, and nothing is cut
-    /// off: [`MAX`] is far below `i64::MAX`.
+    /// The number for SQL, whose integers are signed. Lossless: [`MAX`] is far below `i64::MAX`.
     pub const fn as_i64(self) -> i64 {
         self.0.cast_signed()
     }
@@ -106,29 +101,27 @@ impl fmt::Display for FencingToken {
     }
 }
 
-/// The header that a request carries its fence in: see [`header`]. In small letters, as HTTP/2 has
-/// them and `http::HeaderName::from_static` wants them; servers do not tell them apart.
+/// The request header for the fence: see [`header`]. It is in lower case, as HTTP/2 and
+/// `http::HeaderName::from_static` require; servers ignore the case.
 pub const HEADER: &str = "quorate-fence";
 
-/// The environment variable that a job of `quorate run` finds its fence in, in decimal. Read it
+/// The environment variable in which a job of `quorate run` finds its fence, in decimal. Read it
 /// with [`parse`].
 pub const VARIABLE: &str = "QUORATE_FENCE";
 
 /// A Lua script for Redis 6 or later, or Valkey, that writes a value unless a later holder of the
-/// lock has been there. It runs on the server that has the value, which need not be one of the
-/// lock's masters, and knows nothing of them.
+/// lock has written. It runs on the server that has the value, which need not be one of the lock's
+/// masters.
 ///
-/// `KEYS[1]` is the value's key; `ARGV` is what [`set_args`] gives: the fence, the value, and a TTL
-/// in milliseconds or nothing. Or it is the fence alone, before the value is read and another made
-/// of it: then no holder of an earlier one writes any more. It replies with the highest fence that
-/// was there, as a number: [`check`] tells whether that is this one, and the value was written, or
-/// a higher one, and nothing was. What is wrong with the arguments, or is at the key already and
-/// cannot be written, is an error, and nothing was written either.
+/// `KEYS[1]` is the value's key; `ARGV` is what [`set_args`] returns: the fence, the value, and a
+/// TTL in milliseconds or nothing. With the fence alone it only stores that: do this before a read,
+/// and no earlier holder writes any more. It replies with the highest fence at the key: [`check`]
+/// says whether that is this one, and the value was written, or a higher one, and nothing was.
+/// Wrong arguments, or a key of another type, are an error, and nothing is written.
 ///
-/// The key is a hash of two fields, to be read with `HGET key value`: `value`, and `fence` beside
-/// it, so that they are kept, copied and evicted together. `HDEL key value` deletes the value
-/// alone; `DEL` forgets the fence too, and `SET` puts something in its place on which the script
-/// fails from then on.
+/// The key is a hash of two fields, `value` and `fence`, so that they are kept, copied and evicted
+/// together: read it with `HGET key value`. `HDEL key value` deletes the value alone. Do not use
+/// `DEL`, which forgets the fence, or `SET`, after which the script fails.
 ///
 /// # Examples
 ///
@@ -151,7 +144,7 @@ pub const VARIABLE: &str = "QUORATE_FENCE";
 /// }
 /// ```
 ///
-/// In a test, on an embedded server, the script by itself:
+/// The script by itself, in a test with an embedded server:
 ///
 /// ```
 /// use quorate::{fence, seam::Script};
@@ -166,22 +159,21 @@ pub const SET: &str = include_str!("../scripts/lua/fenced.lua");
 
 /// What [`SET`] takes as `ARGV`.
 ///
-/// The value goes with the key when `ttl` (rounded up to milliseconds) is over after this write,
-/// and with it the fence: it must be longer than a write of an earlier holder can be late. Without
-/// a `ttl` the key never expires, also where an earlier write said so: that is what to take unless
-/// old keys would pile up. The script refuses a `ttl` of zero, and a fence that is none.
+/// Value and fence expire together, `ttl` (rounded up to milliseconds) after this write: it must be
+/// longer than a write of an earlier holder can be late. Without a `ttl` the key does not expire,
+/// even if an earlier write had one: prefer that, unless old keys would pile up. The script refuses
+/// a `ttl` of zero and a number that is no fence.
 pub fn set_args(fence: impl Into<u64>, value: impl Into<Vec<u8>>, ttl: Option<Duration>) -> [Vec<u8>; 3] {
     let ttl = ttl.map_or_else(String::new, |ttl| ttl.as_nanos().div_ceil(1_000_000).to_string());
     [fence.into().to_string().into_bytes(), value.into(), ttl.into_bytes()]
 }
 
-/// The rule of every resource: `given`, the fence of a write, is let in unless `seen`, the highest
-/// that was there before, is higher. For a resource that has its own way to keep what it saw, 0
-/// where it has seen none.
+/// The rule of every resource: `given`, the fence of a write, is accepted unless `seen`, the
+/// highest fence before it, or 0, is higher. For a resource that stores fences in its own way.
 ///
 /// # Errors
 ///
-/// [`Stale`] when a higher one was there.
+/// [`Stale`] when `seen` is higher.
 ///
 /// # Examples
 ///
@@ -197,25 +189,23 @@ pub fn check(given: impl Into<u64>, seen: u64) -> Result<(), Stale> {
     if given < seen { Err(Stale { given, seen }) } else { Ok(()) }
 }
 
-/// The condition for the `WHERE` of an SQL write: that the fence in `column` is not above the one
-/// bound to `parameter`. The same statement has to set the column. Where it changes no row, it was
+/// The condition for the `WHERE` of an SQL write: the fence in `column` is not above the one bound
+/// to `parameter`. The same statement has to set the column. If it changes no row, the fence was
 /// stale, or there is no such row.
 ///
 /// ```text
 /// UPDATE accounts SET balance = ?1, fence = ?2 WHERE id = ?3 AND (fence IS NULL OR fence <= ?2)
 /// ```
 ///
-/// The column is of 64 bits (`BIGINT`), which has room for every fence: bind
-/// [`FencingToken::as_i64`]. A row whose fence is null was not written under a fence yet, and is
-/// let in. A row that may not be there yet needs an upsert with the condition on its update:
-/// `ON CONFLICT (id) DO UPDATE SET .. WHERE ..`. A row that is deleted forgets its fence; an upsert
-/// that is late brings it back.
+/// Make the column a `BIGINT` and bind [`FencingToken::as_i64`]. A null fence means that the row
+/// was not written under a fence yet, and is accepted. For a row that may not exist yet use an
+/// upsert with the condition on its update: `ON CONFLICT (id) DO UPDATE SET .. WHERE ..`. A deleted
+/// row forgets its fence; a late upsert brings it back.
 ///
-/// Databases count the rows that the condition found, but MySQL and MariaDB count those that became
-/// different, unless the connection says `CLIENT_FOUND_ROWS`: without that, a holder that writes
-/// the same twice looks stale.
+/// MySQL and MariaDB count only rows whose values changed, so a holder that writes the same twice
+/// looks stale: set `CLIENT_FOUND_ROWS` on the connection.
 ///
-/// Both names go into the text as they are: never make them of input.
+/// Both names go into the text unescaped: never take them from input.
 ///
 /// # Examples
 ///
@@ -234,8 +224,8 @@ pub fn sql_predicate(column: &str, parameter: &str) -> String {
     format!("({column} IS NULL OR {column} <= {parameter})")
 }
 
-/// The header for a request to a service that checks fences: [`HEADER`] and the fence in decimal.
-/// The service reads it with [`parse`].
+/// The header for a request to a service that checks fences: [`HEADER`] and the fence in decimal,
+/// which the service reads with [`parse`].
 ///
 /// # Examples
 ///
@@ -246,7 +236,7 @@ pub fn sql_predicate(column: &str, parameter: &str) -> String {
 /// let (name, value) = fence::header(fence); // request.header(name, value)
 /// assert_eq!((name, value.as_str()), ("quorate-fence", "1767225600000000"));
 ///
-/// /// What the service does, and the status that it answers.
+/// /// The service's handler, which returns the HTTP status.
 /// fn put(gate: &Gate, header: Option<&str>, write: impl FnOnce()) -> u16 {
 ///     let Some(header) = header else { return 428 }; // Precondition Required
 ///     let Ok(fence) = fence::parse(header) else { return 400 }; // Bad Request
@@ -264,13 +254,13 @@ pub fn header(fence: impl Into<u64>) -> (&'static str, String) {
     (HEADER, fence.into().to_string())
 }
 
-/// Reads a fence from a header or an environment variable: a decimal number from 1 to [`MAX`], and
+/// Reads a fence from a header or an environment variable: a decimal number from 1 to [`MAX`], with
 /// nothing around it.
 ///
 /// # Errors
 ///
-/// [`Invalid`] for anything else. A number that is no fence must not reach a check: one that is far
-/// too high would shut out all that come after.
+/// [`Invalid`] for anything else, so that no number reaches a check that would shut out all later
+/// holders.
 ///
 /// # Examples
 ///
@@ -284,15 +274,13 @@ pub fn parse(text: &str) -> Result<FencingToken, Invalid> {
     token.filter(|token| token.to_string() == text).ok_or_else(|| Invalid::fence(text, MAX))
 }
 
-/// Remembers the highest fence that a resource within this process has seen, and lets in what is
-/// not below it.
+/// Remembers the highest fence that a resource of this process has seen, and refuses lower ones.
 ///
-/// It knows of what goes through it: other processes that write to the same resource have gates of
-/// their own, which know nothing of each other, and a restart forgets. What outlives the process
-/// has to store the fence with the data, and begin with [`Gate::new`] of the stored one. A gate is
-/// for one lock's name; for many, keep a map of them. What comes from outside goes through
-/// [`parse`] first: a gate takes any number too, and one that is far too high shuts out all that
-/// come after.
+/// It is for one lock's name (keep a map of gates for several), and only for what one process
+/// writes: gates of different processes know nothing of each other, and a restart forgets. If the
+/// resource outlives the process, store the fence with the data, and begin with [`Gate::new`] of
+/// the stored one. Input goes through [`parse`] first: a gate takes any number, and one that is far
+/// too high shuts out all later holders.
 ///
 /// # Examples
 ///
@@ -313,18 +301,16 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that has seen this fence: the one that was stored with the data, or 0 where there is
-    /// none.
+    /// A gate that has seen this fence: the one stored with the data, or 0.
     pub const fn new(seen: u64) -> Self {
         Self { seen: Mutex::new(seen) }
     }
 
-    /// Lets a fence in unless a higher one was here, and remembers it, in one step.
+    /// Accepts and remembers a fence unless it has seen a higher one, in one step.
     ///
-    /// The write that follows is another step, during which a later fence can come in, and write
-    /// first. So this is for what is done in the order in which it was let in, by one task or from
-    /// one queue; otherwise use [`write`](Gate::write), or keep the gate within the (async) mutex
-    /// that the data is in.
+    /// The write that follows is another step, and a later holder may write first. So use this only
+    /// if writes happen in the order of admission, by one task or from one queue; otherwise use
+    /// [`write`](Gate::write), or keep the gate inside the (async) mutex of the data.
     ///
     /// # Errors
     ///
@@ -333,14 +319,14 @@ impl Gate {
         self.write(fence, || ())
     }
 
-    /// Runs `write` unless a fence higher than this was here, and lets nobody else in meanwhile.
-    /// The fence is remembered before the write runs, whatever becomes of it.
+    /// Runs `write` unless it has seen a higher fence, and admits nobody else meanwhile. The fence
+    /// is remembered before the write runs, even if that panics.
     ///
     /// It blocks the thread while another write runs; `write` must not use the same gate.
     ///
     /// # Errors
     ///
-    /// [`Stale`] when a higher one was here; `write` was not run.
+    /// [`Stale`] when it has seen a higher one; `write` was not run.
     pub fn write<T>(&self, fence: impl Into<u64>, write: impl FnOnce() -> T) -> Result<T, Stale> {
         let fence = fence.into();
         let mut seen = self.lock();
@@ -349,19 +335,19 @@ impl Gate {
         Ok(write())
     }
 
-    /// The highest fence that it has let in, or what it began with: what to store with the data.
+    /// The highest fence that it has accepted or began with: store it with the data.
     pub fn seen(&self) -> u64 {
         *self.lock()
     }
 
-    /// A write that panicked has left a fence that is right.
+    /// Also after a write that panicked: the fence was set before it.
     fn lock(&self) -> MutexGuard<'_, u64> {
         self.seen.lock()
     }
 }
 
-/// A write was refused because a later holder of the lock was there before: its sender has
-/// lost the lock, or is done with it. It is final: the same fence will be refused again.
+/// A write was refused because a later holder of the lock has written: its sender has lost or
+/// released the lock. This is final: the same fence will be refused again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error(
     "fence {given} is stale: a later holder of the lock was here, with {seen}, and nothing was written; \
@@ -431,8 +417,8 @@ mod tests {
             prop_assert_eq!((token.get(), u64::try_from(token.as_i64())), (fence, Ok(fence)));
         }
 
-        /// What was let in never goes below what was let in before; what was not is below, and is
-        /// told of the highest.
+        /// What was accepted never goes below what was accepted before; what was refused is below,
+        /// and the error names the highest.
         #[test]
         fn what_a_gate_lets_in_never_falls(began in 0..20u64, fences in prop::collection::vec(1..40u64, 0..60)) {
             let gate = Gate::new(began);

@@ -1,4 +1,4 @@
-//! A held lock.
+//! A held lock, with a fencing token or without: its type says which.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -15,31 +15,57 @@ use crate::clock::Moment;
 use crate::engine::Grant;
 use crate::error::Error;
 use crate::fence::FencingToken;
-use crate::fencing::{Fenced, Unfenced};
 use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::owner::Owner;
 use crate::vote::Vote;
 
-/// One hold of a lock, until it is given back or lost.
+/// One hold of a lock, until it is released or lost.
 ///
-/// Dropping it releases it in the background: from any thread, with or without a runtime. To know
-/// how that went, call [`release`](Guard::release). A guard whose process dies is released by its
-/// TTL. One that is leaked is held until the process ends, unless renewal is capped.
+/// Dropping it releases it in the background, from any thread, with or without a runtime; to see
+/// the result, call [`release`](Guard::release). If the process dies, the lock is free after the
+/// TTL. A leaked guard stays held until the process ends, unless renewal is capped.
 ///
-/// While it lives, its lease is renewed in the background, on the client's own thread, whatever the
-/// user's runtime does; unless the lease was fixed by [`Lock::lease`](crate::Lock::lease). When a
-/// lease can no longer be kept, [`lost`](Guard::lost) says so before its
-/// [`deadline`](Guard::deadline). Until the deadline no majority of the masters gives the lock to
-/// anybody else; after it, that may happen at any moment, so what the lock protects must have
-/// stopped by then. [`run`](Guard::run) sees to it.
+/// While it lives, the client's own thread renews its lease, whatever the user's runtime does,
+/// unless [`Lock::lease`](crate::Lock::lease) fixed it. If the lease cannot be renewed,
+/// [`lost`](Guard::lost) returns before the [`deadline`](Guard::deadline). Until the deadline no
+/// majority of the masters grants the lock to another owner; after it, one may at any moment, so
+/// the work must have stopped by then. [`run`](Guard::run) does that for you.
 #[must_use = "the lock is released when its guard is dropped, which here is at once"]
 pub struct Guard<F = Fenced> {
     grant: Grant,
-    /// Keeps the background thread while the guard lives, and until its release is out.
+    /// Keeps the background thread alive until the guard's release is sent.
     client: Arc<Inner>,
     fencing: PhantomData<fn() -> F>,
 }
+
+/// The guards of such a lock have a [fencing token](Guard::fencing_token): all except those of a
+/// [`plain_mutex`](crate::Redlock::plain_mutex) and a
+/// [`redisson_lock`](crate::Redlock::redisson_lock). It is the default of [`Lock`](crate::Lock) and
+/// [`Guard`].
+#[derive(Clone, Copy, Debug)]
+pub enum Fenced {}
+
+/// The guards of such a lock may have no fencing token, because the layouts of other libraries have
+/// no place for one: they have [`fencing_token_if_any`](Guard::fencing_token_if_any) instead of
+/// [`fencing_token`](Guard::fencing_token).
+///
+/// Any lock converts to this type, for code that takes locks of all kinds.
+///
+/// # Examples
+///
+/// ```
+/// # quorate_testkit::doc(|masters| async move {
+/// use quorate::{Lock, Unfenced};
+/// let redlock = quorate::Redlock::builder().masters(masters).build()?;
+/// let locks: [Lock<Unfenced>; 2] = [redlock.lock("invoice:42").into(), redlock.plain_mutex("invoice:42")];
+/// for lock in locks {
+///     lock.acquire().await?.release().await?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(()) });
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum Unfenced {}
 
 impl<F> fmt::Debug for Guard<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,14 +78,14 @@ impl<F> fmt::Debug for Guard<F> {
 }
 
 impl Guard {
-    /// The fencing token of this grant: higher than that of every grant of the lock before. It is
-    /// for what the lock protects to look at, and refuse what comes with a lower one than it has
-    /// seen: see [`fence`](crate::fence). In SQL it is [`as_i64`](FencingToken::as_i64). That is
-    /// the only protection against a process that stood still, or a message that was under way,
-    /// until the lock was somebody else's.
+    /// The fencing token of this grant: higher than that of every earlier grant of the lock. The
+    /// protected resource refuses a write whose token is lower than one it has seen: see
+    /// [`fence`](crate::fence). Nothing else protects against a process that stood still, or a
+    /// message that was delayed, until another owner had the lock. For SQL there is
+    /// [`as_i64`](FencingToken::as_i64).
     ///
-    /// It is below 2^53, and comes from the masters in the round that grants the lock. Where an
-    /// owner enters again it is the token that it has.
+    /// It is below 2^53, and the masters give it in the round that grants the lock. Re-entry keeps
+    /// it.
     ///
     /// # Examples
     ///
@@ -78,15 +104,14 @@ impl Guard {
 }
 
 impl Guard<Unfenced> {
-    /// The fencing token of this grant, if it has one: only where the lock was [made](Unfenced) one
-    /// of this type.
+    /// The fencing token, if it has one: only where a fenced lock was [converted](Unfenced).
     pub fn fencing_token_if_any(&self) -> Option<FencingToken> {
         FencingToken::new(self.grant.fencing_token())
     }
 }
 
 impl From<Guard> for Guard<Unfenced> {
-    /// The same hold, beside others that have no fencing token.
+    /// The same hold, as a type that guards without a token have too.
     fn from(guard: Guard) -> Self {
         Self::new(guard.grant, guard.client)
     }
@@ -102,8 +127,8 @@ impl<F> Guard<F> {
         self.grant.name()
     }
 
-    /// Which permit of a semaphore it is, from 0 on: of those that are held at the same time, each
-    /// is another. `None` for any other lock.
+    /// The number of a semaphore's permit, from 0 on: no two that are held at the same time have
+    /// the same. `None` for any other lock.
     pub fn permit(&self) -> Option<u32> {
         self.grant.permit()
     }
@@ -113,44 +138,43 @@ impl<F> Guard<F> {
         self.grant.owner()
     }
 
-    /// What each master had said when the acquire was decided. Those that were not waited for are
+    /// What each master had answered when the acquire was decided. Those that had not are
     /// [pending](crate::Outcome::Pending).
     pub fn votes(&self) -> Vec<Vote> {
         self.grant.votes()
     }
 
     /// When the lease ends, on the clock of [`Redlock::now`](crate::Redlock::now): the moment
-    /// before the last granted round was sent, plus the TTL, less the drift (a hundredth of the TTL
-    /// and 2 ms) and what clocks may step unseen (500 ms, or a tenth of the TTL where that is
-    /// less). The clock's origin, when the lease is over and the lock released or lost.
+    /// before the last granted round was sent, plus the TTL, minus the drift (a hundredth of the
+    /// TTL and 2 ms) and what clocks may step unnoticed (500 ms, at most a tenth of the TTL). The
+    /// clock's origin once the lease is over and the lock released or lost.
     pub fn deadline(&self) -> Moment {
         self.grant.deadline()
     }
 
-    /// What is left of the lease, read from the clock now; zero when it is over. Time in suspend
-    /// counts.
+    /// The time left of the lease, by the clock now; zero when it is over. Suspended time counts.
     pub fn remaining(&self) -> Duration {
         self.grant.remaining()
     }
 
-    /// Whether the lease still stands, read from the clock now.
+    /// Whether the lease is still valid, by the clock now.
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// Waits until the lease is lost, and says how. It is told
+    /// Waits until the lease is lost, and returns how:
     ///
-    /// - before the lease ends, where it will not be renewed in time: a twentieth of the TTL
-    ///   before, and a second at most, so that there is time to stop;
-    /// - at once when so many masters say that another owner has the lock, or nobody, that the rest
+    /// - if it will not be renewed in time, before it ends, so that there is time to stop: a
+    ///   twentieth of the TTL before, at most a second;
+    /// - at once if so many masters say that another owner has the lock, or nobody, that the rest
     ///   are no quorum.
     ///
-    /// A slow or dead master is no loss as long as a majority renews. What is told is final: the
-    /// lease is not renewed any more, though it stands until its deadline.
+    /// A slow or dead master is no loss as long as a majority renews. A loss is final: the lease is
+    /// not renewed any more, though it is valid until its deadline.
     ///
     /// # Cancel safety
     ///
-    /// It changes nothing, and can be called again.
+    /// Nothing changes, and it can be called again.
     ///
     /// # Examples
     ///
@@ -174,34 +198,32 @@ impl<F> Guard<F> {
         }
     }
 
-    /// How it was lost, if it was: the clock is read now.
+    /// How it was lost, if it was, by the clock now.
     fn loss(&self) -> Option<Error> {
         self.grant.loss()
     }
 
-    /// A token that is cancelled when the lease is lost, as [`lost`](Guard::lost) tells it, or over
-    /// because the lock was given back: for work in other tasks. It is cancelled by the client's
-    /// own thread, so a process that stood still hears it a moment after it goes on;
-    /// [`is_valid`](Guard::is_valid) tells at once.
+    /// A token for work in other tasks, cancelled when the lease is [lost](Guard::lost) or the lock
+    /// was released. The client's own thread cancels it, so a process that stood still sees it a
+    /// moment after it resumes; [`is_valid`](Guard::is_valid) is right at once.
     pub fn lost_token(&self) -> CancellationToken {
         self.grant.ended()
     }
 
-    /// Runs `work` under the lock: until it is done, or the lease is lost. Then `work` is dropped,
-    /// before the lease ends, provided that it yields. It returns what `work` returned.
+    /// Runs `work` under the lock and returns its result. If the lease is lost first, `work` is
+    /// dropped before the lease ends, provided that it yields.
     ///
-    /// The error of `work` is one that can be made of an [`Error`], by `From`: the caller's own,
-    /// `Box<dyn std::error::Error>`, `anyhow::Error`, or [`Error`] itself for work that cannot fail
-    /// in another way.
+    /// The error type of `work` must implement `From<`[`Error`]`>`: the caller's own, `Box<dyn
+    /// std::error::Error>`, `anyhow::Error`, or [`Error`] itself for work that cannot fail.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops `work`, and leaves the guard as it is.
+    /// Dropping the future drops `work`; the guard stays as it is.
     ///
     /// # Errors
     ///
-    /// That of `work`. Or [`Error::Lost`], as [`lost`](Guard::lost) tells it: `work` was dropped,
-    /// or succeeded only after the lease had ended.
+    /// That of `work`; or [`Error::Lost`], as [`lost`](Guard::lost) returns it, when `work` was
+    /// dropped, or succeeded only after the lease had ended.
     ///
     /// # Examples
     ///
@@ -238,14 +260,13 @@ impl<F> Guard<F> {
         .await
     }
 
-    /// Sleeps for `time` under the lock, [without async](crate::blocking): for work that waits for
-    /// something, or does it at intervals. It ends at once when the lease is lost, which is told a
-    /// while before it ends: see [`lost`](Guard::lost). A time of zero asks whether it is lost, and
-    /// `Duration::MAX` waits until it is.
+    /// Sleeps for `time` under the lock, [without async](crate::blocking), and returns early when
+    /// the lease is [lost](Guard::lost). Zero checks whether it is lost, and `Duration::MAX` waits
+    /// until it is.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`], and how.
+    /// [`Error::Lost`], which says how.
     ///
     /// # Examples
     ///
@@ -264,36 +285,36 @@ impl<F> Guard<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn sleep_blocking(&self, time: Duration) -> Result<(), Error> {
-        let told = blocking::wait_within(&self.client, time, self.lost())?;
-        told.or_else(|| self.loss()).map_or(Ok(()), Err)
+        let loss = blocking::wait_within(&self.client, time, self.lost())?;
+        loss.or_else(|| self.loss()).map_or(Ok(()), Err)
     }
 
-    /// A sign of life of the work: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any
-    /// thread; it sends nothing.
+    /// Says that the work is alive: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any
+    /// thread; sends nothing.
     pub fn touch(&self) {
         self.grant.touch();
     }
 
-    /// Why the last renewal failed, with every master's part; `None` when it succeeded, or there
-    /// was none. The lease may still stand, and the next renewal succeed.
+    /// Why the last renewal failed, with every master's vote; `None` when it succeeded, or there
+    /// was none. The lease may still be valid, and the next renewal succeed.
     pub fn renewal_error(&self) -> Option<Error> {
         self.grant.trouble()
     }
 
-    /// Makes the lease last for `ttl` from now, or as long as it did if that is longer. All guards
-    /// of one owner on one lock share it.
+    /// Makes the lease last for `ttl` from now, unless it lasts longer already. All guards of one
+    /// owner on one lock share it.
     ///
     /// # Cancel safety
     ///
-    /// Once polled it runs to its end in the background: the lease may be extended though nobody
-    /// waited for it.
+    /// Once polled it runs to its end in the background, so a dropped future may still extend the
+    /// lease.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease is over or told to be lost, or a majority says that this
-    /// owner does not hold the lock: the guard is no longer valid. [`Error::NoQuorum`], or
-    /// [`Error::Refused`], when too few masters extended it: the lease stands as it did, and
-    /// another try may succeed. [`Error::Invalid`] for a TTL outside of its limits.
+    /// [`Error::Lost`] when the lease is over or lost, or a majority says that this owner does not
+    /// hold the lock: the guard is no longer valid. [`Error::NoQuorum`] or [`Error::Refused`] when
+    /// too few masters extended it: the lease is as before, and another try may succeed.
+    /// [`Error::Invalid`] for a TTL outside its limits.
     ///
     /// # Examples
     ///
@@ -315,25 +336,25 @@ impl<F> Guard<F> {
         blocking::wait(&self.client, self.extend(ttl))
     }
 
-    /// Lets another process have the lock: makes a [`Handover`] of it, which
-    /// [`Lock::adopt`](crate::Lock::adopt) turns into a guard there. From its making to its
-    /// adoption nobody has the lock, and nobody else gets it, for the TTL of the last acquire or
-    /// renewal; a hand-over that is not adopted by then is void. It waits for every master, each
-    /// within its time-out, so that no master learns of the adoption first.
+    /// Hands the lock to another process: returns a [`Handover`], which
+    /// [`Lock::adopt`](crate::Lock::adopt) turns into a guard there. Until then nobody has the lock
+    /// and nobody else gets it, for the TTL of the last acquire or renewal; after that the
+    /// hand-over is void. Returns when every master has answered or timed out, so that the adoption
+    /// reaches none before the hand-over does.
     ///
-    /// This guard is spent then: it is lost, by [`Loss::HandedOver`](crate::Loss::HandedOver), and
-    /// what ran under it must have stopped before.
+    /// This guard is then lost, by [`Loss::HandedOver`](crate::Loss::HandedOver): stop its work
+    /// before you call this.
     ///
     /// # Cancel safety
     ///
-    /// Once polled it runs to its end in the background: the guard may be spent though nobody has
-    /// the hand-over. The lock is free after the TTL then.
+    /// Once polled it runs to its end in the background: if the future is dropped, the guard may be
+    /// lost without a hand-over, and the lock is free after the TTL.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease is over, [`Error::NoQuorum`], or [`Error::Refused`], when too
-    /// few masters took part, and [`Error::Invalid`] when the owner has more guards than this. The
-    /// guard is as it was then, and another try may succeed.
+    /// [`Error::Lost`] when the lease is over, [`Error::NoQuorum`] or [`Error::Refused`] when too
+    /// few masters took part, and [`Error::Invalid`] when the owner has other guards of this lock.
+    /// The guard is then as before, and another try may succeed.
     ///
     /// # Examples
     ///
@@ -358,21 +379,21 @@ impl<F> Guard<F> {
         blocking::wait(&self.client, self.hand_over())
     }
 
-    /// Gives the hold back, and with the owner's last hold the lock. Returns when a majority has
+    /// Releases this hold, and with the owner's last hold the lock. Returns when a majority has
     /// confirmed it.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future, before or after it was polled, leaves the release to the background.
+    /// Dropping the future, polled or not, releases in the background.
     ///
     /// # Errors
     ///
     /// [`Error::Lost`] when the lease had ended, or so many masters say that another owner has the
-    /// lock that the rest are no majority: it may have been held by two while this guard lived.
-    /// [`Error::NotHeld`] when the owner's holds were given back already, with
-    /// [`Lock::release`](crate::Lock::release). [`Error::NoQuorum`], or [`Error::Refused`], when
-    /// too few masters confirmed it in time: the release goes on in the background, and what it
-    /// cannot reach dies with its TTL.
+    /// lock that the rest are no majority: two may have held it while this guard lived.
+    /// [`Error::NotHeld`] when [`Lock::release`](crate::Lock::release) released the owner's holds
+    /// already. [`Error::NoQuorum`] or [`Error::Refused`] when too few masters confirmed it in
+    /// time: the release goes on in the background, and entries that it cannot reach end with their
+    /// TTL.
     ///
     /// # Examples
     ///

@@ -14,13 +14,13 @@ use crate::protocol::{Kind, Permit};
 /// What the text begins with.
 const FORM: &str = "quorate2";
 
-/// A lock that has left one process and was not taken up by another yet: made by
-/// [`Guard::hand_over`](crate::Guard::hand_over), and turned into a guard by
-/// [`Lock::adopt`](crate::Lock::adopt), once.
+/// A lock that one process has handed over and no other has adopted yet:
+/// [`Guard::hand_over`](crate::Guard::hand_over) makes it, and [`Lock::adopt`](crate::Lock::adopt)
+/// turns it into a guard, once.
 ///
 /// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent
-/// signs. It holds the lock's kind and name, the owner that the lock has meanwhile, a fingerprint
-/// of the masters, and which permit of a semaphore it is. Its bearer can take the lock.
+/// signs: the lock's kind and name, its owner meanwhile, a fingerprint of the masters, and the
+/// permit of a semaphore. Treat it as a secret: its bearer can take the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
     kind: Kind,
@@ -28,7 +28,7 @@ pub struct Handover {
     owner: Owner,
     /// The masters that the lock is on.
     masters: String,
-    /// Which permit it is, of a semaphore.
+    /// The permit, of a semaphore.
     permit: Option<Permit>,
 }
 

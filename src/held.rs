@@ -1,4 +1,4 @@
-//! What is held under a name, for those who look.
+//! What is held under a name, as inspections show it.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::fence::FencingToken;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LockKind {
-    /// A [`lock`](crate::Redlock::lock), be it for one name or for
-    /// [several](crate::Redlock::lock_all), or an election.
+    /// A [`lock`](crate::Redlock::lock), for one name or [several](crate::Redlock::lock_all), or an
+    /// election.
     Lock,
     /// A [`mutex`](crate::Redlock::mutex).
     Mutex,
@@ -20,7 +20,7 @@ pub enum LockKind {
     ReadWrite,
     /// A [`semaphore`](crate::Redlock::semaphore).
     Semaphore {
-        /// How many permits it has.
+        /// The number of permits.
         permits: u32,
     },
     /// A [`plain_mutex`](crate::Redlock::plain_mutex).
@@ -58,13 +58,13 @@ impl fmt::Display for LockKind {
     }
 }
 
-/// Which part of a lock somebody has.
+/// Which part of a lock a holder has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Part {
-    /// All of it; of a read-write lock, the right to write.
+    /// All of it; of a read-write lock, the write side.
     Whole,
-    /// The right to read.
+    /// The read side.
     Read,
     /// The permit of this number.
     Permit(u32),
@@ -81,7 +81,7 @@ impl Part {
     }
 }
 
-/// A part of a lock that somebody has, as a majority of the masters tell.
+/// A held part of a lock, according to a majority of the masters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldPart {
@@ -89,8 +89,7 @@ pub struct HeldPart {
     pub part: Part,
     /// Who has it.
     pub holder: Holder,
-    /// The fencing token by which it is held: what the holder's
-    /// [`Guard::fencing_token`](crate::Guard::fencing_token) is. `None` in a layout of another
-    /// library, which has no tokens.
+    /// The holder's [`Guard::fencing_token`](crate::Guard::fencing_token); `None` in the layout of
+    /// another library, which has no tokens.
     pub fencing_token: Option<FencingToken>,
 }

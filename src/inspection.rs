@@ -1,4 +1,4 @@
-//! What the masters say of a name, and of all names.
+//! What the masters know of one name, and of all names.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::held::{HeldPart, LockKind};
 use crate::inner::Inner;
 use crate::vote::Vote;
 
-/// What the masters know of a name: of what kind the lock is, who has it, and how many wait.
+/// What the masters know of a name: the kind of lock, who has it, and how many wait.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     name: Arc<str>,
@@ -22,19 +22,18 @@ impl Inspection {
         Self { name, seen }
     }
 
-    /// The name; of several, all of them, with `+` between.
+    /// The name; several names are joined with `+`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The kind of lock that the masters have under the name, be it held or free; `None` where they
-    /// know of none, as of a name that was not used for a while.
+    /// The kind of lock under the name, held or free; `None` if the masters know of none, for
+    /// example because the name was not used for a while.
     pub fn kind(&self) -> Option<LockKind> {
         self.seen.kind
     }
 
-    /// What each master said: of several that have a part of it there, the one who has had it for
-    /// longest.
+    /// What each master answered; of several holders, the one that has held its part for longest.
     pub fn votes(&self) -> &[Vote] {
         &self.seen.votes
     }
@@ -44,14 +43,14 @@ impl Inspection {
         engine::quorum(self.votes().len())
     }
 
-    /// How many masters answered, be it that what is at the name is no lock.
+    /// How many masters answered, even if only that the name is no lock.
     pub fn answered(&self) -> usize {
         self.votes().iter().filter(|vote| vote.outcome.is_answer()).count()
     }
 
-    /// How many parts of it a majority knows to be free: of a semaphore, permits; of any other
-    /// lock, one where nobody has it. Where that is none, and nobody [has](Inspection::held) it
-    /// either, too few masters answered, or they do not agree.
+    /// How many parts a majority knows to be free: permits of a semaphore, or 1 for any other lock
+    /// that nobody has. If it is 0, and nobody [has](Inspection::held) it either, too few masters
+    /// answered, or they do not agree.
     ///
     /// # Examples
     ///
@@ -71,13 +70,13 @@ impl Inspection {
         self.free() > 0
     }
 
-    /// The parts whose holder a majority names, in the order in which they were granted: one at
-    /// most, but of a lock to read and of a semaphore.
+    /// The parts whose holder a majority names, in the order of their grants: several only of a
+    /// read lock or a semaphore.
     pub fn held(&self) -> &[HeldPart] {
         &self.seen.held
     }
 
-    /// Who has the lock, by the majority; of several, whoever has had it for longest.
+    /// Who has the lock, by the majority; of several holders, the one that has had it for longest.
     pub fn holder(&self) -> Option<Holder> {
         self.held().first().map(|held| held.holder.clone())
     }
@@ -87,14 +86,14 @@ impl Inspection {
         self.held().first()?.fencing_token
     }
 
-    /// How many processes wait for it, each of which may have a line of its own: so many at least
-    /// stand in the queue of each of a majority of the masters.
+    /// How many processes wait for it, each perhaps with a local queue: a majority of the masters
+    /// have at least this many in their queues.
     pub fn waiting(&self) -> u64 {
         self.seen.waiting
     }
 }
 
-/// Goes through the names that are held or waited for, a page at a time: see
+/// Lists the names that are held or waited for, a page at a time: see
 /// [`Redlock::list`](crate::Redlock::list).
 #[derive(Debug)]
 pub struct Listing {
@@ -107,7 +106,7 @@ impl Listing {
         Self { client: client.clone(), progress: client.engine().begin_list() }
     }
 
-    /// The next page, which may be empty; `None` where there is no more.
+    /// The next page, which may be empty; `None` after the last.
     ///
     /// # Cancel safety
     ///
@@ -115,9 +114,9 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`Error::NoQuorum`], or [`Error::Refused`], when too few masters answer, with the pattern of
-    /// the keys as the name, or the name that they were asked about. A master that did not tell its
-    /// keys is not asked for them again by this listing, which needs a majority that tells all.
+    /// [`Error::NoQuorum`] or [`Error::Refused`] when too few masters answer; its name is the key
+    /// pattern, or the name that they were asked about. A master that failed to list its keys is
+    /// not asked again by this listing, which needs a majority that lists all.
     ///
     /// # Examples
     ///

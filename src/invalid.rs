@@ -1,4 +1,4 @@
-//! Input that is refused: each text has the value, the limit and what to do.
+//! Refused input: each text has the value, the limit and what to do.
 
 use std::fmt::{self, Debug, Display};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use crate::text::{line, quoted};
 /// How much of a value is shown.
 const VALUE: usize = 40;
 
-/// Input that was refused before anything was sent. Its text says which value it was, what is
-/// allowed, and what to do.
+/// Input that was refused before anything was sent. The text has the value, what is allowed, and
+/// what to do.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Invalid(Box<str>);
 
@@ -74,7 +74,7 @@ impl Invalid {
     /// An owner that another client made: its holds are counted there.
     pub(crate) fn foreign_owner(owner: impl Display) -> Self {
         Self::new(format_args!(
-            "owner {owner} belongs to another client; this one can only break its locks, not share them"
+            "owner {owner} belongs to another client; this one can only force_release its locks, not share them"
         ))
     }
 
@@ -82,13 +82,13 @@ impl Invalid {
         Self::new("no owner was named: name one with owned_by, or run inside an owner's scope")
     }
 
-    /// Every acquire of a semaphore takes another permit, so there is nothing to enter again.
+    /// Every acquire of a semaphore takes another permit, so there is no re-entry.
     pub(crate) fn owned_permit(name: &str, owner: impl Display) -> Self {
         let name = quoted(name, VALUE);
         Self::new(format_args!("owner {owner} for semaphore {name}: each permit has an owner of its own"))
     }
 
-    /// The other guards of a lock that was entered again would be left behind by a hand-over.
+    /// A hand-over would leave the other guards of a re-entered lock behind.
     pub(crate) fn entered_again(name: &str, holds: u32) -> Self {
         let name = quoted(name, VALUE);
         Self::new(format_args!("lock {name} is entered {holds} times; only its last guard can hand it over"))
@@ -122,7 +122,7 @@ impl Invalid {
         Self::new(format_args!("a max TTL of {max_ttl:?} is not within {min:?} and {max:?}"))
     }
 
-    /// What a master may forget must be over when its quarantine is.
+    /// A quarantine must outlast all that a master may forget.
     pub(crate) fn lock_delay(delay: Duration, ttl: Duration, max: Duration) -> Self {
         Self::new(format_args!(
             "a lock delay of {delay:?} and the TTL of {ttl:?} are together above the max TTL of {max:?}"

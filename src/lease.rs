@@ -14,45 +14,42 @@ pub(crate) fn drift(ttl: Duration) -> Duration {
     ttl / 100 + Duration::from_millis(2)
 }
 
-/// The most by which a master's clock can have stepped without being noticed: from the band below
-/// the median when a lease was granted, to the band above it when somebody else asks. See
-/// `trust/clocks.rs`.
+/// The largest step of a master's clock that goes unnoticed: from the band below the median when a
+/// lease was granted, to the band above it when another owner asks. See `trust/clocks.rs`.
 const UNSEEN: Duration = BAND.saturating_mul(2);
 
-/// What a lease gives away for clocks that step: all that can go unseen, but no more than a tenth
-/// of the TTL.
+/// What a lease gives away for clocks that step: all that can go unnoticed, up to a tenth of the
+/// TTL.
 fn given_away(ttl: Duration) -> Duration {
     UNSEEN.min(ttl / 10)
 }
 
-/// What a lease lacks of its TTL.
+/// How much shorter a lease is than its TTL.
 pub(crate) fn shortfall(ttl: Duration) -> Duration {
     drift(ttl) + given_away(ttl)
 }
 
-/// When a lease ends: counted from `sent`, the moment before the round that a quorum granted was
-/// sent, because no master counts from before that. No master's clock that runs too fast, or steps
-/// unseen, has ended it by then: what a short lease cannot give away for that, it is [`kept`]
-/// longer.
+/// When a lease ends, counted from `sent`, the moment before its round was sent, because no master
+/// counts from earlier. By then no master has ended it, even with a clock that runs too fast or
+/// stepped unnoticed: what a short lease cannot give away for that, its entry is [`kept`] longer.
 pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
     sent + ttl.saturating_sub(shortfall(ttl))
 }
 
-/// How long a master keeps a lock from others that was not released, by its own clock: the TTL,
-/// what is asked for beyond it, and what the lease does not give away for clocks that step.
+/// How long a master keeps an unreleased lock from others, by its own clock: the TTL, the lock
+/// delay, and what the lease does not give away for clocks that step.
 pub(crate) fn kept(ttl: Duration, delay: Duration) -> Duration {
     ttl + delay + (UNSEEN - given_away(ttl))
 }
 
-/// How long a message may be under way and still be carried out: what comes later is refused for
-/// its time, which is 2 s old at most, and may have been 0.5 s ahead; the rest is for clocks that
-/// are off.
-const UNDER_WAY: Duration = Duration::from_secs(3);
+/// How long a message may be under way and still be executed: masters refuse one whose time is more
+/// than 2 s old; that time may have been 0.5 s ahead, and the rest is for clocks that are off.
+const LONGEST_UNDER_WAY: Duration = Duration::from_secs(3);
 
-/// When what a round asked for, to be kept for so long, is surely over: on a master that ran it as
-/// late as possible, by a clock that is slow.
+/// When the entry of a round has surely ended, if it is kept for `kept`: even on a master that
+/// executed the round as late as possible, by a slow clock.
 pub(crate) fn expires_by(sent: Moment, kept: Duration) -> Moment {
-    sent + kept + kept / 100 + UNDER_WAY
+    sent + kept + kept / 100 + LONGEST_UNDER_WAY
 }
 
 #[cfg(test)]

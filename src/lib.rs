@@ -1,4 +1,4 @@
-//! A distributed lock that is held when a majority of N independent Redis masters say so.
+//! A distributed lock that is held when a majority of N independent Redis masters grant it.
 //!
 //! ```
 //! # async fn pay(invoice: u32) -> Result<(), Box<dyn std::error::Error>> { Ok(()) }
@@ -13,34 +13,33 @@
 //! ```
 //!
 //! One acquire is one script, sent to all masters at once (a round, as in [Redlock]). It returns
-//! with the vote of the master that completes the majority, and never waits for a slow or dead one.
-//! What it leaves on the masters when it fails, is cancelled or cannot be heard, is cleaned up
-//! behind its back.
+//! with the vote that completes the majority, and never waits for a slow or dead master. When it
+//! fails, is cancelled or gets no answer, the client removes in the background what it left on the
+//! masters.
 //!
-//! While its guard lives, a lease is renewed in the background. When it can no longer be kept, the
-//! guard [says so](Guard::lost) while the lease still stands. A caller that waits for a lock stands
-//! in a queue and is woken by its release.
+//! While its guard lives, a lease is renewed in the background. If it cannot be renewed, the guard
+//! [reports the loss](Guard::lost) before the lease ends. A caller that waits for a lock is queued,
+//! and the release wakes it.
 //!
-//! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held one, [`Owner`] who
-//!   holds it.
-//! - [`Election`] is a lock for a leader among candidates; [`Leadership`] leads, [`Observer`]
-//!   follows who does.
-//! - [`blocking`] says how to do the same without async: `acquire_blocking` and so on.
+//! - [`Redlock`] is the client, [`Lock`] a lock by its name, [`Guard`] a held lock, [`Owner`] its
+//!   holder.
+//! - [`Election`] elects a leader among candidates; [`Leadership`] is the leader's guard, and an
+//!   [`Observer`] follows who leads.
+//! - [`blocking`] explains the methods without async: `acquire_blocking` and so on.
 //! - [`Error`] is split by what to do next, and carries every master's [`Vote`].
-//! - [`fence`] is how that which a lock protects refuses a holder that comes too late.
-//! - [`doctor`] says what is wrong with a set of masters, and how to mend it: [`Builder::examine`].
-//! - [`Redlock::from_env`] reads what the command reads: see [`env`](mod@env).
-//! - [`config`] has the limits and defaults, with their reasons; [`seam`] what a simulator
-//!   replaces.
+//! - [`fence`] lets a protected resource refuse a holder that comes too late.
+//! - [`doctor`] finds what is wrong with a set of masters, and how to fix it: [`Builder::examine`].
+//! - [`Redlock::from_env`] reads the command's environment variables: see [`env`](mod@env).
+//! - [`config`] has the limits and defaults, with their reasons; [`seam`] what tests replace.
 //!
 //! # What it promises
 //!
-//! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, though a master
-//! restarts without its keys, has its clock stepped, or is flushed: it has no vote until whatever
-//! it granted is over. Clocks must run at the same rate to within a hundredth, and every client
-//! must list the same masters. Each grant has a [fencing token](Guard::fencing_token), for what the
-//! lock protects to refuse a holder that comes too late. docs/SAFETY.md says what that rests on,
-//! and what is not protected.
+//! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, even if a master
+//! restarts without its keys, is flushed, or its clock is stepped: such a master has no vote until
+//! all that it granted is over. Clocks must run at the same rate to within a hundredth, and every
+//! client must list the same masters. Each grant has a [fencing token](Guard::fencing_token), by
+//! which a resource refuses a holder that comes too late. docs/SAFETY.md lists the assumptions, and
+//! what is not protected.
 //!
 //! # Features
 //!
@@ -66,11 +65,9 @@ pub mod env;
 mod error;
 mod executor;
 pub mod fence;
-mod fencing;
 mod guard;
 mod handover;
 mod held;
-mod host;
 mod inner;
 mod inspection;
 mod invalid;
@@ -82,7 +79,6 @@ mod owner;
 mod protocol;
 mod random;
 mod renewal;
-mod renewal_options;
 mod shutdown;
 mod source;
 mod sync;
@@ -96,8 +92,7 @@ pub use client::Redlock;
 pub use clock::Moment;
 pub use election::{Election, Leadership};
 pub use error::{Error, ErrorKind, Holder, Loss};
-pub use fencing::{Fenced, Unfenced};
-pub use guard::Guard;
+pub use guard::{Fenced, Guard, Unfenced};
 pub use handover::Handover;
 pub use held::{HeldPart, LockKind, Part};
 pub use inspection::{Inspection, Listing};
@@ -105,12 +100,12 @@ pub use invalid::Invalid;
 pub use lock::Lock;
 pub use observer::{Leader, Observed, Observer};
 pub use owner::Owner;
-pub use shutdown::{Shutdown, Untold};
+pub use shutdown::{Shutdown, Unconfirmed};
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
 
-/// What a test replaces: time, and the masters. With the feature `simulation` also what a simulator
-/// replaces and drives: randomness, what runs the engine's tasks, and the link to a master.
+/// What a test replaces: time and the masters; with the feature `simulation` also randomness, the
+/// executor of the engine's tasks, and the link to a master, which a simulator drives.
 pub mod seam {
     pub use crate::clock::{BootClock, Clock};
     #[cfg(feature = "simulation")]

@@ -11,37 +11,35 @@ use crate::blocking;
 use crate::config::check_permits;
 use crate::engine::{Adoption, Polling, Request};
 use crate::error::Error;
-use crate::fencing::{Fenced, Unfenced};
-use crate::guard::Guard;
+use crate::guard::{Fenced, Guard, Unfenced};
 use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::inspection::Inspection;
 use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::Kind;
-use crate::renewal_options::RenewalOptions;
+use crate::renewal::RenewalOptions;
 use crate::text::quoted;
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`]
 /// does.
 ///
-/// Only one owner at a time has a guard; of a semaphore, as many as it has permits. Every acquire
-/// has an owner of its own, so that two tasks exclude each other, unless one is named: with
-/// [`owned_by`](Lock::owned_by), or by [`Owner::scope`]. Its type says whether its guards have a
-/// fencing token: see [`Fenced`].
+/// One owner at a time holds it; a semaphore has as many holders as permits. Each acquire gets a
+/// new owner, so two tasks exclude each other, unless [`owned_by`](Lock::owned_by) or
+/// [`Owner::scope`] names one. `F` says whether guards have a fencing token: see [`Fenced`].
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock<F = Fenced> {
     pub(crate) client: Arc<Inner>,
     kind: Kind,
-    /// How many there are, of a semaphore.
+    /// The number of permits of a semaphore.
     permits: Option<u32>,
     pub(crate) name: Arc<str>,
     pub(crate) options: Options,
     fencing: PhantomData<fn() -> F>,
 }
 
-/// What was said of the acquires to come.
+/// The options of the acquires to come.
 #[derive(Clone)]
 pub(crate) struct Options {
     ttl: Duration,
@@ -55,10 +53,10 @@ pub(crate) struct Options {
 }
 
 impl Lock {
-    /// What others are told of the holder, instead of the client's own
+    /// The label that others see beside the holder, instead of the client's own
     /// [`label`](crate::Builder::label): at most [`MAX_LABEL`](crate::config::MAX_LABEL) bytes
-    /// without control characters. An owner that re-enters leaves it as it is. The layouts of other
-    /// libraries have no place for it.
+    /// without control characters. Re-entry does not change it. The layouts of other libraries
+    /// cannot store one.
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.options.label = label.as_ref().into();
         self
@@ -89,43 +87,41 @@ impl<F> Lock<F> {
         Self { client: client.clone(), kind, permits: None, name: name.into(), options, fencing: PhantomData }
     }
 
-    /// The same of a semaphore, which has so many permits.
+    /// Makes it a semaphore with this number of permits.
     pub(crate) fn of_permits(mut self, permits: u32) -> Self {
         self.permits = Some(permits);
         self
     }
 
-    /// How long the lease lasts unless it is renewed, from [`MIN_TTL`](crate::config::MIN_TTL) to
-    /// the client's [`max_ttl`](crate::Builder::max_ttl). It is also how long a holder that dies
-    /// blocks everybody else. While the guard lives it is renewed in the background, unless
-    /// [`lease`](Lock::lease) fixed it.
+    /// How long the lease lasts unless it is renewed, and so how long a holder that dies blocks the
+    /// others: from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
+    /// [`max_ttl`](crate::Builder::max_ttl). While the guard lives the lease is renewed in the
+    /// background, unless [`lease`](Lock::lease) fixed it.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self.options.renewal.fixed = false;
         self
     }
 
-    /// A lease of this TTL that is not renewed: it ends by itself, whether or not the guard still
-    /// lives.
+    /// A lease of this TTL that is not renewed: it ends even while the guard lives.
     pub fn lease(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self.options.renewal.fixed = true;
         self
     }
 
-    /// Keeps the lock from others for so long after a lease that ended without a release: for what
-    /// its holder sent before it died, and cannot be fenced. Consul calls it the lock delay. It is
-    /// measured by the masters' clocks, or in [strict](crate::Builder::strict) mode by those who
-    /// wait, and is together with the TTL no longer than the [`max_ttl`](crate::Builder::max_ttl).
-    /// The default is none.
+    /// How long the lock stays taken after a lease that ended without a release: time for what its
+    /// holder sent before it died, where that cannot be fenced. Consul calls it the lock delay. The
+    /// masters' clocks measure it, or in [strict](crate::Builder::strict) mode the waiters' clocks.
+    /// TTL and delay together must not exceed the [`max_ttl`](crate::Builder::max_ttl). The default
+    /// is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.options.delay = delay;
         self
     }
 
-    /// How often the lease is renewed: every millisecond to every two thirds of the TTL, so that a
-    /// renewal that fails can be tried again. The default is a third, as Redisson's watchdog has
-    /// it.
+    /// The time between renewals: from a millisecond to two thirds of the TTL, so that a failed
+    /// renewal can be retried. The default is a third, as for Redisson's watchdog.
     pub fn renew_every(mut self, interval: Duration) -> Self {
         self.options.renewal.interval = Some(interval);
         self
@@ -137,48 +133,46 @@ impl<F> Lock<F> {
         self
     }
 
-    /// Renews the lease for as long as it ends within `time` of the acquire: nobody holds the lock
-    /// for longer. It must not be below the TTL.
+    /// Renews the lease only as far as `time` after the acquire, so nobody holds the lock for
+    /// longer. `time` must not be below the TTL.
     pub fn hold_at_most(mut self, time: Duration) -> Self {
         self.options.renewal.at_most = Some(time);
         self
     }
 
-    /// Renews the lease for as long as the work gives a sign of life, [`Guard::touch`], at least
-    /// this often, from 10 ms on: when the work hangs, the lease runs out. The acquire is the first
-    /// sign.
+    /// Renews the lease only while the work calls [`Guard::touch`] at least this often, so that it
+    /// runs out when the work hangs. The shortest interval is 10 ms; the acquire counts as the
+    /// first call.
     pub fn heartbeat(mut self, interval: Duration) -> Self {
         self.options.renewal.heartbeat = Some(interval);
         self
     }
 
-    /// How long [`acquire`](Lock::acquire) waits for the lock, up to
-    /// [`MAX_WAIT`](crate::config::MAX_WAIT). Zero is one try.
+    /// How long [`acquire`](Lock::acquire) waits, up to [`MAX_WAIT`](crate::config::MAX_WAIT). Zero
+    /// means one try.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.wait = wait;
         self
     }
 
-    /// Makes [`acquire`](Lock::acquire) ask every `interval`, which is 1 ms at least, `tries` times
-    /// at most and within the [`wait`](Lock::wait), instead of standing in the queue until it is
-    /// woken. It puts load on the masters for as long as it waits, and a caller that polls may go
-    /// without while those in the queue are served.
+    /// Makes [`acquire`](Lock::acquire) poll instead of waiting in the queue: every `interval`, 1
+    /// ms at least, up to `tries` times within the [`wait`](Lock::wait). Polling puts load on the
+    /// masters, and waiters in the queue may be served first.
     pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
         self.options.polling = Some(Polling { interval, tries });
         self
     }
 
-    /// Ends an acquire that waits when `token` is cancelled, with [`Error::Cancelled`]. It leaves
+    /// Ends a waiting acquire with [`Error::Cancelled`] when `token` is cancelled. It leaves
     /// nothing behind.
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.options.cancelled = Some(token);
         self
     }
 
-    /// Who is to hold it: an owner that holds it already re-enters. See
-    /// [`Redlock::owner`](crate::Redlock::owner). Permits of a
-    /// [`semaphore`](crate::Redlock::semaphore) have owners of their own, so that no other can be
-    /// named.
+    /// The owner that acquires it; one that holds it already re-enters. See
+    /// [`Redlock::owner`](crate::Redlock::owner). A [`semaphore`](crate::Redlock::semaphore)
+    /// refuses it: each permit has an owner of its own.
     pub fn owned_by(mut self, owner: &Owner) -> Self {
         self.options.owner = Some(*owner);
         self
@@ -189,21 +183,21 @@ impl<F> Lock<F> {
         &self.name
     }
 
-    /// Tries once: one round to all masters. Returns as soon as a majority granted, or none can. Of
-    /// a semaphore it asks for other permits, four at most, while the masters say that one is free.
+    /// Tries once, with one round to all masters, and returns as soon as a majority has granted or
+    /// none can. A semaphore tries up to four more permits while the masters say that one is free.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future, at any moment, gives the lock back: every master that granted, or may
-    /// still, is told so in the background, in order behind the acquire. A master that is out of
-    /// reach hears it when it is back, or its entry ends with the TTL.
+    /// Dropping the future, at any moment, gives the lock back: a release follows the acquire to
+    /// every master that granted, or may still, in the background. A master that cannot be reached
+    /// gets it when it is back, or its entry ends with the TTL.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when another owner has it, [`Error::NoQuorum`] when too few masters can
-    /// vote, and [`Error::Refused`] when so many refuse for good that the rest are no quorum, all
-    /// within the per-master time-out; [`Error::Lost`] when this task was not run until the lease
-    /// was over; [`Error::Invalid`] and [`Error::Closed`] before anything is sent.
+    /// Within the per-master time-out: [`Error::Held`] when another owner has it,
+    /// [`Error::NoQuorum`] when too few masters can vote, and [`Error::Refused`] when too few are
+    /// left because others refuse permanently. [`Error::Lost`] when the lease ended before this
+    /// task ran again. [`Error::Invalid`] and [`Error::Closed`] before anything is sent.
     ///
     /// # Examples
     ///
@@ -218,7 +212,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn try_acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_within(Duration::ZERO).await
+        self.acquire_as(self.named_owner()?, Duration::ZERO).await
     }
 
     /// [`try_acquire`](Lock::try_acquire) [without async](crate::blocking).
@@ -226,30 +220,27 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.try_acquire())
     }
 
-    /// Waits for the lock, for the [`wait`](Lock::wait) at most.
+    /// Acquires the lock, waiting for the [`wait`](Lock::wait) at most.
     ///
-    /// Waiters of one client stand in line, in the order in which they found the lock taken, and
-    /// the first of them has a place in a queue on every master. A release wakes the first in the
-    /// queue; where wake-ups are lost, a waiter asks again when the TTLs of the holder have run
-    /// out. The order is a courtesy and not a promise, but for a
-    /// [`fair_lock`](crate::Redlock::fair_lock): a newcomer may get the lock while the first in the
-    /// queue wakes up. The last try is made when the wait ends, so it can take a per-master
-    /// time-out longer.
+    /// The waiters of one client queue locally, in the order in which they found the lock taken,
+    /// and the first of them has a place in a queue on every master. A release wakes the head of
+    /// that queue; if the wake-up is lost, the waiter asks again when the holder's TTLs have run
+    /// out. Only a [`fair_lock`](crate::Redlock::fair_lock) promises the order: otherwise a
+    /// newcomer may get the lock while the head of the queue wakes up. The last try is made when
+    /// the wait ends, so the call can take one per-master time-out longer.
     ///
     /// # Cancel safety
     ///
-    /// As [`try_acquire`](Lock::try_acquire).
+    /// As for [`try_acquire`](Lock::try_acquire).
     ///
     /// # Errors
     ///
-    /// [`Error::WaitTimedOut`] when another owner had it to the end, [`Error::NoQuorum`] when too
-    /// few masters could vote at the end, [`Error::QueueFull`] when this client has too many
-    /// waiters for this lock, [`Error::Cancelled`] by a token, and the others of
-    /// [`try_acquire`](Lock::try_acquire), of which [`Error::Refused`], [`Error::AnotherKind`] and
-    /// [`Error::OtherPermits`] are not waited for. With a wait of zero it does what
-    /// [`try_acquire`](Lock::try_acquire) does. A lease that is
-    /// over before this task is run is taken anew while the wait lasts, and [`Error::Lost`] only at
-    /// its end.
+    /// [`Error::WaitTimedOut`] when another owner had it until the wait ended, [`Error::NoQuorum`]
+    /// when too few masters could vote then, [`Error::QueueFull`] when this client has too many
+    /// waiters for this lock, [`Error::Cancelled`] by a token, and those of
+    /// [`try_acquire`](Lock::try_acquire): [`Error::Refused`], [`Error::AnotherKind`] and
+    /// [`Error::OtherPermits`] at once, [`Error::Lost`] only when the wait is over, since until
+    /// then a lease that ended too early is acquired again.
     ///
     /// # Examples
     ///
@@ -264,7 +255,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_within(self.options.wait).await
+        self.acquire_as(self.named_owner()?, self.options.wait).await
     }
 
     /// [`acquire`](Lock::acquire) [without async](crate::blocking).
@@ -272,13 +263,9 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.acquire())
     }
 
-    async fn acquire_within(&self, wait: Duration) -> Result<Guard<F>, Error> {
-        self.acquire_as(self.named_owner()?, wait).await
-    }
-
-    /// Waits for the lock for this owner, or for one that nobody else knows.
+    /// Acquires the lock for this owner, or for a new one.
     pub(crate) async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
-        // The wait and the owner are the caller's: an election has others than these options.
+        // The caller gives the wait and the owner: an election's differ from these options.
         let Options { ttl, delay, label, renewal, polling, cancelled, .. } = self.options.clone();
         let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
         let request = Request {
@@ -298,22 +285,20 @@ impl<F> Lock<F> {
         Ok(Guard::new(grant, self.client.clone()))
     }
 
-    /// Takes up a lock that was [handed over](Guard::hand_over): one round, which a majority must
-    /// grant. The guard's owner is a new one, its lease counts from here, and it is kept as this
-    /// lock's options say. It returns when every master has answered, or its time-out is over: none
-    /// is left to the hand-over.
+    /// Acquires a lock that was [handed over](Guard::hand_over), in one round that a majority must
+    /// grant. The guard has a new owner and a new lease, which this lock's options renew. Returns
+    /// when every master has answered or timed out, so that none still holds it for the hand-over.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future gives the lock back to the hand-over, in the background.
+    /// Dropping the future returns the lock to the hand-over, in the background.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when it was adopted already, or was not adopted in time and somebody else
-    /// has the lock; [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`], or
-    /// [`Error::Refused`], when too few masters can vote: the hand-over is as good as it was.
-    /// [`Error::Invalid`] for one of another lock or kind of lock, of other masters or of another
-    /// key prefix.
+    /// [`Error::Held`] when it was adopted already, or too late and another owner has the lock;
+    /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] or [`Error::Refused`] when
+    /// too few masters can vote, and the hand-over stays valid. [`Error::Invalid`] when it is for
+    /// another lock, kind of lock, set of masters or key prefix.
     ///
     /// # Examples
     ///
@@ -342,9 +327,9 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.adopt(handover))
     }
 
-    /// Gives back one hold of the named owner, whichever of its guards that belongs to: for code
-    /// that unlocks in another place than it locks. That guard then has nothing left to release;
-    /// where it was the last hold, it is no longer valid either.
+    /// Releases one hold of the named owner, for code that unlocks in another place than it locks.
+    /// One of the owner's guards then has nothing left to release; after the last hold, none is
+    /// valid any more.
     ///
     /// # Cancel safety
     ///
@@ -378,10 +363,10 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.release())
     }
 
-    /// Takes the lock away from `owner`, whoever that is and however often it entered: for a lock
-    /// that is stuck. If that owner still works, it is told when it next renews, extends or
-    /// releases; so is a guard of this client, unless its owner was named, and then it is told at
-    /// once. A lock whose owner is not one of Quorate's cannot be broken: delete its key.
+    /// Takes the lock away from `owner`, with all its holds: for a lock that is stuck. Where that
+    /// owner still works, its next renewal, extend or release finds the lock lost; if `owner` is a
+    /// named owner of this client, its guards are lost at once. A lock of another library's owner
+    /// cannot be released by force: delete its key.
     ///
     /// # Cancel safety
     ///
@@ -390,8 +375,8 @@ impl<F> Lock<F> {
     /// # Errors
     ///
     /// [`Error::NotHeld`] when a majority says that this owner does not have it,
-    /// [`Error::AnotherKind`] or [`Error::OtherPermits`] when it has no such lock under this name
-    /// but another, [`Error::NoQuorum`], or [`Error::Refused`], when too few masters answered to be
+    /// [`Error::AnotherKind`] or [`Error::OtherPermits`] when it holds another kind of lock under
+    /// this name, [`Error::NoQuorum`] or [`Error::Refused`] when too few masters answered to be
     /// sure that it is free, and [`Error::Invalid`].
     ///
     /// # Examples
@@ -413,9 +398,8 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.force_release(owner))
     }
 
-    /// What the masters know of the lock's name: [`Redlock::inspect`](crate::Redlock::inspect),
-    /// which finds out the kind by itself; for a lock over several names, of all of them together,
-    /// and for one in a layout of another library, of its key.
+    /// What the masters know of the lock's name, as [`Redlock::inspect`](crate::Redlock::inspect);
+    /// also for a lock over several names, and for one in the layout of another library.
     ///
     /// # Cancel safety
     ///
@@ -447,8 +431,8 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.inspect())
     }
 
-    /// Whether `owner` has the lock: whether a majority of the masters says so. It was true when
-    /// they answered, and may not be any more.
+    /// Whether a majority of the masters says that `owner` has the lock. The answer may have
+    /// changed since they gave it.
     ///
     /// # Cancel safety
     ///
@@ -474,7 +458,7 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.is_held_by(owner))
     }
 
-    /// The owner that was named. A permit has one of its own.
+    /// The owner of `owned_by`, or of `Owner::scope`; none for a semaphore.
     fn named_owner(&self) -> Result<Option<Owner>, Invalid> {
         match (self.permits, self.options.owner) {
             (Some(_), Some(owner)) => Err(Invalid::owned_permit(&self.name, owner)),

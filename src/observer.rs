@@ -1,5 +1,5 @@
-//! Who leads, for those that do not campaign. Masters tell nobody of a new leader, so an observer
-//! asks, at intervals.
+//! Who leads, for those that do not campaign. Masters do not announce a new leader, so an observer
+//! asks at intervals.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,58 +17,53 @@ use crate::trust::{MasterStatus, Standing};
 use crate::vote::Outcome;
 use tokio::sync::watch;
 
-/// Who leads, as the masters tell.
+/// Who leads, according to the masters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observed {
-    /// Whom a majority names.
+    /// The leader that a majority names.
     Leader(Leader),
     /// A majority knows that nobody leads.
     Nobody,
-    /// Neither. Too few masters answer, or may have forgotten what they granted; or they do not
-    /// agree, as in the middle of a change. Somebody may lead.
+    /// Neither: too few masters answer, some may have lost their locks, or they do not agree, as in
+    /// the middle of a change. Somebody may lead.
     Unknown,
 }
 
 /// A leader, as observers see it.
 ///
-/// Its owner is all that the masters know of it. A leader that wants to be found under another
-/// name, its host and port say, writes that down where others look for it, together with its
-/// [term](crate::Leadership::term): the highest term is the latest.
+/// The masters know only its owner and label. A leader that wants to publish more, such as a host
+/// and port, stores it elsewhere together with its [term](crate::Leadership::term): the highest
+/// term is the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// What its [`Leadership::owner`](crate::Leadership::owner) is, written out. Each term has
-    /// another one.
+    /// Its [`Leadership::owner`](crate::Leadership::owner), as text. Each term has another one.
     pub owner: Arc<str>,
-    /// What its [`Leadership::term`](crate::Leadership::term) is, where a master that answered
-    /// told; see [`Inspection::fencing_token`].
+    /// Its [`Leadership::term`](crate::Leadership::term), if a master that answered knows it; see
+    /// [`Inspection::fencing_token`].
     pub term: Option<FencingToken>,
-    /// Whether it is a candidate of the client that observes: of that [`Redlock`](crate::Redlock)
-    /// or a clone of it.
+    /// Whether it is a candidate of the observing client, a [`Redlock`](crate::Redlock) or a clone
+    /// of it.
     pub is_ours: bool,
 }
 
-/// Follows who leads an election: it looks when it begins, and then about every second until it is
-/// dropped.
+/// Follows who leads an election: it asks at once, and then about every second until it is dropped.
 ///
 /// # What it sees, and when
 ///
-/// A look asks every master as [`Lock::inspect`](crate::Lock::inspect) does. A change is told
-/// within the [interval](crate::Election::look_every) and a per-master time-out. A leader that came
-/// and went between two looks is not seen. One that died is seen until nobody is kept from leading
-/// any more: for its TTL and the lock delay.
+/// A look asks every master as [`Lock::inspect`](crate::Lock::inspect) does. A change is reported
+/// within the [interval](crate::Election::look_every) and a per-master time-out. A leader between
+/// two looks is missed, and one that died is seen until its TTL and the lock delay are over.
 ///
-/// What it sees is for information: to find the leader, or to show it. Only the leader itself knows
-/// [that it leads](crate::Leadership::is_leader), and only its term keeps out one that comes too
-/// late.
+/// Use it to find or show the leader. Only the leader itself knows [that it
+/// leads](crate::Leadership::is_leader), and only its term keeps out an earlier one.
 ///
 /// # What it costs
 ///
-/// A look is one short script call that reads, on each master. The pause between two looks is drawn
-/// between half of the interval and all of it, so that observers do not look at the same time. With
-/// the default of a second a thousand observers make 1,300 calls a second on each master, some
-/// percent of what it can do. It does not depend on how often [`changed`](Observer::changed) is
-/// called. The looks are made by the client's own thread.
+/// A look is one short read-only script call on each master, by the client's own thread, however
+/// often [`changed`](Observer::changed) is called. The pauses are random, from half of the interval
+/// to all of it, so that observers do not look at the same time. At the default of a second a
+/// thousand observers make 1,300 calls a second on each master, some percent of what it can do.
 ///
 /// # Examples
 ///
@@ -109,12 +104,12 @@ impl Observer {
         Self { seen, client: client.clone() }
     }
 
-    /// Waits for a change, and tells who leads now; the first time, as soon as that was looked at.
-    /// Changes that came since the last call are told as one, the latest.
+    /// Waits for a change and returns who leads now; the first call returns after the first look.
+    /// Of several changes since the last call it returns the latest.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses no change: the next call tells it.
+    /// Dropping the future loses no change: the next call returns it.
     ///
     /// # Errors
     ///
@@ -135,13 +130,13 @@ impl Observer {
         blocking::wait(&client, self.changed())
     }
 
-    /// Who leads, as of the last look; unknown before the first.
+    /// Who leads, by the last look; unknown before the first.
     pub fn latest(&self) -> Observed {
         self.seen.borrow().clone().unwrap_or(Observed::Unknown)
     }
 }
 
-/// Looks until the client is shut down, and tells what is new.
+/// Looks until the client is shut down, and publishes changes.
 async fn keep_looking(
     engine: &Arc<Engine>,
     name: &Arc<str>,
@@ -171,8 +166,8 @@ pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observ
 }
 
 impl Observed {
-    /// What such answers mean, of masters that stand so; without guards nobody knows how they
-    /// stand.
+    /// Who leads, by these answers of masters with these statuses; a missing status counts as
+    /// trusted.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(holder) = seen.holder() {
             return Self::Leader(Leader { owner: holder.owner, term: seen.fencing_token(), is_ours: false });
@@ -186,7 +181,7 @@ impl Observed {
         if free >= seen.quorum() { Self::Nobody } else { Self::Unknown }
     }
 
-    /// A leader is told once, and once more should its term become known only then.
+    /// A leader is reported once, and once more if its term becomes known only later.
     fn is_news_after(&self, last: &Self) -> bool {
         match (last, self) {
             (Self::Leader(last), Self::Leader(now)) => last.owner != now.owner || last.term < now.term,

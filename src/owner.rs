@@ -12,11 +12,11 @@ tokio::task_local! {
     static SCOPE: Owner;
 }
 
-/// Who holds a lock: the client's random UUID and a number that the client gives out once. Written
-/// `{client uuid}:{number}`, on the masters, too.
+/// Who holds a lock: the client's random UUID and a number that the client uses once. Its text,
+/// also on the masters, is `{client uuid}:{number}`.
 ///
-/// An acquire without a named owner gets one of its own, so two tasks exclude each other. A caller
-/// that names the same owner re-enters: see [`Redlock::owner`](crate::Redlock::owner).
+/// An acquire without a named owner gets a new one, so two tasks exclude each other. A caller that
+/// names the same owner re-enters: see [`Redlock::owner`](crate::Redlock::owner).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
     client: Uuid,
@@ -45,11 +45,11 @@ impl Owner {
         self.number
     }
 
-    /// Runs `future` with this owner: every acquire in it that names no owner, and that is made
-    /// through the client which made this owner, is this owner's and may re-enter. It is the async
-    /// counterpart of a thread's identity.
+    /// Runs `future` with this owner: it is the default owner of every acquire in it through the
+    /// client that made this owner, which may therefore re-enter. It is the async counterpart of a
+    /// thread's identity.
     ///
-    /// The scope follows the future, not the task: what the future spawns is outside of it.
+    /// Tasks that the future spawns are outside of the scope.
     ///
     /// # Cancel safety
     ///
@@ -73,8 +73,8 @@ impl Owner {
         SCOPE.scope(*self, future).await
     }
 
-    /// The same for threads: runs `work` with this owner. It is the thread that is in the scope,
-    /// until `work` is done; threads that it starts are outside of it.
+    /// [`scope`](Owner::scope) for threads: runs `work` with this owner. Threads that it starts are
+    /// outside of the scope.
     ///
     /// # Examples
     ///
@@ -94,7 +94,7 @@ impl Owner {
         SCOPE.sync_scope(*self, work)
     }
 
-    /// The owner of the scope that this code runs in, if it is one of `client`'s.
+    /// The owner of the current scope, if it is one of `client`'s.
     pub(crate) fn of_scope(client: Uuid) -> Option<Self> {
         SCOPE.try_with(|owner| *owner).ok().filter(|owner| owner.client == client)
     }

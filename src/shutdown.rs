@@ -1,4 +1,4 @@
-//! What a shutdown came to.
+//! The result of a shutdown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,35 +10,36 @@ use crate::blocking;
 use crate::client::Redlock;
 use crate::error::Error;
 
-/// What a [shutdown](crate::Redlock::shutdown) came to: whether everything was done by its
-/// deadline, and what masters were not told. There is no need to look at it.
+/// The result of a [shutdown](crate::Redlock::shutdown): whether everything was done by its
+/// deadline, and which masters have not confirmed it. It may be ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shutdown {
     /// The masters that have not confirmed every release and clean-up yet, in the order of the
     /// client's masters.
-    pub untold: Vec<Untold>,
+    pub unconfirmed: Vec<Unconfirmed>,
     pub(crate) is_complete: bool,
 }
 
-/// A master that was not told everything.
+/// A master that has not confirmed everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Untold {
+pub struct Unconfirmed {
     /// The master, as in its URL, without user and password.
     pub master: Arc<str>,
-    /// How many releases and clean-ups it has not confirmed. What it has of them ends with its TTL.
+    /// How many releases and clean-ups it has not confirmed. Their entries there end with their
+    /// TTL.
     pub left: usize,
 }
 
 impl Redlock {
-    /// Refuses every further acquire, ends those that wait, and lets every release that is under
-    /// way reach its masters, for `deadline` at most. Guards that are still held stay valid, and
-    /// can be extended and released as before.
+    /// Refuses further acquires, ends those that wait, and waits up to `deadline` until every
+    /// release under way has reached its masters. Guards stay valid, and can be extended and
+    /// released as before.
     ///
-    /// It tells which masters did not hear of everything by then, a dead one for example. What is
-    /// left goes on in the background while the process and a handle live; otherwise it ends with
-    /// its TTL.
+    /// The result names the masters, such as dead ones, that have not confirmed everything by then.
+    /// The rest goes on in the background while the process and a handle live; otherwise the
+    /// entries end with their TTL.
     ///
     /// # Cancel safety
     ///
@@ -63,12 +64,12 @@ impl Redlock {
             let _ = reply.send(in_time); // the caller may have gone
         });
         let is_complete = flushed.await.unwrap_or(false);
-        let untold = self
+        let unconfirmed = self
             .inner()
             .engine()
             .unacknowledged()
-            .map(|(master, left)| Untold { master: master.clone(), left });
-        Shutdown { untold: untold.collect(), is_complete }
+            .map(|(master, left)| Unconfirmed { master: master.clone(), left });
+        Shutdown { unconfirmed: unconfirmed.collect(), is_complete }
     }
 
     /// [`shutdown`](Redlock::shutdown) [without async](crate::blocking).
@@ -78,8 +79,8 @@ impl Redlock {
 }
 
 impl Shutdown {
-    /// Whether every release and clean-up reached its masters by the deadline, or was not needed
-    /// any more because the TTL was over, and no other operation was under way.
+    /// Whether by the deadline every release and clean-up was confirmed, or no longer needed
+    /// because the TTL was over, and no other operation was under way.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
@@ -87,18 +88,18 @@ impl Shutdown {
 
 impl fmt::Display for Shutdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.untold {
-            _ if self.is_complete => f.write_str("every master was told what there was to tell"),
+        match &*self.unconfirmed {
+            _ if self.is_complete => f.write_str("every master has confirmed every release and clean-up"),
             [] => f.write_str("operations are still under way"),
             [first, others @ ..] => {
                 first.fmt(f)?;
-                others.iter().try_for_each(|untold| write!(f, "; {untold}"))
+                others.iter().try_for_each(|unconfirmed| write!(f, "; {unconfirmed}"))
             }
         }
     }
 }
 
-impl fmt::Display for Untold {
+impl fmt::Display for Unconfirmed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} has not confirmed {} releases, which end with their TTL", self.master, self.left)
     }

@@ -1,16 +1,19 @@
-//! What a client's master is built from.
+//! The masters of a client: as its user names them, and as they are once checked.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::master::Master;
+use crate::config::MAX_MASTERS;
+use crate::doctor::{Facts, Unasked};
+use crate::invalid::Invalid;
+use crate::master::{self, Address, Dialler, Master, Visit};
 
-/// A master to build a client with: a server, by its URL, or a [`Master`] of another kind.
+/// A master to build a client with: a server's URL, or another [`Master`] implementation.
 #[derive(Clone)]
-pub struct Source(pub(crate) Origin);
+pub struct Source(Origin);
 
 #[derive(Clone)]
-pub(crate) enum Origin {
+enum Origin {
     Url(String),
     Custom(Arc<dyn Master>),
 }
@@ -39,7 +42,7 @@ impl From<Arc<dyn Master>> for Source {
     }
 }
 
-/// Without the URL, which may hold a password.
+/// Omits the URL, which may contain a password.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -47,4 +50,60 @@ impl fmt::Debug for Source {
             Origin::Custom(master) => master.fmt(f),
         }
     }
+}
+
+/// A server's address, or another master.
+pub(crate) enum Checked {
+    Address(Address),
+    Custom(Arc<dyn Master>),
+}
+
+impl Checked {
+    fn new(origin: Origin) -> Result<Self, Invalid> {
+        match origin {
+            Origin::Url(url) => Address::parse(&url).map(Self::Address),
+            Origin::Custom(master) => Ok(Self::Custom(master)),
+        }
+    }
+
+    /// Examines it, if it is a server.
+    pub(crate) async fn examine(&self, dialler: &Dialler, visit: &Visit) -> Facts {
+        let (master, server) = match self {
+            Self::Address(address) => (address.name(), master::examine(address, dialler, visit).await),
+            Self::Custom(master) => (master.name(), Err(Unasked::NoServer)),
+        };
+        Facts { master: master.clone(), server }
+    }
+
+    fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Address(one), Self::Address(other)) => one.same_server(other),
+            (Self::Custom(one), Self::Custom(other)) => one.name() == other.name(),
+            _ => false,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Address(address) => address.endpoint().to_string(),
+            Self::Custom(master) => master.name().to_string(),
+        }
+    }
+}
+
+pub(crate) fn check(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
+    match sources.len() {
+        0 => return Err(Invalid::no_masters(MAX_MASTERS)),
+        count if count > MAX_MASTERS => return Err(Invalid::too_many_masters(count, MAX_MASTERS)),
+        _ => {}
+    }
+    let mut origins: Vec<Checked> = Vec::new();
+    for Source(origin) in sources {
+        let origin = Checked::new(origin)?;
+        if origins.iter().any(|known| known.is_same_as(&origin)) {
+            return Err(Invalid::duplicate_master(&origin.name()));
+        }
+        origins.push(origin);
+    }
+    Ok(origins)
 }

@@ -1,5 +1,4 @@
-//! A mutex for what is whole whenever nobody changes it, so that a panic of one that did is no
-//! reason not to look.
+//! A mutex without poisoning, for data that is consistent whenever it is unlocked, even by a panic.
 
 use std::sync::PoisonError;
 

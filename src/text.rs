@@ -1,10 +1,10 @@
-//! Text that may be anything, told in one line and in little room.
+//! Any text, shown in one line and shortened.
 
 /// The most characters of an error's line.
 const LINE: usize = 160;
 
-/// At most `most` characters of a text of any kind: what could break the line is escaped, and of a
-/// longer text the middle is left out.
+/// At most `most` characters of a text: what could break the line is escaped, and the middle of a
+/// longer text is left out.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let quoted = format!("{text:?}");
     clipped(&quoted[1..quoted.len() - 1], most)
@@ -15,12 +15,12 @@ pub(crate) fn quoted(text: &str, most: usize) -> String {
     format!("\"{}\"", shortened(text, most))
 }
 
-/// Whether an error's line has room for this.
+/// Whether this fits an error's line.
 pub(crate) fn fits_a_line(text: &str) -> bool {
     text.chars().count() <= LINE
 }
 
-/// An error's text, which is one line already, where that is not too long.
+/// An error's text, which is one line already, cut to the line's length.
 pub(crate) fn line(text: &str) -> String {
     clipped(text, LINE)
 }

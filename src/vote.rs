@@ -1,4 +1,4 @@
-//! What each master said in a round.
+//! What each master answered in a round.
 
 use std::fmt;
 use std::ops::Deref;
@@ -30,7 +30,7 @@ impl Votes {
         Self(None)
     }
 
-    /// How many masters did not do what was asked, by what they said instead.
+    /// How many masters did not do what was asked, by their answer.
     pub(crate) fn against(&self) -> Against<'_> {
         Against(self)
     }
@@ -74,8 +74,7 @@ impl fmt::Display for Votes {
     }
 }
 
-/// The votes against what was asked, in counts. A master that was not waited for is none of those
-/// that refused.
+/// The votes against, in counts. A master that was not waited for does not count as refusing.
 pub(crate) struct Against<'a>(&'a [Vote]);
 
 impl fmt::Display for Against<'_> {
@@ -109,42 +108,41 @@ pub enum Outcome {
     Granted,
     /// Another owner holds the lock there.
     Held {
-        /// The owner, as it stands on the master. A lock of another library may have an owner of
+        /// The owner, as stored on the master. A lock of another library may have an owner of
         /// another form.
         owner: Arc<str>,
         /// What its client calls it: see [`Builder::label`](crate::Builder::label).
         label: Option<Arc<str>>,
-        /// For how long it has had it, by the masters' clocks; `None` where no token tells.
+        /// How long it has had it, by the masters' clocks; `None` if it has no token.
         held_for: Option<Duration>,
-        /// For how long others are kept away, or `None` when that never ends, as a key of another
-        /// library's may not.
+        /// How long others are kept out, or `None` if the key, of another library, never expires.
         remaining: Option<Duration>,
         /// The owner's hold count.
         count: u64,
-        /// How many others are ahead in the queue there, where the acquire took a place in it.
+        /// How many others are ahead in the queue there, if the acquire took a place in it.
         ahead: Option<u32>,
-        /// Which other permits may be had there, where one of a semaphore was asked for.
+        /// Which other permits are free there, if the lock is a semaphore.
         permits: Option<Arc<Permits>>,
     },
     /// There is no such lock there. Only an extend, a release and an inspection get this answer.
     Absent,
-    /// It answered, and did nothing.
+    /// It answered with an error, and did nothing.
     Refused {
-        /// Why, in one word.
+        /// Why, as a category.
         reason: Refusal,
         /// The master's own words.
         detail: Arc<str>,
     },
-    /// Nothing was sent to it: it is known to be out of reach, or had no part in this round, as the
+    /// Nothing was sent to it: it is known to be unreachable, or had no part in this round, as the
     /// text says.
     Unreachable(Arc<str>),
-    /// It was sent, and no answer came: it may or may not have run.
+    /// It was sent, and no answer came: the operation may or may not have run.
     Unknown(Silence),
-    /// It had not answered yet when the others decided the round.
+    /// It had not answered when the round was decided.
     Pending,
 }
 
-/// The permits of a semaphore, as a master that refused one tells of them.
+/// The permits of a semaphore, as reported by a master that refused one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permits {
     free: Box<[u32]>,
@@ -156,18 +154,18 @@ impl Permits {
         Self { free, first_over }
     }
 
-    /// The numbers of some that may be had there: 32 at most.
+    /// The numbers of permits that are free there, 32 at most.
     pub fn free(&self) -> &[u32] {
         &self.free
     }
 
-    /// How long until the first of those that are taken is free, unless it is renewed.
+    /// How long until the first taken permit is free, unless it is renewed.
     pub fn first_over(&self) -> Option<Duration> {
         self.first_over
     }
 }
 
-/// Why a master that answered did nothing.
+/// Why a master answered with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -175,43 +173,41 @@ pub enum Refusal {
     ReadOnly,
     /// `LOADING`: it reads its data from disk.
     Loading,
-    /// `BUSY`: a script or module keeps it.
+    /// `BUSY`: a script or module blocks it.
     Busy,
     /// `OOM`: it is over its maxmemory.
     OutOfMemory,
-    /// `MISCONF`: it cannot persist, and is set to refuse writes then.
+    /// `MISCONF`: it cannot persist, and is configured to refuse writes then.
     Misconfigured,
     /// `WRONGPASS` or `NOAUTH`: it does not know this user and password.
     Password,
     /// `NOPERM`: this user may not do that.
     NoPermission,
-    /// `DISAGREES`: its clients have other terms. These are how many masters there are, the max
-    /// TTL, and whether locks are strict.
+    /// `DISAGREES`: its clients have other terms: the number of masters, the max TTL, or
+    /// strictness.
     OtherTerms,
-    /// It does not know a command that locks need: it is too old, of another kind, or the command
-    /// was renamed.
+    /// It does not know a command that locks need: it is too old, not Redis, or the command was
+    /// renamed.
     Unsupported,
-    /// `WRONGTYPE`: something that is not a lock has the lock's key. It was left alone.
+    /// `WRONGTYPE`: something else is at the lock's key, and was not changed.
     WrongType,
     /// The name is held as another kind of lock there, or as a semaphore with another number of
-    /// permits. It was left alone.
+    /// permits, and was not changed.
     AnotherKind,
-    /// A later round of the same owner was there first, or a higher token.
+    /// A later round of the same owner, or a higher token, came first.
     Stale,
-    /// It lost keys, or restarted, since this client's connection was opened, which is being opened
-    /// anew.
+    /// It lost keys, or restarted, since this client connected, which now reconnects.
     Forgot,
-    /// It is new, or restarted, or lost its keys, and has no vote until whatever it granted before
+    /// It is new, or restarted, or lost its keys, and cannot vote until all that it granted before
     /// is over.
     Quarantined,
-    /// Its clock jumped, or is far from those of the others. It may have done what it was asked:
-    /// that is undone.
+    /// Its clock jumped, or is far from those of the others. What it may have done is undone.
     Clock,
-    /// `NOREPLICAS`, `MASTERDOWN` and whatever else a server may say.
+    /// `NOREPLICAS`, `MASTERDOWN` and all other errors.
     Other,
 }
 
-/// How an answer failed to come.
+/// Why no answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Silence {
@@ -222,8 +218,8 @@ pub enum Silence {
 }
 
 impl Refusal {
-    /// What a server's error reply is about. Its first word is its code, but for scripts, where
-    /// Redis 7 puts its own words before an ACL's.
+    /// Reads an error reply. Its first word is its code, except that Redis 7 puts its own words
+    /// before an ACL's error in a script.
     pub(crate) fn of_reply(reply: &str) -> Self {
         match reply.split(' ').next().unwrap_or("") {
             "READONLY" => Self::ReadOnly,
@@ -245,7 +241,7 @@ impl Refusal {
         }
     }
 
-    /// Whether a master says so before it writes anything of a lock.
+    /// Whether a master refuses so before it writes anything of a lock.
     pub(crate) fn comes_first(self) -> bool {
         matches!(
             self,
@@ -259,8 +255,8 @@ impl Refusal {
         )
     }
 
-    /// Whether the master refuses this client whatever it asks for, until somebody changes how the
-    /// client or the master is set up. Any other refusal may pass by itself, or is about one name.
+    /// Whether the master refuses every call of this client until somebody changes the
+    /// configuration of one of them. Any other refusal may pass by itself, or is about one name.
     pub fn is_permanent(self) -> bool {
         self.remedy().is_some()
     }
@@ -277,8 +273,8 @@ impl Refusal {
     }
 }
 
-/// Servers say it in words only, and before Redis 5 of a script that asks for the time and then
-/// writes, too.
+/// This error has no code. Before Redis 5 a script that reads the time and then writes also fails
+/// with one.
 fn is_about_an_unknown_command(reply: &str) -> bool {
     reply.starts_with("ERR unknown command")
         || reply.contains("nknown Redis command called from")
@@ -286,25 +282,25 @@ fn is_about_an_unknown_command(reply: &str) -> bool {
 }
 
 impl Outcome {
-    /// The one that it tells of has the lock by this token; `now` is how long it is since 1970.
+    /// Sets how long the holder has had the lock, from its token; `now` is the time since 1970.
     pub(crate) fn set_held_for(&mut self, token: u64, now: impl FnOnce() -> Duration) {
         if let Self::Held { held_for, .. } = self {
             *held_for = since(token, now());
         }
     }
 
-    /// Whether the master is known not to have done anything, or to have nothing to undo.
+    /// Whether the master has certainly done nothing, or has nothing to undo.
     pub(crate) fn is_definite_no(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Absent)
     }
 
-    /// Whether the master told what it knows of a name, be it that what is there is no lock.
+    /// Whether the master answered what it knows of a name, even that it is no lock.
     pub(crate) fn is_answer(&self) -> bool {
         self.is_definite_no() || matches!(self, Self::Refused { reason: Refusal::WrongType, .. })
     }
 
-    /// Whether the place of the acquire before is surely given up there: one that refuses writes
-    /// still says who holds the lock.
+    /// Whether the master has certainly given up the place of the previous acquire: a master that
+    /// refuses writes also names the holder, but without `ahead`.
     pub(crate) fn takes_over(&self) -> bool {
         matches!(self, Self::Granted | Self::Held { ahead: Some(_), .. })
     }
@@ -315,8 +311,8 @@ impl Outcome {
     }
 }
 
-/// For how long somebody has a lock by this token: from the moment that it is. `None` where it is
-/// none, 0.
+/// How long a lock has been held by this token, which is the time of its grant. `None` if there is
+/// no token, 0.
 pub(crate) fn since(token: u64, now: Duration) -> Option<Duration> {
     (token > 0).then(|| now.saturating_sub(Duration::from_micros(token)))
 }
@@ -376,8 +372,8 @@ impl fmt::Display for Vote {
     }
 }
 
-/// An owner, and its label behind it, in one line. So many characters of the label are shown, and
-/// an owner of ours in any case.
+/// An owner and its label in one line, with at most `most` characters of the label, and all of an
+/// owner of this library.
 pub(crate) fn named(owner: &str, label: Option<&str>, most: usize) -> String {
     const OWNER: usize = 44;
     let owner = shortened(owner, most.max(OWNER));
@@ -392,12 +388,12 @@ fn whole(text: &str) -> String {
     shortened(text, usize::MAX)
 }
 
-/// The votes of a granted round in little room, for guards are many: a latency in whole
-/// microseconds for each master, and what is out of the ordinary by itself.
+/// The votes of a granted round, compact because there are many guards: a latency in whole
+/// microseconds for each master, and apart from that only the unusual outcomes.
 #[derive(Debug)]
 pub(crate) struct Record {
     micros: Box<[u32]>,
-    /// The masters that granted, a bit each. The others are pending, but for those of `rest`.
+    /// The masters that granted, a bit each. The others are pending, except those in `rest`.
     granted: u16,
     rest: Box<[(u8, Outcome)]>,
 }
@@ -444,7 +440,7 @@ impl Vote {
 
 #[cfg(test)]
 impl Outcome {
-    /// What a master says that refuses somebody for this owner.
+    /// A master's refusal because of this owner.
     pub(crate) fn held_by(
         owner: &str,
         remaining: Option<Duration>,

@@ -40,7 +40,7 @@ enum Keeping {
 }
 
 impl Arena {
-    /// So many masters that have wall clocks and disks of their own, and proxies for so many
+    /// Starts `masters` masters with wall clocks and disks of their own, and proxies for `clients`
     /// clients. The seed decides what faults of the network draw.
     ///
     /// # Panics

@@ -9,7 +9,8 @@
 //!   seed decides.
 //! - [`workload`] is what a client process does with locks of all kinds, and writes down.
 //! - [`naive`] is locks that are known to be wrong: the same finds what is wrong with them.
-//! - [`history`] is what clients were told, and when, as JSON lines that others can check as well.
+//! - [`history`] is what clients did and what they got, as JSON lines that other checkers can read
+//!   as well.
 //! - [`run`] is all of it together: a stage is set, a plan carried out, and the history read.
 //! - [`checkers`] is what must hold for every history, a property a file.
 //! - [`figures`] is how available locks were meanwhile.

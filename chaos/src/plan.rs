@@ -86,8 +86,8 @@ impl Plan {
         let strikes = self.faults.iter().map(|planned| (planned.at, planned, true));
         let heals = self.faults.iter().map(|planned| (planned.until, planned, false));
         let mut agenda: Vec<_> = strikes.chain(heals).collect();
-        // Whoever is healed is struck again after that; what is over at once is healed after it
-        // struck.
+        // At the same moment heal first, then strike again; a fault that is over at once is healed
+        // after it struck.
         agenda.sort_by_key(|(at, planned, strikes)| (*at, *strikes || planned.at == planned.until));
         agenda
     }

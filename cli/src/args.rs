@@ -11,7 +11,7 @@ use quorate::{Builder, ColdStart, Error, Lock, Owner, Redlock, env};
 use crate::chaos::ChaosArgs;
 use crate::exit::{self, Failure};
 
-/// A distributed lock that is held when a majority of independent Redis masters say so.
+/// A distributed lock that is held when a majority of independent Redis masters grant it.
 #[derive(Debug, Parser)]
 #[command(name = "quorate", version, after_help = exit::HELP)]
 pub(crate) struct Cli {
@@ -51,16 +51,16 @@ pub(crate) struct MasterArgs {
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
 
-    /// What keys begin with; clients with different prefixes have different locks [default:
+    /// The prefix of all keys; clients with different prefixes have different locks [default:
     /// QUORATE_PREFIX if it is set and not empty, otherwise quorate:]
     #[arg(long)]
     prefix: Option<String>,
 
-    /// What to trust of a master that is new, restarted, or lost its keys [default:
-    /// QUORATE_COLD_START if it is set and not empty, otherwise quarantine]: quarantine, that it
-    /// has no vote until whatever it may have granted is over, a little more than the max TTL;
-    /// uptime, a new one that has been up for longer than that; fsync, one whose appendfsync is
-    /// always; none, that every one votes at once, for the first time that new masters are used
+    /// Which masters that are new, restarted or lost their keys may vote at once; the others cannot
+    /// vote until all that they may have granted is over, a little more than the max TTL [default:
+    /// QUORATE_COLD_START if it is set and not empty, otherwise quarantine]: quarantine, none of
+    /// them; uptime, a new one that has been up for longer than that; fsync, one whose appendfsync
+    /// is always; none, all of them, for the first use of new masters
     #[arg(long, value_name = "POLICY")]
     cold_start: Option<ColdStart>,
 
@@ -69,8 +69,8 @@ pub(crate) struct MasterArgs {
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     max_ttl: Option<Duration>,
 
-    /// Leave it to no clock of a master whether a lease is over; all clients of the same masters
-    /// must be strict, or none [default: whether QUORATE_STRICT is 1]
+    /// Never let a master's clock decide that a lease is over; all clients of the same masters must
+    /// be strict, or none [default: whether QUORATE_STRICT is 1]
     #[arg(long)]
     strict: bool,
 
@@ -145,8 +145,7 @@ impl MasterArgs {
         Ok(self.strict || env::strict().map_err(Error::from)?)
     }
 
-    /// What else was asked for than the masters, as a command line has it. There is no secret in
-    /// it.
+    /// The options other than the masters, as a command line has them. They contain no secrets.
     pub(crate) fn options(&self) -> Result<Vec<String>, Failure> {
         let mut options = Vec::new();
         let mut add = |option: &str, value: Option<String>| {
@@ -169,29 +168,29 @@ impl MasterArgs {
 /// The lease that a command runs under.
 #[derive(Debug, Args)]
 pub(crate) struct LeaseArgs {
-    /// How long the lease lasts without renewal, at least 1s: for so long others wait if this
-    /// machine dies
+    /// How long the lease lasts without renewal, at least 1s; if this machine dies, others wait
+    /// this long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub(crate) ttl: Duration,
 
     /// How long the command may take to end between SIGTERM and SIGKILL when the lease cannot be
-    /// kept, up to a third of the TTL [default: a quarter of the TTL, at most 5s]
+    /// renewed, up to a third of the TTL [default: a quarter of the TTL, at most 5s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) grace: Option<Duration>,
 
-    /// How long to keep the lock from others after a lease that ended without a release, for what
-    /// the job sent before it died; together with the TTL no longer than the max TTL
+    /// How long the lock stays taken after a lease that ended without a release, for what the job
+    /// sent before it died; together with the TTL no longer than the max TTL
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub(crate) lock_delay: Duration,
 
-    /// What others are told of the holder beside its owner, at most 64 bytes: `status` and those
-    /// that wait show it [default: this host, this process and the command's name]
+    /// A label for the holder, at most 64 bytes, which `status` and waiters show beside its owner
+    /// [default: this host, this process and the command's name]
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
 }
 
 impl LeaseArgs {
-    /// What others are told of the holder that runs this command.
+    /// The label of a holder that runs this command.
     pub(crate) fn label(&self, command: &[OsString]) -> String {
         self.label.clone().unwrap_or_else(|| {
             let host = nix::unistd::gethostname().unwrap_or_default();
@@ -215,24 +214,24 @@ fn label_of(host: &str, process: u32, job: &str) -> String {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct KindArgs {
-    /// Together with others that are shared: the lock to read, of a read-write lock. Who waits to
-    /// have it --exclusive goes before those who come after
+    /// Take the read side of a read-write lock, which several may hold. An --exclusive waiter goes
+    /// before later --shared ones
     #[arg(long)]
     pub(crate) shared: bool,
 
-    /// Alone, beside those that are --shared: the lock to write, of a read-write lock
+    /// Take the write side of a read-write lock, which excludes all others
     #[arg(long)]
     pub(crate) exclusive: bool,
 
-    /// The lock is a fair one: whoever waits gets it in the order of arrival, across machines, and
-    /// --no-wait gets it only while nobody waits. All who take it have to say so: while it is held,
-    /// others are refused
+    /// Take a fair lock: waiters get it in the order of arrival, across machines, and --no-wait
+    /// gets it only while nobody waits. All who take it must give --fair: while it is held, others
+    /// are refused
     #[arg(long)]
     pub(crate) fair: bool,
 
-    /// Up to this many at a time under one name, 1 to 1000: each has one permit of a semaphore. All
-    /// must give the same number. What `run` runs finds the permit's own, from 0 on, in
-    /// QUORATE_PERMIT, and fences are counted for each permit
+    /// Take a permit of a semaphore: up to this many holders at a time, 1 to 1000. All must give
+    /// the same number. The command of `run` finds its permit's number, from 0 on, in
+    /// QUORATE_PERMIT; fences are counted for each permit
     #[arg(long, value_name = "NUMBER")]
     pub(crate) permits: Option<u32>,
 }
@@ -288,11 +287,11 @@ pub(crate) struct RunArgs {
 
 /// Run a command while this process leads
 ///
-/// At most one of those that campaign under one name leads. It waits to lead for as long as it
-/// takes, and runs the command as `run` does. If the lease is about to end and cannot be renewed,
-/// the command is ended in time, and the campaign begins anew: the command is started again when
-/// this process leads again. When the command ends by itself, this ends with its exit code, and the
-/// next one leads at once; a restart is for whatever looks after this process.
+/// At most one of those that campaign under one name leads. This waits to lead without limit, and
+/// runs the command as `run` does. If the lease is about to end and cannot be renewed, it ends the
+/// command in time and campaigns again: the command is started again when this process leads again.
+/// When the command ends by itself, this ends with its exit code, and the next one leads at once; a
+/// restart is up to the supervisor of this process.
 ///
 /// While it waits, a signal ends it. While the command runs, signals are passed on to its process
 /// group; after SIGINT, SIGQUIT or SIGTERM there is no other campaign.
@@ -308,7 +307,7 @@ pub(crate) struct ElectArgs {
     #[command(flatten)]
     pub(crate) lease: LeaseArgs,
 
-    /// How long each campaign waits; 0s is one try [default: as long as it takes]
+    /// How long each campaign waits; 0s is one try [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
 
@@ -316,7 +315,7 @@ pub(crate) struct ElectArgs {
     #[arg(long, conflicts_with_all = ["ttl", "grace", "lock_delay", "wait"])]
     pub(crate) observe: bool,
 
-    /// How often to look who leads: a change is printed so late at most
+    /// How often to look who leads: a change is printed at most this late
     #[arg(long, conflicts_with = "command", value_name = "DURATION", default_value = "1s", value_parser = humantime::parse_duration)]
     pub(crate) every: Duration,
 
@@ -354,9 +353,8 @@ pub(crate) struct StatusArgs {
 
 /// Show all names that are held or waited for
 ///
-/// Each master looks at a thousand keys at a time, whosever they are, so it takes a while where
-/// there are millions, and keeps nobody waiting. Locks in a layout of another library are not
-/// shown.
+/// Each master scans a thousand keys at a time, of any kind, so it takes a while if there are
+/// millions, but blocks nobody. Locks in the layout of another library are not shown.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ListArgs {
@@ -370,8 +368,8 @@ pub(crate) struct ListArgs {
 
 /// Break a stuck lock: take it away from the owner that `status` shows
 ///
-/// If that owner still works, two may hold the lock at once: it is not told before it next renews.
-/// Of a read-write lock and of a semaphore, others keep what they have.
+/// If that owner still works, two may hold the lock at once: it notices only at its next renewal.
+/// Other holders of a read-write lock or a semaphore keep what they have.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ReleaseArgs {
@@ -381,12 +379,12 @@ pub(crate) struct ReleaseArgs {
     #[command(flatten)]
     pub(crate) masters: MasterArgs,
 
-    /// Whom to take it from
+    /// The owner to take it from
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Owner,
 }
 
-/// Examine the masters: what is wrong, and how to mend it
+/// Examine the masters: what is wrong, and how to fix it
 ///
 /// A line for each thing that was looked at, for each master and then for all of them: ok, warn or
 /// fail, and what to do about it. At last, how many masters can vote, and whether that is a quorum.
@@ -407,7 +405,7 @@ pub(crate) struct DoctorArgs {
 ///
 /// First one lock after the other: each master's round trip, how long an acquire and a release
 /// take, and what a quorum would cost with fewer of the masters. Then how many locks a second this
-/// machine gets with so many at a time. It uses locks of its own, which nobody else waits for, and
+/// machine gets at each concurrency. It uses locks of its own, which nobody else waits for, and
 /// leaves nothing behind. Ctrl-C ends it, and shows what was measured. It is load on the masters:
 /// each holds a few short-lived keys and is asked as fast as it answers.
 #[derive(Debug, Args)]
@@ -427,8 +425,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NUMBER", default_value = "1,16,64", value_delimiter = ',')]
     pub(crate) concurrency: Vec<usize>,
 
-    /// How long the leases last; each is released at once. It is how long a key stays where a
-    /// release is not heard
+    /// How long the leases last; each is released at once. If a release does not arrive, its key
+    /// stays this long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub(crate) ttl: Duration,
 

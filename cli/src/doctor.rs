@@ -1,4 +1,4 @@
-//! `quorate doctor`: what is wrong with the masters, and how to mend it.
+//! `quorate doctor`: what is wrong with the masters, and how to fix it.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ struct Shown<'a> {
 #[derive(Debug, Serialize)]
 struct ExaminedMaster<'a> {
     master: &'a str,
-    /// When it has a vote: 0 for now; `null` where something has to be mended first.
+    /// When it has a vote: 0 for now; `null` if something has to be fixed first.
     votes_in_ms: Option<u64>,
     round_trip_ms: Option<f64>,
     /// Its clock, ahead of the median of all, or of this host's where too few answered.

@@ -1,4 +1,4 @@
-//! `quorate elect`: a job on whoever leads; and who that is.
+//! `quorate elect`: runs a job on the leader, or shows who leads.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ async fn campaign(
         (Error::Held { name, holder, .. }, _) => {
             say(format_args!("waiting to lead{within}: {name:?} is {holder}"));
         }
-        _ => say(format_args!("waiting to lead{within}: {}", exit::told(&error))),
+        _ => say(format_args!("waiting to lead{within}: {}", exit::message_of(&error))),
     }
     election.campaign().await
 }

@@ -12,8 +12,8 @@ use quorate::{Error, ErrorKind};
 pub(crate) struct Code(pub(crate) u8);
 
 pub(crate) const OK: Code = Code(0);
-/// The command line is wrong, a value is outside of its limits, or the kind of lock, or number of
-/// permits, is not the one that others give for the same name.
+/// The command line is wrong, a value is outside its limits, or others use another kind of lock, or
+/// number of permits, for the same name.
 pub(crate) const USAGE: Code = Code(64);
 /// Too few masters can vote.
 pub(crate) const NO_QUORUM: Code = Code(69);
@@ -23,16 +23,15 @@ pub(crate) const FAILED: Code = Code(70);
 pub(crate) const HELD: Code = Code(75);
 /// The lease was lost before the job had ended; the job was ended if it still ran.
 pub(crate) const LOST: Code = Code(76);
-/// The owner that was named does not have the lock.
+/// The named owner does not have the lock.
 pub(crate) const NOT_HELD: Code = Code(77);
-/// Something is wrong with a master, and a quorum can vote all the same.
+/// Something is wrong with a master, but a quorum can vote.
 pub(crate) const UNWELL: Code = Code(78);
 /// A property does not hold.
 pub(crate) const VIOLATED: Code = Code(79);
 /// Nothing was found, and not everything could be looked at.
 pub(crate) const INCONCLUSIVE: Code = Code(80);
-/// So many masters refuse this client for good that the rest are no quorum: it makes no sense to
-/// try again.
+/// So many masters refuse this client for good that the rest are no quorum: do not try again.
 pub(crate) const REFUSED: Code = Code(81);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);
@@ -79,12 +78,12 @@ impl From<Error> for Failure {
             ErrorKind::Invalid | ErrorKind::AnotherKind | ErrorKind::OtherPermits => USAGE,
             _ => FAILED,
         };
-        Self::new(code, told(&error))
+        Self::new(code, message_of(&error))
     }
 }
 
-/// What an operator has to know: where the masters are what is wrong, what each of them said.
-pub(crate) fn told(error: &Error) -> String {
+/// The error for an operator: if the masters are at fault, with each master's answer.
+pub(crate) fn message_of(error: &Error) -> String {
     if error.is_busy() { error.to_string() } else { format!("{error:#}") }
 }
 
@@ -93,17 +92,17 @@ pub(crate) const HELP: &str = "\
 Exit codes:
   the job's own (run, elect); 128 + N when signal N ended it, or ended the wait for the lock, an
        observer, a bench, or chaos
-    0  elect --observe: nobody reads it any more; status: a majority answered, whoever holds the lock; release: it was taken away; bench: it was measured;
-       doctor: all is well; chaos: nothing was found
-   64  wrong usage, a value outside of its limits, or a name that is held as another kind of lock, or with another
+    0  elect --observe: its output was closed; status: a majority answered, held or not; release: it was taken away;
+       bench: it was measured; doctor: all is well; chaos: nothing was found
+   64  wrong usage, a value outside its limits, or a name that is held as another kind of lock, or with another
        number of permits (run, elect, status, release)
    69  no quorum: too few masters can vote
    70  another failure
-   75  another owner has the lock (run, elect), to the end of the wait
-   76  the lease was lost before the job had ended; the job was ended if it still ran (run). With elect only where it
+   75  another owner had the lock until the wait ended (run, elect)
+   76  the lease was lost before the job had ended; the job was ended if it still ran (run). With elect only if it
        had ended by itself by then, or could not be ended
    77  that owner does not have the lock (release)
-   78  something is wrong with the masters, and a quorum of them can vote (doctor)
+   78  something is wrong with the masters, but a quorum of them can vote (doctor)
    79  a property of the locks does not hold (chaos)
    80  nothing was found, but the search for an order was given up for some locks (chaos)
    81  the masters refuse for good: a wrong password, no rights, other terms than those of their clients, or an

@@ -18,8 +18,8 @@ use crate::exit::{self, Code, Failure};
 use crate::say::say;
 use crate::terminal::Terminal;
 
-/// The signals that are looked after: passed on to the job, but for SIGTSTP. Whoever stops us would
-/// let the lease end while the job goes on.
+/// The handled signals: passed on to the job, except SIGTSTP, because stopping us would let the
+/// lease end while the job goes on.
 const HANDLED: [Signal; 8] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -34,13 +34,13 @@ const HANDLED: [Signal; 8] = [
 /// These end early what has no job.
 const FATAL: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
-/// The variable that tells a job the number of its permit.
+/// The variable with the number of a job's permit.
 const PERMIT: &str = "QUORATE_PERMIT";
 
-/// What is said to whoever wants to suspend us.
+/// The answer to SIGTSTP.
 const NO_SUSPENSION: &str = "a job that holds a lock cannot be suspended; it goes on";
 
-/// Every signal that a job may have to hear of, when it arrives.
+/// Every signal that may have to be passed on to a job, when it arrives.
 pub(crate) fn signals() -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin>> {
     arrivals(&HANDLED)
 }
@@ -70,7 +70,7 @@ pub(crate) fn is_fatal(signal: Signal) -> bool {
     !matches!(signal, Signal::SIGWINCH | Signal::SIGTSTP)
 }
 
-/// Whether whoever sends it wants the job to end, and not to begin anew.
+/// Whether its sender wants the job to end, and not to begin again.
 pub(crate) fn is_request_to_end(signal: Signal) -> bool {
     matches!(signal, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTERM)
 }
@@ -149,7 +149,7 @@ impl Job {
     }
 }
 
-/// Whatever goes wrong: the lock is released next, so the job must not go on.
+/// Also after an error: the lock is released next, so the job must not go on.
 impl Drop for Job {
     fn drop(&mut self) {
         if !self.over {

@@ -47,8 +47,8 @@ impl LeasePlan {
         Ok(Self { grace, margin: Duration::from_millis(100).max(ttl / 50) })
     }
 
-    /// What is due with so much left of the lease. The library renews it from the first third of
-    /// its TTL on.
+    /// What is due with `left` of the lease left. The library renews it from the first third of its
+    /// TTL on.
     pub(crate) fn due(&self, left: Duration) -> Due {
         if left <= self.margin {
             Due::Kill

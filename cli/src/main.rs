@@ -1,4 +1,4 @@
-//! The `quorate` command: run jobs under a lock, or on whoever leads, see who holds it, break it,
+//! The `quorate` command: run jobs under a lock, or on the leader, show who holds a lock, break it,
 //! examine the masters, measure them, watch a demonstration, and put locks through failures.
 
 mod args;
@@ -45,7 +45,7 @@ async fn quorate() -> Code {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print(); // there is nowhere to tell that standard error is closed
+            let _ = error.print(); // if standard error is closed, there is nowhere to report it
             return if error.use_stderr() { exit::USAGE } else { exit::OK };
         }
     };

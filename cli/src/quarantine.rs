@@ -1,5 +1,4 @@
-//! What is said of masters that have no vote yet, because they may have forgotten what they
-//! granted: pure.
+//! Messages about masters that cannot vote yet, because they may have lost their locks: pure.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,8 +19,8 @@ pub(crate) struct Quarantine {
 }
 
 impl Quarantine {
-    /// Whether it is for quarantines that this client has no quorum: as far as it has connected to
-    /// its masters.
+    /// The quarantine, if that is why this client has no quorum: as far as it has connected to its
+    /// masters.
     pub(crate) fn keeps(redlock: &Redlock) -> Option<Self> {
         let standings: Vec<_> = redlock.master_status().into_iter().map(|status| status.standing).collect();
         Self::of(&standings)
@@ -49,7 +48,7 @@ impl Quarantine {
         Some(Self { masters: ends.len(), all: standings.len(), are_new, left })
     }
 
-    /// What to say to whoever would wait for so long.
+    /// The message for a caller that would wait for `wait`.
     pub(crate) fn advice(&self, wait: Duration) -> String {
         let left = seconds(self.left);
         if wait >= self.left {
@@ -70,13 +69,11 @@ impl fmt::Display for Quarantine {
         let Self { masters, all, are_new, .. } = *self;
         let what =
             if are_new { "are new or lost their keys" } else { "are new, restarted or lost their keys" };
-        write!(f, "{masters} of {all} masters {what}, and have no vote until whatever they granted is over")?;
+        write!(f, "{masters} of {all} masters {what}, and cannot vote until all that they granted is over")?;
         if !are_new {
-            return Ok(()); // what was found once is not lifted, whatever a later client trusts
+            return Ok(()); // a quarantine that has begun is not lifted by a later client's policy
         }
-        f.write_str(
-            "; for masters that are used for the first time, --cold-start none would have spared that",
-        )
+        f.write_str("; for masters that are used for the first time, --cold-start none avoids that")
     }
 }
 
@@ -111,14 +108,14 @@ mod tests {
         let new = Quarantine::of(&[ends_in(30, true), ends_in(30, true), ends_in(30, true)]).unwrap();
         assert_eq!(
             new.advice(Duration::from_secs(60)),
-            "waiting 30.0s: 3 of 3 masters are new or lost their keys, and have no vote until whatever they granted is \
-             over; for masters that are used for the first time, --cold-start none would have spared that"
+            "waiting 30.0s: 3 of 3 masters are new or lost their keys, and cannot vote until all that they granted is \
+             over; for masters that are used for the first time, --cold-start none avoids that"
         );
         let restarted = Quarantine::of(&[ends_in(30, false), ends_in(29, false)]).unwrap();
         assert_eq!(
             restarted.advice(Duration::from_secs(10)),
             "no quorum for 30.0s more, and a wait of 10s is too short for that (--wait 35s): 2 of 2 masters are new, \
-             restarted or lost their keys, and have no vote until whatever they granted is over"
+             restarted or lost their keys, and cannot vote until all that they granted is over"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `quorate run`: a job under a lock, that is gone before the lease is.
+//! `quorate run`: runs a job under a lock, and ends it before the lease ends.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -10,17 +10,16 @@ use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{LeaseArgs, RunArgs};
-use crate::exit::{self, Code, Failure, told};
+use crate::exit::{self, Code, Failure, message_of};
 use crate::job::{self, Job};
 use crate::lease_plan::{Due, LeasePlan};
 use crate::quarantine::Quarantine;
 use crate::say::say;
 
-/// How long after the lease a job that was killed may still be there: it is beyond help then.
+/// How long after the lease to wait for a killed job; after that there is nothing more to do.
 const UNKILLABLE: Duration = Duration::from_secs(2);
 
-/// How long masters that did not take part in the decision have to hear of the release, before it
-/// is left to the TTL.
+/// How long to wait until the release reaches the remaining masters, before it is left to the TTL.
 pub(crate) const FLUSH: Duration = Duration::from_millis(250);
 
 const UNRENEWED: &str = "the lease could not be renewed";
@@ -58,7 +57,11 @@ async fn acquire(redlock: &Redlock, lock: &Lock, wait: Duration) -> Result<Guard
     match (&error, Quarantine::keeps(redlock)) {
         (Error::NoQuorum { .. }, Some(quarantine)) => say(quarantine.advice(wait)),
         _ if wait.is_zero() => {}
-        _ => say(format_args!("waiting for up to {}: {}", humantime::format_duration(wait), told(&error))),
+        _ => say(format_args!(
+            "waiting for up to {}: {}",
+            humantime::format_duration(wait),
+            message_of(&error)
+        )),
     }
     if wait.is_zero() { Err(error) } else { lock.acquire().await }
 }
@@ -88,7 +91,7 @@ pub(crate) async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) ->
 pub(crate) enum Ended {
     /// While it had the lock.
     ByItself(Code),
-    /// It was stopped, because the lease could not be kept.
+    /// It was stopped, because the lease could not be renewed.
     Stopped {
         /// How that came.
         why: String,
@@ -124,27 +127,27 @@ pub(crate) async fn under(
         Ok(()) => Ok(Ended::ByItself(code)),
         Err(Error::Lost { .. }) => {
             let code = code.0;
-            let why = "the lease was lost before the job ended, and another may have run meanwhile";
+            let why = "the lease was lost before the job ended, and another job may have run meanwhile";
             Err(Failure::new(exit::LOST, format!("{why}; the job's own code was {code}")))
         }
         // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
         Err(error) => {
-            say(told(&error));
+            say(message_of(&error));
             Ok(Ended::ByItself(code))
         }
     }
 }
 
-/// Looks after one job and its lease.
+/// Supervises one job and its lease.
 struct Watch<'a> {
     guard: &'a Guard,
     redlock: &'a Redlock,
     plan: &'a LeasePlan,
     /// When the lease ends, as last known: the guard of a lost lease has none.
     deadline: Moment,
-    /// Whether the last renewal failed: its votes were said then.
+    /// Whether the last renewal failed: its votes were printed then.
     failing: bool,
-    /// The last signal that somebody wanted the job to end with.
+    /// The last signal that asked the job to end.
     asked: Option<Signal>,
     /// Why the job is being ended, once it is.
     ending: Option<String>,
@@ -191,7 +194,7 @@ impl Watch<'_> {
         job.signal(signal);
     }
 
-    /// Ends or kills the job where that is due, and says what is wrong with the lease.
+    /// Ends or kills the job when that is due, and reports what is wrong with the lease.
     fn look_after(&mut self, job: &Job) {
         self.deadline = self.deadline.max(self.guard.deadline());
         self.tell_of_renewal();
@@ -203,12 +206,12 @@ impl Watch<'_> {
         }
     }
 
-    /// Says once that renewals fail, and why.
+    /// Reports once that renewals fail, and why.
     fn tell_of_renewal(&mut self) {
         let error = self.guard.renewal_error();
         if let (Some(error), false) = (&error, self.failing) {
             let left = self.guard.remaining();
-            say(format_args!("the lease was not renewed, {left:.1?} of it are left: {}", told(error)));
+            say(format_args!("the lease was not renewed and has {left:.1?} left: {}", message_of(error)));
         }
         self.failing = error.is_some();
     }
@@ -217,13 +220,13 @@ impl Watch<'_> {
         self.tell_of_renewal();
         if self.ending.is_none() {
             match loss {
-                Error::Lost { cause: Loss::NotOurs, .. } => self.end(job, &told(loss)),
+                Error::Lost { cause: Loss::NotOurs, .. } => self.end(job, &message_of(loss)),
                 _ => self.end(job, UNRENEWED),
             }
         }
     }
 
-    /// Tells the job to end, and sets when it is killed: early enough to be gone when the lease
+    /// Asks the job to end, and sets when it is killed: early enough to be gone when the lease
     /// ends.
     fn end(&mut self, job: &Job, why: &str) {
         self.ending = Some(why.to_owned());

@@ -1,6 +1,6 @@
-//! Messages on standard error, which may be closed, or full: nothing that looks after a job may
-//! wait for it, or fail because of it. A thread writes them, and what it cannot keep up with is
-//! dropped.
+//! Messages on standard error, which may be closed or full: the supervision of a job must neither
+//! wait for it nor fail because of it. A thread writes them, and drops those that it cannot keep up
+//! with.
 
 use std::io::Write;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use crate::exit::{self, Failure};
 /// How many messages may wait to be written.
 const WAITING: usize = 64;
 
-/// How long the end of the process waits for the last of them.
+/// How long the end of the process waits until the last ones are written.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
 enum Message {

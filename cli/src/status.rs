@@ -21,7 +21,8 @@ pub(crate) struct Name {
     pub(crate) kind: Option<&'static str>,
     /// How many there are, of a semaphore.
     permits: Option<u32>,
-    /// Who has it, or a part of it, by the majority; whoever has had it for longest comes first.
+    /// The holders of it or of parts of it, by the majority; the one that has had it for longest
+    /// comes first.
     pub(crate) held: Vec<Held>,
     /// How many processes wait.
     pub(crate) waiting: u64,

@@ -102,8 +102,7 @@ async fn together<F>(
     left.wait(stage).await;
 }
 
-/// A client dies while it is the first in a queue, and then the lock is given back: whoever is
-/// behind it gets that.
+/// A client dies at the head of a queue, and then the lock is given back: the next one gets it.
 async fn die_in_line(stage: &Arc<Stage>) {
     let living: Vec<usize> = stage.living().take(3).collect();
     let [holder, dying, next] = living[..] else { return };
@@ -121,8 +120,8 @@ async fn die_in_line(stage: &Arc<Stage>) {
     left.wait(stage).await;
 }
 
-/// Of locks that have parts, permits or names or readers, one is given back while others are kept.
-/// The first in the queue gives up then, or cannot use it: whoever is behind it gets that.
+/// Of a lock that has parts (permits, names or readers), one is given back while others are kept.
+/// The head of the queue gives up then, or cannot use it: the next one gets it.
 async fn parts_in_line(stage: &Arc<Stage>) {
     let living: Vec<usize> = stage.living().take(3).collect();
     let [holder, first, next] = living[..] else { return };
@@ -143,9 +142,9 @@ async fn parts_in_line(stage: &Arc<Stage>) {
     left.wait(stage).await;
 }
 
-/// A reader dies while another reads, which goes on until the lease of the dead one is long over:
-/// whoever waits to write has only the other before it. Where clients are strict it is watched for
-/// a TTL once more when the other has left.
+/// A reader dies while another reads on until the dead one's lease is long over: a waiting writer
+/// then has only the other before it. If clients are strict, the writer watches the entry for one
+/// more TTL when the other has left.
 async fn a_reader_dies(stage: &Arc<Stage>) {
     let living: Vec<usize> = stage.living().take(3).collect();
     let ([dying, reading, next], (readers, writer)) = (&living[..], stage.parts()) else { return };

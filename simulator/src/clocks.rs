@@ -15,7 +15,7 @@ use crate::true_time::TrueTime;
 /// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.
 const EPOCH: i64 = 1_790_000_000_000_000;
 
-/// A clock that runs too fast by so many millionths, or too slowly.
+/// How much too fast a clock runs, in millionths; too slowly if negative.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate(pub(crate) i64);
 

@@ -40,7 +40,7 @@ impl Entry {
     }
 }
 
-/// All of a name, over or not, but for the words of readers that have left.
+/// All entries of a name, over or not, except for what readers that have left leave behind.
 pub(crate) fn entries(master: &EmbeddedServer, key: &str) -> Vec<Entry> {
     // At another key there is a lock of another library.
     let Resp::List(all) = master.command(&["HGETALL", key]) else { return Vec::new() };

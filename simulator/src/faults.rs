@@ -48,7 +48,7 @@ pub(crate) enum What {
     Pause { client: usize },
     /// A client is killed.
     Kill { client: usize },
-    /// A client's wall clock is set forward, or back, by so many microseconds.
+    /// A client's wall clock is set forward, or back, by `by` microseconds.
     Step { client: usize, by: i64 },
     /// What Redlock's argument excludes, on some masters.
     Excluded { kind: Kind, masters: Vec<usize>, by: i64 },

@@ -21,7 +21,7 @@ pub struct History {
     pub pauses: Vec<Pause>,
     /// Clients that were not done with what they did, long after they should have been.
     pub stuck: Vec<Stuck>,
-    /// When a client told its callers that a master is out of reach, over an open connection.
+    /// When a client reported a master as unreachable over an open connection.
     pub out_of_reach: Vec<OutOfReach>,
     /// What lay on the masters whenever somebody looked.
     pub keys: Vec<Key>,
@@ -92,7 +92,7 @@ pub struct Hold {
     pub deadline: Time,
     /// When its holder began to give it back, or dropped it.
     pub given_back: Option<Time>,
-    /// When its holder was told that it is lost.
+    /// When its holder learned that it is lost.
     pub lost: Option<Time>,
     /// Its fencing token, where the lock has one.
     pub fence: Option<u64>,
@@ -119,16 +119,16 @@ impl fmt::Display for Hold {
     }
 }
 
-/// A master that does not answer, as its clients' callers are told.
+/// A client's report to its callers that a master does not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfReach {
-    /// Whose callers.
+    /// The client.
     pub client: ClientNumber,
     /// The master's number.
     pub master: usize,
     /// When the oldest vote or ping was asked for that it owes an answer to.
     pub asked: Option<Time>,
-    /// When they were told.
+    /// When it reported this.
     pub at: Time,
 }
 
@@ -143,8 +143,8 @@ pub struct Attempt {
     pub client: ClientNumber,
     /// When.
     pub began: Time,
-    /// When its caller heard, or gave it up; `None` if neither had happened at the end, or its
-    /// client was killed.
+    /// When its caller got the result, or gave it up; `None` if neither had happened at the end, or
+    /// its client was killed.
     pub ended: Option<Time>,
     /// How it ended.
     pub outcome: AttemptOutcome,
@@ -203,8 +203,7 @@ pub struct Key {
     pub shared: bool,
     /// The owner that the key names.
     pub owner: String,
-    /// Whose owner that is, where it is known: an acquire that came to nothing is no hold that
-    /// would tell.
+    /// The client of that owner, if it is known: a failed acquire leaves no hold that would say it.
     pub client: Option<ClientNumber>,
     /// When it came to be, for this owner. One that is renewed for ever was written a moment ago
     /// all the time.

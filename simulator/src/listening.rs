@@ -31,7 +31,7 @@ impl Hearing {
         Listening { link: link.clone(), number }
     }
 
-    /// Asks the master to be heard.
+    /// Subscribes at the master.
     fn open(link: &Arc<Link>, number: u64) {
         let its = link.clone();
         link.world.at(arrival(link), move || {
@@ -66,9 +66,9 @@ impl Hearing {
             (state.attempt, channel.clone())
         };
         let its = Arc::downgrade(link);
-        let ear: Subscriber = Arc::new(move |heard| {
+        let ear: Subscriber = Arc::new(move |event| {
             if let Some(link) = its.upgrade() {
-                Self::send(&link, attempt, heard);
+                Self::send(&link, attempt, event);
             }
         });
         let subscription = link.server.redis.subscribe(&channel, ear);
@@ -77,9 +77,9 @@ impl Hearing {
     }
 
     /// Something is on its way to the client.
-    fn send(link: &Arc<Link>, attempt: u64, heard: SubscriptionEvent) {
+    fn send(link: &Arc<Link>, attempt: u64, event: SubscriptionEvent) {
         let arrives = arrival(link);
-        let arrives = link.hearing.state().messages.push(arrives, (attempt, heard));
+        let arrives = link.hearing.state().messages.push(arrives, (attempt, event));
         let its = link.clone();
         link.world.at(arrives, move || its.pump());
     }
@@ -88,22 +88,22 @@ impl Hearing {
     pub(crate) fn pump(&self, link: &Arc<Link>) {
         loop {
             let blocked = link.is_blocked();
-            let (attempt, heard) = {
+            let (attempt, event) = {
                 let mut state = self.state();
                 state.messages.blocked = blocked;
                 let Some(message) = state.messages.pop(link.world.now()) else { return };
                 message
             };
             if attempt == self.state().attempt {
-                self.tell(link, heard);
+                self.tell(link, event);
             }
         }
     }
 
-    fn tell(&self, link: &Arc<Link>, heard: SubscriptionEvent) {
+    fn tell(&self, link: &Arc<Link>, event: SubscriptionEvent) {
         let Some(ear) = self.state().listener.as_ref().map(|(_, _, ear)| ear.clone()) else { return };
-        link.note(|| format!("is heard: {heard:?}"));
-        link.process.deliver(move || ear(heard));
+        link.note(|| format!("receives: {event:?}"));
+        link.process.deliver(move || ear(event));
     }
 
     /// The connection breaks, if there is one.

@@ -269,7 +269,7 @@ fn say_each(violations: &[Violation]) {
     violations.iter().for_each(|violation| say(format_args!("  {violation}")));
 }
 
-/// Says something to whoever still listens.
+/// Prints a line, if standard output is still open.
 fn say(what: impl fmt::Display) {
     let _ = writeln!(std::io::stdout(), "{what}");
 }

@@ -39,8 +39,8 @@ struct Sum {
     found: Option<(u64, Vec<Violation>)>,
 }
 
-/// Runs seeds on so many threads, until one violates a property. Which one is found does not depend
-/// on the threads: it is the lowest.
+/// Runs seeds on `threads` threads, until one violates a property. Which one is found does not
+/// depend on the threads: it is the lowest.
 pub(crate) fn run_all(limits: Limits, threads: usize, plan: impl Fn(u64) -> Plan + Sync) -> Report {
     let began = now();
     let next = AtomicU64::new(limits.from);
@@ -106,7 +106,7 @@ impl fmt::Display for Report {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "it is told how fast the simulation is; nothing in a run sees it"
+    reason = "the speed of the simulation is printed; nothing in a run sees it"
 )]
 fn now() -> Instant {
     Instant::now()

@@ -134,9 +134,9 @@ impl Plan {
         Self { trusting: true, ..self }
     }
 
-    /// The same with locks of this kind. Those that are another library's, too, keep no rounds:
-    /// where a network repeats calls, or lets them overtake each other, an owner's earlier release
-    /// is not told from a later one.
+    /// The same with locks of this kind. Those that are another library's, too, keep no rounds: if
+    /// a network repeats calls, or lets them overtake each other, an owner's earlier release cannot
+    /// be distinguished from a later one.
     #[must_use]
     pub fn of(self, locks: Locks) -> Self {
         let (repeated, overtaken) = if locks.are_shared() { (0, 0) } else { (self.repeated, self.overtaken) };

@@ -12,7 +12,7 @@ use quorate_testkit::Dice;
 use crate::history::ClientNumber;
 use crate::world::World;
 
-/// In so many of a thousand cases a task that could be run has others run before it.
+/// In this many of a thousand cases other tasks run before a task that could be run.
 const PUT_OFF: u64 = 50;
 
 type Delivery = Box<dyn FnOnce() + Send>;
@@ -126,7 +126,7 @@ impl Process {
             &mut *self.state(),
             ProcessState { life: Life::Dead, ..ProcessState::default() },
         );
-        drop(gone); // unlocked: whoever hears of it may look here
+        drop(gone); // unlocked: what its drop wakes may look here
     }
 
     pub(crate) fn is_dead(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Writes the history: what clients were told, and when, in true time.
+//! Writes the history: the results that clients got, and when, in true time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct RecorderState {
     still: Vec<(ClientNumber, Time)>,
 }
 
-/// A guard that its holder shares with whoever records it. The holder takes it out to give it back.
+/// A guard that its holder shares with the recorder. The holder takes it out to release it.
 #[derive(Debug)]
 pub(crate) struct Held {
     client: ClientNumber,
@@ -120,7 +120,7 @@ impl Recorder {
         hold.given_back = Some(now);
     }
 
-    /// Its holder was told that it is lost, or over. Answers whether it had not been given back.
+    /// Its holder learned that it is lost, or over. Returns whether it had not been given back.
     pub(crate) fn lose(&self, hold: usize, now: Time) -> bool {
         let mut state = self.state();
         let held = state.held.iter().find(|(number, _)| *number == hold).map(|(_, held)| held.clone());

@@ -32,8 +32,8 @@ impl Resource {
         }
     }
 
-    /// Whoever was granted the lock writes at once, and once more, which takes any time up to a few
-    /// TTLs to arrive.
+    /// A new holder writes at once, and once more with a write that takes up to a few TTLs to
+    /// arrive.
     pub(crate) fn is_written_to(&self, lock: &str, fence: u64, ttl: Duration) {
         for most in [Duration::from_millis(5), ttl * 4] {
             let store = self.store.clone();

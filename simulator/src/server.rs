@@ -36,7 +36,7 @@ struct ServerState {
     /// What it was last asked to keep, by the key and the field of its entry.
     written: BTreeMap<(String, String), Written>,
     restarts: u64,
-    /// What it had when it was last told to remember.
+    /// What it had when `remember` was last called.
     remembered: Option<Snapshot>,
 }
 
@@ -135,8 +135,8 @@ impl Server {
         }
     }
 
-    /// An entry that is over by the clock here keeps somebody out: whoever asked may trust a time
-    /// that was a while ago.
+    /// Records that an entry which is over by this clock refuses a caller: the caller may trust an
+    /// earlier time.
     fn note_refusal(&self, call: &Call, header: &SessionHeader, refusal: &[Value]) {
         let is_strict = header.args().nth(STRICT) == Some("1");
         let ("held", Some(Value::Text(owner))) = (verb_of(refusal), refusal.get(1)) else { return };
@@ -198,7 +198,7 @@ impl Server {
         backlog.into_iter().for_each(|request| request());
     }
 
-    /// It is killed. Its connections have to be broken by whoever has them.
+    /// It is killed. The caller has to break its connections.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.life = ServerLife::Down;
@@ -230,7 +230,7 @@ impl Server {
         self.state().remembered = Some(snapshot);
     }
 
-    /// What it had when it was last told to remember.
+    /// What it had when `remember` was last called.
     pub(crate) fn remembered(&self) -> Restart {
         self.state().remembered.take().map_or(Restart::Whole, Restart::From)
     }

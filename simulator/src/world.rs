@@ -39,11 +39,11 @@ pub(crate) struct World {
     /// Whether the event that happens has reached any client.
     reached: AtomicBool,
     agenda: Mutex<Agenda>,
-    /// Told when something is to happen before everything that was on the agenda.
+    /// Notified when something is to happen before everything that was on the agenda.
     sooner: Notify,
     /// The first panic.
     panic: Mutex<Option<Violation>>,
-    /// Told when there is one.
+    /// Notified when there is one.
     panicked: Notify,
     pub(crate) trace: Trace,
     pub(crate) recorder: Recorder,
@@ -145,8 +145,7 @@ impl World {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Has the agenda happen, one event after the other. Whoever is woken by one is run before the
-    /// next.
+    /// Runs the agenda, one event after the other. The tasks that one wakes run before the next.
     pub(crate) async fn go_on(&self) {
         loop {
             let (due, next) = self.agenda().due(self.look_at_the_time());
@@ -209,7 +208,7 @@ impl fmt::Debug for World {
     }
 }
 
-/// Whoever was woken is run before this resolves. Time stands still.
+/// All woken tasks run before this resolves. Time stands still.
 async fn let_others_run() {
     let mut has_let = false;
     poll_fn(|context| {

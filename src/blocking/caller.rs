@@ -1,4 +1,4 @@
-//! The thread that calls: whether it may wait, and how it does.
+//! The calling thread: whether it may wait, and how it does.
 
 use std::pin::pin;
 use std::sync::{Arc, Condvar, PoisonError};
@@ -13,11 +13,11 @@ use crate::sync::Mutex;
 /// More steps than tokio grants a task before it has to yield, which are 128.
 const MANY: usize = 1 << 10;
 
-/// Whether tokio runs tasks on this thread at this moment, so that it must not wait.
+/// Whether tokio is running a task on this thread, so that it must not wait.
 ///
-/// That there is a [`Handle`] does not tell: a thread of `spawn_blocking` has one as well, and may
-/// wait. What tells is the budget of steps: tokio gives one to whatever it polls, and none to code
-/// that may block. Whether there is one is found by using it up; it is put back then.
+/// A [`Handle`] does not prove it: a thread of `spawn_blocking` has one as well, and may wait. The
+/// budget of steps does: tokio gives one to each task it polls, and none to code that may block. To
+/// find out whether there is one, this uses it up and then puts it back.
 pub(super) fn runs_tasks() -> bool {
     if Handle::try_current().is_err() {
         return false;
@@ -42,7 +42,7 @@ pub(super) fn block_on<F: Future>(future: F) -> F::Output {
     block_on_within(future, || Duration::MAX).expect("there is always time left")
 }
 
-/// The same for as long as there is time `left`.
+/// The same while there is time `left`.
 pub(super) fn block_on_within<F: Future>(future: F, left: impl Fn() -> Duration) -> Option<F::Output> {
     let mut future = pin!(future);
     let alarm = Arc::new(Alarm::default());
@@ -59,7 +59,7 @@ pub(super) fn block_on_within<F: Future>(future: F, left: impl Fn() -> Duration)
     }
 }
 
-/// Wakes the thread that sleeps. It does not park the thread, for others may do that.
+/// Wakes the sleeping thread. It does not use `thread::park`, since other code may.
 #[derive(Default)]
 struct Alarm {
     rung: Mutex<bool>,
@@ -67,7 +67,7 @@ struct Alarm {
 }
 
 impl Alarm {
-    /// Sleeps until it has rung since the last sleep, for `most` at most.
+    /// Sleeps until it rings, or has rung since the last sleep, for `most` at most.
     fn sleep(&self, most: Duration) {
         let rung = self.rung.lock();
         let slept = self.ringing.wait_timeout_while(rung, most, |rung| !*rung);
@@ -126,7 +126,7 @@ mod tests {
             assert!(runs_tasks());
             assert!(coop::has_budget_remaining());
         }
-        // And one that has nothing left is told the same.
+        // The same without any budget left.
         while let Poll::Ready(step) = coop::poll_proceed(&mut context) {
             step.made_progress();
         }

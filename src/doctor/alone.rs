@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Denied, Facts, Finding, Info, Kept, Marker, Server, Unasked, Visitor};
 use crate::trust::ColdStart;
 
-/// Commands without which locks work, at a price.
+/// Commands without which locks work, at a cost.
 const OPTIONAL: [(&str, &str); 5] = [
     ("ping", "a master that falls silent takes longer to be found well again"),
     ("client|id", "one server under two names is not noticed"),
@@ -96,7 +96,7 @@ fn role(info: &Info) -> Option<Finding> {
     Some(Finding::fail(ABOUT, format!("{role}{of}: its keys are not its own"), fix))
 }
 
-/// The oldest Redis that has all commands of the scripts: HRANDFIELD is the last that came.
+/// The oldest Redis that has all commands of the scripts: HRANDFIELD is the newest of them.
 const OLDEST: (u32, u32) = (6, 2);
 
 fn version(info: &Info) -> Option<Finding> {
@@ -140,7 +140,7 @@ fn keeps_all(Kept { appendonly, appendfsync, not_on_rewrite }: &Kept) -> Option<
     Some(so(appendonly, "yes")? && so(appendfsync, "always")? && so(not_on_rewrite, "no")?)
 }
 
-/// What a restart costs, by what this client trusts.
+/// What a restart costs, by this client's cold start policy.
 fn persistence(server: &Server, visitor: &Visitor) -> Option<Finding> {
     const ABOUT: &str = "persistence";
     const SETTINGS: &str = "appendonly yes, appendfsync always, no-appendfsync-on-rewrite no";
@@ -231,17 +231,17 @@ fn price(command: &str) -> Option<&'static str> {
     OPTIONAL.iter().find(|(name, _)| *name == command).map(|(_, price)| *price)
 }
 
-/// The parts of a marker: the server process, until when (us) that has no vote, and what its
-/// clients agree on.
+/// The parts of a marker: the server process, until when (us) it has no vote, and its clients'
+/// terms.
 pub(super) fn parts(marker: &str) -> Option<(&str, u64, &str)> {
     let (run_id, rest) = marker.split_once('|')?;
     let (until, terms) = rest.split_once('|')?;
     Some((run_id, until.parse().ok()?, terms))
 }
 
-/// Whether it remembers what it granted, and how long it has no vote if it may not: what the
-/// handshake of a client would come to (`scripts/lua/hello.lua`). Nothing where something else is
-/// wrong with it, so that there would be none.
+/// Whether it remembers what it granted, and if not, how long it has no vote: the result that a
+/// client's handshake would have (`scripts/lua/hello.lua`). `None` if the handshake would fail for
+/// another reason.
 fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
     const ABOUT: &str = "marker";
     let info = &server.info;
@@ -287,7 +287,7 @@ fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
     Some(without_vote(what, left, terms.quarantine()))
 }
 
-/// Of a master that has no vote, for so long, or from the moment when a client connects.
+/// A master without a vote: for the time `left`, or from the moment when a client connects.
 fn without_vote(what: &str, left: Option<Duration>, quarantine: Duration) -> (Finding, Duration) {
     let (when, fix) = match left {
         Some(left) => (format!("no vote for {} more", secs(left)), "wait: it ends by itself"),
@@ -299,7 +299,7 @@ fn without_vote(what: &str, left: Option<Duration>, quarantine: Duration) -> (Fi
     (Finding::warn("marker", format!("{what}: {when}"), fix), left.unwrap_or(quarantine))
 }
 
-/// Whether its clients would be of one mind with this one.
+/// Whether its clients have the same terms as this one.
 fn terms(marker: &Marker, visitor: &Visitor) -> Option<Finding> {
     const ABOUT: &str = "terms";
     let Marker::Text(text) = marker else { return None };

@@ -1,4 +1,4 @@
-//! What masters said when they were examined, as it is, and who asked.
+//! What masters answered when they were examined, and who asked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::trust::Terms;
 #[derive(Clone, Debug)]
 pub(crate) struct Visitor {
     pub(crate) terms: Terms,
-    /// What its keys begin with.
+    /// The prefix of its keys.
     pub(crate) prefix: Arc<str>,
     /// How many masters are needed.
     pub(crate) quorum: usize,
@@ -27,12 +27,12 @@ pub(crate) struct Facts {
     pub(crate) server: Result<Box<Server>, Unasked>,
 }
 
-/// Why nothing is known of a master.
+/// Why a master could not be asked.
 #[derive(Clone, Debug)]
 pub(crate) enum Unasked {
     /// It could not be connected to, or did not let this user in.
     Unreached(String),
-    /// It did not answer within so long.
+    /// It did not answer within this time.
     Silent(Duration),
     /// It is not reached by a URL.
     NoServer,
@@ -62,7 +62,7 @@ impl Info {
     }
 }
 
-/// What a server writes to its disk, by its own settings; `None` where this user may not read them.
+/// What a server writes to its disk, by its own settings; `None` if this user may not read them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) appendonly: Option<String>,
@@ -70,14 +70,14 @@ pub(crate) struct Kept {
     pub(crate) not_on_rewrite: Option<String>,
 }
 
-/// The key that says what a server remembers.
+/// The key by which a server proves what it remembers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Marker {
     /// There is none.
     #[default]
     Absent,
     Text(String),
-    /// It cannot be read, and why.
+    /// It cannot be read, for this reason.
     Unread(String),
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Denied {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockLook {
     pub(crate) asked: Moment,
-    pub(crate) heard: Moment,
+    pub(crate) answered: Moment,
     pub(crate) time: u64,
 }
 

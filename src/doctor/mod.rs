@@ -1,9 +1,9 @@
-//! What is wrong with a set of masters, and how to mend it: see
+//! What is wrong with a set of masters, and how to fix it: see
 //! [`Builder::examine`](crate::Builder::examine).
 //!
-//! Masters are asked by `src/master/examine.rs`, which writes nothing there. What they answered are
-//! plain facts, and what follows from them is decided here, without asking anybody: `alone.rs`
-//! looks at one master, `together.rs` at all of them.
+//! `src/master/examine.rs` asks the masters, and writes nothing there. From their answers, which
+//! are plain data, this module decides: `alone.rs` looks at one master, `together.rs` at all of
+//! them.
 
 mod alone;
 mod facts;

@@ -1,16 +1,16 @@
-//! What an examination came to.
+//! The result of an examination.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an examination came to. With `to_string`, a line for each finding, grouped by master.
+/// The result of an examination. Its text has a line for each finding, grouped by master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
     /// Each master, in the order in which they were given.
     pub masters: Vec<Examined>,
-    /// What they have to have in common, and at last whether they are a quorum.
+    /// Findings about all masters together; the last says whether they are a quorum.
     pub together: Vec<Finding>,
     /// How many masters are needed for a lock.
     pub quorum: usize,
@@ -22,15 +22,15 @@ pub struct Report {
 pub struct Examined {
     /// The master, as in its URL, without user and password.
     pub master: Arc<str>,
-    /// What was found, one for each thing that was looked at.
+    /// A finding for each thing that was looked at.
     pub findings: Vec<Finding>,
-    /// When it has a vote: zero for now, longer where it is in quarantine, or will be as soon as a
-    /// client connects, and `None` where something has to be mended first.
+    /// When it has a vote: zero for now, longer if it is in quarantine, or will be as soon as a
+    /// client connects, and `None` if something has to be fixed first.
     pub votes_in: Option<Duration>,
-    /// The median of some round trips; `None` where it did not answer.
+    /// The median of some round trips; `None` if it did not answer.
     pub round_trip: Option<Duration>,
-    /// How far (ms) its clock is ahead of the median of all masters', or of this host's where too
-    /// few answered; `None` where it is not known.
+    /// How far (ms) its clock is ahead of the masters' median, or of this host's if too few
+    /// answered; `None` if it is not known.
     pub clock_ahead: Option<i64>,
 }
 
@@ -46,9 +46,9 @@ pub struct Finding {
     pub about: &'static str,
     /// What was found.
     pub what: String,
-    /// What to do about it, where there is something to do. Options are named as the `quorate`
-    /// command has them; the methods of [`Builder`](crate::Builder) are called the same. `USER`
-    /// stands for the user that the master's URL names.
+    /// What to do about it, if anything. It names options of the `quorate` command; the methods of
+    /// [`Builder`](crate::Builder) have the same names. `USER` stands for the user in the master's
+    /// URL.
     pub fix: Option<String>,
 }
 
@@ -58,9 +58,9 @@ pub struct Finding {
 pub enum Severity {
     /// It is as it should be.
     Ok,
-    /// It works, and may not for long, or costs something.
+    /// It works, but perhaps not for long, or at a cost.
     Warn,
-    /// For this reason a master has no vote; of all together, there is no quorum.
+    /// Because of it a master has no vote, or all together are no quorum.
     Fail,
 }
 

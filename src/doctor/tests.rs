@@ -23,7 +23,7 @@ fn visitor() -> Visitor {
 fn look(took: u64, ahead: i64) -> ClockLook {
     let at = |ms| Moment::from_origin(Duration::from_millis(ms));
     let time = (NOW + 1_000_000 + took * 500).saturating_add_signed(ahead * 1000);
-    ClockLook { asked: at(1000), heard: at(1000 + took), time }
+    ClockLook { asked: at(1000), answered: at(1000 + took), time }
 }
 
 fn server(index: usize) -> Server {

@@ -1,4 +1,4 @@
-//! What masters have to have in common, and whether they are a quorum: pure.
+//! Whether masters fit together and are a quorum: pure.
 
 use std::time::Duration;
 
@@ -6,11 +6,10 @@ use super::alone::{self, median, parts, secs};
 use super::{ClockLook, Examined, Facts, Finding, Marker, Report, Server, Severity, Visitor};
 use crate::trust::BAND;
 
-/// Beyond this (us), hosts' clocks are not kept well, though votes count.
+/// A clock that is off by more than this (us) is worth a warning, though the vote counts.
 const SLOPPY: i64 = BAND.as_micros() as i64 / 2;
 
-/// How far (us) this host's clock may be from the masters': so far as a place in a waiting queue
-/// may be claimed.
+/// How far (us) this host's clock may be off: by more, waiters lose their fair place in the queue.
 const WAITER: i64 = 500_000;
 
 /// What all that follows from.
@@ -48,7 +47,7 @@ fn run_id(facts: &Facts) -> Option<&str> {
     facts.server.as_ref().ok()?.info.get("run_id")
 }
 
-/// Whether a master is one that was listed before.
+/// Whether a master is the same server as one listed before it.
 fn twin(all: &[Facts], index: usize) -> Option<Finding> {
     let run_id = run_id(&all[index])?;
     let other = all[..index].iter().find(|other| self::run_id(other) == Some(run_id))?;
@@ -73,8 +72,7 @@ fn processes(all: &[Facts]) -> Option<Finding> {
     Some(Finding::ok("processes", what))
 }
 
-/// How far (us) each clock is ahead of the one that looks are measured with, and how far that may
-/// be wrong.
+/// How far (us) each clock is ahead of the local clock, and the error of that estimate.
 struct Times {
     known: Vec<Option<(i64, i64)>>,
     host: i64,
@@ -133,13 +131,13 @@ impl Times {
     }
 }
 
-/// What all looks together say of a clock; the last one where they cannot all be true.
+/// The estimate from all looks at a clock; from the last one if they contradict each other.
 fn estimate(looks: &[ClockLook]) -> Option<(i64, i64)> {
     let bounds = |look: &ClockLook| {
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         let at = |moment: crate::clock::Moment| micros(moment.since(crate::clock::Moment::default()));
         let time = i64::try_from(look.time).unwrap_or(i64::MAX);
-        (time.saturating_sub(at(look.heard)), time.saturating_sub(at(look.asked)))
+        (time.saturating_sub(at(look.answered)), time.saturating_sub(at(look.asked)))
     };
     let last = bounds(looks.last()?);
     let met = looks
@@ -150,7 +148,7 @@ fn estimate(looks: &[ClockLook]) -> Option<(i64, i64)> {
     Some((low + (high - low) / 2, (high - low) / 2))
 }
 
-/// What the masters' clients have agreed on.
+/// Whether the masters' clients agree on their terms.
 fn terms(all: &[Facts], visitor: &Visitor) -> Finding {
     const ABOUT: &str = "terms";
     let ours = visitor.terms.to_string();

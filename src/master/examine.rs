@@ -167,9 +167,9 @@ impl Asker<'_> {
     async fn time(&self) -> Result<Option<ClockLook>, Unasked> {
         let asked = self.visit.clock.now();
         let said = self.ask(&["TIME"]).await?;
-        let heard = self.visit.clock.now();
+        let answered = self.visit.clock.now();
         let parts = said.ok().and_then(|time| from_redis_value::<(u64, u64)>(time).ok());
-        Ok(parts.map(|(seconds, micros)| ClockLook { asked, heard, time: seconds * 1_000_000 + micros }))
+        Ok(parts.map(|(seconds, micros)| ClockLook { asked, answered, time: seconds * 1_000_000 + micros }))
     }
 
     /// Tries every command that a client needs.

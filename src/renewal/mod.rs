@@ -1,5 +1,5 @@
-//! How leases are kept: when to renew one, when to give it up, and the one schedule that all leases
-//! of a client are on.
+//! How leases are kept: the options, when to renew one, when to give it up, and the one schedule
+//! that all leases of a client are on.
 //!
 //! The rules are pure; `engine/watchdog.rs` carries them out.
 
@@ -16,8 +16,8 @@ mod schedule;
 
 pub(crate) use schedule::{Schedule, Scheduled};
 
-/// How long before its end a lease that nobody renews any more is given up, at most: time enough to
-/// stop what it protects, on a machine that is busy.
+/// How long before its end a lease that is not renewed any more is reported lost, at most: enough
+/// to stop its work on a busy machine.
 const LONGEST_NOTICE: Duration = Duration::from_secs(1);
 
 /// How a lease is renewed. Leases that are renewed in the same way share it.
@@ -31,7 +31,7 @@ pub(crate) struct Renewal {
     pub(crate) at_most: Option<Duration>,
     /// The most renewals.
     pub(crate) times: Option<u32>,
-    /// The longest time between two signs of life of the work.
+    /// The longest time between two signs of life (`touch`) of the work.
     pub(crate) heartbeat: Option<Duration>,
 }
 
@@ -57,7 +57,7 @@ impl Renewal {
         Ok(())
     }
 
-    /// What a renewal that a cap shortens must gain to be worth a round.
+    /// The least that a renewal, shortened by a cap, must gain to be worth a round.
     fn least_gain(&self) -> Duration {
         self.ttl / 20
     }
@@ -68,12 +68,50 @@ impl Renewal {
     }
 }
 
-/// How far a lease has come.
+/// The options of a lock, as given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RenewalOptions {
+    /// The lease is not renewed at all.
+    pub(crate) fixed: bool,
+    pub(crate) interval: Option<Duration>,
+    pub(crate) at_most: Option<Duration>,
+    pub(crate) times: Option<u32>,
+    pub(crate) heartbeat: Option<Duration>,
+}
+
+impl RenewalOptions {
+    /// How a lease of `ttl` is renewed; `None` if it is not. No option given and the TTL is the
+    /// client's own: returns `usual`, which all such leases share.
+    pub(crate) fn for_ttl(
+        &self,
+        ttl: Duration,
+        usual: &Arc<Renewal>,
+    ) -> Result<Option<Arc<Renewal>>, Invalid> {
+        let Self { fixed, interval, at_most, times, heartbeat } = *self;
+        let given = [
+            ("renew_every", interval.is_some()),
+            ("hold_at_most", at_most.is_some()),
+            ("renew_at_most", times.is_some()),
+            ("heartbeat", heartbeat.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) if fixed => Err(Invalid::fixed_lease(option)),
+            _ if fixed => Ok(None),
+            None if ttl == usual.ttl => Ok(Some(usual.clone())),
+            _ => {
+                let interval = interval.unwrap_or(Renewal::every_third_of(ttl).interval);
+                Ok(Some(Arc::new(Renewal { ttl, interval, at_most, times, heartbeat })))
+            }
+        }
+    }
+}
+
+/// The times of a lease: its end, and when it is renewed next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseTimer {
     /// When its first round was sent.
     pub(crate) began: Moment,
-    /// When it ends, and the TTL of the round that says so.
+    /// When it ends, and the TTL of the round that set this.
     pub(crate) deadline: Moment,
     pub(crate) ttl: Duration,
     pub(crate) renewal: Option<Arc<Renewal>>,
@@ -85,19 +123,19 @@ pub(crate) struct LeaseTimer {
     pub(crate) touched: Moment,
 }
 
-/// What there is to do about a lease.
+/// The next step for a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing, until then.
     Wait(Moment),
-    /// Renew it, for so long.
+    /// Renew it for this TTL.
     Renew(Duration),
-    /// Tell that it is lost: it ends soon, and nothing will renew it in time.
+    /// Report it lost: it ends soon, and nothing will renew it in time.
     GiveUp(Loss),
 }
 
 impl LeaseTimer {
-    /// A lease begins, with a round that was sent then.
+    /// Begins a lease, with the round that was sent at `sent`.
     pub(crate) fn new(sent: Moment, ttl: Duration, renewal: Option<Arc<Renewal>>) -> Self {
         let due = sent + renewal.as_ref().map_or(ttl, |renewal| renewal.interval);
         Self {
@@ -111,7 +149,7 @@ impl LeaseTimer {
         }
     }
 
-    /// What there is to do at this moment.
+    /// The step at this moment.
     pub(crate) fn step(&self, now: Moment) -> Step {
         let given_up = self.given_up();
         if now >= given_up {
@@ -124,12 +162,12 @@ impl LeaseTimer {
         }
     }
 
-    /// When it is told to be lost unless it is renewed before.
+    /// When it is reported lost unless it is renewed before.
     pub(crate) fn given_up(&self) -> Moment {
         self.deadline - (self.ttl / 20).min(LONGEST_NOTICE)
     }
 
-    /// A round that was sent then has granted `ttl`.
+    /// A round that was sent at `sent` has granted `ttl`.
     pub(crate) fn prolong(&mut self, sent: Moment, ttl: Duration) {
         let deadline = lease::deadline(sent, ttl);
         if deadline > self.deadline {
@@ -137,7 +175,7 @@ impl LeaseTimer {
         }
     }
 
-    /// A renewal that was sent then has succeeded.
+    /// A renewal that was sent at `sent` has succeeded.
     pub(crate) fn succeeded(&mut self, sent: Moment) {
         self.renewed += 1;
         self.due = sent + self.renewal.as_ref().map_or(self.ttl, |renewal| renewal.interval);
@@ -148,7 +186,7 @@ impl LeaseTimer {
         self.due = now + self.renewal.as_ref().map_or(self.ttl, |renewal| renewal.retry());
     }
 
-    /// When to renew it next and for how long; never where a cap is reached.
+    /// When to renew it next and for how long; `None` once a cap is reached.
     fn next_renewal(&self, now: Moment) -> Option<(Moment, Duration)> {
         let renewal = self.renewal.as_ref()?;
         if renewal.times.is_some_and(|times| self.renewed >= times) {
@@ -161,8 +199,8 @@ impl LeaseTimer {
         self.room(renewal, now.max(at)).map(|ttl| (at, ttl))
     }
 
-    /// What a renewal that is sent then may ask for, if the cap leaves room for one that makes a
-    /// difference.
+    /// The TTL that a renewal sent at `sent` may ask for, if the cap leaves enough for one to be
+    /// worth it.
     fn room(&self, renewal: &Renewal, sent: Moment) -> Option<Duration> {
         let room = renewal.at_most.map(|cap| (self.began + cap).since(sent));
         let ttl = renewal.ttl.min(room.unwrap_or(renewal.ttl));

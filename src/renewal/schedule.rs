@@ -9,16 +9,16 @@ use tokio::sync::Notify;
 use crate::clock::{Clock, Moment};
 use crate::sync::{Mutex, MutexGuard};
 
-/// The longest sleep. Timers stand still while the machine is suspended, and leases do not: so soon
-/// after it they are looked at.
+/// The longest sleep. Timers stop while the machine is suspended and leases do not, so leases are
+/// looked at soon after a suspend.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// Things to look at, each at its moment.
+/// Things that are due at a moment each.
 #[derive(Debug)]
 pub(crate) struct Schedule<T> {
     clock: Arc<dyn Clock>,
     state: Mutex<Agenda<T>>,
-    /// Told when something is to be looked at before the sleep ends, or the schedule is closed.
+    /// Notified when something is due before the sleep ends, or the schedule is closed.
     changed: Notify,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Schedule<T> {
 struct Agenda<T> {
     entries: BTreeMap<Scheduled, T>,
     numbers: u64,
-    /// When the sleep ends that is under way: at no time while there is nothing to wait for.
+    /// When the current sleep ends; `None` while there is nothing to wait for.
     wakes_at: Option<Moment>,
     closed: bool,
 }
 
-/// Where something is on the schedule.
+/// The place of something on the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Scheduled {
     at: Moment,
@@ -61,7 +61,7 @@ impl<T> Schedule<T> {
         self.lock().entries.remove(&entry);
     }
 
-    /// Waits for something to look at, and takes it off: `most` things at once. `None` when the
+    /// Waits until something is due, and takes it off: up to `most` things at once. `None` when the
     /// schedule was closed.
     pub(crate) async fn due(&self, most: usize) -> Option<Vec<T>> {
         loop {

@@ -111,7 +111,7 @@ proptest! {
         prop_assert!(ended.deadline <= ended.began + cap);
         let unused = ttl / 2 + ttl / 50 + ttl / 10 + Duration::from_millis(15);
         prop_assert!(ended.deadline + unused > ended.began + cap, "{ended:?}");
-        prop_assert!(now < ended.deadline, "told before the end");
+        prop_assert!(now < ended.deadline, "reported before the end");
         prop_assert_eq!(cause, Loss::Capped);
     }
 }

@@ -4,10 +4,10 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Makes an operation, polls it so many times, and drops it; for 0, 1, 2, … polls until it
-/// completes, or up to `most`. After each, `check` looks at what is left. Between two polls the
-/// runtime runs once, so that an operation which is done by tasks of the same runtime is cancelled
-/// between their steps, too. Returns how many polls it took to complete, if it did.
+/// Makes an operation and drops it after 0, 1, 2, … polls, until it completes, or up to `most`.
+/// After each, `check` looks at what is left. Between two polls the runtime runs once, so that an
+/// operation which tasks of the same runtime carry out is cancelled between their steps, too.
+/// Returns how many polls it took to complete, if it did.
 pub async fn cancel_at_every_poll<F: Future>(
     most: usize,
     mut make: impl FnMut() -> F,

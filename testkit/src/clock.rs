@@ -10,8 +10,7 @@ use crate::shim::Shim;
 /// For servers started by [`RedisServer::start_with_clock`] or
 /// [`Masters::start_with_clocks`](crate::Masters::start_with_clocks).
 impl RedisServer {
-    /// Steps its wall clock by so many milliseconds: forward, or back if it is below 0. Steps add
-    /// up.
+    /// Steps its wall clock by `millis`: forward, or back if it is below 0. Steps add up.
     ///
     /// # Panics
     ///
@@ -20,7 +19,7 @@ impl RedisServer {
         self.clock().step(millis);
     }
 
-    /// Sets its wall clock to the machine's, and so many milliseconds: 0 undoes all steps.
+    /// Sets its wall clock to the machine's plus `millis`: 0 undoes all steps.
     ///
     /// # Panics
     ///
@@ -38,8 +37,8 @@ impl RedisServer {
         ServerClock(self.shim())
     }
 
-    /// Steps its wall clock by so many milliseconds, and back after a time, as a clock does that
-    /// two sources set.
+    /// Steps its wall clock by `millis`, and back after `during`, as a clock does that two sources
+    /// set.
     ///
     /// # Cancel safety
     ///
@@ -84,12 +83,12 @@ impl ServerClock {
         self.0.give_to(command);
     }
 
-    /// Steps it by so many milliseconds: forward, or back if it is below 0. Steps add up.
+    /// Steps it by `millis`: forward, or back if it is below 0. Steps add up.
     pub fn step(&self, millis: i64) {
         self.0.offset.change(|offset| offset.checked_add(micros(millis)).expect("no clock is that far off"));
     }
 
-    /// Sets it to the machine's, and so many milliseconds: 0 undoes all steps.
+    /// Sets it to the machine's plus `millis`: 0 undoes all steps.
     pub fn set_offset(&self, millis: i64) {
         self.0.offset.change(|_| micros(millis));
     }

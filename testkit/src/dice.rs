@@ -35,7 +35,7 @@ impl Dice {
         self.draw(|rng| rng.usize(..end))
     }
 
-    /// Something of the kind that happens so many times in a thousand.
+    /// Whether something happens that has this chance, in a thousandth.
     pub fn happens(&self, per_mille: u64) -> bool {
         self.draw(|rng| rng.u64(..1000)) < per_mille
     }

@@ -9,7 +9,7 @@
 //! - [`Project`] is servers in the containers of a compose file, where a Docker engine answers:
 //!   each is a [`Container`], which is killed, frozen, and taken off its network.
 //! - [`Proxy`] stands between clients and a server, and does what networks do, for as long as a
-//!   test wants it ([`Toxic`]): delays, holes, one-way ones too, resets, ends that are not told. It
+//!   test wants it ([`Toxic`]): delays, holes, one-way ones too, resets, half-open connections. It
 //!   also cuts a connection at a chosen moment ([`Cut`]).
 //! - [`Dice`] are what a seed decides.
 //! - [`cancel_at_every_poll`] drops an operation after 0, 1, 2, … polls.

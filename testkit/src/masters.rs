@@ -57,7 +57,7 @@ impl Masters {
         self.servers.iter()
     }
 
-    /// Every key on every server that answers, with the server's place, but for what stays:
+    /// Every key on every server that answers, with the server's place, except for what stays:
     /// markers, and names that nobody holds.
     ///
     /// # Panics

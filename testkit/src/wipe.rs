@@ -41,8 +41,8 @@ impl RedisServer {
     ///
     /// When the other one does not answer, or this one does not get there in time.
     pub fn copy(&self, other: &Self) {
-        // Replication without a disk waits five seconds for other replicas, unless it is told not
-        // to.
+        // Replication without a disk waits five seconds for other replicas, unless it is configured
+        // not to.
         let _: () = other.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
         let _: () = self.command(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
         self.wait_for_info("master_link_status:up");
@@ -81,7 +81,7 @@ impl RedisServer {
     }
 
     fn wait_for_info(&self, line: &str) {
-        let found = wait(|| self.info().lines().any(|told| told == line).then_some(()));
+        let found = wait(|| self.info().lines().any(|found| found == line).then_some(()));
         assert!(found.is_some(), "waited in vain for {line}\n{}\n{}", self.info(), self.log());
     }
 }

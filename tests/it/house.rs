@@ -143,9 +143,9 @@ fn the_simulator_names_nothing_that_the_link_decides() {
 #[test]
 fn imports_point_one_way() {
     let layers: [(&str, &[&str]); 6] = [
-        ("src/master/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
-        ("src/engine/", &["crate::lock", "crate::client", "crate::builder", "crate::host"]),
-        ("src/wake/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::host"]),
+        ("src/master/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::inner"]),
+        ("src/engine/", &["crate::lock", "crate::client", "crate::builder", "crate::inner"]),
+        ("src/wake/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::inner"]),
         ("src/renewal/", &["crate::engine", "crate::master", "crate::lock", "crate::client"]),
         ("src/blocking/", &["crate::lock", "crate::client", "crate::builder"]),
         ("src/", &["quorate_testkit"]),

@@ -172,13 +172,13 @@ async fn a_shutdown_that_cannot_flush_says_so_at_its_deadline() {
     masters[0].freeze();
     drop(guard);
     let shutdown = redlock.shutdown(ms(200)).await;
-    let [untold] = &*shutdown.untold else { panic!("{shutdown}") };
-    assert_eq!((&*untold.master, untold.left), (&*redlock.master_status()[0].master, 1));
-    assert!(!shutdown.is_complete() && shutdown.to_string().contains(&*untold.master), "{shutdown}");
+    let [unconfirmed] = &*shutdown.unconfirmed else { panic!("{shutdown}") };
+    assert_eq!((&*unconfirmed.master, unconfirmed.left), (&*redlock.master_status()[0].master, 1));
+    assert!(!shutdown.is_complete() && shutdown.to_string().contains(&*unconfirmed.master), "{shutdown}");
     masters[0].thaw();
     eventually(SOON, || masters.empty()).await;
     let shutdown = redlock.shutdown(SOON).await;
-    assert!(shutdown.is_complete() && shutdown.untold.is_empty(), "{shutdown}");
+    assert!(shutdown.is_complete() && shutdown.unconfirmed.is_empty(), "{shutdown}");
 }
 
 /// The guard whose hold was given back by its owner has nothing to give back itself: another one's
@@ -266,7 +266,7 @@ async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
     masters[2].kill();
     drop(guards);
     let shutdown = redlock.shutdown(ms(300)).await;
-    let left: Vec<_> = shutdown.untold.iter().map(|untold| untold.left).collect();
+    let left: Vec<_> = shutdown.unconfirmed.iter().map(|unconfirmed| unconfirmed.left).collect();
     assert!(!shutdown.is_complete() && matches!(left[..], [1..=100]), "{shutdown:?}");
     assert!(redlock.shutdown(SOON).await.is_complete());
 }

@@ -112,7 +112,7 @@ fn end(hold: &Hold) -> Timed<Step<'_>> {
     Timed { call: Step { hold, begins: false }, from, to }
 }
 
-/// What would have had to be next is a grant: whoever holds it can always let go.
+/// The step that has no place in any order: a grant, since a holder can always release.
 fn violation(name: &str, steps: &[Timed<Step<'_>>], most: usize, due: usize) -> Violation {
     let hold = steps[due].call.hold;
     let others = steps.iter().map(|step| step.call.hold).filter(|other| other.owner != hold.owner);
@@ -174,8 +174,8 @@ mod tests {
     fn a_grant_that_was_written_down_when_its_lease_was_over_is_no_grant_then() {
         // Its process stood still from 20 to 200, and another had the lock from 150 on.
         let late = |deadline: u64| {
-            let told = fenced(acquire("a", &exclusive("l"), 200, deadline), 1);
-            Hold { asked: 10_000, lost: Some(201_000), ..told }
+            let hold = fenced(acquire("a", &exclusive("l"), 200, deadline), 1);
+            Hold { asked: 10_000, lost: Some(201_000), ..hold }
         };
         let next = || held("b", 150, 300, 2);
         assert!(is_linearizable([late(120), next()]));
@@ -260,10 +260,10 @@ mod tests {
         }] {
             let verdicts =
                 check(&history([Hold { fence: None, ..one }, Hold { fence: None, ..other }]), BOUND);
-            let told = format!("{verdicts:?}");
+            let shown = format!("{verdicts:?}");
             assert!(
-                told.contains("\"process of b (b) was granted l while process of a (a) held it"),
-                "{told}"
+                shown.contains("\"process of b (b) was granted l while process of a (a) held it"),
+                "{shown}"
             );
         }
     }
@@ -271,10 +271,10 @@ mod tests {
     #[test]
     fn tokens_that_fit_no_order_are_told() {
         let verdicts = check(&history([held("a", 10, 20, 2), held("b", 30, 40, 1)]), BOUND);
-        let told = format!("{verdicts:?}");
+        let shown = format!("{verdicts:?}");
         assert!(
-            told.contains("process of b (b) was granted l with token 1; one fenced mutex has no order"),
-            "{told}"
+            shown.contains("process of b (b) was granted l with token 1; one fenced mutex has no order"),
+            "{shown}"
         );
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `windows` | no two owners have one exclusive lock, or one permit, at the same time | the simulator |
 //! | `fences` | tokens are unique, and rise in real time | the simulator |
-//! | `liveness` | in the calm, whoever waits gets the lock | the simulator |
+//! | `liveness` | in the calm, every waiter gets the lock | the simulator |
 //! | [`permits`] | no more hold a semaphore than it has permits | here |
 //! | [`readers`] | readers and writers of one lock never hold it together | here |
 //! | [`store`] | the fenced store accepts nothing older than what it has accepted before | here |
@@ -12,8 +12,8 @@
 //! | [`linearizable`] | every history of an exclusive lock is one of a fenced mutex: with a verdict of its own, for the search may be too long | here |
 //!
 //! Those of the simulator are the same code ([`simulated`]). Of its others, `born_valid` and
-//! `loss_told` need to know when a client was told something, and a real process may stand still
-//! before it says so.
+//! `loss_told` need to know when a client learned something, and a real process may stand still
+//! before it records that.
 
 use quorate_simulator::checkers::{fences, windows};
 pub use quorate_simulator::history::Violation;

@@ -1,8 +1,8 @@
 //! No more hold a semaphore than it has permits.
 //!
 //! At no moment may there be more windows than permits: `[granted, end)`, where the end is the
-//! first of the deadline, of being given back, and of being told lost. Where clients disagree on
-//! how many permits there are, the greatest number counts.
+//! first of the deadline, the release and the report of the loss. If clients disagree on the number
+//! of permits, the greatest counts.
 
 use quorate_simulator::history::Violation;
 
@@ -62,7 +62,7 @@ mod tests {
         let early = given_back(hold("b", 20, 100), 50);
         assert_eq!(found([hold("a", 10, 100), early, hold("c", 50, 200)]), 0, "given back");
         let lost = Hold { lost: Some(50_000), ..hold("b", 20, 100) };
-        assert_eq!(found([hold("a", 10, 100), lost, hold("c", 50, 200)]), 0, "told lost");
+        assert_eq!(found([hold("a", 10, 100), lost, hold("c", 50, 200)]), 0, "reported lost");
         assert_eq!(
             found([hold("a", 10, 100), hold("b", 20, 100), hold("c", 50, 50)]),
             0,

@@ -1,7 +1,7 @@
 //! The simulator's properties, of a history of real processes.
 //!
-//! A lock is told by its kind and name there. A permit of a semaphore is a lock of its own, where
-//! it is known which one was granted. Readers are held by several at once, and left to
+//! There a lock is identified by its kind and name. A permit of a semaphore is a lock of its own,
+//! if it is known which one was granted. Read locks have several holders at once, and are left to
 //! [`readers`](super::readers).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +20,8 @@ pub fn windows(history: &History) -> Vec<Violation> {
     let names: BTreeMap<_, _> = clients.iter().map(|(name, number)| (*number, *name)).collect();
     let pairs = checkers::windows::pairs(&translated).into_iter();
     let mut found: Vec<_> = pairs.map(|(rival, hold)| overlap(rival, hold, &names)).collect();
-    let mut told = BTreeSet::new();
-    found.retain(|violation| told.insert(violation.what.clone())); // of two names that both have
+    let mut reported = BTreeSet::new();
+    found.retain(|violation| reported.insert(violation.what.clone())); // of two names that both have
     found
 }
 
@@ -48,7 +48,7 @@ pub fn fences(history: &History) -> Vec<Violation> {
     check(history, Duration::ZERO, checkers::fences::check)
 }
 
-/// In the calm, whoever waits gets the lock, within this bound. It hangs on how many wait, and for
+/// In the calm, every waiter gets the lock within this bound. It depends on how many wait, and for
 /// how long locks are held.
 pub fn liveness(history: &History, bound: Duration) -> Vec<Violation> {
     check(history, bound, checkers::liveness::check)

@@ -1,11 +1,11 @@
-//! How violations are told to a person: owners by their beginning, times in seconds from the run's
+//! How violations are shown to people: owners by their beginning, times in seconds from the run's
 //! beginning, lengths in milliseconds.
 
 use quorate_simulator::history::Time;
 
 use crate::history::{Hold, Micros};
 
-/// How much is told of an owner that is longer.
+/// How much is shown of a longer owner.
 const SHORT: usize = 8;
 
 /// A holder.
@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn an_identity_is_told_by_its_beginning() {
         let owner = "3f809031-5192-4a95-a23e-bc1e98a66423:79";
-        let told = [owner, "823b9b9f9d63434794a59e8f564f7066", "9f0c:1", "üüüüüüüüü:2"].map(short);
-        assert_eq!(told, ["3f809031…:79", "823b9b9f…", "9f0c:1", "üüüüüüüü…:2"]);
+        let shown = [owner, "823b9b9f9d63434794a59e8f564f7066", "9f0c:1", "üüüüüüüüü:2"].map(short);
+        assert_eq!(shown, ["3f809031…:79", "823b9b9f…", "9f0c:1", "üüüüüüüü…:2"]);
     }
 
     #[test]

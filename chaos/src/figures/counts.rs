@@ -20,9 +20,9 @@ pub struct Answers {
 pub struct Counts {
     /// Of acquires.
     pub answers: Answers,
-    /// Guards that were given back, as a quorum has heard.
+    /// Guards whose release a quorum confirmed.
     pub released: usize,
-    /// Guards whose holder was told that they are lost.
+    /// Guards that were reported lost.
     pub lost: usize,
     /// Writes under a guard that the store took.
     pub accepted: usize,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::latency::granted;
 use crate::history::{History, Micros, Struck};
 
-/// When a majority of so many masters was well, and one of so many clients at least.
+/// When a majority of the masters, and at least one of the clients, was well.
 pub fn healthy(
     history: &History,
     time: &Range<Micros>,

@@ -9,7 +9,7 @@ pub fn latencies(history: &History) -> Vec<Micros> {
     times
 }
 
-/// The time that so many thousandths of these do not exceed. They are sorted.
+/// The time that `per_mille` thousandths of `times`, which are sorted, do not exceed.
 pub fn percentile(times: &[Micros], per_mille: usize) -> Option<Micros> {
     let place = (times.len() * per_mille).div_ceil(1_000).max(1);
     times.get(place - 1).copied()

@@ -24,7 +24,7 @@ impl Slot {
     }
 }
 
-/// So many parts of this time, all as long.
+/// `count` equal parts of this time.
 pub fn over_time(history: &History, time: &Range<Micros>, count: usize) -> Vec<Slot> {
     let length = (time.end.saturating_sub(time.start)).div_ceil(count.max(1) as Micros).max(1);
     let slot = |number: usize| {

@@ -48,7 +48,7 @@ pub enum Event {
         /// The new one.
         deadline: Micros,
     },
-    /// A holder was told that its lease is lost, or over.
+    /// A holder learned that its lease is lost, or over.
     Lost {
         /// The number of the call that acquired it.
         hold: u64,
@@ -56,17 +56,20 @@ pub enum Event {
     /// A process stands still.
     Paused {
         /// Which one.
-        whom: String,
+        #[serde(rename = "whom")]
+        process: String,
     },
     /// A process goes on.
     Resumed {
         /// Which one.
-        whom: String,
+        #[serde(rename = "whom")]
+        process: String,
     },
     /// A process was killed.
     Killed {
         /// Which one.
-        whom: String,
+        #[serde(rename = "whom")]
+        process: String,
     },
     /// A fault strikes.
     Strikes {
@@ -134,7 +137,7 @@ pub struct NoVote {
     pub why: String,
 }
 
-/// A fault, and whom it strikes.
+/// A fault, and what it strikes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultRecord {
     /// Its number in the plan, if it is of one.
@@ -204,7 +207,7 @@ pub enum Share {
     /// Others that say so, and nobody who says exclusive: the readers of a lock, whose writer is
     /// exclusive.
     Shared,
-    /// So many at most.
+    /// This many at most.
     Permits(u32),
 }
 
@@ -224,12 +227,12 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permit: Option<u32>,
     },
-    /// An extension: it lasts so long now.
+    /// An extension: it was granted.
     Extended {
         /// When the lease ends.
         deadline: Micros,
     },
-    /// A release: a quorum has heard of it.
+    /// A release: a quorum has confirmed it.
     Released,
     /// A write: the store took it.
     Accepted,

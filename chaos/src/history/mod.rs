@@ -1,6 +1,6 @@
-//! What clients were told, and when. Several processes of one host write it to one file, a JSON
-//! object a line, in microseconds of the clock that all of them share: the time since the host was
-//! started, suspend included.
+//! What clients did and what they got, and when. Several processes of one host write it to one
+//! file, a JSON object a line, in microseconds of the clock that all of them share: the time since
+//! the host was started, suspend included.
 //!
 //! ```json
 //! {"at":71000250,"process":"client-0","event":"invoke","number":7,"call":{"do":"acquire","lock":{"kind":"mutex","names":["l"],"share":"exclusive"},"ttl":2000000,"wait":500000}}

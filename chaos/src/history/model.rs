@@ -17,7 +17,7 @@ pub struct History {
     pub pauses: Vec<Pause>,
     /// What was seen on the masters.
     pub keys: Vec<Key>,
-    /// When masters had no vote, as whoever asked was told.
+    /// When masters had no vote, by their answers to clients.
     pub abstentions: Vec<Abstention>,
     /// The faults.
     pub faults: Vec<Struck>,
@@ -63,9 +63,9 @@ pub struct Hold {
     pub deadline: Micros,
     /// When its holder began to give it back.
     pub given_back: Option<Micros>,
-    /// When its holder was told that it has been given back.
+    /// When its holder learned that it has been released.
     pub free: Option<Micros>,
-    /// When its holder was told that it is lost.
+    /// When its holder learned that it is lost.
     pub lost: Option<Micros>,
     /// Its fencing token, where the lock has one.
     pub fence: Option<u64>,

@@ -22,7 +22,7 @@ pub enum ReadError {
         source: serde_json::Error,
     },
     /// A line is about something that was not there.
-    #[error("{process} tells of {what} {number}, which it has not made, or has told the end of")]
+    #[error("{process} names {what} {number}, which it has not begun, or has ended already")]
     Nothing {
         /// Who says so.
         process: String,
@@ -107,12 +107,12 @@ impl Reader {
             Event::Lost { hold } => {
                 self.hold(&process, hold)?.lost.get_or_insert(at);
             }
-            Event::Paused { whom } => {
-                self.history.pauses.push(Pause { process: whom, from: at, to: Some(Micros::MAX) });
+            Event::Paused { process } => {
+                self.history.pauses.push(Pause { process, from: at, to: Some(Micros::MAX) });
             }
-            Event::Resumed { whom } => self.resume(at, &whom),
-            Event::Killed { whom } => {
-                self.history.pauses.push(Pause { process: whom, from: at, to: None });
+            Event::Resumed { process } => self.resume(at, &process),
+            Event::Killed { process } => {
+                self.history.pauses.push(Pause { process, from: at, to: None });
             }
             Event::Strikes { fault } => {
                 self.history.faults.push(Struck { fault, from: at, to: None, before: Vec::new() });
@@ -208,8 +208,8 @@ impl Reader {
         hold.ok_or_else(|| ReadError::Nothing { process: process.to_owned(), what: "hold", number })
     }
 
-    fn resume(&mut self, at: Micros, whom: &str) {
-        let still = |pause: &&mut Pause| pause.process == whom && pause.to == Some(Micros::MAX);
+    fn resume(&mut self, at: Micros, process: &str) {
+        let still = |pause: &&mut Pause| pause.process == process && pause.to == Some(Micros::MAX);
         if let Some(pause) = self.history.pauses.iter_mut().rev().find(still) {
             pause.to = Some(at);
         }

@@ -32,7 +32,7 @@ impl MasterConnection {
         Ok(kept.insert(connection).clone())
     }
 
-    /// Whoever is next connects again if this failed.
+    /// If this failed, the next call connects again.
     pub(super) async fn after<T>(&self, result: RedisResult<T>) -> RedisResult<T> {
         if result.is_err() {
             *self.connection.lock().await = None;

@@ -1,4 +1,4 @@
-//! SET NX PX, and DEL to give it back, whoever has it by then.
+//! SET NX PX, and DEL to give it back, even if another owner has it by then.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! The value is when the lock is over, by the wall clock of whoever holds it. Whoever finds a time
-//! that is over by its own puts another there by GETSET, and has the lock if it got the one that it
-//! had found.
+//! The value is when the lock is over, by its holder's wall clock. A caller that finds a time in
+//! the past by its own clock puts another there by GETSET, and has the lock if it got back the
+//! value that it had found.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`SetnxExpire`](Naive::SetnxExpire) | a crash between its two commands leaves it locked for ever, and it gives back what is another's by now, as `Del` | `ttl`, `liveness`, `windows` |
 //! | [`Getset`](Naive::Getset) | a client with a fast clock takes it from its holder | `windows` |
-//! | [`Del`](Naive::Del) | whoever is late gives back what is another's by now | `windows` |
+//! | [`Del`](Naive::Del) | a late holder deletes the lock of the next one | `windows` |
 //! | [`OneMaster`](Naive::OneMaster) | a replica that lags takes over, and knows of no holder | `windows` |
 //! | [`ReadWrite`](Naive::ReadWrite) | a reader that leaves, or whose lease ends, lets the writer in beside the others | `readers` |
 //! | [`Textbook`](Naive::Textbook) | a master that forgets what it granted votes again | `windows` |
@@ -33,7 +33,7 @@ use wall_clock::wall_clock;
 
 use crate::history::{Micros, Share, micros, now};
 
-/// How often whoever waits asks.
+/// How often a waiter asks.
 const POLL: Duration = Duration::from_millis(20);
 
 /// A naive lock.
@@ -41,7 +41,7 @@ const POLL: Duration = Duration::from_millis(20);
 pub enum Naive {
     /// SETNX, and then EXPIRE.
     SetnxExpire,
-    /// The value is when the lock is over, by the holder's wall clock, and whoever finds that it is
+    /// The value is when the lock is over, by the holder's wall clock; who finds that it is over
     /// takes it by GETSET.
     Getset,
     /// SET NX PX, and DEL to give it back.
@@ -87,12 +87,12 @@ impl Naive {
         }
     }
 
-    /// For how long whoever has it takes it for valid.
+    /// How long a holder takes it for valid.
     fn validity(self, ttl: Duration) -> Duration {
         if self == Self::Textbook { textbook::validity(ttl) } else { ttl }
     }
 
-    /// Who may hold it beside whoever reads, if that is what it is asked for.
+    /// Who may hold it at the same time, if it is asked for to read, or not.
     pub(crate) fn share(self, reads: bool) -> Share {
         if self == Self::ReadWrite && reads { Share::Shared } else { Share::Exclusive }
     }
@@ -102,7 +102,7 @@ impl Naive {
 #[derive(Debug)]
 pub(crate) struct NaiveClient {
     naive: Naive,
-    /// Those that it goes by: one, but for [`Naive::Textbook`].
+    /// The masters that it uses: one, or all for [`Naive::Textbook`].
     masters: Arc<[MasterConnection]>,
     process: String,
     /// How many owners there were.

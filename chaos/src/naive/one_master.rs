@@ -1,5 +1,5 @@
-//! SET NX PX with the owner, and DEL where it is still the owner's. What one master says is all
-//! there is: if another server takes its place, what that has not heard of is free.
+//! SET NX PX with the owner, and DEL where it is still the owner's. One master decides alone: if
+//! another server takes its place, locks that were not replicated to it are free.
 
 use std::time::Duration;
 

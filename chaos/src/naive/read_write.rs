@@ -1,8 +1,7 @@
-//! A hash with the fields `read` and `write`, each the moment at which it was taken, by the wall
-//! clock of whoever took it: a lease is over when it is older than its TTL, and whoever gives back
-//! deletes the field if it still is the same moment. All readers have one field and one TTL, those
-//! of the last one that came: when it leaves, or its TTL is over, the others read on beside whoever
-//! writes.
+//! A hash with the fields `read` and `write`, each the moment at which it was taken, by its
+//! holder's wall clock: a lease is over when it is older than its TTL, and a release deletes the
+//! field if it still is the same moment. All readers have one field and one TTL, those of the last
+//! one that came: when it leaves, or its TTL is over, the others read on beside a writer.
 
 use std::time::Duration;
 

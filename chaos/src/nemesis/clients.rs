@@ -12,7 +12,7 @@ pub enum Clients {
     Kill,
     /// It stands still (SIGSTOP), and goes on (SIGCONT).
     Freeze,
-    /// Its wall clock is stepped by so many milliseconds, forward or back.
+    /// Its wall clock is stepped forward or back.
     Step {
         /// How far.
         millis: i64,

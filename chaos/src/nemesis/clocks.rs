@@ -13,13 +13,12 @@ use crate::arena::Arena;
 /// What happens to a master's wall clock. Healed, it is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
-    /// It is stepped by so many milliseconds, forward or back.
+    /// It is stepped forward or back.
     Step {
         /// How far.
         millis: i64,
     },
-    /// It is stepped by so many milliseconds and back again, over and over, as one that two sources
-    /// set.
+    /// It is stepped and stepped back, over and over, like one that two sources set.
     Strobe {
         /// How far.
         millis: i64,

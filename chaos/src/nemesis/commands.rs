@@ -20,7 +20,7 @@ const PAUSE: &str = "60000";
 /// A script that has not written, so that it can be killed.
 const ENDLESS: &[u8] = b"EVAL \"while true do end\" 0\r\n";
 
-/// After how many milliseconds of a script others are told of it.
+/// After how many milliseconds of a script others get BUSY.
 const THRESHOLD: &str = "lua-time-limit";
 
 /// A command that disturbs a master.
@@ -33,7 +33,7 @@ pub enum Commands {
     /// It does nothing that may write, nor expires keys, and answers nothing to those who want that
     /// (CLIENT PAUSE), for a minute at most.
     ClientPause,
-    /// A script runs and does not end: everybody else is told BUSY.
+    /// A script runs and does not end: all others get BUSY.
     BusyScript,
 }
 
@@ -73,7 +73,7 @@ struct Script {
     threshold: String,
 }
 
-/// Returns when everybody else is told BUSY.
+/// Returns when all others get BUSY.
 fn keep_busy(server: &Master) -> Script {
     let mut before: Vec<String> = server.command(&["CONFIG", "GET", THRESHOLD]);
     let threshold = before.pop().expect("it has a threshold");

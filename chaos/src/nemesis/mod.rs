@@ -1,5 +1,5 @@
-//! The faults, a family a file. Each is a value: it strikes some masters, or some clients, or what
-//! is between them, and what that did is healed.
+//! The faults, a family a file. Each is a value: it strikes some masters, or some clients, or the
+//! network between them, and is healed afterwards.
 //!
 //! | family | faults |
 //! |---|---|
@@ -13,9 +13,9 @@
 //! | [`Disks`] | a master's disk is slow |
 //! | [`Clients`] | a client is killed, and started again; stands still; its wall clock is stepped |
 //!
-//! A master has one of these at a time, but for those of the network: a fault that needs the
-//! master's answer panics where another one keeps it from answering. A [`Plan`](crate::Plan) sees
-//! to that.
+//! A master has one of these at a time, besides those of the network: a fault that needs the
+//! master's answer panics if another one keeps it from answering. A [`Plan`](crate::Plan) sees to
+//! that.
 
 mod clients;
 mod clocks;
@@ -44,7 +44,7 @@ use std::fmt;
 
 use crate::arena::Arena;
 
-/// One fault, and whom it strikes.
+/// One fault, and what it strikes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What it is.

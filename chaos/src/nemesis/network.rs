@@ -14,8 +14,8 @@ pub enum Network {
     Toxic(Way, Toxic),
     /// Connections are reset at both ends, once.
     Reset,
-    /// Connections are reset at the clients' ends, once, and the masters are not told: they keep
-    /// connections that nobody has.
+    /// Connections are reset at the clients' ends, once, and the masters do not notice: they keep
+    /// connections that no client has.
     HalfOpen,
 }
 
@@ -72,8 +72,8 @@ impl fmt::Display for Network {
             Toxic::Latency { delay, jitter } => write!(f, "{delay:?} slower, and up to {jitter:?} more")?,
             Toxic::Bandwidth { bytes_per_second } => write!(f, "{bytes_per_second} bytes a second")?,
             Toxic::Blackhole => f.write_str("partition")?,
-            Toxic::HalfOpen => f.write_str("ends not told")?,
-            Toxic::SlowClose { delay } => write!(f, "ends told {delay:?} late")?,
+            Toxic::HalfOpen => f.write_str("ends withheld")?,
+            Toxic::SlowClose { delay } => write!(f, "ends {delay:?} late")?,
             Toxic::Reset => f.write_str("resets")?,
             Toxic::Cut { per_mille } => write!(f, "cuts, {per_mille} of 1000")?,
         }

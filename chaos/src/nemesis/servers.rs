@@ -16,7 +16,7 @@ pub enum Servers {
     /// It stands still (SIGSTOP, or `docker pause`): its connections stay, and nothing answers.
     Freeze,
     /// It is taken off its network (`docker network disconnect`), and put there again: clients'
-    /// connections end, others are refused, and it is not told.
+    /// connections end, others are refused, and it does not notice.
     Disconnect,
 }
 

@@ -8,7 +8,7 @@ use crate::arena::Arena;
 #[must_use = "what is not healed stays"]
 pub struct Wound(Option<Heal>);
 
-/// It is told of each master that is healed before the others.
+/// Its callback gets each master that is healed before the others.
 type Heal = Box<dyn FnOnce(&mut Arena, &mut dyn FnMut(usize)) + Send>;
 
 impl Wound {

@@ -21,12 +21,11 @@ pub(super) const STOP: &str = "stop";
 /// What a process decides by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// It works until it is told to stop.
+    /// It works until it is stopped.
     Works,
-    /// It does as it is told, line by line: see [`Order`].
+    /// It follows orders, line by line: see [`Order`].
     Obeys,
-    /// It adds elements to a set until it is told to stop: see
-    /// [`lock_set`](crate::workload::lock_set).
+    /// It adds elements to a set until it is stopped: see [`lock_set`](crate::workload::lock_set).
     AddsToSet(Care),
 }
 
@@ -49,8 +48,8 @@ impl Job {
         command.env(JOB, serde_json::to_string(self).expect("a job is plain values"));
     }
 
-    /// Does it, until its standard input says to stop. Should that end, so does the process:
-    /// whoever started it is gone.
+    /// Does it, until its standard input says to stop. If the input ends, so does the process,
+    /// because its parent is gone.
     ///
     /// # Errors
     ///
@@ -58,10 +57,10 @@ impl Job {
     pub fn run(self) -> io::Result<()> {
         let stop = CancellationToken::new();
         let (order, orders) = unbounded_channel();
-        let told = stop.clone();
+        let stopped = stop.clone();
         std::thread::spawn(move || {
             listen(&order);
-            told.cancel();
+            stopped.cancel();
         });
         let runtime = Runtime::new()?;
         match self.role {
@@ -72,14 +71,14 @@ impl Job {
     }
 }
 
-/// Returns when it is told to stop.
+/// Passes orders on until it reads the one to stop.
 fn listen(order: &UnboundedSender<Order>) {
     for line in io::stdin().lines() {
         match line {
             Ok(line) if line == STOP => return,
             Ok(line) => {
-                let told = serde_json::from_str(&line).expect("a stage gives orders");
-                let _ = order.send(told); // one that works by itself takes none
+                let given = serde_json::from_str(&line).expect("a stage gives orders");
+                let _ = order.send(given); // one that works by itself takes none
             }
             Err(_) => break,
         }

@@ -13,14 +13,14 @@ use super::client::{Job, Role, STOP};
 use super::stop::Stop;
 use crate::arena::{Arena, Client};
 use crate::checkers::ttl;
-use crate::history::{self, Event as Told, History, Made, Recorder, read_file};
+use crate::history::{self, Event as HistoryEvent, History, Made, Recorder, read_file};
 use crate::master::Master;
 use crate::nemesis::{Clients, Fault, What, Wound};
 use crate::plan::{Plan, PlanEvent};
 use crate::workload::lock_set::SET;
 use crate::workload::{Order, Subject, Workload, introduce, patience};
 
-/// How long clients may take to do what they are told, on a busy machine.
+/// How long clients may take to follow an order, on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
 /// How often clients are looked after where no fault strikes.
@@ -36,8 +36,8 @@ pub struct Setting {
     pub subject: Subject,
     /// How long leases last.
     pub ttl: Duration,
-    /// Whether nobody has used the masters before, and they vote at once. Otherwise they are
-    /// introduced, and whoever forgets has no vote for a TTL.
+    /// Whether the masters are new, and vote at once. Otherwise they are introduced, and a master
+    /// that forgets has no vote for a TTL.
     pub new_masters: bool,
     /// What decides what clients do.
     pub seed: u64,
@@ -85,7 +85,7 @@ impl Stage {
         let recorder = Recorder::open(&file, "nemesis").unwrap_or_else(|error| panic!("{error}"));
         let lives = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
         let log = Log { recorder, lives };
-        run.into_iter().for_each(|run| log.record(Told::Run(run)));
+        run.into_iter().for_each(|run| log.record(HistoryEvent::Run(run)));
         for (client, life) in log.lives.iter().enumerate() {
             let mut workload = Workload {
                 masters: arena.urls(client),
@@ -191,9 +191,9 @@ impl Stage {
     ///
     /// When the client is gone.
     pub fn order(&mut self, client: usize, order: Order) {
-        let told = self.arena.clients[client]
+        let sent = self.arena.clients[client]
             .tell(&serde_json::to_string(&order).expect("an order is plain values"));
-        told.unwrap_or_else(|error| panic!("{} takes no order: {error}", self.log.name(client)));
+        sent.unwrap_or_else(|error| panic!("{} takes no order: {error}", self.log.name(client)));
     }
 
     /// Gives a client an order, and returns the call when it has returned.
@@ -217,7 +217,7 @@ impl Stage {
 
     /// From now on everything is healed.
     pub fn calm(&self) {
-        self.log.record(Told::Calm);
+        self.log.record(HistoryEvent::Calm);
     }
 
     /// The clients stop.
@@ -251,14 +251,14 @@ impl Stage {
     #[allow(clippy::disallowed_methods, reason = "leases end by the machine's time")]
     pub fn quiet(mut self) -> History {
         self.stop();
-        self.log.record(Told::Quiet);
+        self.log.record(HistoryEvent::Quiet);
         std::thread::sleep(ttl::longest(self.ttl) + Duration::from_millis(10));
         let is_of_lock = |key: &String| !key.ends_with("marker") && !key.contains("waiting:");
         for (master, server) in self.arena.masters.iter().enumerate() {
             for key in server.all_keys().into_iter().filter(is_of_lock) {
                 let ttl = server.locks_for(&key);
                 if ttl != Some(0) {
-                    self.log.record(Told::Key { master, key, ttl });
+                    self.log.record(HistoryEvent::Key { master, key, ttl });
                 }
             }
         }
@@ -275,7 +275,7 @@ struct Log {
 }
 
 impl Log {
-    fn record(&self, event: Told) {
+    fn record(&self, event: HistoryEvent) {
         self.recorder.record(event).unwrap_or_else(|error| panic!("{error}"));
     }
 
@@ -285,24 +285,27 @@ impl Log {
     }
 
     fn strikes(&self, number: Option<usize>, fault: &Fault) {
-        self.record(Told::Strikes { fault: in_words(number, fault) });
-        for whom in fault.clients.iter().map(|client| self.name(*client)) {
+        self.record(HistoryEvent::Strikes { fault: in_words(number, fault) });
+        for process in fault.clients.iter().map(|client| self.name(*client)) {
             match fault.what {
-                What::Clients(Clients::Kill) => self.record(Told::Killed { whom }),
-                What::Clients(Clients::Freeze) => self.record(Told::Paused { whom }),
+                What::Clients(Clients::Kill) => self.record(HistoryEvent::Killed { process }),
+                What::Clients(Clients::Freeze) => self.record(HistoryEvent::Paused { process }),
                 _ => {}
             }
         }
     }
 
     fn recovers(&self, number: Option<usize>, fault: &Fault, master: usize) {
-        self.record(Told::Recovers { fault: in_words(number, fault), master });
+        self.record(HistoryEvent::Recovers { fault: in_words(number, fault), master });
     }
 
     fn healed(&self, number: Option<usize>, fault: &Fault) {
-        self.record(Told::Healed { fault: in_words(number, fault) });
+        self.record(HistoryEvent::Healed { fault: in_words(number, fault) });
         if fault.what == What::Clients(Clients::Freeze) {
-            fault.clients.iter().for_each(|client| self.record(Told::Resumed { whom: self.name(*client) }));
+            fault
+                .clients
+                .iter()
+                .for_each(|client| self.record(HistoryEvent::Resumed { process: self.name(*client) }));
         }
     }
 }

@@ -3,23 +3,23 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Tells whoever waits that it is over. Clones are the same.
+/// Stops waits. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<(Mutex<bool>, Condvar)>);
 
 impl Stop {
-    /// Stops whoever waits, now and later.
+    /// Stops all waits, now and later.
     pub fn stop(&self) {
-        let (stopped, told) = &*self.0;
+        let (stopped, changed) = &*self.0;
         *stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        told.notify_all();
+        changed.notify_all();
     }
 
-    /// Waits for so long, or until it is stopped. Whether it was not.
+    /// Waits for `time`, or until it is stopped. Returns whether it was not.
     pub fn wait(&self, time: Duration) -> bool {
-        let (stopped, told) = &*self.0;
+        let (stopped, changed) = &*self.0;
         let stopped = stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = told.wait_timeout_while(stopped, time, |stopped| !*stopped);
+        let waited = changed.wait_timeout_while(stopped, time, |stopped| !*stopped);
         !*waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -17,7 +17,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Asks every checker. In the calm, whoever waits is to get the lock within this bound.
+    /// Asks every checker. In the calm, every waiter has to get the lock within this bound.
     pub fn of(history: &History, bound: Duration) -> Self {
         let mut verdict = Self { violations: checkers::check_safety(history), inconclusive: Vec::new() };
         verdict.violations.extend(ttl::check(history));

@@ -7,7 +7,7 @@ use quorate_testkit::Dice;
 
 use crate::nemesis::{Fault, What};
 
-/// Whom faults strike.
+/// What faults strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Targets {
     /// A minority of the masters, mostly, and sometimes more; other ones each time.

@@ -145,8 +145,8 @@ impl Scenario {
         *Dice::new(seed, "persistence", 0).one_of(self.keeps)
     }
 
-    /// The plan of a seed: faults that begin within `length`, on so many masters and clients. No
-    /// master, and no client, has two at a time, but for those of the network.
+    /// The plan of a seed: faults that begin within `length`, on `masters` and `clients`. No
+    /// master, and no client, has two at a time, besides those of the network.
     pub fn plan(&self, seed: u64, length: Duration, masters: usize, clients: usize) -> Plan {
         let dice = Dice::new(seed, "nemesis", 0);
         let mut faults = Vec::new();

@@ -15,9 +15,9 @@ use crate::history::{self, Call, Event, Recorder, Share, micros};
 /// How often a lease's deadline is written down within its TTL.
 const LOOKS: u32 = 8;
 
-/// How long whoever waits for a lock may have to, once everything is healed: what was left ends
-/// with its TTL, and a master that may have forgotten has a vote again some four seconds more than
-/// the max TTL later.
+/// How long a waiter may have to wait once everything is healed: entries that were left end with
+/// their TTL, and a master that may have forgotten has a vote again some four seconds more than the
+/// max TTL later.
 pub fn patience(ttl: Duration) -> Duration {
     ttl * 2 + Duration::from_secs(5)
 }

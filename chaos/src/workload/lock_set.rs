@@ -38,7 +38,7 @@ pub enum Care {
 }
 
 impl Workload {
-    /// Adds elements to the set until it is told to stop.
+    /// Adds elements to the set until it is stopped.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! What a client process does, and every call is written down: several tasks take locks, write to
-//! what they protect, and give them back; or one lock is asked for and given back as it is told.
+//! What a client process does, recording every call: several tasks take locks, write to what they
+//! protect, and release them; or one lock is acquired and released by order.
 //!
 //! `subject.rs` is what is locked by, `kind.rs` the locks of Quorate, `store.rs` what locks
 //! protect, `cycle.rs` one lock from the acquire to the end, `votes.rs` which masters had no vote
@@ -64,7 +64,7 @@ pub struct Workload {
     pub new_masters: bool,
 }
 
-/// What a process is told to do.
+/// An order to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -82,8 +82,7 @@ pub enum Order {
 }
 
 impl Workload {
-    /// Works until it is told to stop, and then until everything is given back, and every lock
-    /// could be had once more.
+    /// Works until it is stopped, then releases everything, and acquires every lock once more.
     ///
     /// # Errors
     ///
@@ -113,8 +112,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Does what it is told, one after the other, until there are no more orders; and then gives
-    /// back what it has.
+    /// Follows orders, one after the other, until there are no more, and then releases what it has.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ impl Store {
         }
     }
 
-    /// Writes a value, whoever was here.
+    /// Writes a value without a check.
     pub(super) async fn overwrite(&self, resource: &str, value: &str) -> Outcome {
         let written = cmd("HSET").arg(resource).arg(VALUE).arg(value).exec_async(&mut self.0.clone()).await;
         written.map_or_else(|error| unknown(&error.to_string()), |()| Outcome::Accepted)

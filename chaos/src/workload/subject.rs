@@ -15,8 +15,7 @@ use super::votes;
 use crate::history::{self, Micros, NoVote, Outcome, Share, micros, now};
 use crate::naive::{self, Naive};
 
-/// How long whoever waits for a lock of rslock's waits at most between two tries, which it says
-/// itself.
+/// The longest pause between two tries for a lock of rslock, which rslock is given.
 pub(super) const POLL: u64 = 50;
 
 /// What is locked by.
@@ -96,8 +95,8 @@ pub(super) enum Held {
 }
 
 impl Locks {
-    /// Asks the masters for something that is not written down, so that the first calls do not fail
-    /// for want of connections.
+    /// Makes an unrecorded call, so that the first recorded ones do not fail because the client is
+    /// not connected yet.
     pub(super) async fn connect(&self) {
         if let Self::Quorate(redlock, _) = self {
             let _ = redlock.lock("introduction").inspect().await; // it is as well if they are out of reach

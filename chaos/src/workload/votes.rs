@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn who_refused_or_was_silent_had_no_vote() {
         let refused = |reason| Outcome::Refused { reason, detail: "".into() };
-        let told = [
+        let outcomes = [
             Outcome::Granted,
             refused(Refusal::Quarantined),
             Outcome::Pending,
@@ -46,7 +46,10 @@ mod tests {
             Outcome::Unreachable("gone".into()),
             refused(Refusal::NoPermission),
         ];
-        let told: Vec<_> = told.iter().map(why).collect();
-        assert_eq!(told, [None, Some("quarantine"), None, Some("clock"), Some("unreachable"), Some("error")]);
+        let outcomes: Vec<_> = outcomes.iter().map(why).collect();
+        assert_eq!(
+            outcomes,
+            [None, Some("quarantine"), None, Some("clock"), Some("unreachable"), Some("error")]
+        );
     }
 }

@@ -23,7 +23,7 @@ fn strike(arena: &mut Arena, what: What) -> Wound {
 /// What names the first master's process.
 fn run_id(arena: &Arena) -> String {
     let info: String = arena.masters[0].command(&["INFO", "server"]);
-    info.lines().find(|told| told.starts_with("run_id:")).unwrap().to_owned()
+    info.lines().find(|line| line.starts_with("run_id:")).unwrap().to_owned()
 }
 
 fn is_up(arena: &Arena) -> bool {

@@ -21,17 +21,17 @@ const LONG: u64 = 25_000;
 /// A lease that a scenario waits for the end of (ms).
 const SHORT: u64 = 1_000;
 
-/// How long whoever has to get a lock waits for it (ms).
+/// How long a client that must get a lock waits for it (ms).
 const PATIENT: u64 = 5_000;
 
-/// How long whoever has not to get it tries (ms).
+/// How long a client that must not get it tries (ms).
 const A_WHILE: u64 = 500;
 
 fn quorate() -> Subject {
     Subject::Quorate(vec![Kind::Mutex])
 }
 
-/// Masters that are not new, and clients that do as they are told.
+/// Masters that are not new, and clients that follow orders.
 fn stage(subject: &Subject, masters: usize, clients: usize, ttl: u64) -> Stage {
     let setting = stage::setting(subject.clone(), Duration::from_millis(ttl));
     stage::set(masters, clients, Setting { new_masters: false, role: Role::Obeys, ..setting })

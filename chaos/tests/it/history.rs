@@ -97,7 +97,7 @@ fn a_guard_is_what_its_lines_say() {
     assert_eq!(history(&lines[..4]).holds[0].window_end(), 150);
     let lost =
         [&lines[..2], &[line(40, Event::Lost { hold: 0 }), line(45, Event::Lost { hold: 0 })]].concat();
-    assert_eq!(history(&lost).holds[0].window_end(), 40, "when it was first told");
+    assert_eq!(history(&lost).holds[0].window_end(), 40, "when the loss was first reported");
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn what_nobody_knows_stays_unknown() {
     let never = made(&[invoke(10, 0, acquire())]);
     assert!(matches!(never.outcome, Outcome::Unknown { .. }) && never.returned.is_none());
     let unknown = Outcome::Unknown { why: "no quorum answered".to_owned() };
-    let told = made(&[invoke(10, 0, acquire()), returned(20, 0, unknown.clone())]);
-    assert_eq!((told.outcome, told.returned), (unknown, Some(20)));
+    let second = made(&[invoke(10, 0, acquire()), returned(20, 0, unknown.clone())]);
+    assert_eq!((second.outcome, second.returned), (unknown, Some(20)));
     let release = [
         invoke(10, 0, acquire()),
         returned(20, 0, granted(100)),
@@ -120,15 +120,15 @@ fn what_nobody_knows_stays_unknown() {
 
 #[test]
 fn processes_that_stood_still_or_were_killed_are_known() {
-    let whom = || "q".to_owned();
+    let process = || "q".to_owned();
     let lines = [
-        line(10, Event::Paused { whom: whom() }),
-        line(20, Event::Resumed { whom: whom() }),
-        line(30, Event::Paused { whom: whom() }),
-        line(40, Event::Killed { whom: whom() }),
+        line(10, Event::Paused { process: process() }),
+        line(20, Event::Resumed { process: process() }),
+        line(30, Event::Paused { process: process() }),
+        line(40, Event::Killed { process: process() }),
         line(60, Event::Quiet),
     ];
-    let pause = |from, to| Pause { process: whom(), from, to };
+    let pause = |from, to| Pause { process: process(), from, to };
     let history = history(&lines);
     assert_eq!(history.pauses, [pause(10, Some(20)), pause(30, Some(u64::MAX)), pause(40, None)]);
     assert_eq!((history.quiet, history.calm), (Some(60), None));
@@ -173,8 +173,8 @@ fn masters_of_a_fault_are_healed_one_by_one() {
 #[test]
 fn masters_without_a_vote_are_known_and_so_is_what_a_history_is_of() {
     let no_vote = vec![NoVote { master: 2, why: "quarantine".to_owned() }];
-    let told = Event::Return { number: 0, outcome: granted(100), no_vote: no_vote.clone() };
-    let whole = history(&[invoke(10, 0, acquire()), line(20, told)]);
+    let answer = Event::Return { number: 0, outcome: granted(100), no_vote: no_vote.clone() };
+    let whole = history(&[invoke(10, 0, acquire()), line(20, answer)]);
     let found: Vec<_> = whole.abstentions.iter().map(|one| (one.at, one.of.clone())).collect();
     assert_eq!((found, whole.run), (vec![(20, no_vote[0].clone())], None));
 }
@@ -198,7 +198,7 @@ fn what_is_no_history_is_refused() {
     assert!(matches!(read_file(&path), Err(ReadError::Line { line: 2, .. })));
 }
 
-/// Where a child of this test writes to, and as whom.
+/// Where a child of this test writes to, and its name.
 const CHILD: [&str; 2] = ["QUORATE_HISTORY", "QUORATE_PROCESS"];
 
 /// This is what the processes of the next test run, and otherwise nothing.

@@ -53,7 +53,7 @@ fn last_granted(history: &Path) -> Option<(Micros, usize)> {
     Some((grant.at, client.parse().unwrap()))
 }
 
-/// Each time it is whoever has the lock that stands still.
+/// Each time the holder stands still.
 fn figures(care: Care) -> Figures {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("history");

@@ -61,7 +61,7 @@ fn has(server: &Master, key: &str) -> bool {
 /// What a server says of itself.
 fn tells(server: &Master, line: &str) -> bool {
     let info: String = server.command(&["INFO"]);
-    info.lines().any(|told| told == line)
+    info.lines().any(|found| found == line)
 }
 
 fn until(what: &str, mut condition: impl FnMut() -> bool) {

@@ -73,7 +73,7 @@ fn a_master_keeps_connections_that_nobody_has_until_it_is_healed() {
     reached(&arena, 0, 1);
     drop(connection);
     std::thread::sleep(A_WHILE);
-    assert!(tells(&arena.masters[0], "connected_clients:2"), "it, and whoever asks");
+    assert!(tells(&arena.masters[0], "connected_clients:2"), "it, and this question");
     wound.heal(&mut arena);
-    until("it to be told", || tells(&arena.masters[0], "connected_clients:1"));
+    until("it to notice", || tells(&arena.masters[0], "connected_clients:1"));
 }

@@ -19,9 +19,13 @@ fn plan(seed: u64, scenario: Scenario) -> Plan {
 
 /// What a fault is, without its numbers.
 fn name(planned: &Planned) -> String {
-    let told = planned.fault.what.to_string();
+    let shown = planned.fault.what.to_string();
     let family = format!("{:?}", planned.fault.what);
-    format!("{}: {}", family.split('(').next().unwrap(), told.replace(|char: char| char.is_ascii_digit(), ""))
+    format!(
+        "{}: {}",
+        family.split('(').next().unwrap(),
+        shown.replace(|char: char| char.is_ascii_digit(), "")
+    )
 }
 
 #[test]
@@ -121,20 +125,20 @@ fn a_plan_is_carried_out_and_healed() {
     arena.clients.extend((0..2).map(|_| Client::start(|| Command::new("cat"))));
     let plan = scenario::OUTSIDE.plan(7, Duration::from_secs(6), 3, 2);
     assert!(plan.faults.len() > 5, "{plan:?}");
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     plan.run(&mut arena, &Stop::default(), |event| {
-        told.push(match event {
+        events.push(match event {
             PlanEvent::Strikes(planned) => (true, planned.number),
             PlanEvent::Healed(planned) => (false, planned.number),
             PlanEvent::Recovers(..) => return,
         });
     });
     for planned in &plan.faults {
-        let strikes = told.iter().position(|event| *event == (true, planned.number));
-        let healed = told.iter().position(|event| *event == (false, planned.number));
+        let strikes = events.iter().position(|event| *event == (true, planned.number));
+        let healed = events.iter().position(|event| *event == (false, planned.number));
         assert!(strikes.is_some() && strikes < healed, "{planned}");
     }
-    assert_eq!(told.len(), plan.faults.len() * 2);
+    assert_eq!(events.len(), plan.faults.len() * 2);
     for (client, master) in (0..2).flat_map(|client| (0..3).map(move |master| (client, master))) {
         until("every master to answer", || reaches(&arena, client, master));
     }

@@ -26,7 +26,7 @@ pub(crate) fn setting(subject: Subject, ttl: Duration) -> Setting {
     Setting { subject, ttl, new_masters: true, seed: 1, role: Role::Works, client, run: None, history: None }
 }
 
-/// So many masters that persist always, and clients.
+/// Masters that persist always, and clients, in these numbers.
 pub(crate) fn set(masters: usize, clients: usize, setting: Setting) -> Stage {
     Stage::set(Arena::start(masters, clients, Persistence::Always, setting.seed), setting)
 }

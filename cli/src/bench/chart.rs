@@ -24,7 +24,7 @@ fn line_of(master: usize) -> String {
     format!("line m{} d{}", master % COLOURS, master / COLOURS)
 }
 
-/// What share of the round trips, acquires and quorums took no longer than so many milliseconds.
+/// For each latency, the share of the round trips, acquires and quorums that took no longer.
 pub(crate) fn distributions(report: &Report) -> Option<String> {
     let lines = lines(report);
     let times = lines.iter().flat_map(|(_, _, curve)| curve.iter().map(|(time, _)| *time));
@@ -46,8 +46,8 @@ pub(crate) fn distributions(report: &Report) -> Option<String> {
     }
     let what = "Distribution of latencies";
     let description = format!(
-        "For each master the share of its round trips, and for acquires and the order statistic theirs, that took no \
-         longer than so many milliseconds. Medians: {}.",
+        "For each latency, the share of each master's round trips, of the acquires and of the order statistic that took no \
+         longer. Medians: {}.",
         medians(report)
     );
     Some(figure("distributions", what, &description, &body, &legend(&lines)))

@@ -94,7 +94,7 @@ fn quorums(report: &Report) -> String {
         cells(acquire, false),
         whole(acquire.count as f64)
     );
-    let text = "When a quorum of so many of these masters had answered. The n fastest are those with the shortest median \
+    let text = "When a quorum of n of these masters had answered. The n fastest are those with the shortest median \
                 round trips; any n is over every choice of n. An even number needs one answer more than the odd number below it, \
                 and survives no more failures.";
     section("How many masters", text, &table(heads, &rows))
@@ -113,7 +113,7 @@ fn throughput(report: &Report) -> String {
         let rate = whole(*cycles_per_second);
         format!("<tr><th>{concurrency}</th><td>{rate}</td>{times}<td>{}</td></tr>\n", cycles.failed())
     };
-    let text = "So many locks at a time, each with a name of its own, acquired and released again and again by one client.";
+    let text = "Each row is one concurrency: that many locks at a time, each with its own name, acquired and released in a loop by one client.";
     section("How many locks", text, &table(heads, &report.throughput.iter().map(row).collect::<String>()))
 }
 

@@ -214,7 +214,7 @@ impl<'a> Bench<'a> {
         measured.single.check()
     }
 
-    /// So many cycles at a time, each with a lock of its own.
+    /// `locks` cycles at a time, each with its own lock.
     async fn level(&self, locks: usize, tally: &mut Tally) -> Result<(), Error> {
         let end = self.redlock.now() + self.plan.step();
         let tally = RefCell::new(tally);

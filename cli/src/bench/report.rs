@@ -28,7 +28,7 @@ pub(crate) struct Report {
     pub(crate) masters: Vec<MeasuredMaster>,
     /// One lock after the other.
     pub(crate) single: Cycles,
-    /// For each number of these masters, when a quorum of so many had answered.
+    /// For each number of these masters, when a quorum of them had answered.
     pub(crate) order_statistics: Vec<OrderStatistic>,
     /// The measured acquire's median to that of the order statistic of all masters.
     pub(crate) acquire_to_order_statistic: Option<f64>,
@@ -66,7 +66,7 @@ pub(crate) struct OrderStatistic {
     pub(crate) quorum: usize,
     /// With the masters that have the shortest median round trips.
     pub(crate) fastest: LatencySummary,
-    /// With any of the masters: over every choice of so many.
+    /// With any of the masters: over every choice of this number.
     pub(crate) any: LatencySummary,
     #[serde(skip)]
     pub(crate) curve: Curve,

@@ -35,8 +35,8 @@ pub(crate) struct LatencySummary {
     pub(crate) max: Ms,
 }
 
-/// The share of the times, from 0 to 1, that were not above so many milliseconds: rising points of
-/// a distribution.
+/// The share of the times, from 0 to 1, that were not above a number of milliseconds: rising points
+/// of a distribution.
 pub(crate) type Curve = Vec<(f64, f64)>;
 
 /// Times in milliseconds, in order, each with its weight.

@@ -14,7 +14,7 @@ pub(crate) fn text(report: &Report) -> String {
             + &round_trips(report),
         format!("One lock after the other, in ms\n{}", single(&report.single)),
         format!(
-            "When a quorum of so many of these masters has answered, in ms: of the fastest by median, and of any\n{}\n{}",
+            "When a quorum of n of these masters has answered, in ms: of the fastest by median, and of any\n{}\n{}",
             order_statistics(report),
             report.comparison()
         ),
@@ -130,7 +130,7 @@ fn table(heads: &[&str]) -> Table {
     table
 }
 
-/// As text, with numbers to the right: those are in all columns but the first so many.
+/// As text; columns after the first `names` contain numbers, aligned to the right.
 fn finish(mut table: Table, names: usize) -> String {
     for column in table.column_iter_mut().skip(names) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -1,4 +1,4 @@
-//! What to put through which failures: as typed, and within its limits. Pure.
+//! The options of `quorate chaos`: as typed, and checked against their limits. Pure.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -19,22 +19,20 @@ use crate::words::{joined, quoted};
 /// Below this a run has hardly a fault; an hour has thousands, and a history of gigabytes.
 const DURATION: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
 
-/// Each is a process with five tasks; more say nothing else.
+/// Each is a process with five tasks; more show nothing new.
 const CLIENTS: RangeInclusive<usize> = 1..=16;
 
-/// A busy machine loses shorter leases by itself. The longest is that of clients where nothing else
-/// is said.
+/// A busy machine loses shorter leases by itself. The longest is the clients' default.
 const TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=DEFAULT_MAX_TTL;
 
 /// Put locks through failures of servers of its own, and look whether one was ever held by two
 ///
 /// It starts redis-servers behind fault proxies, and client processes that take locks of all kinds,
-/// write to what they protect, and write down every call. Meanwhile servers are killed, frozen and
+/// write to what they protect, and record every call. Meanwhile servers are killed, frozen and
 /// wiped, the network between them fails, clocks jump and clients die, as the scenario and the seed
-/// decide. At the end, checkers look through the history. A scenario and a seed give the same
-/// faults at the same times again; what happens in between is up to the machine. It needs
-/// redis-server and a C compiler, and touches no master but its own. Ctrl-C ends it and everything
-/// that it started.
+/// decide. At the end, checkers examine the history. A scenario and a seed give the same faults at
+/// the same times again; what happens in between is up to the machine. It needs redis-server and a
+/// C compiler, and touches no master but its own. Ctrl-C ends it and everything that it started.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct ChaosArgs {
@@ -46,12 +44,12 @@ pub(crate) struct ChaosArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// What decides which faults there are, when, and whom they strike [default: another one each
-    /// time]
+    /// Decides which faults happen, when, and which masters and clients they strike [default: a
+    /// random one]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
 
-    /// For how long faults begin, from 1s to 1h. The last may end some seconds later
+    /// How long new faults begin, from 1s to 1h. The last may end some seconds later
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
 
@@ -73,8 +71,8 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) ttl: Duration,
 
-    /// What is put through it: quorate; Redlock as in the textbook, or by the crate rslock; or a
-    /// lock of one master that is known to be wrong, to see what a violation looks like
+    /// The lock under test: quorate; Redlock as in the textbook, or by the crate rslock; or a lock
+    /// of one master that is known to be wrong, to see what a violation looks like
     #[arg(long, value_name = "LOCK", default_value = "quorate")]
     pub(crate) subject: Locks,
 
@@ -118,7 +116,7 @@ pub(crate) enum Locks {
 }
 
 impl ChaosArgs {
-    /// The run, with this seed where none was given.
+    /// The run, with this seed if none was given.
     pub(crate) fn trial(&self, seed: u64) -> Result<Trial, Failure> {
         let time = |time: &Duration| joined(*time);
         within("--duration", &self.duration, &DURATION, time)?;
@@ -192,7 +190,7 @@ fn name(value: &Locks) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// Whether so many masters are within the limits; `what` says where the number comes from.
+/// Whether this number of masters is within the limits; `what` says where it comes from.
 pub(super) fn check_masters(what: &str, count: usize) -> Result<(), Failure> {
     within(what, &count, &(1..=MAX_MASTERS), usize::to_string)
 }

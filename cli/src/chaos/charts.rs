@@ -42,7 +42,7 @@ pub(crate) fn answers(slots: &[Slot]) -> Option<String> {
         }
     }
     let legend = [("granted", "granted"), ("held", "another has it"), ("silent", "no answer")];
-    Some(figure("What acquires were told", &body, &legend))
+    Some(figure("Results of acquires", &body, &legend))
 }
 
 /// Half of the granted acquires of each part took no longer, and none took longer.

@@ -1,5 +1,5 @@
-//! The files that a run writes. They are opened before anything starts: what is wrong with one is
-//! said then, not after an hour.
+//! The files that a run writes. They are opened before anything starts, so that an error is
+//! reported then, not after an hour.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -51,7 +51,7 @@ impl Files {
     pub(super) fn end(self, found: Code, page: impl FnOnce() -> String) -> Result<Code, Failure> {
         let written = self.report.as_ref().map_or(Ok(()), |report| report.write(&page()));
         match written {
-            // Whoever asks what was found is told that above all.
+            // The verdict matters more than the failed report.
             Err(failure) if found == exit::VIOLATED => {
                 crate::say::say(failure.message);
                 Ok(found)

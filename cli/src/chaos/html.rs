@@ -10,7 +10,7 @@ use quorate_chaos::run::Trial;
 use super::charts;
 use super::summary::{Found, Kind, Summary, ms, storm};
 use super::timeline::{COLOURS, Timeline};
-use super::violations::{others, told};
+use super::violations::{listed, others};
 use super::votes::REASONS;
 use crate::page::{self, escaped, section, table, whole};
 
@@ -52,7 +52,7 @@ fn verdict(summary: &Summary) -> String {
         Found::Violation => "bad",
         Found::Inconclusive => "open",
     };
-    let mut items: String = told(&summary.violations)
+    let mut items: String = listed(&summary.violations)
         .iter()
         .map(|found| {
             let at = found.at_ms / 1e3;

@@ -8,11 +8,11 @@ mod html;
 mod kinds;
 mod lanes;
 mod machine;
+mod run_progress;
 #[cfg(test)]
 mod sample;
 mod summary;
 mod timeline;
-mod told;
 mod violations;
 mod votes;
 
@@ -33,8 +33,8 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::args::ChaosArgs;
 use self::files::Files;
+use self::run_progress::RunProgress;
 use self::summary::Summary;
-use self::told::Told;
 use crate::exit::{self, Code, Failure};
 use crate::job;
 use crate::say::{self, out};
@@ -119,14 +119,14 @@ async fn run(
 ) -> Result<TrialOutcome, Failure> {
     std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
     let stop = Stop::default();
-    let progress = Arc::new(Told::new(trial.length + BESIDES));
+    let progress = Arc::new(RunProgress::new(trial.length + BESIDES));
     let (ended, mut end) = oneshot::channel();
     let trial = trial.clone();
-    let told = progress.clone();
+    let shown = progress.clone();
     let stopped = stop.clone();
     let thread = std::thread::spawn(move || {
         let arena = containers.unwrap_or_else(|| trial.arena());
-        let outcome = trial.run(arena, another_client, history, &stopped, |phase| told.step(phase));
+        let outcome = trial.run(arena, another_client, history, &stopped, |phase| shown.step(phase));
         let _ = ended.send(outcome); // nobody waits for it any more after a signal
     });
     let outcome = tokio::select! {

@@ -11,7 +11,7 @@ use quorate_chaos::run::{Trial, TrialOutcome, Verdict};
 use quorate_chaos::workload::Kind as Kinds;
 use serde::Serialize;
 
-use super::violations::{Violation, others, told};
+use super::violations::{Violation, listed, others};
 use crate::exit::{self, Code};
 
 #[derive(Debug, Serialize)]
@@ -176,7 +176,7 @@ impl Summary {
         let stranger = self.stranger.map(|what| format!("This is not Quorate's lock. {what}"));
         let unchecked = (!self.unchecked.is_empty()).then(|| {
             format!(
-                "Not put to the test, for want of anything that they are about: {}.",
+                "Not tested, because the run had nothing to check them on: {}.",
                 self.unchecked.join(", ")
             )
         });
@@ -204,7 +204,7 @@ impl Summary {
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n", self.headline());
         self.remarks().iter().for_each(|remark| text += &format!("{remark}\n"));
-        for Violation { property, what, at_ms } in told(&self.violations) {
+        for Violation { property, what, at_ms } in listed(&self.violations) {
             let _ = writeln!(text, "  {property}, at {:.3} s: {what}", at_ms / 1e3);
         }
         if let Some(others) = others(&self.violations) {
@@ -368,7 +368,7 @@ mod tests {
             "Availability: 75.00 % of acquires",
             "ready to wait, 0 of 0 were granted",
             "This is not Quorate's lock. Redlock as in the textbook, without Quorate's guards",
-            "Not put to the test, for want of anything that they are about: fences, permits, readers, store, ttl, liveness.",
+            "Not tested, because the run had nothing to check them on: fences, permits, readers, store, ttl, liveness.",
             "Scenario inside, seed 7 · lock: textbook · faults for 10 s · masters: 3 · client processes: 2 · TTL 2 s",
             "Again: again",
         ] {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use quorate_chaos::history::{Abstention, Micros};
 
-/// Ticks that are nearer to each other than this can not be told apart.
+/// Ticks that are nearer to each other than this look like one.
 const LEAST: f64 = 1.0;
 
 /// The reasons that are drawn alike: the class of their ticks, and what the legend says.

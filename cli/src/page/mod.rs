@@ -1,5 +1,5 @@
 //! Reports as one HTML page that needs nothing else: no script, no other file, no network. Pure,
-//! but for where a page is put.
+//! except for writing the file.
 
 pub(crate) mod scale;
 

@@ -13,7 +13,7 @@ fn bench(masters: &Masters, args: &[&str]) -> (i32, String, String) {
     output(quorate(masters).args(["bench", "--duration", "400ms", "--timeout", "2s"]).args(args))
 }
 
-/// Percentiles of so many times at least, that rise.
+/// Percentiles that rise.
 fn assert_plausible(summary: &Value) {
     assert!(summary["count"].as_u64().unwrap() > 0, "{summary}");
     let times = ["p50_ms", "p90_ms", "p99_ms", "max_ms"].map(|key| summary[key].as_f64().unwrap());

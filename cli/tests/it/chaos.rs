@@ -20,7 +20,7 @@ fn command(words: &str) -> Command {
     command
 }
 
-/// The faults of a history: what they are and whom they strike, in their order.
+/// The faults of a history: what they are and what they strike, in their order.
 fn faults(history: &Path) -> Vec<Value> {
     let text = read(history);
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -39,7 +39,7 @@ fn nothing_is_found_and_the_command_that_it_prints_has_the_same_faults() {
     let is_line = |line: &&str| line.starts_with("quorate: ") && line.contains(" s: ") && !line.contains('[');
     assert!(lines.iter().all(is_line), "no progress bar where there is no terminal: {error}");
     assert!(lines[0].contains("masters and clients start") && !error.contains("seed"), "{error}");
-    assert!(lines.len() > 4, "some faults are told: {error}");
+    assert!(lines.len() > 4, "some faults are shown: {error}");
     for part in ["Nothing was found", "acquires granted", "Availability: ", "without a grant: "] {
         assert!(out.contains(part), "no {part:?} in {out}");
     }
@@ -166,10 +166,10 @@ fn a_client_that_ends_by_itself_ends_the_run() {
 fn is_known(folder: &Path) -> bool {
     let folder = folder.to_str().unwrap().as_bytes();
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let mut told = processes.flat_map(|process| {
+    let mut texts = processes.flat_map(|process| {
         ["cmdline", "environ"].map(|file| fs::read(process.path().join(file)).unwrap_or_default())
     });
-    told.any(|told| told.windows(folder.len()).any(|part| part == folder))
+    texts.any(|text| text.windows(folder.len()).any(|part| part == folder))
 }
 
 #[test]

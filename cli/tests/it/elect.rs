@@ -136,7 +136,7 @@ fn a_leader_that_loses_its_masters_ends_its_job_and_campaigns_again_when_they_ar
     wait_until_released(&masters);
 }
 
-/// Its masters go, and it is told to end: it does not campaign again.
+/// Its masters go, and a signal asks it to end: it does not campaign again.
 #[test]
 fn a_signal_to_end_is_not_forgotten_when_the_lease_is_lost_meanwhile() {
     let masters = Masters::start(3);

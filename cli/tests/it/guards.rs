@@ -1,5 +1,4 @@
-//! Masters that have no vote yet, as the command sees them, and the options that are about whom to
-//! trust.
+//! Masters that cannot vote yet, as the command sees them, and the options about which to trust.
 
 use std::time::Duration;
 

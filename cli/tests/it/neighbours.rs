@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{careful, output, quorate, read, wait_until};
 
-/// What both clients are told; the one in Python in milliseconds.
+/// The settings of both clients; the one in Python takes milliseconds.
 const OURS: [&str; 4] = ["--max-ttl", "3s", "--ttl", "2s"];
 const THEIRS: [&str; 4] = ["--max-ttl", "3000", "--ttl", "2000"];
 

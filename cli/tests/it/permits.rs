@@ -1,4 +1,4 @@
-//! `--permits`: so many jobs at a time under one name, who they are, and how one is broken.
+//! `--permits`: several jobs at a time under one name, who they are, and how one is broken.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,14 +28,14 @@ fn end(mut job: Child) {
 }
 
 fn permit(file: &Path) -> u32 {
-    told(file).0
+    permit_and_owner(file).0
 }
 
 /// The number and the owner of a job's permit.
-fn told(file: &Path) -> (u32, String) {
-    let told = read(file);
-    let words: Vec<_> = told.split_whitespace().collect();
-    assert!(quorate::fence::parse(words[1]).unwrap().get() > 0, "{told}");
+fn permit_and_owner(file: &Path) -> (u32, String) {
+    let written = read(file);
+    let words: Vec<_> = written.split_whitespace().collect();
+    assert!(quorate::fence::parse(words[1]).unwrap().get() > 0, "{written}");
     words[2].parse::<quorate::Owner>().unwrap();
     (words[0].parse().unwrap(), words[2].to_owned())
 }
@@ -98,7 +98,7 @@ fn a_name_that_is_held_as_another_kind_is_said_to_be() {
     wait_until("the job", || file.exists());
     wait_until("the permit on every master", || masters.keys().len() == masters.iter().len());
     let before = masters.keys();
-    let owner = told(&file).1;
+    let owner = permit_and_owner(&file).1;
     for kind in [None, Some("--fair"), Some("--exclusive")] {
         let mut command = quorate(&masters);
         command.args(["run", "l", "--timeout", "3s"]).args(kind).args(["--", "true"]);
@@ -138,18 +138,18 @@ fn a_status_shows_each_permit_that_is_held_and_a_release_takes_the_one_of_the_ow
 
     let one = job(&masters, "2", &files[0]);
     wait_until("a job", || files[0].exists());
-    let (number, owner) = told(&files[0]);
+    let (number, owner) = permit_and_owner(&files[0]);
     wait_until("the permit on every master", || seen()["held"][0]["masters"] == 3);
     let (code, out, _) = status();
     assert_eq!(code, 0, "{out}");
     assert!(out.contains(&format!("permit {number}  {owner} (")), "{out}");
     assert!(out.ends_with("semaphore \"l\": 1 of 2 permits are free\n"), "{out}");
-    let told = seen();
-    assert_eq!((&told["state"], &told["free"], &told["permits"]), (&"free".into(), &1.into(), &2.into()));
-    let held = &told["held"][0];
-    assert_eq!((&held["permit"], &held["owner"]), (&number.into(), &owner.as_str().into()), "{told}");
-    assert!((1..=10_000).contains(&held["remaining_ms"].as_u64().unwrap()), "{told}");
-    assert_eq!(told["masters"][0]["state"], "held");
+    let shown = seen();
+    assert_eq!((&shown["state"], &shown["free"], &shown["permits"]), (&"free".into(), &1.into(), &2.into()));
+    let held = &shown["held"][0];
+    assert_eq!((&held["permit"], &held["owner"]), (&number.into(), &owner.as_str().into()), "{shown}");
+    assert!((1..=10_000).contains(&held["remaining_ms"].as_u64().unwrap()), "{shown}");
+    assert_eq!(shown["masters"][0]["state"], "held");
 
     let two = job(&masters, "2", &files[1]);
     wait_until("both jobs", || status().1.ends_with("semaphore \"l\": all of 2 permits are held\n"));
@@ -161,7 +161,7 @@ fn a_status_shows_each_permit_that_is_held_and_a_release_takes_the_one_of_the_ow
     assert_eq!(seen()["held"][0]["permit"], 1 - number);
     assert_eq!(release(&owner).0, 77, "it has none any more");
     let mut one = one;
-    assert_eq!(one.wait().unwrap().code(), Some(76), "it is told when it renews");
+    assert_eq!(one.wait().unwrap().code(), Some(76), "it notices when it renews");
     end(two);
     wait_until_released(&masters);
     assert!(status().1.ends_with("semaphore \"l\": 2 of 2 permits are free\n"));

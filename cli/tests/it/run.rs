@@ -388,7 +388,7 @@ fn a_name_is_fair_for_all_or_for_nobody() {
     let (code, shown, _) = run(&["status", "l"]);
     assert!(code == 0 && shown.contains(owner), "{shown}");
     assert_eq!(run(&["release", "l", "--owner", owner]).0, 0);
-    assert!(!holder.wait().unwrap().success(), "it was told");
+    assert!(!holder.wait().unwrap().success(), "it noticed");
     wait_until_released(&masters);
 }
 

@@ -12,7 +12,7 @@ use crate::{output, quorate, wait_until};
 const OWNER: &str = "0f8fad5b-d9cb-469f-a165-70867728950e:3";
 const ANOTHER: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7:1";
 
-/// A lock of this owner on the first so many masters.
+/// A lock of this owner on the first `count` masters.
 fn hold(masters: &Masters, count: usize) {
     masters.iter().take(count).for_each(|server| crate::hold(server, OWNER, 2));
 }

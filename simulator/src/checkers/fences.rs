@@ -1,8 +1,7 @@
-//! Fencing tokens do what they are for: whoever has the lock now has a greater one than whoever had
-//! it before, and the resource that the lock protects can therefore tell a late write from a
-//! current one.
+//! Fencing tokens work: a holder has a greater one than all holders before it, so that the resource
+//! that the lock protects can tell a late write from a current one.
 //!
-//! - The tokens of one lock, or of one permit, are unique, but for guards of one owner that
+//! - The tokens of one lock, or of one permit, are unique, except for guards of one owner that
 //!   re-entered: it asked while a guard with that token was neither given back nor over, or was on
 //!   its way from one to the next in another acquire of the same client.
 //! - They rise in real time: the token of a guard is greater than that of every guard that had been
@@ -11,8 +10,8 @@
 //!   before, and below those of the writers after.
 //! - The resource accepted no write with a token below one that it had accepted before.
 //!
-//! This must hold outside of the lock's assumptions too: it is for clients that stand still, and
-//! for clocks that jump. Guards without a token are not looked at.
+//! This must hold outside of the lock's assumptions too, when clients stand still and clocks jump.
+//! Guards without a token are ignored.
 
 use std::collections::BTreeMap;
 
@@ -84,8 +83,8 @@ fn re_enters(next: Fenced<'_>, before: Fenced<'_>, attempts: &[Attempt]) -> bool
     is_its_own && (next.hold.asked <= over || attempts.iter().any(spans))
 }
 
-/// Whether an acquire of the same client may have been granted before this guard was asked for,
-/// while its caller had no guard yet: the lease is there for the one that asks now.
+/// Whether an acquire of the same client may have been granted before this guard was asked for, but
+/// not returned a guard yet: then the new acquire shares its lease.
 fn is_on_its_way(attempt: &Attempt, hold: &Hold) -> bool {
     (&attempt.names, attempt.shared, attempt.client) == (&hold.names, hold.shared, hold.client)
         && attempt.ended.is_none_or(|ended| ended > hold.asked)

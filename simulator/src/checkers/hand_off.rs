@@ -1,14 +1,14 @@
-//! In the calm, a lock is not left free while somebody waits for it: whoever gives it back wakes
-//! whoever is next.
+//! In the calm, a lock is not left free while somebody waits for it: its release wakes the next
+//! waiter.
 //!
 //! A lock is free while it is in nobody's window (as [`windows`](super::windows) has it), a
 //! semaphore while not all of its permits are, and what is asked for over several names while all
 //! of them are. It may be free for [`HAND_OFF`] at a time, as long as an acquire waits that began
 //! before it was free and is ready to wait.
 //!
-//! Whoever waits to read has others in its way only while they write, or while a writer waits that
-//! may be older: one that came before it, or [`UNCERTAIN`] later at most. When that one goes away,
-//! it counts like one that gives the lock back.
+//! A waiting reader is blocked only by a writer, or by a waiting writer that may be older: one that
+//! came before it, or [`UNCERTAIN`] later at most. When that writer goes away, it counts as a
+//! release.
 //!
 //! When that time begins depends on what freed it:
 //! - It was given back by somebody who had it, when the calm had lasted for [`SETTLING`] and a
@@ -41,8 +41,8 @@ use crate::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
 pub const NAME: &str = "hand_off";
 
 /// How long a lock may be free though it is wanted: two time-outs of 250 ms, for a master that has
-/// stopped answering and for the round of whoever is called. Polling, at 100 ms, is quicker; only a
-/// call that got lost takes longer.
+/// stopped answering and for the round of the woken waiter. Polling, at 100 ms, is quicker; only a
+/// lost wake-up takes longer.
 pub const HAND_OFF: Time = Time::from_millis(500);
 
 /// How far clients' clocks may be apart, by which waiters are in order, without a master noticing;
@@ -206,7 +206,7 @@ impl Season {
         self.passed_on(end, hold.given_back == Some(end))
     }
 
-    /// The same for what ended then: whoever waits is told of it, or not.
+    /// The same for what ended at `end`, with a wake-up for the next waiter or without.
     fn passed_on(&self, end: Time, is_told: bool) -> Time {
         if is_told && end >= self.quiet { end } else { end.max(self.quiet).saturating_add(self.ttl) }
     }

@@ -1,20 +1,20 @@
-//! In the calm, no key lies on a master that nobody wants there: whoever gives a lock back, gives
-//! up waiting, or is dropped half-way, cleans up behind itself rather than leave it to the TTL.
+//! In the calm, no key stays on a master without a purpose: a release, a waiter that gives up and
+//! an operation dropped half-way are cleaned up, and not left to the TTL.
 //!
-//! A key may lie there while its owner has the lock, which is until the last of the guards that it
-//! had been handed by then was given back, told lost or over; and for [`UNDER_WAY`] from then on,
-//! and from when the key came to be, for what is being acquired and released. Nothing is looked at
-//! before [`SETTLING`] after the beginning of the calm. There are two excuses: its client was
-//! killed, or stood still until [`UNDER_WAY`] ago; and what wrote it was executed late, which no
-//! client can know of. Then it is left to its TTL, which [`ttl`](super::ttl) looks after.
+//! A key may be there while its owner has the lock, which is until the last of the guards that it
+//! got by then was released, reported lost or over; and for [`UNDER_WAY`] after that, and after the
+//! key was written, for what is being acquired and released. Nothing is looked at before
+//! [`SETTLING`] after the beginning of the calm. There are two excuses: its client was killed, or
+//! stood still until [`UNDER_WAY`] ago; and what wrote it was executed late, which no client can
+//! know of. Then it is left to its TTL, which [`ttl`](super::ttl) looks after.
 //!
 //! Nor does anybody stand in a lock's queue once nobody waits, with the same excuses. A queue lives
 //! much longer than a TTL, so this is about places from the storm as well.
 //!
 //! A key is an entry that counts here, or a key that is another library's, too.
 //!
-//! Each key is told once, when it is first found so. The client is the one that the key tells, or
-//! else the one that was handed a guard of the same owner.
+//! Each key is reported once, when it is first found so. The client is the one that the key names,
+//! or else the one that got a guard of the same owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,13 +40,14 @@ pub fn check(history: &History) -> Vec<Violation> {
     let still = Stillness::of(history);
     let mut keys: Vec<_> = history.keys.iter().filter(|key| key.found > settled && !key.late).collect();
     keys.sort_by_key(|key| key.found);
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let found = keys.into_iter().filter_map(|key| {
         let client = key.client.or_else(|| owners.client(key));
         let goes_on = client.and_then(|client| still.last(client, key.found)).map(|span| span.to);
         let wanted = [Some(key.since), owners.wanted(key), goes_on].into_iter().flatten().max()?;
         let is_left = key.found > wanted.saturating_add(UNDER_WAY);
-        let is_new = is_left && told.insert((key.master, key.site(), key.is_entry, key.shared, &key.owner));
+        let is_new =
+            is_left && reported.insert((key.master, key.site(), key.is_entry, key.shared, &key.owner));
         is_new.then(|| violation(key, client, wanted))
     });
     let places = history.places.iter().filter(|place| !place.late);

@@ -1,4 +1,4 @@
-//! In the calm, whoever waits gets the lock: nobody waits for ever, and nobody is turned away.
+//! In the calm, every waiter gets the lock: none waits for ever, and none is turned away.
 //!
 //! Every acquire that began in the calm, and was ready to wait, ends granted within
 //! [`History::bound`]. Where it was ready to wait for less than that, it may also fail, but only
@@ -7,7 +7,7 @@
 //! was killed, or that stood still while the acquire ran, is excused, as is an acquire whose bound
 //! comes after the end of the run.
 //!
-//! And whatever a client does, in the storm too, ends some time.
+//! And every operation of a client ends at some time, in the storm too.
 
 use super::stillness::Stillness;
 use crate::history::{Attempt, AttemptOutcome, History, Stuck, Time, Violation};
@@ -34,7 +34,7 @@ pub fn check(history: &History) -> Vec<Violation> {
 fn stuck(stuck: &Stuck) -> Violation {
     let Stuck { client, at } = *stuck;
     let what = format!(
-        "what client {client} does never ends: an acquire, an extension, a release, or a loss to be told"
+        "what client {client} does never ends: an acquire, an extension, a release, or a wait for a loss"
     );
     Violation { property: NAME, what, at }
 }

@@ -1,11 +1,11 @@
-//! A lease that ends without having been given back was told to be lost by then, so that what it
-//! protects could stop.
+//! A holder learns that its lease is lost before the lease ends, so that what it protects can stop.
 //!
-//! For every guard whose deadline came within the run: it was given back before its deadline, or
-//! told to be lost at its deadline at the latest. A client that stood still could not tell: where a
-//! pause reaches into the deadline, or ends less than [`SLACK`] before it, it must tell (or give
-//! back) by the end of the pause and [`SLACK`]. One that stands still again before that is over has
-//! until the end of that pause, and so on. A client that was killed tells nobody any more.
+//! For every guard whose deadline came within the run: it was released before its deadline, or
+//! reported lost by its deadline. A client that stands still cannot report anything: if a pause
+//! reaches into the deadline, or ends less than [`SLACK`] before it, it must report the loss (or
+//! release) by the end of the pause plus [`SLACK`]. If it stands still again before that is over,
+//! it has until the end of that pause, and so on. A client that was killed reports nothing any
+//! more.
 //!
 //! A guard that was handed out after its deadline is not looked at: that is
 //! [`born_valid`](super::born_valid)'s.
@@ -16,8 +16,8 @@ use crate::history::{History, Hold, Time, Violation};
 /// The property's name.
 pub const NAME: &str = "loss_told";
 
-/// What a client needs that goes on, at most, until it has told: its threads are scheduled, its
-/// timers ring.
+/// What a resumed client needs, at most, to report a loss: its threads are scheduled, its timers
+/// ring.
 pub const SLACK: Time = Time::from_millis(5);
 
 /// Finds every lease that ran out on a holder that did not know.
@@ -47,16 +47,16 @@ fn knew(hold: &Hold, limit: Time) -> bool {
 
 fn violation(hold: &Hold, limit: Time) -> Violation {
     let deadline = hold.deadline;
-    let told = match hold.lost {
-        Some(lost) => format!("told {:?} too late", lost - limit),
-        None => "never told".to_owned(),
+    let when = match hold.lost {
+        Some(lost) => format!("learned {:?} too late", lost - limit),
+        None => "never learned".to_owned(),
     };
     let excuse = if limit > deadline {
         format!(", counted from {limit:?} because it stood still")
     } else {
         String::new()
     };
-    let what = format!("{hold} was {told} that its lease was over at {deadline:?}{excuse}");
+    let what = format!("{hold} {when} that its lease was over at {deadline:?}{excuse}");
     Violation { property: NAME, what, at: limit }
 }
 
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(found(lost("a", 0, 5_000, 5_000), &[]), []);
         assert_eq!(found(lost("a", 0, 5_000, 4_000), &[]), []);
         let both = Hold { given_back: Some(ms(6_000)), ..lost("a", 0, 5_000, 4_900) };
-        assert_eq!(found(both, &[]), [], "told lost, and given back later");
+        assert_eq!(found(both, &[]), [], "reported lost, and given back later");
     }
 
     #[test]
@@ -85,8 +85,8 @@ mod tests {
         let never_told = found(hold("a", 0, 5_000), &[]);
         let who = "client 0 (a on lock l) was";
         let what = "that its lease was over at 5s";
-        assert_eq!(words(&told_late), [format!("{who} told 1ms too late {what}")]);
-        assert_eq!(words(&never_told), [format!("{who} never told {what}")]);
+        assert_eq!(words(&told_late), [format!("{who} learned 1ms too late {what}")]);
+        assert_eq!(words(&never_told), [format!("{who} never learned {what}")]);
         assert_eq!(found(given_back("a", 0, 5_000, 5_000), &[]).len(), 1, "given back when it was over");
         let both = Hold { given_back: Some(ms(6_000)), ..lost("a", 0, 5_000, 5_001) };
         assert_eq!(found(both, &[]).len(), 1);
@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn a_client_that_stood_still_tells_when_it_goes_on() {
-        for told in [lost("a", 0, 5_000, 7_005), given_back("a", 0, 5_000, 7_005)] {
-            assert_eq!(found(told, &[pause(5_000, 7_000)]), []);
+        for hold in [lost("a", 0, 5_000, 7_005), given_back("a", 0, 5_000, 7_005)] {
+            assert_eq!(found(hold, &[pause(5_000, 7_000)]), []);
         }
         let late = found(lost("a", 0, 5_000, 7_006), &[pause(4_000, 7_000)]);
-        let what = "client 0 (a on lock l) was told 1ms too late that its lease was over at 5s, counted from 7.005s \
+        let what = "client 0 (a on lock l) learned 1ms too late that its lease was over at 5s, counted from 7.005s \
                     because it stood still";
         assert_eq!(words(&late), [what]);
         assert_eq!(found(hold("a", 0, 5_000), &[pause(4_000, 7_000)]).len(), 1, "never");

@@ -37,7 +37,7 @@ pub(super) fn given_back(owner: &str, granted: u64, deadline: u64, at: u64) -> H
     Hold { given_back: Some(ms(at)), ..hold(owner, granted, deadline) }
 }
 
-/// The same, told to be lost then.
+/// The same, reported lost at `at`.
 pub(super) fn lost(owner: &str, granted: u64, deadline: u64, at: u64) -> Hold {
     Hold { lost: Some(ms(at)), ..hold(owner, granted, deadline) }
 }

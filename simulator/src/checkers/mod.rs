@@ -5,17 +5,17 @@
 //! | [`windows`] | no two owners have one lock, or one permit, at the same time, but to read |
 //! | [`crowd`] | no more have a semaphore at the same time than it has permits |
 //! | [`born_valid`] | a guard is valid when it is handed out |
-//! | [`loss_told`] | a lease that ends is told to be lost before |
+//! | [`loss_told`] | a holder learns that its lease is lost before it ends |
 //! | [`ttl`] | no entry counts after its end, and no name is remembered for ever |
-//! | [`left_behind`] | in the calm, no key lies there that nobody wants |
-//! | [`liveness`] | in the calm, whoever waits gets the lock |
+//! | [`left_behind`] | in the calm, no key is left behind on a master |
+//! | [`liveness`] | in the calm, every waiter gets the lock |
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
 //! | [`order`] | in the calm, a fair lock is granted in the order of arrival |
-//! | [`reach`] | callers are not told that a master does not answer before it had its time |
+//! | [`reach`] | no master counts as unreachable before its time-out |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //!
-//! The first five must hold whatever happens, as long as clocks run at nearly the same rate; the
-//! last even where they do not.
+//! The first five must hold under all faults, as long as clocks run at nearly the same rate; the
+//! last even if they do not.
 
 use crate::history::{History, Violation};
 
@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn a_violation_is_told_in_one_line() {
         let found = check_all(&history([hold("a", 100, 500)]));
-        let told =
-            "loss_told at 500ms: client 0 (a on lock l) was never told that its lease was over at 500ms";
-        assert_eq!(found.iter().map(Violation::to_string).collect::<Vec<_>>(), [told]);
+        let expected =
+            "loss_told at 500ms: client 0 (a on lock l) never learned that its lease was over at 500ms";
+        assert_eq!(found.iter().map(Violation::to_string).collect::<Vec<_>>(), [expected]);
     }
 }

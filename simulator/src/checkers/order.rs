@@ -1,5 +1,5 @@
-//! In the calm, a fair lock is granted in the order of arrival: whoever waits for it gets it before
-//! all who came later.
+//! In the calm, a fair lock is granted in the order of arrival: a waiter gets it before all that
+//! came later.
 //!
 //! An acquire that is ready to wait stands in the queues of a quorum [`IN_LINE`] after it began.
 //! From then on, until it is granted, nobody gets the lock who began [later](History::in_turn) than
@@ -29,8 +29,8 @@ use crate::history::{Attempt, AttemptOutcome, History, Time, Violation};
 /// The property's name.
 pub const NAME: &str = "order";
 
-/// How long it takes to stand in the queues, and to be heard there, when all is calm: three round
-/// trips, one of them to subscribe, and as much again. What is granted was asked for no longer ago.
+/// How long it takes to get a place in the queues and a subscription, when all is calm: three round
+/// trips, and as much again. What is granted was asked for no longer ago.
 pub const IN_LINE: Time = Time::from_millis(100);
 
 /// How far two clients may be apart in what they take for the masters' time, when all is calm: by a

@@ -1,6 +1,6 @@
-//! Callers are told that a master does not answer only when it owes an answer for as long as
-//! everybody gives it. A vote with a shorter time-out speaks for itself, and so does an undo: a
-//! ping finds out about the rest.
+//! A client reports a master as unreachable only when the master has owed an answer for the default
+//! time-out. A vote with a shorter time-out counts for that vote only, and so does an undo: a ping
+//! finds out about the rest.
 
 use quorate::config::DEFAULT_TIMEOUT;
 
@@ -11,18 +11,19 @@ pub const NAME: &str = "reach";
 
 /// Finds what violates it.
 pub fn check(history: &History) -> Vec<Violation> {
-    let too_soon = |told: &&OutOfReach| told.asked.is_none_or(|asked| told.at < asked + DEFAULT_TIMEOUT);
+    let too_soon =
+        |report: &&OutOfReach| report.asked.is_none_or(|asked| report.at < asked + DEFAULT_TIMEOUT);
     history.out_of_reach.iter().filter(too_soon).map(violation).collect()
 }
 
-fn violation(told: &OutOfReach) -> Violation {
-    let OutOfReach { client, master, asked, at } = *told;
+fn violation(report: &OutOfReach) -> Violation {
+    let OutOfReach { client, master, asked, at } = *report;
     let since = match asked {
         Some(asked) => format!("for {:?}", at - asked),
         None => "nothing".to_owned(),
     };
     let what =
-        format!("client {client} tells that master {master} does not answer, which owes an answer {since}");
+        format!("client {client} reports that master {master} does not answer, which owes an answer {since}");
     Violation { property: NAME, what, at }
 }
 
@@ -32,8 +33,8 @@ mod tests {
     use crate::history::Time;
 
     fn found(asked: Option<Time>) -> usize {
-        let told = OutOfReach { client: 0, master: 1, asked, at: Time::from_secs(9) };
-        check(&History { out_of_reach: vec![told], ..History::default() }).len()
+        let report = OutOfReach { client: 0, master: 1, asked, at: Time::from_secs(9) };
+        check(&History { out_of_reach: vec![report], ..History::default() }).len()
     }
 
     #[test]

@@ -1,18 +1,17 @@
-//! No entry counts after its end: what a client that died has left is in nobody's way when its TTL
-//! is over.
+//! No entry counts after its end: a dead client's entry blocks nobody when its TTL is over.
 //!
-//! An entry that counts on its master must have been written no longer ago than it was to be kept,
-//! a hundredth of that for a slow clock, and `AHEAD`, for its end is counted from the later of two
-//! clocks. It keeps nobody out for longer than `OLDEST` after that, for whoever asks may trust a
-//! time that was. The same goes for the key of another library, which ends by itself, 2 ms late at
-//! most, because Redis counts in whole milliseconds and expires a key up to one late; one without a
-//! TTL is one that nobody ever removes, and a violation wherever it is found.
+//! The age of an entry that counts on its master is at most the time that it was to be kept, a
+//! hundredth of that for a slow clock, and `AHEAD`, because its end is counted from the later of
+//! two clocks. It blocks callers for at most `OLDEST` longer, because a caller may trust an earlier
+//! time. The same goes for the key of another library, which ends by itself, 2 ms late at most,
+//! because Redis counts in whole milliseconds and expires a key up to one late. A key without a TTL
+//! is never removed, and always a violation.
 //!
-//! A master forgets every name: one that nobody has an entry of, over or not, is
-//! [remembered](crate::history::History::remembered) for so long and no longer; one that somebody
-//! has is not. That goes by what Redis says of its key, for a run is shorter.
+//! A master forgets every name without entries, over or not, after the time for which it is
+//! [remembered](crate::history::History::remembered). That is checked by the TTL of its key,
+//! because a run is shorter.
 //!
-//! Each is told once, when it is first found so.
+//! Each is reported once, when it is first found so.
 
 use std::collections::BTreeSet;
 
@@ -30,8 +29,8 @@ const AHEAD: Time = Time::from_millis(500);
 /// How long ago the time may be that a client trusts which is refused: `OLDEST` in `call.lua`.
 const OLDEST: Time = Time::from_secs(2);
 
-/// For how long a name with an entry is kept, which is for ever to a run: `KEPT_HELD` in
-/// `call.lua`, but for the run itself.
+/// How long a name with an entry is kept, which is longer than any run: `KEPT_HELD` in `call.lua`,
+/// minus the run itself.
 const HELD: Time = Time::from_secs(29 * 24 * 3_600);
 
 /// Finds every entry that counts after its end, every key that has outlived its TTL, and every name
@@ -41,14 +40,14 @@ pub fn check(history: &History) -> Vec<Violation> {
     let refusals = history.refusals.iter().map(|key| (key, AHEAD + OLDEST + SLACK));
     let mut keys: Vec<_> = keys.chain(refusals).collect();
     keys.sort_by_key(|(key, _)| key.found);
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let found = keys.into_iter().filter_map(|(key, slack)| Some((key, outlived(key, slack)?)));
-    let first =
-        found.filter(|(key, _)| told.insert((key.master, key.site(), key.is_entry, key.shared, &key.owner)));
+    let first = found
+        .filter(|(key, _)| reported.insert((key.master, key.site(), key.is_entry, key.shared, &key.owner)));
     let keys = first.map(|(key, how)| violation(key, &how));
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let names = history.names.iter().filter_map(|name| Some((name, remembered(name, history.remembered)?)));
-    let names = names.filter(|(name, _)| told.insert((name.master, &name.name)));
+    let names = names.filter(|(name, _)| reported.insert((name.master, &name.name)));
     keys.chain(names.map(|(name, how)| name_violation(name, &how))).collect()
 }
 

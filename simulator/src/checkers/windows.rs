@@ -1,11 +1,11 @@
-//! No two owners have one lock, or one permit of a semaphore, at the same time, but to read: the
+//! No two owners have one lock, or one permit of a semaphore, at the same time, except readers: the
 //! property that a lock is for.
 //!
-//! The window of a guard is `[granted, end)`, where the end is the first of its deadline, of being
-//! given back, and of being told lost: while it lasts, its holder has every reason to believe that
-//! the lock is its own. Windows of different owners on one lock must not overlap; those of a lock
-//! over several names count for each name. They may touch, and a guard that was handed out too late
-//! has none (that is [`born_valid`](super::born_valid)'s). Guards of one owner may overlap: it
+//! The window of a guard is `[granted, end)`, where the end is the first of its deadline, its
+//! release and the report of its loss: until then its holder has every reason to believe that the
+//! lock is its own. Windows of different owners on one lock must not overlap; those of a lock over
+//! several names count for each name. They may touch, and a guard that was handed out too late has
+//! none (that is [`born_valid`](super::born_valid)'s). Guards of one owner may overlap: it
 //! re-entered, or reads what it writes. So may those of readers.
 
 use std::collections::BTreeSet;
@@ -21,8 +21,8 @@ pub const NAME: &str = "windows";
 pub fn check(history: &History) -> Vec<Violation> {
     let pairs = pairs(history);
     let mut found: Vec<_> = pairs.into_iter().map(|(rival, hold)| violation(rival, hold)).collect();
-    let mut told = BTreeSet::new();
-    found.retain(|violation| told.insert(violation.what.clone())); // of two names that both have
+    let mut reported = BTreeSet::new();
+    found.retain(|violation| reported.insert(violation.what.clone())); // of two names that both have
     found
 }
 
@@ -97,7 +97,7 @@ mod tests {
     fn windows_that_touch_are_well() {
         assert_eq!(count([hold("a", 0, 100), hold("b", 100, 200)]), 0, "at the deadline");
         assert_eq!(count([given_back("a", 0, 100, 50), hold("b", 50, 200)]), 0, "given back");
-        assert_eq!(count([lost("a", 0, 100, 50), hold("b", 50, 200)]), 0, "told lost");
+        assert_eq!(count([lost("a", 0, 100, 50), hold("b", 50, 200)]), 0, "reported lost");
         assert_eq!(count([hold("b", 100, 200), hold("a", 0, 100)]), 0, "in any order");
     }
 
@@ -105,7 +105,7 @@ mod tests {
     fn windows_that_overlap_by_a_moment_are_found() {
         assert_eq!(count([hold("a", 0, 100), hold("b", 99, 200)]), 1, "at the deadline");
         assert_eq!(count([given_back("a", 0, 100, 50), hold("b", 49, 200)]), 1, "given back");
-        assert_eq!(count([lost("a", 0, 100, 50), hold("b", 49, 200)]), 1, "told lost");
+        assert_eq!(count([lost("a", 0, 100, 50), hold("b", 49, 200)]), 1, "reported lost");
         assert_eq!(count([hold("b", 99, 200), hold("a", 0, 100)]), 1, "in any order");
         assert_eq!(count([hold("b", 0, 100), hold("a", 0, 100)]), 1, "at the same moment");
     }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(count([both("a", 0, 100), hold("b", 99, 200)]), 1);
         assert_eq!(count([over(&["m"], hold("a", 0, 100)), both("b", 99, 200)]), 1);
         assert_eq!(count([both("a", 0, 100), over(&["m", "n"], hold("b", 99, 200))]), 1);
-        assert_eq!(count([both("a", 0, 100), both("b", 99, 200)]), 1, "told once");
+        assert_eq!(count([both("a", 0, 100), both("b", 99, 200)]), 1, "reported once");
         assert_eq!(count([both("a", 0, 100), over(&["n"], hold("b", 50, 200)), both("c", 100, 200)]), 0);
         assert_eq!(count([both("a", 0, 100), both("a", 50, 200)]), 0, "re-enters");
     }

@@ -30,8 +30,7 @@ impl Link {
         self.set_timers();
     }
 
-    /// Sends what there is to send as soon as whoever is run now has had its turn: its calls leave
-    /// together.
+    /// Sends what there is to send after the current task's turn, so that its calls leave together.
     fn send_soon(self: &Arc<Self>) {
         {
             let mut state = self.state();
@@ -46,8 +45,7 @@ impl Link {
         });
     }
 
-    /// Notes where another state was reached, and when callers are told that the master does not
-    /// answer.
+    /// Records changes of state, and when callers learn that the master does not answer.
     fn note_reach(&self, before: &Reach, state: &super::LinkContext) {
         let reach = state.link.reach();
         if reach == before {

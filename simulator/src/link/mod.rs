@@ -35,7 +35,7 @@ pub(crate) struct Link {
     dice: Dice,
     state: Mutex<LinkContext>,
     handshake: OnceLock<Handshake>,
-    /// Told when the master answers.
+    /// Notified when the master answers.
     up: Notify,
     pub(crate) hearing: Hearing,
 }
@@ -46,8 +46,7 @@ struct LinkContext {
     /// When it is looked at next: to open a connection, and for calls whose time is up.
     opens: Option<Time>,
     rings: Option<Time>,
-    /// Whether it is looked at as soon as whoever is run now has had its turn, to send what there
-    /// is.
+    /// Whether it sends what there is after the current task's turn.
     sends_soon: bool,
     /// What the master knows the connection by.
     header: SessionHeader,

@@ -19,7 +19,7 @@ impl Master for Way {
     }
 
     fn introduce(&self, handshake: Handshake) {
-        let _ = self.0.handshake.set(handshake); // it is told once
+        let _ = self.0.handshake.set(handshake); // it is set once
     }
 
     fn call(&self, call: Arc<Call>, index: usize) {
@@ -33,11 +33,11 @@ impl Master for Way {
         async move {
             link.with(|link, now| link.want_connection(now));
             loop {
-                let told = link.up.notified();
+                let answers = link.up.notified();
                 if *link.state().link.reach() == Reach::Up {
                     return;
                 }
-                told.await;
+                answers.await;
             }
         }
         .boxed()

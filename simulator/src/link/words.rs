@@ -30,7 +30,7 @@ pub(super) fn describe(call: &Call) -> String {
     named.fold(format!("{verb} {lock}{slot}"), |line, (name, word)| format!("{line} {name}={word}"))
 }
 
-/// What operations are about that need not be told: the lock as such.
+/// What an operation is about that need not be shown: the lock as such.
 const PLAIN: [&str; 5] = ["lock", "mutex", "fair", "plain", "redisson"];
 
 /// The lock that a key is of.
@@ -42,8 +42,8 @@ fn name_of(key: &str) -> &str {
 pub(super) fn tell_reply(reply: &Result<Value, String>) -> String {
     match reply {
         Ok(Value::List(items)) => {
-            let told = items.iter().skip(1).map(|item| tell(&Ok(item.clone())));
-            told.collect::<Vec<_>>().join("; ")
+            let shown = items.iter().skip(1).map(|item| tell(&Ok(item.clone())));
+            shown.collect::<Vec<_>>().join("; ")
         }
         other => format!("{other:?}"),
     }

@@ -91,8 +91,8 @@ impl Container {
         self.must_answer();
     }
 
-    /// Takes it off its networks (`docker network disconnect`): nothing reaches it, and it is not
-    /// told so. The engine ends connections to the port that it published, and refuses others.
+    /// Takes it off its networks (`docker network disconnect`): nothing reaches it, and it does not
+    /// notice. The engine ends connections to the port that it published, and refuses others.
     ///
     /// # Panics
     ///

@@ -25,10 +25,10 @@ pub(super) fn tool() -> Result<&'static [&'static str], ComposeError> {
 fn run(program: &str, args: &[&str]) -> Result<String, String> {
     let output = Command::new("timeout").args([BOUND, program]).args(args).output();
     let output = output.map_err(|error| format!("timeout: {error}"))?;
-    let told = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
-        Some(0) => Ok(told.into_owned()),
+        Some(0) => Ok(printed.into_owned()),
         Some(124) => Err(format!("`{program} {}` was not done within {BOUND} s", args.join(" "))),
         _ => Err(complaint.trim().to_owned()),
     }

@@ -26,7 +26,7 @@ pub struct EmbeddedMaster {
 struct EmbeddedLink {
     to: Arc<EmbeddedMaster>,
     handshake: OnceLock<Handshake>,
-    /// What the server knows the client by, after so many restarts.
+    /// The number of restarts, and the header by which the server has known the client since.
     header: Mutex<Option<(u64, SessionHeader)>>,
 }
 
@@ -42,8 +42,8 @@ impl EmbeddedMaster {
         &self.server
     }
 
-    /// Puts it out of reach, or back: calls fail and do nothing, and whoever listens is told to be
-    /// deaf. The server stays as it is.
+    /// Makes it unreachable, or reachable again: while it is not, calls fail and do nothing, and
+    /// subscribers are disconnected. The server stays as it is.
     ///
     /// It cannot fall silent: what a time-out does is to be tried on a real server, frozen.
     pub fn set_reachable(&self, reachable: bool) {
@@ -95,7 +95,7 @@ impl Master for EmbeddedLink {
     }
 
     fn introduce(&self, handshake: Handshake) {
-        let _ = self.handshake.set(handshake); // it is told once
+        let _ = self.handshake.set(handshake); // it is set once
     }
 
     fn call(&self, call: Arc<Call>, index: usize) {
@@ -133,7 +133,7 @@ impl Master for EmbeddedLink {
                 ear(SubscriptionEvent::Subscribed);
                 tokio::select! {
                     biased;
-                    () = subscription.lost() => {} // and told by the server
+                    () = subscription.lost() => {} // which the server reports
                     () = until(&mut reachable, false) => {
                         drop(subscription);
                         ear(SubscriptionEvent::Disconnected);

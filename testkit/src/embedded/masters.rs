@@ -31,7 +31,7 @@ use super::wall_clock::WallClock;
 pub struct EmbeddedMasters(Vec<Arc<EmbeddedMaster>>);
 
 impl EmbeddedMasters {
-    /// So many empty servers.
+    /// `count` empty servers.
     pub fn new(count: usize) -> Self {
         Self::of((0..count).map(EmbeddedServer::new))
     }

@@ -1,9 +1,9 @@
 //! Masters within the process, which run the same Lua as real ones.
 //!
 //! [`EmbeddedServer`] stands for a Redis server: keys in memory ([`Store`]), Lua 5.1 for scripts,
-//! and whoever listens. [`EmbeddedMaster`] puts one behind the trait that clients ask masters by.
-//! Both are held to what real servers do: a differential test compares replies and keys, and one
-//! suite of tests is run on both kinds of master.
+//! and subscribers. [`EmbeddedMaster`] puts one behind the library's `Master` trait. A differential
+//! test compares its replies and keys with those of real servers, and one suite of tests runs on
+//! both kinds of master.
 //!
 //! What is given up for it: sockets, and with them what gets lost there; scripts are never unknown
 //! and never take long; and all of it is in memory.

@@ -50,6 +50,6 @@ impl Resp {
 
     /// How many.
     pub(super) fn count(count: usize) -> Self {
-        Self::Int(i64::try_from(count).expect("there is no room for so many"))
+        Self::Int(i64::try_from(count).expect("the count is too large"))
     }
 }

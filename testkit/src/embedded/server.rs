@@ -11,7 +11,7 @@ use super::state::{Mail, State, Subscription, lock};
 use super::store::{Keyspace, Settings};
 use super::wall_clock::{WallClock, system_time};
 
-/// A server: its keys, its clock, and whoever listens to it. Clones are the same server.
+/// A server: its keys, its clock, and its subscribers. Clones are the same server.
 #[derive(Clone)]
 pub struct EmbeddedServer {
     number: usize,
@@ -56,7 +56,7 @@ impl EmbeddedServer {
         lock(&self.state).store.run_id.clone()
     }
 
-    /// How often it restarted: what was told to a process before is not known to it.
+    /// How often it restarted: a process does not know what an earlier one was told.
     pub(super) fn restarts(&self) -> u64 {
         lock(&self.state).restarts
     }
@@ -160,8 +160,8 @@ impl EmbeddedServer {
         (state.store.keyspace, state.is_whole) = (snapshot.0.clone(), false);
     }
 
-    /// Starts it again, under another run id, with the settings that all begin with. Whoever
-    /// listened does no more, and is told.
+    /// Starts it again, with another run id and the default settings. Its subscribers are
+    /// disconnected.
     pub fn restart(&self, run_id: impl Into<String>, with: Restart) {
         let mut state = lock(&self.state);
         let started = (self.clock)();

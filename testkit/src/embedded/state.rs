@@ -1,4 +1,4 @@
-//! What a server has: its keys, and who listens to it.
+//! What a server has: its keys and its subscribers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
@@ -27,18 +27,18 @@ struct Listener {
     _kept: oneshot::Sender<()>,
 }
 
-/// What is left to be told once the lock is let go: who hears may call the server again.
-#[must_use = "somebody waits to hear it"]
+/// Events to deliver once the mutex is unlocked, because a subscriber may call the server again.
+#[must_use = "subscribers wait for it"]
 pub(super) struct Mail(Vec<(Subscriber, SubscriptionEvent)>);
 
 impl Mail {
     pub(super) fn deliver(self) {
-        self.0.into_iter().for_each(|(ear, heard)| ear(heard));
+        self.0.into_iter().for_each(|(ear, event)| ear(event));
     }
 }
 
-/// A place among those that listen to a channel; given up when it is dropped.
-#[must_use = "whoever drops it hears nothing"]
+/// A subscription to a channel, which ends when it is dropped.
+#[must_use = "the subscription ends when it is dropped"]
 pub struct Subscription {
     state: Weak<Mutex<State>>,
     channel: Vec<u8>,
@@ -47,23 +47,23 @@ pub struct Subscription {
 }
 
 impl State {
-    /// An empty server, that nobody listens to.
+    /// An empty server without subscribers.
     pub(super) fn new(run_id: String, started: u64) -> Self {
         let mut state = Self { is_whole: true, ..Self::default() };
         (state.store.run_id, state.store.started) = (run_id, started);
         state
     }
 
-    /// What was published and not handed out yet, to whoever listens now.
+    /// What was published and not delivered yet, for the present subscribers.
     pub(super) fn mail(&mut self) -> Mail {
         if self.store.published.is_empty() {
             return Mail(Vec::new());
         }
         let published = std::mem::take(&mut self.store.published);
         let letters = published.into_iter().flat_map(|(channel, message)| {
-            let heard = SubscriptionEvent::Message(String::from_utf8_lossy(&message).into());
+            let event = SubscriptionEvent::Message(String::from_utf8_lossy(&message).into());
             let ears = self.ears.get(&channel).into_iter().flatten();
-            ears.map(move |listener| (listener.ear.clone(), heard.clone()))
+            ears.map(move |listener| (listener.ear.clone(), event.clone()))
         });
         Mail(letters.collect())
     }

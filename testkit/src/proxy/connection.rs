@@ -78,8 +78,7 @@ impl Connection {
     }
 }
 
-/// Ends a connection for whoever is at the end of a line: at once by a reset, or when they may be
-/// told.
+/// Ends the connection at the end of a line: at once by a reset, or when the toxics allow it.
 async fn break_off(stream: TcpStream, line: &Line, reset: bool) {
     if reset { drop(stream.set_zero_linger()) } else { line.end().await }
 }

@@ -19,7 +19,7 @@ use crate::dice::Dice;
 /// How many chunks may be on their way; then their sender has to wait.
 const MOST_CHUNKS: usize = 1024;
 
-/// A narrow line takes so many steps a second.
+/// Steps a second of a narrow line.
 const STEPS: u64 = 50;
 
 /// Bytes on their way, and the end of their delay. None is the end of the stream.
@@ -86,7 +86,7 @@ impl Line {
                 return Err(broken);
             }
             if self.write(&bytes, &mut to).await.is_err() {
-                return Ok(()); // whoever is there has gone, which the other line finds out
+                return Ok(()); // the peer has gone, which the other line finds out
             }
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Line {
         Ok(())
     }
 
-    /// Waits until whoever is at the end may be told that the connection has ended.
+    /// Waits until the peer may see that the connection has ended.
     pub(super) async fn end(&self) {
         let delay = self.weather.borrow().slow_close(self.way);
         if let Some(delay) = delay {

@@ -23,16 +23,16 @@ impl Way {
 /// Something that is wrong on a way, for as long as it is there. Several add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toxic {
-    /// What is sent arrives so much later, and up to `jitter` more, which is drawn anew for what
+    /// What is sent arrives later by `delay`, and up to `jitter` more, which is drawn anew for what
     /// arrives together. It stays in order, and does not hold up what follows: a long line, not a
-    /// narrow one. What is on its way already stays so late when the toxic is removed.
+    /// narrow one. What is on its way already stays late when the toxic is removed.
     Latency {
         /// How much later, at least.
         delay: Duration,
         /// And how much more, at most.
         jitter: Duration,
     },
-    /// Each connection carries so many bytes a second.
+    /// Limits each connection to this many bytes a second.
     Bandwidth {
         /// At least 1; 0 is taken for 1.
         bytes_per_second: u64,
@@ -41,10 +41,9 @@ pub enum Toxic {
     /// when the toxic is removed, as TCP sees to it. Clients can connect: it is the proxy's system
     /// that accepts.
     Blackhole,
-    /// Whoever is at the end of this way is not told that a connection has ended, until the toxic
-    /// is removed.
+    /// The end of a connection is not passed on this way until the toxic is removed.
     HalfOpen,
-    /// Whoever is at the end of this way is told so much later that a connection has ended.
+    /// The end of a connection is passed on this way with a delay.
     SlowClose {
         /// How much later; not later than the toxic is removed.
         delay: Duration,

@@ -68,7 +68,7 @@ impl Weather {
         self.on(way).any(|toxic| toxic == Toxic::Blackhole)
     }
 
-    /// How much later whoever is at the end is told that a connection has ended.
+    /// How much later the end of a connection is passed on.
     pub(super) fn slow_close(&self, way: Way) -> Option<Duration> {
         let delays = self.on(way).filter_map(|toxic| match toxic {
             Toxic::SlowClose { delay } => Some(delay),
@@ -77,7 +77,7 @@ impl Weather {
         delays.reduce(|sum, delay| sum + delay)
     }
 
-    /// Whether whoever is at the end is not told at all.
+    /// Whether it is not passed on at all.
     pub(super) fn is_half_open(&self, way: Way) -> bool {
         self.on(way).any(|toxic| matches!(toxic, Toxic::HalfOpen | Toxic::Blackhole))
     }
@@ -87,7 +87,7 @@ impl Weather {
         self.resets.back += u64::from(way.covers(Way::Back));
     }
 
-    /// At which end a connection is to be reset that has been there since so many resets.
+    /// At which end to reset a connection that has been there since `before`.
     pub(super) fn reset_since(&self, before: Resets) -> Option<Way> {
         let ever = |way| self.on(way).any(|toxic| toxic == Toxic::Reset);
         let there = ever(Way::There) || self.resets.there > before.there;

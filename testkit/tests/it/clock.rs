@@ -18,13 +18,13 @@ fn machine_time() -> i64 {
     i64::try_from(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap()
 }
 
-/// The server's clock is the machine's, and so many milliseconds.
+/// The server's clock is the machine's plus `millis`.
 #[track_caller]
 fn assert_off_by(server: &RedisServer, millis: i64) {
     let before = machine_time();
-    let told = time(server) - millis * 1000;
+    let shown = time(server) - millis * 1000;
     let after = machine_time();
-    assert!((before..=after).contains(&told), "off by {millis} ms? {before} {told} {after}");
+    assert!((before..=after).contains(&shown), "off by {millis} ms? {before} {shown} {after}");
 }
 
 fn set(server: &RedisServer, key: &str, millis: &str) {

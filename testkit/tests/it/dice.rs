@@ -16,7 +16,7 @@ impl Dice {
         self.next() % limit
     }
 
-    /// Whether it happens, so many times in a thousand.
+    /// Whether it happens, with this chance in a thousandth.
     pub(crate) fn happens(&mut self, in_a_thousand: u64) -> bool {
         self.below(1000) < in_a_thousand
     }

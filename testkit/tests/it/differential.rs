@@ -14,7 +14,7 @@ use crate::moments::PATIENCE;
 use crate::operations::{Draw, MARK, MARKER, Request};
 use crate::pair::{Pair, command, same};
 
-/// So many go to the servers together.
+/// How many go to the servers together.
 const TOGETHER: u64 = 100;
 
 /// The kinds of answers that there have to be.
@@ -30,7 +30,7 @@ const KINDS: [&str; 13] = [
     "CLOCK",
     "time",
     "nobody asked",
-    "heard",
+    "received",
     "compared",
 ];
 
@@ -112,7 +112,7 @@ fn compare(kind: &'static str) {
             }
         }
         pair.compare_keys(script);
-        *seen.entry("heard".to_owned()).or_default() += ears.compare();
+        *seen.entry("received".to_owned()).or_default() += ears.compare();
         *seen.entry("compared".to_owned()).or_default() += TOGETHER;
     }
     println!("{calls} calls, seed {seed}, {:.1?}: {seen:#?}", begun.elapsed());

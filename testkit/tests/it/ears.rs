@@ -12,7 +12,7 @@ use crate::pair::{Pair, command};
 /// A channel and a message on it.
 type Message = (String, String);
 
-/// What was heard, and is not compared yet.
+/// What was received, and is not compared yet.
 pub(crate) struct Ears {
     embedded: Arc<Mutex<Vec<Message>>>,
     _subscriptions: Vec<Subscription>,
@@ -25,10 +25,10 @@ impl Ears {
     pub(crate) fn subscribe(pair: &Pair, channels: &[&'static str]) -> Self {
         let embedded: Arc<Mutex<Vec<Message>>> = Arc::default();
         let subscriptions = channels.iter().map(|&channel| {
-            let heard = embedded.clone();
+            let received = embedded.clone();
             let ear = move |message| match message {
                 SubscriptionEvent::Message(text) => {
-                    heard.lock().unwrap().push((channel.to_owned(), text.to_string()))
+                    received.lock().unwrap().push((channel.to_owned(), text.to_string()))
                 }
                 other => panic!("{other:?}"),
             };
@@ -47,11 +47,11 @@ impl Ears {
     /// Panics where the real server did not say what the embedded one said, in the same order.
     /// Returns how many messages there were.
     pub(crate) fn compare(&mut self) -> u64 {
-        let heard = std::mem::take(&mut *self.embedded.lock().unwrap());
-        for message in &heard {
+        let received = std::mem::take(&mut *self.embedded.lock().unwrap());
+        for message in &received {
             assert_eq!(*message, self.next(), "embedded, real");
         }
-        heard.len().try_into().unwrap()
+        received.len().try_into().unwrap()
     }
 
     /// Hears out what both said, and compares nothing.

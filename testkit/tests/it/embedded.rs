@@ -96,8 +96,8 @@ fn keys_are_lost_brought_back_and_survive_a_restart_or_not() {
 #[test]
 fn listeners_hear_until_they_leave_or_the_server_restarts() {
     let server = EmbeddedServer::new(0);
-    let heard: Arc<Mutex<Vec<(SubscriptionEvent, Resp)>>> = Arc::default();
-    let (its, all) = (server.clone(), heard.clone());
+    let received: Arc<Mutex<Vec<(SubscriptionEvent, Resp)>>> = Arc::default();
+    let (its, all) = (server.clone(), received.clone());
     let ear = Arc::new(move |what| all.lock().unwrap().push((what, its.command(&["DBSIZE"]))));
     let first = server.subscribe("news", ear.clone());
     let _second = server.subscribe("news", ear);
@@ -110,7 +110,7 @@ fn listeners_hear_until_they_leave_or_the_server_restarts() {
     assert_eq!(server.eval(&publish, &[], &[]), Resp::Int(0));
     let message = || (SubscriptionEvent::Message("x".into()), Resp::Int(1));
     assert_eq!(
-        *heard.lock().unwrap(),
+        *received.lock().unwrap(),
         [message(), message(), message(), (SubscriptionEvent::Disconnected, Resp::Int(0))]
     );
 }

@@ -19,7 +19,7 @@ const fn ms(time: u64) -> Duration {
     Duration::from_millis(time)
 }
 
-/// A connection that speaks to the server as it is told to.
+/// A connection that sends what a test says.
 struct Talk(TcpStream);
 
 impl Talk {
@@ -33,9 +33,9 @@ impl Talk {
 
     /// Reads so much as this answer has.
     async fn hears(&mut self, answer: &str) {
-        let mut heard = vec![0; answer.len()];
-        timeout(SOON, self.0.read_exact(&mut heard)).await.expect("an answer in time").unwrap();
-        assert_eq!(String::from_utf8(heard).unwrap(), answer);
+        let mut received = vec![0; answer.len()];
+        timeout(SOON, self.0.read_exact(&mut received)).await.expect("an answer in time").unwrap();
+        assert_eq!(String::from_utf8(received).unwrap(), answer);
     }
 
     async fn hears_nothing(&mut self) {
@@ -45,9 +45,9 @@ impl Talk {
 
     /// Reads to the end: what there was, and how it ended.
     async fn end(&mut self) -> (Vec<u8>, std::io::Result<usize>) {
-        let mut heard = Vec::new();
-        let end = timeout(SOON, self.0.read_to_end(&mut heard)).await.expect("an end in time");
-        (heard, end)
+        let mut received = Vec::new();
+        let end = timeout(SOON, self.0.read_to_end(&mut received)).await.expect("an end in time");
+        (received, end)
     }
 
     /// How long a PING and its answer take.
@@ -300,9 +300,9 @@ async fn a_connection_that_is_reset_at_one_end_can_be_half_open_at_the_other() {
 async fn what_is_left(proxy: &Proxy) -> usize {
     let mut talk = Talk::with(proxy).await;
     talk.say("GET k").await;
-    let (heard, end) = talk.end().await;
+    let (received, end) = talk.end().await;
     end.unwrap();
-    heard.len()
+    received.len()
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What a server is told about itself: CONFIG SET, REPLICAOF and ACL SETUSER, as far as a lock's
+//! Commands that configure a server: CONFIG SET, REPLICAOF and ACL SETUSER, as far as a lock's
 //! scripts notice.
 
 use super::context::{Answer, Context};

@@ -10,7 +10,7 @@ const LEAST_MEMORY: i64 = 1 << 20;
 /// A command of the server.
 pub(super) struct Command {
     pub(super) name: &'static str,
-    /// How many words it has with its name: so many, or where it is negative, that many at least.
+    /// How many words it has with its name: exactly, or if negative, at least.
     arity: isize,
     pub(super) writes: bool,
     /// Whether it is refused where memory is full.
@@ -79,7 +79,7 @@ impl Command {
         COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Whether it takes so many words, its name among them.
+    /// Whether it takes this number of words, its name among them.
     pub(super) fn takes(&self, words: usize) -> bool {
         match self.arity {
             least @ ..0 => words >= least.unsigned_abs(),

@@ -118,11 +118,11 @@ pub(super) fn flushall(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::ok())
 }
 
-/// How many listen, and what they are to hear.
+/// Publishes a message, and returns the number of subscribers.
 pub(super) fn publish(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
-    let heard = context.store.listeners.get(words[1]).copied().unwrap_or(0);
-    if heard > 0 {
+    let subscribers = context.store.listeners.get(words[1]).copied().unwrap_or(0);
+    if subscribers > 0 {
         context.store.published.push((words[1].to_vec(), words[2].to_vec()));
     }
-    Ok(Resp::count(heard))
+    Ok(Resp::count(subscribers))
 }

@@ -42,8 +42,7 @@ impl Store {
         self.run(command, now_us, words)
     }
 
-    /// Carries out a command of the script that runs now, which is told less about what is wrong
-    /// with it.
+    /// Executes a command of the running script, which gets less detailed errors.
     pub(super) fn execute_for_script(&mut self, now_us: u64, words: &[&[u8]]) -> Resp {
         let refused = match words.first().map(|name| Command::find(name)) {
             None => "ERR Please specify at least one argument for this redis lib call",

@@ -1,4 +1,4 @@
-//! What a server was told about itself.
+//! A server's settings.
 
 use std::collections::BTreeSet;
 

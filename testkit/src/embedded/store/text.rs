@@ -16,7 +16,7 @@ pub(super) fn get(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     }
 }
 
-/// What SET was told besides the key and its value.
+/// The options of SET.
 #[derive(Default)]
 struct SetOptions<'a> {
     /// Whether the key has to be there already, or must not be.

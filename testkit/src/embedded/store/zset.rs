@@ -107,7 +107,7 @@ pub(super) fn zrange(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let first = bound(words[2])?;
     let last = bound(words[3])?;
     let Some(zset) = at(context, words[1])? else { return Ok(Resp::List(Vec::new())) };
-    let count = i64::try_from(zset.len()).expect("there is no room for so many");
+    let count = i64::try_from(zset.len()).expect("the count is too large");
     let from_the_front = |place: i64| if place < 0 { place.saturating_add(count) } else { place };
     let first = from_the_front(first).max(0);
     let last = from_the_front(last);

@@ -1,4 +1,4 @@
-//! How far a run has come: a bar where standard error is a terminal, and lines elsewhere.
+//! Progress of a run: a bar if standard error is a terminal, otherwise lines.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +10,14 @@ use quorate_chaos::run::Phase;
 use crate::progress::Progress;
 use crate::say::say;
 
-/// How far lines are apart at least: a fault that begins sooner has none.
+/// The least time between lines: a fault that begins sooner gets none.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// And at most, so that one sees that it goes on.
+/// The most, to show that the run goes on.
 const MOST: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct RunProgress {
     bar: Progress,
     lines: Mutex<Lines>,
 }
@@ -29,7 +29,7 @@ struct Lines {
     what: String,
 }
 
-impl Told {
+impl RunProgress {
     pub(super) fn new(duration: Duration) -> Self {
         Self { bar: Progress::new(duration), lines: Mutex::default() }
     }
@@ -44,7 +44,7 @@ impl Told {
         }
     }
 
-    /// Lets it follow the time. To be polled beside the run, and dropped with it.
+    /// Updates it as time passes. To be polled beside the run, and dropped with it.
     pub(super) async fn follow(&self) -> Infallible {
         let lines = async {
             loop {
@@ -87,7 +87,7 @@ impl Lines {
     }
 }
 
-/// What happens now, for whoever watches.
+/// The current phase, in words.
 fn said(phase: Phase<'_>) -> String {
     match phase {
         Phase::Starts => "masters and clients start".to_owned(),
