@@ -19,10 +19,10 @@
 //!   written to later than the rest, and those in the queue look when the TTLs are over, and a
 //!   quarter later for each dead one that is ahead of them.
 //!
-//! Clients that are strict believe no clock that an entry is over whose owner died: they watch it for
-//! a TTL, from when the master first shows it, which one that was restarted does only after its
-//! quarantine. So with them a lock counts from when each of its names was first granted in the calm,
-//! but to read: that cleared it of such entries.
+//! Strict clients believe no clock that an entry is over whose owner died: they watch it for a TTL,
+//! from when the master first shows it, which a restarted one does only after its quarantine. So
+//! with them a lock counts from when each of its names was first granted in the calm, but to read:
+//! that cleared it of such entries.
 //!
 //! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives
 //! back.
