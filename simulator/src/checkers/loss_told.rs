@@ -83,7 +83,7 @@ mod tests {
     fn a_lease_that_runs_out_untold_is_found() {
         let told_late = found(lost("a", 0, 5_000, 5_001), &[]);
         let never_told = found(hold("a", 0, 5_000), &[]);
-        let who = "client 0 (a on lock l) was";
+        let who = "client 0 (a on lock l)";
         let what = "that its lease was over at 5s";
         assert_eq!(words(&told_late), [format!("{who} learned 1ms too late {what}")]);
         assert_eq!(words(&never_told), [format!("{who} never learned {what}")]);
