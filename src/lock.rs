@@ -222,8 +222,8 @@ impl<F> Lock<F> {
 
     /// Acquires the lock, waiting for the [`wait`](Lock::wait) at most.
     ///
-    /// The waiters of one client queue locally, in the order in which they found the lock taken,
-    /// and the first of them has a place in a queue on every master. A release wakes the head of
+    /// The waiters of one client queue locally, in the order in which they began to wait, and the
+    /// first of them has a place in a queue on every master. A release wakes the head of
     /// that queue; if the wake-up is lost, the waiter asks again when the holder's TTLs have run
     /// out. Only a [`fair_lock`](crate::Redlock::fair_lock) promises the order: otherwise a
     /// newcomer may get the lock while the head of the queue wakes up. The last try is made when

@@ -1,7 +1,7 @@
 -- hooks: the functions that a kind of lock may define. Its file says `function obstacle(...)`,
 -- which assigns the local of that name here and no global. name.lua defines `obstacle` and
--- queue.lua `wake` for locks with one holder; a kind may replace both. The others are nil in those
--- locks. `it` is what `read` in name.lua returned. A slot is what an operation is about: the kind's
+-- queue.lua `wake` for locks with one holder; a kind may replace both. The others are nil where a
+-- kind does not define them. `it` is what `read` in name.lua returned. A slot is what an operation is about: the kind's
 -- name, `read` or `write`, or a permit and how many there are, `3/16`. `note_...` adds fields to
 -- those that the verb writes at the end.
 local read_more -- (it): reads more fields into `it`

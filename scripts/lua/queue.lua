@@ -2,7 +2,7 @@
 -- each waits. A ticket is `CLIENT:NUMBER`, of a reader `r:CLIENT:NUMBER`, of a writer
 -- `w:CLIENT:NUMBER`. It is used for one acquire only. To wake a waiter, a master publishes NUMBER
 -- on the channel of CLIENT. A refused acquire takes a place; the same waiter's next acquire, a
--- grant, a release or a wake-up gives it up. While there is a queue, the hash has the field
+-- release or a wake-up gives it up. While there is a queue, the hash has the field
 -- `queued`: 1, or the moment (us) when the last writer took a place. `function wake` assigns a
 -- local of hooks.lua.
 

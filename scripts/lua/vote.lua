@@ -1,4 +1,4 @@
--- vote: the first step of every operation that asks a master to grant something.
+-- vote: what every operation begins with that asks a master to grant something.
 
 -- The versions that a strict client watched for long enough, each between two commas.
 local watched
@@ -13,7 +13,7 @@ local function check_token(token)
   if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
 
--- Refuses if this master may not vote or an argument is no number, before anything is written.
+-- Refuses if this master may not vote or an argument is no number, before an entry is written.
 local function vote(trusted, versions, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end

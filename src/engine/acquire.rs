@@ -21,8 +21,8 @@ impl Engine {
     /// leaves nothing behind: the attempt, the place in the queue, and the grant on its way, undo
     /// themselves when they are dropped.
     ///
-    /// Where it may, the caller makes the first attempt itself, which costs no task if it is
-    /// granted. What has to go on even if the caller is not polled runs as a task.
+    /// Where it may, the caller makes the first attempt itself, which costs no task if the masters
+    /// grant it with one token. What has to go on even if the caller is not polled runs as a task.
     pub(crate) async fn acquire(self: &Arc<Self>, request: Request) -> Result<Grant, Error> {
         let timeout = self.validated_timeout(&request)?;
         if self.is_closed() || self.dispatcher.is_closed() {
@@ -68,7 +68,7 @@ impl Engine {
 
     /// An attempt that the caller may wait for without a task. A caller that is not polled any more
     /// must not hold up others: so its owner is unknown to others, it stands in no queue, and it
-    /// overtakes no waiter of this client.
+    /// overtakes no waiter of this client, unless it would not wait itself.
     fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
         let may_attempt = wait.is_zero() || self.may_attempt_at_once(*kind, name);

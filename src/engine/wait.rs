@@ -8,24 +8,25 @@
 //!    soon as the client hears a quorum: subscribe, then check, then wait. Until then it polls,
 //!    every 1 to 2 ms at first, then less often.
 //! 3. If the client listens already, and from then on, each attempt takes a place in the queues of
-//!    the masters that refuse it (`stand` in queue.lua), and takes over the place of the attempt
-//!    before. Each has a ticket of its own, so that no call is ambiguous.
-//! 4. The waiter asks again when a quorum of the masters has called it (`wake` in queue.lua; heard
-//!    by `master/listen.rs`), or 5 ms after the first call; when it may have missed calls; or when
-//!    the TTLs on a quorum have run out, and a quarter of that later for each waiter ahead
-//!    (`pauses.rs`). Where no owner has a quorum, no release would call: the waiter polls.
+//!    the masters that refuse it (`take_place` in queue.lua), and takes over the place of the
+//!    attempt before. Each has a ticket of its own, so that no wake-up is ambiguous.
+//! 4. The waiter asks again when a quorum of the masters has woken it (`wake` in queue.lua;
+//!    `master/listen.rs` reads that), or 5 ms after the first did; when the client lost so many
+//!    subscriptions that a quorum could not wake it; or when the TTLs on a quorum have run out,
+//!    and a quarter of that later for each waiter ahead (`pauses.rs`). Where no owner has a quorum,
+//!    no release would wake it: the waiter polls.
 //! 5. Contenders that split the vote see the same holders and follow one rule (`quorum.rs`): the
 //!    one with most masters asks again, the others withdraw and keep their places.
 //! 6. Of a semaphore the waiter draws a permit that this client does not have, and that a quorum
 //!    may have free by the last votes (`permits.rs`).
 //! 7. A waiter that goes away gives up its place on every master. If the lock is free at that
-//!    moment, the master calls the next in the queue.
+//!    moment, the master wakes the next in the queue.
 //! 8. For a fair lock the first in the queue asks every second, the second every two seconds, and
-//!    so on: so a first that was called and does not ask is passed over.
+//!    so on: so a first that was woken and does not ask is passed over.
 //! 9. While a client of another library has the lock, the waiter polls (`pauses.rs`): the release
-//!    of that client calls nobody.
+//!    of that client wakes nobody.
 //!
-//! A call is a hint: the waiter asks, and is granted or refused like any other.
+//! A wake-up is a hint: the waiter asks, and is granted or refused like any other.
 
 use std::sync::Arc;
 use std::time::Duration;

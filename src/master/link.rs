@@ -4,7 +4,7 @@
 //! the simulator has its own.
 //!
 //! ```text
-//! Idle        --first call-->                          Connecting
+//! Idle        --first call, or a wish to be connected-->  Connecting
 //! Connecting  --opened-->                              Up
 //! Connecting  --failed, or took too long-->            Down
 //! Up          --a vote with a time-out of `patience` or more was not answered in time-->  Silent
@@ -60,7 +60,7 @@ const DOES_NOT_ANSWER: &str = "it does not answer";
 /// Whether a master can be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// There was no call yet.
+    /// Nobody needed a connection yet.
     Idle,
     /// A connection is being opened, and calls wait for it.
     Connecting,

@@ -1,4 +1,5 @@
-//! The handshake: the first request on a connection, which finds out whether the master may vote.
+//! The handshake: a connection's last step before it carries calls, which finds out whether the
+//! master may vote.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
 use crate::vote::Refusal;
 
-/// The script that a connection runs first, by itself.
+/// The script that a connection runs by itself, before it carries calls.
 pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../../scripts/lua/hello.lua"))]]);
 
 /// The handshake of one client with one master. Every new connection sends
-/// [`hello`](Handshake::hello) before anything else, and again when the head of a call's replies is
+/// [`hello`](Handshake::hello) before any call, and again when the head of a call's replies is
 /// nil.
 #[derive(Clone)]
 pub struct Handshake {
