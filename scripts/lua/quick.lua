@@ -1,8 +1,8 @@
 -- quick: the common case, written out at the top of the script, so that a call that needs nothing
 -- else does not pay for defining the functions below: an owner acquires a free name or releases it,
--- and nobody is in its queue; or it extends its lease. All else (a name that was never used, several names,
--- strict mode) is left to the verbs, and the rest of the call with it. So is an operation that
--- fails half-way: the verb does the rest, and replies the same.
+-- and nobody is in its queue; or it extends its lease. All else (a name that was never used,
+-- several names, strict mode) is left to the verbs, and the rest of the call with it. So is an
+-- operation that fails half-way: the verb does the rest, and replies the same.
 --
 -- An example, the acquire of a lock that was used before: HMGET kind fence queued x -> ['lock',
 -- '17', nil, nil]; T > 17, so HSET fence T x 'UNTIL T ROUND 1 KEPT' o:x OWNER, PEXPIRE; reply T.

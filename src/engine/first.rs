@@ -1,6 +1,6 @@
 //! The first attempt of a fresh owner: its caller waits for it, and where the masters grant it with
-//! one token no task is needed. Where they do not grant it, a callback on the tally undoes it as soon as that is decided, whether
-//! or not the caller is polled.
+//! one token no task is needed. Where they do not grant it, a callback on the tally undoes it as
+//! soon as that is decided, whether or not the caller is polled.
 
 use std::future::poll_fn;
 use std::sync::Arc;

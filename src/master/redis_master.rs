@@ -23,8 +23,8 @@ pub(crate) struct RedisMaster {
 }
 
 impl RedisMaster {
-    /// A master whose connection is opened when it is first needed. `executor` runs its I/O task until
-    /// `closing` is cancelled.
+    /// A master whose connection is opened when it is first needed. `executor` runs its I/O task
+    /// until `closing` is cancelled.
     pub(crate) fn new(settings: LinkSettings, executor: &Executor, closing: CancellationToken) -> Self {
         let name = settings.address.name().clone();
         let link = Arc::new(LinkDriver::new(&settings));

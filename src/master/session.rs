@@ -83,8 +83,8 @@ impl Roster {
     }
 }
 
-/// Connects, logs in, makes sure that nothing that was sent on `predecessor` can run any more, loads
-/// the scripts, and shakes hands. The redis crate does that on a stream that it is lent.
+/// Connects, logs in, makes sure that nothing that was sent on `predecessor` can run any more,
+/// loads the scripts, and shakes hands. The redis crate does that on a stream that it is lent.
 pub(super) async fn open(
     settings: &LinkSettings,
     predecessor: Option<&Identity>,
