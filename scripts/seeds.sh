@@ -5,9 +5,9 @@
 #   scripts/seeds.sh [SECONDS]   runs parts that are not there yet, until all are, or no part is begun any more
 #   scripts/seeds.sh --check     says what is missing
 #
-# One seed decides everything, so parts that were run at an earlier commit count as long as the code behaves as it did then: before
-# anything else, the first part of both is run again where the code is another one, and has to come to the same holds and the same time.
-# Where it does not, all parts are dropped and run again.
+# One seed decides everything, so parts that were run at an earlier commit count as long as the code behaves as it did then. Where the
+# code is another one, the first part of both is run again before anything else, and has to come to the same holds and the same time; if
+# it does not, all parts are run again. A change that only a rare seed shows is not seen so: after a change of behaviour, empty the file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
