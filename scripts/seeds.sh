@@ -19,7 +19,8 @@ BASE=160000
 FAULT=120000
 
 # What the simulator is built from.
-code() { git rev-parse HEAD:src HEAD:scripts/lua HEAD:simulator/src HEAD:testkit/src | sha1sum | cut -c 1-12; }
+CODE=(src scripts/lua simulator/src testkit/src)
+code() { git rev-parse "${CODE[@]/#/HEAD:}" | sha1sum | cut -c 1-12; }
 
 # The parts that are not in the ledger: fault, and the first seed.
 missing() {
@@ -50,6 +51,11 @@ if [ "${1:-}" = --check ]; then
   exit
 fi
 
+# The ledger names the commit, so what runs has to be that.
+if ! git diff --quiet HEAD -- "${CODE[@]}"; then
+  echo "commit ${CODE[*]} first: the parts are noted with the commit" >&2
+  exit 1
+fi
 until=$((SECONDS + ${1:-1000000}))
 cargo build --profile simulate --locked -p quorate-simulator
 if [ "$(tail -n +2 "$LEDGER" | tail -n 1 | cut -f 4)" != "$(code)" ]; then
