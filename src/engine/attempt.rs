@@ -237,8 +237,8 @@ impl Attempt {
 
     /// After a refusal, waits for the votes of the other masters, or until a quorum calls this
     /// waiter. Where the vote was split, and this owner is the one that goes on, it asks again.
-    pub(super) async fn resolve_split_vote(&mut self, bell: &WakeHandle) -> Decision {
-        self.hear_out(bell).await;
+    pub(super) async fn resolve_split_vote(&mut self, wake_handle: &WakeHandle) -> Decision {
+        self.hear_out(wake_handle).await;
         for _ in 0..PERSISTENCE {
             let votes = self.round().votes();
             if rule(&votes, &self.hold.owner.to_string()) == Ruling::Withdraw {
@@ -254,14 +254,14 @@ impl Attempt {
             if self.round().decision().await == Decision::Granted {
                 return Decision::Granted;
             }
-            self.hear_out(bell).await;
+            self.hear_out(wake_handle).await;
         }
         Decision::Denied
     }
 
     /// Waits for the votes that are missing; not for long where a master granted, as that keeps
     /// others out.
-    async fn hear_out(&self, bell: &WakeHandle) {
+    async fn hear_out(&self, wake_handle: &WakeHandle) {
         let votes = self.round().votes();
         let patience = if votes.iter().any(|vote| vote.outcome == Outcome::Granted) {
             slowest(&votes) * 2
@@ -271,7 +271,7 @@ impl Attempt {
         let hearing = async {
             tokio::select! {
                 biased;
-                () = bell.woken_by_quorum() => {}
+                () = wake_handle.woken_by_quorum() => {}
                 () = self.round().finish() => {}
             }
         };

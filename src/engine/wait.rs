@@ -92,7 +92,7 @@ pub(super) struct Wait {
     place: Option<QueuePlace>,
     /// While this lives, the client listens to its masters.
     subscription: Option<Subscription>,
-    bell: Option<WakeHandle>,
+    wake_handle: Option<WakeHandle>,
     /// While this lives, the client listens for releases by other libraries.
     foreign_wakes: Option<ForeignWakes>,
 }
@@ -118,7 +118,7 @@ impl Wait {
             slot: None,
             place: None,
             subscription: None,
-            bell: None,
+            wake_handle: None,
             foreign_wakes: None,
         }
     }
@@ -158,7 +158,7 @@ impl Wait {
             Some(error) if !self.queues() || !self.engine.hub.hears() => {
                 // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it
                 // once a quorum of subscriptions stands: then ask.
-                self.bell = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
+                self.wake_handle = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
                 self.pause(error).await;
             }
             _ => {}
@@ -255,7 +255,7 @@ impl Wait {
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let place = self.place_to_take(ticket);
         let arrival = Some(self.arrival());
-        let bell = &*self.bell.insert(engine.hub.wake_handle(ticket.number()));
+        let wake_handle = &*self.wake_handle.insert(engine.hub.wake_handle(ticket.number()));
         let hold_state = hold.state.clone().lock_owned().await;
         if hold_state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
@@ -264,7 +264,7 @@ impl Wait {
         let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
         let mut decision = attempt.round().decision().await;
         if decision != Decision::Granted && place.is_some() && !attempt.is_elsewhere() {
-            decision = attempt.resolve_split_vote(bell).await;
+            decision = attempt.resolve_split_vote(wake_handle).await;
         }
         if decision == Decision::Granted {
             return attempt.agree_and_grant().await;
@@ -295,10 +295,10 @@ impl Wait {
         self.note_for_line(&error);
         self.listen_for_foreign();
         let pause = self.until_next(error.votes()).min(self.left());
-        match &self.bell {
-            Some(bell) if self.slot.is_some() => {
+        match &self.wake_handle {
+            Some(wake_handle) if self.slot.is_some() => {
                 self.subscription.get_or_insert_with(|| self.engine.hub.subscribe());
-                let rung_by_foreign = async {
+                let woken_by_foreign = async {
                     match &self.foreign_wakes {
                         Some(wakes) => wakes.woken().await,
                         None => std::future::pending().await,
@@ -306,8 +306,8 @@ impl Wait {
                 };
                 tokio::select! {
                     biased;
-                    () = bell.woken() => {}
-                    () = rung_by_foreign => {}
+                    () = wake_handle.woken() => {}
+                    () = woken_by_foreign => {}
                     () = self.engine.until_counterpart_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}
                 }
