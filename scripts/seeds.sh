@@ -12,7 +12,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 LEDGER=docs/figures/seeds.tsv
-SIMULATE=${CARGO_TARGET_DIR:-target}/simulate/quorate-simulate
+# A build of its own: LuaJIT comes to the same histories 1.3 times as fast, which the first part shows whenever the code is another one.
+export RUSTFLAGS="--cfg luajit -C target-cpu=native" CFLAGS="-O3 -march=native" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/seeds
+SIMULATE=$CARGO_TARGET_DIR/simulate/quorate-simulate
 PART=4000
 # 20,000 seeds of eight kinds in turn, and of six.
 BASE=160000
