@@ -42,8 +42,8 @@ step "tests of the optimised library, without features"
 cargo build -p quorate --examples --release --locked # a test runs them
 cargo test -p quorate --lib --test it --release --locked 2>&1 | tee -a "$log"
 
-step "the model of the fencing tokens, and what is wrong with its broken variants"
-cargo test -p quorate --test model --release --locked -- --nocapture 2>&1 | tee -a "$log"
+step "the models of the fencing tokens and of changes of members, and what is wrong with their broken variants"
+cargo test -p quorate --test model --test members --release --locked -- --nocapture 2>&1 | tee -a "$log"
 
 step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, 300 of each of locks of all kinds"
 cargo test --release --locked -p quorate-simulator 2>&1 | tee -a "$log"
