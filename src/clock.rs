@@ -1,4 +1,5 @@
-//! The clock seam: the only place that reads time.
+//! The clock seam: the only place that reads time, but for the links' time-outs
+//! (`master/driver.rs`).
 
 use std::fmt;
 use std::ops::{Add, Sub};

@@ -138,7 +138,7 @@ impl<F> Guard<F> {
         self.grant.owner()
     }
 
-    /// What each master had answered when the acquire was decided. Those that had not are
+    /// What each master had answered when the acquire returned. Those that had not are
     /// [pending](crate::Outcome::Pending).
     pub fn votes(&self) -> Vec<Vote> {
         self.grant.votes()

@@ -15,8 +15,8 @@ pub struct Vote {
     pub master: Arc<str>,
     /// What it answered, if it did.
     pub outcome: Outcome,
-    /// From the start of the round to the answer; for [`Outcome::Pending`], to the round's
-    /// decision.
+    /// From the start of the round to the answer; for [`Outcome::Pending`], to when its caller went
+    /// on.
     pub latency: Duration,
 }
 
@@ -124,9 +124,10 @@ pub enum Outcome {
         /// Which other permits are free there, if the lock is a semaphore.
         permits: Option<Arc<Permits>>,
     },
-    /// There is no such lock there. Only an extend, a release and an inspection get this answer.
+    /// There is no such lock there. Only an extend, a release, an inspection and
+    /// a transfer get this answer.
     Absent,
-    /// It answered with an error, and did nothing.
+    /// It answered with an error. It granted nothing that counts, but may have written something.
     Refused {
         /// Why, as a category.
         reason: Refusal,
@@ -289,7 +290,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the master has certainly done nothing, or has nothing to undo.
+    /// Whether the master said no: it has no entry of the operation's owner that has to be undone.
     pub(crate) fn is_definite_no(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Absent)
     }

@@ -35,6 +35,7 @@ local function no_vote(trusted, round, kept, holds, token)
   if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
   local ahead = trusts - time
   if ahead > NEWEST or -ahead > OLDEST then
+    if trusted == '1' then return 'CLOCK the client does not know the time yet' end
     return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
   local left = VOTES_FROM - earliest
@@ -103,7 +104,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 10] .. ARGV[a + 11] == '0' then
     local round, token, last = ARGV[a + 6], ARGV[a + 7], found[6] or '0'
     local is_usual = is_its_own and its_token == token and not queued and find(round, '^%d+$')
-    local is_known = fence == token
+    local is_known = fence == token -- and so `last`, which is no higher, may be written over
     if bar then is_known = not less(fence or '', token) and find(last, '^%d+$') end
     if is_usual and is_known and not less(round, its_round) and (not reads or now or pcall(time_here)) then
       local done = try('HDEL', key, field, owner_field, 'l:' .. field)

@@ -52,7 +52,8 @@ local trusts, earliest, latest
 local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
 
 -- Why this master may not vote on an operation; nil if it may. `trusted` is the time that most
--- masters show. Also refuses arguments that are no numbers.
+-- masters show, as the client knows it; 1 where it does not. Also refuses arguments that are no
+-- numbers.
 local function no_vote(trusted, round, kept, holds, token)
   local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
   if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end
@@ -65,6 +66,7 @@ local function no_vote(trusted, round, kept, holds, token)
   if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
   local ahead = trusts - time
   if ahead > NEWEST or -ahead > OLDEST then
+    if trusted == '1' then return 'CLOCK the client does not know the time yet' end
     -- guard: clock-text
     return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end

@@ -93,7 +93,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 10] .. ARGV[a + 11] == '0' then
     local round, token, last = ARGV[a + 6], ARGV[a + 7], found[6] or '0'
     local is_usual = is_its_own and its_token == token and not queued and find(round, '^%d+$')
-    local is_known = fence == token
+    local is_known = fence == token -- and so `last`, which is no higher, may be written over
     -- guard: quick-fence
     if bar then is_known = not less(fence or '', token) and find(last, '^%d+$') end
     -- guard: quick-word-now

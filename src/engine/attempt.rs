@@ -36,7 +36,7 @@ pub(super) struct Attempt {
     hold: Arc<Hold>,
     hold_state: OwnedMutexGuard<HoldState>,
     ask: Ask,
-    /// Its places in the masters' queues; none where its caller does not wait.
+    /// Its places in the masters' queues; none where it takes none.
     places: Places,
     /// The token that a majority has confirmed, where the grants differed in theirs.
     confirmed: Option<u64>,

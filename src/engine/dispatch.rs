@@ -210,7 +210,7 @@ impl Dispatcher {
     fn trusted_for(&self, op: &Op) -> u64 {
         match op {
             Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust().propose(),
-            _ => self.trust().time(),
+            _ => self.trust().trusted(),
         }
     }
 

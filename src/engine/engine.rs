@@ -116,8 +116,8 @@ impl Engine {
     }
 
     /// Whether a caller may attempt at once: no caller of this client is in line for the lock, and
-    /// the client does not listen to its masters. While it listens, for whichever lock, a caller
-    /// attempts as a waiter does, with a place in the queues, so that it is called if it is
+    /// the client is not subscribed to a quorum of its masters. While it is, for whichever lock, a
+    /// caller attempts as a waiter does, with a place in the queues, so that it is woken if it is
     /// refused.
     pub(super) fn may_attempt_at_once(&self, kind: Kind, name: &Arc<str>) -> bool {
         !self.hub.hears() && !self.local_queues.has(kind.word(), name)

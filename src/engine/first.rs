@@ -71,7 +71,7 @@ impl Drop for FirstAttempt {
     }
 }
 
-/// Called with the decision, on the thread where the votes come in.
+/// Called with the decision: see `call_on_decision`.
 fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, caller_waker: &CallerWaker) {
     let Some(attempt) = state.attempt.take() else { return };
     let decided = match decision {

@@ -59,7 +59,7 @@ impl Grant {
         self.token
     }
 
-    /// When the lease ends; the origin of time if it is over.
+    /// When the lease ends, or ended; the origin of time if it was released or lost.
     pub(crate) fn deadline(&self) -> Moment {
         self.hold.deadline(self.generation)
     }

@@ -4,7 +4,7 @@
 //!
 //! | number | rises | who compares it |
 //! |---|---|---|
-//! | `epochs` | when the last hold is given up or handed over; of a kind that another library shares, also before a new acquire | an operation that was not sent yet: it is not sent any more |
+//! | `epochs` | when the last hold is given up, or is about to be handed over; of a kind that another library shares, also before a new acquire | an operation that was not sent yet: it is not sent any more |
 //! | `generation` | when a lease begins, or is superseded because it lapsed | a guard: it can neither use nor release the next lease |
 //! | `surplus` | when a hold is released without its guard | a guard: it has nothing left to release |
 
@@ -35,8 +35,8 @@ pub(super) struct Target {
     pub(super) owner: Owner,
 }
 
-/// One owner's hold of one lock. Rounds about it run one at a time, each with `state` locked;
-/// guards read its lease at any moment.
+/// One owner's hold of one lock. Its operations run one at a time, each with `state` locked, but a
+/// release is over for the next one when it was sent. Guards read its lease at any moment.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) name: Arc<str>,
@@ -48,7 +48,7 @@ pub(crate) struct Hold {
     pub(super) site: Arc<str>,
     /// While this lives, this client rather asks for another permit.
     _picked: Option<Picked>,
-    /// Locked for as long as an operation of this owner runs.
+    /// Locked for as long as an operation of this owner runs, a release until it was sent.
     pub(crate) state: Arc<tokio::sync::Mutex<HoldState>>,
     lease: Mutex<Lease>,
     pub(super) epochs: Epochs,
@@ -138,7 +138,8 @@ impl Hold {
         self.lease.lock()
     }
 
-    /// When the lease of `generation` ends; the origin of time if it is over.
+    /// When the lease of `generation` ends, or ended; the origin of time if it was released, lost
+    /// or followed by another one.
     pub(crate) fn deadline(&self, generation: u64) -> Moment {
         let lease = self.lease();
         if lease.generation == generation { lease.timer.deadline } else { Moment::default() }

@@ -27,7 +27,8 @@
 //! release as well as the undo of an attempt. `engine.rs` has the [`Engine`] with its parts and
 //! runs its tasks, and `master_set.rs` is a set of masters.
 //!
-//! Votes are counted on the client's own thread. What has to go on by itself is a task there, so
+//! Votes are counted where they come in, which is the client's own thread but for those that are
+//! known without a call. What has to go on by itself is a task there, so
 //! that a caller that goes away leaves nothing half done.
 
 mod acquire;

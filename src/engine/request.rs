@@ -58,7 +58,7 @@ pub(super) struct Ask {
 }
 
 impl Request {
-    /// An attempt that takes no place in the queues, for a caller that does not wait.
+    /// An attempt that takes no place in the queues, though its caller may wait after it.
     pub(super) fn ask(&self, timeout: Duration) -> Ask {
         Ask {
             ttl: self.ttl,

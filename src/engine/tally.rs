@@ -87,14 +87,16 @@ pub(super) struct CleanUpDue {
 /// How a caller is notified that what it waits for is reached.
 enum Awaiting {
     Task(Waker),
-    /// Called at once, on the thread where the votes come in.
+    /// Called at once: on the thread where the deciding vote comes in, or on the caller's where it
+    /// is in already.
     Callback(Box<dyn FnOnce(Decision) + Send>),
 }
 
 /// One master's part.
 struct Ballot {
     outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by; 0 if the reply has none.
+    /// The token of a new grant, or of the one that the lock is held by or that another operation
+    /// is stale against; 0 if the reply has none.
     token: u64,
     seen: Option<Arc<Seen>>,
     latency: Duration,
@@ -293,7 +295,8 @@ impl Tally {
         said
     }
 
-    /// Calls `callback` with the decision, on the thread where the votes come in.
+    /// Calls `callback` with the decision, on the thread where the deciding vote comes in, or on
+    /// this one where it is in already.
     pub(super) fn call_on_decision(&self, callback: impl FnOnce(Decision) + Send + 'static) {
         let waiter = {
             let mut counted = self.counted();

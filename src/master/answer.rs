@@ -47,7 +47,7 @@ impl Value {
 /// How a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The master answered and did nothing.
+    /// The master answered with an error.
     Refused {
         /// Why, in one word.
         reason: Refusal,

@@ -16,7 +16,9 @@ use crate::trust::{Contact, Handshake};
 ///
 /// One exception: a call that the master refused before it ran anything is sent again, behind calls
 /// that were sent meanwhile. Therefore it is sent again only while it is
-/// [wanted](crate::seam::ReplySink::is_wanted), which a call that is being undone is not.
+/// [wanted](crate::seam::ReplySink::is_wanted), which a call that is being undone is not. Another
+/// one: a user without the rights to `CLIENT ID` and `CLIENT KILL` cannot close the earlier
+/// connection; a warning says so.
 pub trait Master: fmt::Debug + Send + Sync + 'static {
     /// Its name in votes and logs: the URL without user and password.
     fn name(&self) -> &Arc<str>;

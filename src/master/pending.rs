@@ -41,7 +41,7 @@ impl Pending {
     ///
     /// # Panics
     ///
-    /// When its caller was answered: such a call is not sent any more.
+    /// When its caller has its only answer: such a call is not sent any more.
     pub fn call(&self) -> &Arc<Call> {
         self.call.as_ref().expect("what was answered is not sent")
     }
@@ -61,7 +61,8 @@ impl Pending {
         matches!(self.kind, CallKind::Vote { .. })
     }
 
-    /// Whether it still has to be sent: not after its time-out, and not if its caller gave it up.
+    /// Whether it still has to be sent: not if its caller gave it up, and only a clean-up after its
+    /// time-out.
     fn is_wanted(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.sink.is_wanted())
     }

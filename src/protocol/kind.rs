@@ -62,7 +62,7 @@ impl Kind {
         Self::Redisson,
     ];
 
-    /// What logs and tokens call it.
+    /// What logs and hand-overs call it.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Lock => "lock",
@@ -168,7 +168,8 @@ impl Kind {
         }
     }
 
-    /// Whether masters grant it in an order, so that each acquire says since when it waits.
+    /// Whether an acquire says since when it waits: masters grant it in an order, or call waiters
+    /// that are no owners.
     pub(super) fn is_in_order(self) -> bool {
         matches!(self, Self::Fair | Self::Read | Self::Write | Self::Semaphore)
     }

@@ -73,28 +73,33 @@ impl Clocks {
         }
     }
 
-    /// Whether a master's clock is within the band of the median, as far as is known.
+    /// Whether a master's clock is one of those that agree on the time, as far as is known.
     pub(super) fn agrees(&self, index: usize) -> bool {
-        match (self.median(), self.estimates[index]) {
-            (Some(median), Some(known)) => median.strayed(known).is_none(),
-            _ => true,
-        }
+        let Some(known) = self.estimates[index].filter(|_| self.most_are_known()) else { return true };
+        self.median().is_some_and(|median| median.strayed(known).is_none())
     }
 
-    /// The time (us) by the median, once that is known for a majority.
+    /// The time (us) by the median, once a majority of all masters agrees on it.
     pub(super) fn time(&self, now: Moment) -> Option<u64> {
         self.median().and_then(|median| u64::try_from(median.middle() + micros(now)).ok())
     }
 
-    /// The median estimate, once there is one for a majority.
+    fn most_are_known(&self) -> bool {
+        self.estimates.iter().flatten().count() * 2 > self.estimates.len()
+    }
+
+    /// The median estimate, once a majority of all masters is within the band of it. The median of
+    /// a few is not enough: where two clocks of five are wrong, it may be theirs.
     fn median(&self) -> Option<Estimate> {
-        let known = self.estimates.iter().flatten();
-        if known.clone().count() * 2 <= self.estimates.len() {
+        if !self.most_are_known() {
             return None;
         }
+        let known = self.estimates.iter().flatten();
         let low = known.clone().map(|known| known.low);
-        let high = known.map(|known| known.high);
-        Some(Estimate { low: middle_of(low), high: middle_of(high), at: 0 })
+        let high = known.clone().map(|known| known.high);
+        let median = Estimate { low: middle_of(low), high: middle_of(high), at: 0 };
+        let agree = known.filter(|known| median.strayed(**known).is_none()).count();
+        (agree * 2 > self.estimates.len()).then_some(median)
     }
 }
 
@@ -179,10 +184,28 @@ mod tests {
         let mut clocks = Clocks::new(5);
         assert_eq!(look(&mut clocks, 0, 0, 2, -3_600_000), Ok(()), "who knows?");
         assert_eq!(look(&mut clocks, 1, 0, 2, 0), Ok(()));
-        assert_eq!(clocks.time(at(0)), None);
         assert_eq!(look(&mut clocks, 2, 0, 2, 0), Ok(()));
+        assert_eq!(clocks.time(at(0)), None, "two of five agree");
+        assert_eq!(look(&mut clocks, 3, 0, 2, 0), Ok(()));
         assert!(!clocks.agrees(0), "a majority knows");
         assert!(matches!(look(&mut clocks, 0, 10, 2, -3_600_000), Err(ClockError::FromOthers(_))));
+    }
+
+    /// Two of five are a minute ahead, and are heard first.
+    #[test]
+    fn a_majority_has_to_agree_and_not_only_most_of_those_that_were_heard() {
+        let mut clocks = Clocks::new(5);
+        for (index, ahead) in [(0, 60_000), (1, 0), (2, 60_000)] {
+            assert_eq!(look(&mut clocks, index, 0, 2, ahead), Ok(()), "who knows?");
+        }
+        assert_eq!(clocks.time(at(2)), None);
+        assert!(!(0..3).any(|index| clocks.agrees(index)), "no vote counts yet");
+        assert_eq!(look(&mut clocks, 3, 0, 2, 0), Ok(()));
+        assert_eq!(clocks.time(at(2)), None);
+        assert_eq!(look(&mut clocks, 4, 0, 2, 0), Ok(()));
+        assert_eq!(clocks.time(at(2)), Some(NOON + 2_000));
+        assert!(!clocks.agrees(0) && clocks.agrees(1));
+        assert!(matches!(look(&mut clocks, 2, 10, 2, 60_000), Err(ClockError::FromOthers(_))));
     }
 
     #[test]

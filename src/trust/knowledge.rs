@@ -66,16 +66,27 @@ impl Trust {
         masters.filter(|index| clocks.agrees(*index)).count()
     }
 
-    /// The time (us) that most masters show, if that is known; otherwise this host's own.
-    pub(crate) fn time(&self) -> u64 {
-        let now = self.clock.now();
-        let median = self.clocks().time(now);
-        median.unwrap_or_else(|| u64::try_from(self.clock.wall().as_micros()).unwrap_or(0))
+    /// The time (us) on which a majority of the masters agrees, if that is known.
+    fn known_time(&self) -> Option<u64> {
+        self.clocks().time(self.clock.now())
     }
 
-    /// Whether the time of a majority of the masters is known.
+    /// The time (us) on which most masters agree, if that is known; otherwise this host's own,
+    /// which masters must not go by.
+    pub(crate) fn time(&self) -> u64 {
+        let wall = || u64::try_from(self.clock.wall().as_micros()).unwrap_or(0);
+        self.known_time().unwrap_or_else(wall)
+    }
+
+    /// The time (us) that masters may go by, T of docs/PROTOCOL.md. Until it is known that is 1,
+    /// which every master refuses, and sends its own.
+    pub(crate) fn trusted(&self) -> u64 {
+        self.known_time().unwrap_or(1)
+    }
+
+    /// Whether it is known on which time a majority of the masters agrees.
     pub(crate) fn knows_the_time(&self) -> bool {
-        self.clocks().time(self.clock.now()).is_some()
+        self.known_time().is_some()
     }
 
     /// Resolves when [`knows_the_time`](Self::knows_the_time); handshakes have to be under way.
@@ -92,7 +103,7 @@ impl Trust {
     /// A token to propose: the time, and higher than the last one that this client proposed.
     /// Masters raise it where they have granted a higher one.
     pub(crate) fn propose(&self) -> u64 {
-        let time = self.time();
+        let time = self.trusted();
         let next = |last: u64| if last >= time && last - time < LEAD { last + 1 } else { time };
         let last = self.proposed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
         next(last.unwrap_or(0))

@@ -2,9 +2,9 @@
 //! may not.
 //!
 //! Plain Redlock counts every vote. Here each connection begins with a [`Handshake`], which finds
-//! out whether the master still has what it granted; and every answer carries the master's time,
-//! which [`clocks`] judges. [`Trust`] keeps what came of both. Source: Kleppmann, "How to do
-//! distributed locking" (2016), which names both failures.
+//! out whether the master still has what it granted; and every answer that could grant something
+//! carries the master's time, which [`clocks`] judges. [`Trust`] keeps what came of both. Source:
+//! Kleppmann, "How to do distributed locking" (2016), which names both failures.
 
 mod clocks;
 mod handshake;

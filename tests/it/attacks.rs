@@ -78,6 +78,20 @@ impl Clock for SlowClock {
     }
 }
 
+/// The machine's clock, but that its time is so much ahead.
+#[derive(Debug)]
+struct FastClock(Duration);
+
+impl Clock for FastClock {
+    fn now(&self) -> Moment {
+        BootClock.now()
+    }
+
+    fn wall(&self) -> Duration {
+        BootClock.wall() + self.0
+    }
+}
+
 /// Five masters that have been in use for long, and a client that reaches the first three.
 struct Stage {
     masters: Masters,
@@ -313,6 +327,42 @@ async fn a_client_that_shares_a_wrong_clock_with_its_master_begins_no_quarantine
     let neighbour = neighbour.build().unwrap();
     neighbour.lock("l").try_acquire().await.unwrap_err();
     stage.victim().set_clock_offset(0);
+    assert!(!stage.is_held_by_two(&guard).await);
+    assert!(guard.is_valid());
+}
+
+/// Two clocks of five are far ahead, and a client that comes now hears those two first, and one
+/// that is right. It does not take their time for that of most.
+#[tokio::test]
+async fn two_wrong_clocks_that_are_heard_first_end_nothing() {
+    for guards in [Guards::On, Guards::Strict] {
+        let stage = Stage::set(guards).await;
+        let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
+        let wrong = [1, VICTIM];
+        wrong.iter().for_each(|&at| stage.masters[at].step_clock(FAR));
+        let misled = guards.build(reach(&stage.masters, 1..4));
+        misled.lock("l").try_acquire().await.unwrap_err();
+        let _ = misled.shutdown(ms(1_000)).await; // it has taken back what it may have been granted
+        wrong.iter().for_each(|&at| stage.masters[at].step_clock(-FAR));
+        assert!(!stage.is_held_by_two(&guard).await);
+        assert!(guard.is_valid());
+    }
+}
+
+/// A client whose host's clock is as far ahead as that of the only master that it reaches asks for
+/// nothing by that time.
+#[tokio::test]
+async fn a_client_that_shares_a_wrong_clock_with_a_master_ends_nothing_there() {
+    let stage = Stage::set(Guards::On).await;
+    let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
+    stage.victim().step_clock(FAR);
+    let its_own = FastClock(Duration::from_millis(FAR.unsigned_abs()));
+    let neighbour =
+        Guards::On.builder().clock(Arc::new(its_own)).masters(reach(&stage.masters, VICTIM..VICTIM + 1));
+    let neighbour = neighbour.build().unwrap();
+    neighbour.lock("l").try_acquire().await.unwrap_err();
+    let _ = neighbour.shutdown(ms(1_000)).await;
+    stage.victim().step_clock(-FAR);
     assert!(!stage.is_held_by_two(&guard).await);
     assert!(guard.is_valid());
 }

@@ -258,7 +258,9 @@ class Client:
 
     def median(self, now):
         seen = [master.estimate(now) for master in self.masters if master.clock]
-        return [int(statistics.median(side)) for side in zip(*seen)] if 2 * len(seen) > len(self.masters) else None
+        median = [int(statistics.median(side)) for side in zip(*seen)]
+        agree = [one for one in seen if not apart(one, median)]
+        return median if 2 * len(agree) > len(self.masters) else None
 
     def trusted(self):
         """T, or None as long as it is not known."""
@@ -306,7 +308,7 @@ class Client:
         """Section 1: the clocks of all that granted are checked once more. Whether a quorum is left."""
         now = clock()
         median = self.median(now)
-        return sum(not apart(master.estimate(now), median) for master in granted(answers)) >= self.quorum
+        return bool(median) and sum(not apart(master.estimate(now), median) for master in granted(answers)) >= self.quorum
 
     async def attempt(self, name, ttl):
         """Section 2, Acquire. Returns a lease, or the masters' answers."""
