@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use sha1_smol::Sha1;
 use uuid::Uuid;
 
 use crate::invalid::Invalid;
@@ -19,13 +20,14 @@ const FORM: &str = "quorate2";
 /// turns it into a guard, once.
 ///
 /// Its text, by `Display` and `FromStr`, is one word of letters, digits, dots, dashes and percent
-/// signs: the lock's kind and name, its owner meanwhile, a fingerprint of the masters, and the
-/// permit of a semaphore. Treat it as a secret: its bearer can take the lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// signs: the lock's kind and name, a secret, a fingerprint of the masters, and the permit of a
+/// semaphore. Its bearer can take the lock. Neither `Debug` nor an error shows the secret, and it
+/// does not follow from the owner that others are shown meanwhile.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Handover {
     kind: Kind,
     name: Arc<str>,
-    owner: Owner,
+    secret: Uuid,
     /// The masters that the lock is on.
     masters: String,
     /// The permit, of a semaphore.
@@ -36,11 +38,11 @@ impl Handover {
     pub(crate) fn new(
         kind: Kind,
         name: Arc<str>,
-        owner: Owner,
+        secret: Uuid,
         masters: String,
         permit: Option<Permit>,
     ) -> Self {
-        Self { kind, name, owner, masters, permit }
+        Self { kind, name, secret, masters, permit }
     }
 
     /// The lock's name.
@@ -48,8 +50,9 @@ impl Handover {
         &self.name
     }
 
+    /// The lock's owner meanwhile, who is nobody.
     pub(crate) fn owner(&self) -> Owner {
-        self.owner
+        owner_of(self.secret)
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -69,17 +72,30 @@ impl Handover {
     }
 
     pub(crate) fn invalid(&self, why: &str) -> Invalid {
-        Invalid::handover(&self.to_string(), why)
+        Invalid::handover(&self.name, why)
+    }
+}
+
+/// The owner of a lock that is handed over with this secret: masters and everybody who asks them
+/// see it, and the secret cannot be computed from it.
+fn owner_of(secret: Uuid) -> Owner {
+    let [unique @ .., _, _, _, _] = Sha1::from(secret.as_bytes()).digest().bytes();
+    Owner::of_nobody(Uuid::from_bytes(unique))
+}
+
+impl fmt::Debug for Handover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, permit, .. } = self;
+        let mut shown = f.debug_struct("Handover");
+        shown.field("kind", kind).field("name", name).field("permit", permit).finish_non_exhaustive()
     }
 }
 
 impl fmt::Display for Handover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = utf8_percent_encode(&self.name, NON_ALPHANUMERIC);
-        let client = self.owner.client();
-        let number = self.owner.number();
         let kind = self.kind.word();
-        write!(f, "{FORM}.{kind}.{}.{}.{number}.{name}", self.masters, client.hyphenated())?;
+        write!(f, "{FORM}.{kind}.{}.{}.{name}", self.masters, self.secret.hyphenated())?;
         match self.permit {
             Some(Permit { number, of }) => write!(f, ".{number}-{of}"),
             None => Ok(()),
@@ -92,14 +108,13 @@ impl FromStr for Handover {
 
     /// Reads what [`Display`](fmt::Display) wrote, and nothing else.
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = |why: &str| Invalid::handover(text, why);
         let parse = || {
-            let mut parts = text.splitn(7, '.');
+            let mut parts = text.splitn(6, '.');
             let mut next = || parts.next();
             (next()? == FORM).then_some(())?;
             let kind = Kind::of_word(next()?)?;
             let masters = next()?.to_owned();
-            let owner = Owner::new(Uuid::try_parse(next()?).ok()?, next()?.parse().ok()?);
+            let secret = Uuid::try_parse(next()?).ok()?;
             let name = percent_decode_str(next()?).decode_utf8().ok()?;
             let permit = match next() {
                 Some(permit) => {
@@ -108,15 +123,10 @@ impl FromStr for Handover {
                 }
                 None => None,
             };
-            let handover = Self { kind, name: (*name).into(), owner, masters, permit };
+            let handover = Self { kind, name: (*name).into(), secret, masters, permit };
             (handover.to_string() == text).then_some(handover)
         };
-        let handover =
-            parse().ok_or_else(|| invalid("it is not a hand-over, or was cut short or changed"))?;
-        if !handover.owner.is_nobody() {
-            return Err(invalid("it names the owner of a guard, which has not been handed over"));
-        }
-        Ok(handover)
+        parse().ok_or_else(|| Invalid::no_handover(text))
     }
 }
 
@@ -124,25 +134,26 @@ impl FromStr for Handover {
 mod tests {
     use super::*;
 
-    fn handover(name: &str, number: u64) -> Handover {
-        let owner = Owner::new(Uuid::from_u128(7), number);
-        Handover::new(Kind::Lock, name.into(), owner, "0123456789abcdef".to_owned(), None)
+    const SECRET: Uuid = Uuid::from_u128(0x1111_2222_3333_4444_5555_6666_7777_8888);
+
+    fn handover(name: &str) -> Handover {
+        Handover::new(Kind::Lock, name.into(), SECRET, "0123456789abcdef".to_owned(), None)
     }
 
     #[test]
     fn a_hand_over_reads_back_what_it_wrote_whatever_the_name() {
         for name in ["invoice:42", "a.b/c d\n", "ключ%41", "."] {
-            let text = handover(name, 0).to_string();
+            let text = handover(name).to_string();
             assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || ".-%".contains(c)), "{text}");
-            assert_eq!(text.parse::<Handover>().unwrap(), handover(name, 0));
-            let of_permit = Handover { permit: Some(Permit { number: 2, of: 5 }), ..handover(name, 0) };
+            assert_eq!(text.parse::<Handover>().unwrap(), handover(name));
+            let of_permit = Handover { permit: Some(Permit { number: 2, of: 5 }), ..handover(name) };
             assert_eq!(of_permit.to_string().parse::<Handover>().unwrap(), of_permit);
         }
     }
 
     #[test]
     fn what_is_not_a_hand_over_is_refused_and_named() {
-        let good = handover("l", 0).to_string();
+        let good = handover("l").to_string();
         for text in [
             "",
             "x",
@@ -160,9 +171,23 @@ mod tests {
             let error = text.parse::<Handover>().unwrap_err();
             assert!(error.to_string().contains("not a hand-over"), "{error}");
         }
-        let error = handover("l", 3).to_string().parse::<Handover>().unwrap_err();
-        assert!(error.to_string().contains("has not been handed over"), "{error}");
-        assert!(handover("l", 0).check("0123456789abcdef").is_ok());
-        assert!(handover("l", 0).check("fedcba9876543210").is_err());
+        assert!(handover("l").check("0123456789abcdef").is_ok());
+        assert!(handover("l").check("fedcba9876543210").is_err());
+    }
+    #[test]
+    fn nothing_that_is_shown_has_the_secret() {
+        let handover = handover("l");
+        let text = handover.to_string();
+        let shown = [
+            format!("{handover:?}"),
+            handover.owner().to_string(),
+            handover.invalid("x").to_string(),
+            text[..text.len() - 2].parse::<Handover>().unwrap_err().to_string(),
+        ];
+        for shown in shown {
+            let has = |part: &str| shown.contains(part);
+            assert!(!SECRET.hyphenated().to_string().split('-').any(has), "{shown}");
+        }
+        assert_eq!(handover.owner(), text.parse::<Handover>().unwrap().owner());
     }
 }

@@ -99,8 +99,18 @@ impl Invalid {
         Self::new(format_args!("{variable}: {why}"))
     }
 
-    pub(crate) fn handover(handover: &str, why: &str) -> Self {
-        Self::new(format_args!("hand-over {}: {why}", quoted(handover, VALUE)))
+    pub(crate) fn handover(name: &str, why: &str) -> Self {
+        Self::new(format_args!("hand-over of {}: {why}", quoted(name, VALUE)))
+    }
+
+    /// Of the text it shows where the secret cannot be yet.
+    pub(crate) fn no_handover(text: &str) -> Self {
+        let beginning: String = text.chars().take(24).collect();
+        let length = text.chars().count();
+        Self::new(format_args!(
+            "{length} characters that begin with \"{}\" are not a hand-over, or it was cut short or changed",
+            beginning.escape_debug()
+        ))
     }
 
     pub(crate) fn fence(text: &str, max: u64) -> Self {

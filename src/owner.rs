@@ -33,10 +33,6 @@ impl Owner {
         Self { client: unique, number: 0 }
     }
 
-    pub(crate) fn is_nobody(&self) -> bool {
-        self.number == 0
-    }
-
     pub(crate) fn client(&self) -> Uuid {
         self.client
     }

@@ -39,8 +39,11 @@ impl Engine {
         generation: u64,
     ) -> Result<Handover, Error> {
         let hold = hold.clone();
-        let nobody = Owner::of_nobody(fresh_uuid(&*self.random));
-        self.run(|engine| async move { engine.give_to(nobody, &hold, generation).await }).await
+        let secret = fresh_uuid(&*self.random);
+        let handover = Handover::new(hold.kind, hold.name.clone(), secret, self.fingerprint(), hold.permit);
+        let nobody = handover.owner();
+        self.run(|engine| async move { engine.give_to(nobody, &hold, generation).await }).await?;
+        Ok(handover)
     }
 
     /// Gives the lock to an owner that is nobody.
@@ -49,7 +52,7 @@ impl Engine {
         nobody: Owner,
         hold: &Arc<Hold>,
         generation: u64,
-    ) -> Result<Handover, Error> {
+    ) -> Result<(), Error> {
         let mut hold_state = hold.state.lock().await;
         if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss);
@@ -86,7 +89,7 @@ impl Engine {
         let leaving = Leaving::Undone(hold_state.first_round);
         let all = MasterSet::all(self.dispatcher.masters());
         drop(self.send_holds_left(hold, &mut hold_state, leaving, None, all));
-        Ok(Handover::new(hold.kind, hold.name.clone(), nobody, self.fingerprint(), hold.permit))
+        Ok(())
     }
 
     /// Adopts a lock that was handed over. Where the caller goes away, the lock goes back to the

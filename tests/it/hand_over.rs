@@ -62,6 +62,11 @@ async fn whoever_adopts_first_is_the_only_one() {
     }
 }
 
+/// What only the bearer of a hand-over has: the fourth part of its text.
+fn secret_of(handover: &str) -> &str {
+    handover.split('.').nth(3).unwrap()
+}
+
 #[tokio::test]
 async fn a_hand_over_of_another_lock_or_of_other_masters_is_refused_and_nothing_is_sent() {
     let (masters, others) = (Masters::start(3), Masters::start(3));
@@ -70,7 +75,7 @@ async fn a_hand_over_of_another_lock_or_of_other_masters_is_refused_and_nothing_
     on_all(&masters).await;
     let handover = handed_over(&guard).await;
     let invalid = |error: Error| match error {
-        Error::Invalid(why) if why.to_string().starts_with("hand-over ") => why.to_string(),
+        Error::Invalid(why) if why.to_string().starts_with("hand-over of ") => why.to_string(),
         other => panic!("{other}"),
     };
     let text = invalid(patient(&others).lock("l").adopt(&handover).await.unwrap_err());
@@ -82,16 +87,19 @@ async fn a_hand_over_of_another_lock_or_of_other_masters_is_refused_and_nothing_
     assert!(text.contains("\"l\"") && text.contains("\"m\""), "{text}");
     assert!(others.empty().is_ok());
 
-    // The hand-over of a live guard would be its owner's.
+    // Whoever is refused is shown the owner meanwhile, and everybody the owner of a guard. Neither
+    // makes a hand-over.
     let live = here.lock("live").acquire().await.unwrap();
-    let text = handover.to_string();
-    let [form, "lock", fingerprint, _, "0", "l"] = text.split('.').collect::<Vec<_>>()[..] else {
-        panic!("{text}")
-    };
-    let owner = live.owner().to_string().replace(':', ".");
-    let forged = format!("{form}.lock.{fingerprint}.{owner}.live");
-    let error = forged.parse::<Handover>().unwrap_err().to_string();
-    assert!(error.contains("has not been handed over"), "{error}");
+    let shown = here.lock("l").try_acquire().await.unwrap_err();
+    assert!(!format!("{shown:#} {shown:?}").contains(secret_of(&handover.to_string())), "{shown:#}");
+    let (meanwhile, its_owner) = (shown.holder().unwrap().owner.to_string(), live.owner().to_string());
+    for (owner, name) in [(meanwhile, "l"), (its_owner, "live")] {
+        let text = handover.to_string();
+        let forged = text.replace(secret_of(&text), &owner[..36]);
+        let forged = forged.strip_suffix('l').unwrap().to_owned() + name;
+        let forged = forged.parse::<Handover>().unwrap();
+        here.lock(name).adopt(&forged).await.unwrap_err();
+    }
     assert!(live.is_valid());
 
     // The masters in another order are the same masters.
