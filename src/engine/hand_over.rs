@@ -12,6 +12,7 @@ use super::master_set::MasterSet;
 use super::quorum::{Decision, Tokens};
 use super::tally::Round;
 use super::verdict;
+use super::wait::has_wrong_time;
 use crate::error::{Error, Loss};
 use crate::handover::Handover;
 use crate::invalid::Invalid;
@@ -106,7 +107,13 @@ impl Engine {
         }
         self.until_the_time_is_known(timeout).await?;
         let engine = self.clone();
-        let adopting = async move { engine.adopt_now(&adoption, timeout).await };
+        let adopting = async move {
+            match engine.adopt_now(&adoption, timeout).await {
+                // The replies have told the time.
+                Err(error) if has_wrong_time(&error) => engine.adopt_now(&adoption, timeout).await,
+                decided => decided,
+            }
+        };
         self.run_while_wanted(adopting).await?.kept().unless_lost()
     }
 

@@ -1,7 +1,7 @@
 //! A lock that changes hands between two clients.
 
 use quorate::{Error, Guard, Handover, Loss, Redlock};
-use quorate_testkit::{Masters, RedisServer, eventually};
+use quorate_testkit::{EmbeddedMasters, Masters, RedisServer, eventually};
 
 use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
 
@@ -249,4 +249,18 @@ async fn a_hand_over_of_another_kind_of_lock_is_refused_as_one_and_is_as_good_as
     }
     there.read_lock("l").adopt(&handover).await.unwrap().release().await.unwrap();
     eventually(SOON, || masters.empty()).await;
+}
+
+/// Until then it does not know what time the masters show.
+#[tokio::test]
+async fn a_client_that_has_reached_no_master_yet_adopts_as_soon_as_it_does() {
+    let masters = EmbeddedMasters::new(3);
+    let client = || Redlock::builder().masters(&masters).build().unwrap();
+    let guard = client().lock("l").acquire().await.unwrap();
+    let handover = handed_over(&guard).await;
+    let there = client();
+    masters.iter().for_each(|master| master.set_reachable(false));
+    there.lock("x").try_acquire().await.unwrap_err();
+    masters.iter().for_each(|master| master.set_reachable(true));
+    assert!(there.lock("l").adopt(&handover).await.unwrap().is_valid());
 }

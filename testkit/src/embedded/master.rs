@@ -120,6 +120,9 @@ impl Master for EmbeddedLink {
 
     fn ready(&self) -> BoxFuture<'static, ()> {
         let mut reachable = self.to.reachable.subscribe();
+        if *reachable.borrow_and_update() {
+            let _ = self.header(); // the client learns the time; a call says what is wrong
+        }
         async move { until(&mut reachable, true).await }.boxed()
     }
 
