@@ -12,8 +12,10 @@ tokio::task_local! {
     static SCOPE: Owner;
 }
 
-/// Who holds a lock: the client's random UUID and a number that the client uses once. Its text,
-/// also on the masters, is `{client uuid}:{number}`.
+/// Who holds a lock: the client's random UUID and a random number, which is used once. Its text,
+/// also on the masters, is `{client uuid}:{number}`. The numbers come from the operating system, so
+/// two copies of one process (a machine that was forked, or a snapshot that was restored twice)
+/// make different owners. What was made before the copy, they both have.
 ///
 /// An acquire without a named owner gets a new one, so two tasks exclude each other. A caller that
 /// names the same owner re-enters: see [`Redlock::owner`](crate::Redlock::owner).
@@ -28,7 +30,7 @@ impl Owner {
         Self { client, number }
     }
 
-    /// An owner that no guard ever has: clients number theirs from 1.
+    /// An owner that no guard ever has: 0 is no guard's number.
     pub(crate) fn of_nobody(unique: Uuid) -> Self {
         Self { client: unique, number: 0 }
     }

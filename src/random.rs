@@ -6,6 +6,14 @@ use std::fmt;
 pub trait Random: fmt::Debug + Send + Sync + 'static {
     /// Sixty-four random bits.
     fn next_u64(&self) -> u64;
+
+    /// Sixty-four random bits that no copy of this process draws as well. A machine that is forked,
+    /// or restored from a snapshot twice, has the same generators in both copies. So these come
+    /// from the operating system each time, and only a simulator replaces them.
+    fn fresh_u64(&self) -> u64 {
+        use rand::TryRng;
+        rand::rngs::SysRng.try_next_u64().unwrap_or_else(|_| self.next_u64())
+    }
 }
 
 /// A cryptographically secure generator, seeded by the operating system: two clients never draw the

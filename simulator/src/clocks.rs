@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use quorate::Moment;
@@ -108,11 +108,25 @@ impl WallClock {
 
 /// A client's randomness.
 #[derive(Debug)]
-pub(crate) struct Chance(pub(crate) Dice);
+pub(crate) struct Chance {
+    dice: Dice,
+    /// Numbers of owners are easier to read in this way.
+    owners: AtomicU64,
+}
+
+impl Chance {
+    pub(crate) fn new(dice: Dice) -> Self {
+        Self { dice, owners: AtomicU64::new(0) }
+    }
+}
 
 impl Random for Chance {
     fn next_u64(&self) -> u64 {
-        self.0.number()
+        self.dice.number()
+    }
+
+    fn fresh_u64(&self) -> u64 {
+        self.owners.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 

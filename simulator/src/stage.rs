@@ -168,7 +168,7 @@ impl Client {
             .ttl(plan.ttl)
             .max_ttl(plan.ttl * LONGER)
             .clock(clock.clone())
-            .random(Arc::new(Chance(world.dice("client", number as u64))))
+            .random(Arc::new(Chance::new(world.dice("client", number as u64))))
             .executor(Arc::new(Tasks(process.clone())));
         if plan.strict {
             builder = builder.strict();

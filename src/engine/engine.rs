@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -44,8 +44,6 @@ pub(crate) struct Engine {
     /// How many clean-ups each master has not acknowledged.
     pub(super) unacknowledged: Box<[AtomicUsize]>,
     client: Uuid,
-    /// The number of the last owner.
-    owners: AtomicU64,
 }
 
 impl Engine {
@@ -73,7 +71,6 @@ impl Engine {
             closing: CancellationToken::new(),
             unacknowledged,
             client,
-            owners: AtomicU64::new(0),
         });
         engine.watch_leases();
         engine
@@ -105,9 +102,9 @@ impl Engine {
         digest[..16].to_owned()
     }
 
-    /// An owner that was never given out before.
+    /// An owner that was never given out before, nor by a copy of this process.
     pub(crate) fn fresh_owner(&self) -> Owner {
-        Owner::new(self.client, self.owners.fetch_add(1, Ordering::Relaxed) + 1)
+        Owner::new(self.client, self.random.fresh_u64().max(1)) // 0 is nobody's
     }
 
     /// The owner that masters know as the holder when this owner has the lock.

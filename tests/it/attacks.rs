@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use quorate::seam::{BootClock, Call, Clock, Master, SCRIPTS, connect};
-use quorate::{Builder, Guard, Lock, Moment, Redlock, Standing};
+use quorate::seam::{BootClock, Call, Clock, Master, Random, SCRIPTS, connect};
+use quorate::{Builder, Error, Guard, Lock, Moment, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer, trusting};
 
 use crate::altered::Altered;
@@ -365,6 +365,33 @@ async fn a_client_that_shares_a_wrong_clock_with_a_master_ends_nothing_there() {
     stage.victim().step_clock(-FAR);
     assert!(!stage.is_held_by_two(&guard).await);
     assert!(guard.is_valid());
+}
+
+/// Randomness that is the same in two copies of one process.
+#[derive(Debug)]
+struct Copied;
+
+impl Random for Copied {
+    fn next_u64(&self) -> u64 {
+        7
+    }
+}
+
+/// Two copies of one process image are one client as far as both know. Neither enters what the
+/// other holds.
+#[tokio::test]
+async fn two_copies_of_a_client_are_two_owners() {
+    let masters = Masters::start(5);
+    let copy = || crate::begin().masters(masters.urls()).random(Arc::new(Copied)).build().unwrap();
+    let (one, other) = (copy(), copy());
+    answering(&one, 5).await;
+    answering(&other, 5).await;
+    for name in (0..100).map(|number| format!("l{number}")) {
+        let guard = one.lock(&name).try_acquire().await.unwrap();
+        let error = other.lock(&name).try_acquire().await.unwrap_err();
+        assert!(matches!(error, Error::Held { .. }) && guard.is_valid(), "{error}");
+        assert_eq!(guard.owner().to_string()[..36], other.owner().to_string()[..36]);
+    }
 }
 
 /// A break is no reason to take masters for ones that forgot.

@@ -137,8 +137,9 @@ fn identities_come_from_the_randomness_that_was_put_in() {
         let builder = crate::begin().master("redis://h").random(Arc::new(Always(seed)));
         builder.build().unwrap().owner()
     };
-    assert_eq!(owner(1).to_string(), owner(1).to_string());
-    assert_ne!(owner(1).to_string(), owner(2).to_string());
+    let client = |owner: quorate::Owner| owner.to_string()[..36].to_owned();
+    assert_eq!(client(owner(1)), client(owner(1)));
+    assert_ne!(client(owner(1)), client(owner(2)));
     let system = || crate::begin().master("redis://h").build().unwrap().owner();
     assert_ne!(system().to_string(), system().to_string());
 }

@@ -62,7 +62,7 @@ impl Link {
     ) -> Arc<Self> {
         let number = (process.number * 100 + server.number) as u64;
         let name: Arc<str> = format!("sim://m{}", server.number).into();
-        let chance = Arc::new(Chance(world.dice("attempts to connect", number)));
+        let chance = Arc::new(Chance::new(world.dice("attempts to connect", number)));
         let state = LinkContext {
             link: LinkState::new(name.clone(), DEFAULT_TIMEOUT, chance),
             opens: None,
