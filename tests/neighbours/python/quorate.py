@@ -5,8 +5,8 @@ It has the reentrant lock (slot `lock`), one name at a time, with a new owner fo
 place in a queue. An event loop in a thread of its own talks to the masters, so their state needs no locks. Moments and
 times are in us inside, and in seconds outside. "Section" is one of docs/PROTOCOL.md.
 """
-import argparse, asyncio, collections, hashlib, itertools, os, pathlib, random, signal, statistics, subprocess, sys
-import threading, time, urllib.parse, uuid
+import argparse, asyncio, collections, hashlib, itertools, os, pathlib, random, secrets, signal, statistics, subprocess
+import sys, threading, time, urllib.parse, uuid
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / 'docs' / 'protocol'
 HELLO, LOCK = ((SCRIPTS / name).read_bytes() for name in ('hello.lua', 'exclusive.lua'))
@@ -200,7 +200,7 @@ def is_off(reply):
 class Lease:
     def __init__(self, client, name, ttl):
         self.client, self.name, self.ttl = client, name, ttl
-        self.owner, self.first = f'{client.id}:{next(client.owners)}', next(client.rounds)  # section 2
+        self.owner, self.first = f'{client.id}:{secrets.randbelow(2**64 - 1) + 1}', next(client.rounds)  # section 2
         self.token, self.end, self.given_up = None, 0, False
         given = min(UNSEEN, ttl // 10)  # section 1: DRIFT, GIVEN, kept
         self.valid, self.kept = ttl - (ttl // 100 + 2000) - given, -(-(ttl + UNSEEN - given) // 1000)
@@ -240,7 +240,7 @@ class Client:
     def __init__(self, urls, prefix='quorate:', max_ttl=30.0, timeout=0.25, trust='quarantine'):
         if not 1 <= len(urls) <= 15 or len(prefix.encode()) > 256 or set(prefix) & set('{}'):
             raise ValueError('1 to 15 masters; a prefix of 256 bytes at most, without braces')
-        self.id, self.owners, self.rounds = str(uuid.uuid4()), itertools.count(1), itertools.count(1)
+        self.id, self.rounds = str(uuid.uuid4()), itertools.count(1)
         self.prefix, self.timeout, self.max_ttl, self.trust = prefix, int(timeout * 1e6), int(max_ttl * 1e6), trust
         self.quorum, self.proposed = len(urls) // 2 + 1, 0
         self.terms = f'v2, {len(urls)} masters and a max TTL of {self.max_ttl // 1000} ms'  # section 3
