@@ -64,31 +64,18 @@ impl Guards {
     }
 }
 
-/// The machine's clock, but that its time is so much behind.
+/// The machine's clock, but that its time is so much (ms) ahead.
 #[derive(Debug)]
-struct SlowClock(Duration);
+struct WrongClock(i64);
 
-impl Clock for SlowClock {
+impl Clock for WrongClock {
     fn now(&self) -> Moment {
         BootClock.now()
     }
 
     fn wall(&self) -> Duration {
-        BootClock.wall() - self.0
-    }
-}
-
-/// The machine's clock, but that its time is so much ahead.
-#[derive(Debug)]
-struct FastClock(Duration);
-
-impl Clock for FastClock {
-    fn now(&self) -> Moment {
-        BootClock.now()
-    }
-
-    fn wall(&self) -> Duration {
-        BootClock.wall() + self.0
+        let off = ms(self.0.unsigned_abs());
+        if self.0 < 0 { BootClock.wall() - off } else { BootClock.wall() + off }
     }
 }
 
@@ -321,7 +308,7 @@ async fn a_client_that_shares_a_wrong_clock_with_its_master_begins_no_quarantine
     let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
     stage.masters[VICTIM].restart_empty();
     stage.victim().step_clock(-3_600_000);
-    let its_own = SlowClock(Duration::from_secs(3_600));
+    let its_own = WrongClock(-3_600_000);
     let neighbour =
         Guards::On.builder().clock(Arc::new(its_own)).masters(reach(&stage.masters, VICTIM..VICTIM + 1));
     let neighbour = neighbour.build().unwrap();
@@ -356,7 +343,7 @@ async fn a_client_that_shares_a_wrong_clock_with_a_master_ends_nothing_there() {
     let stage = Stage::set(Guards::On).await;
     let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
     stage.victim().step_clock(FAR);
-    let its_own = FastClock(Duration::from_millis(FAR.unsigned_abs()));
+    let its_own = WrongClock(FAR);
     let neighbour =
         Guards::On.builder().clock(Arc::new(its_own)).masters(reach(&stage.masters, VICTIM..VICTIM + 1));
     let neighbour = neighbour.build().unwrap();
