@@ -6,7 +6,7 @@ use super::variants::Flaw;
 use super::world::{Begin, Q, Role, Task, World};
 
 /// The set that one who begins would write.
-pub(crate) fn set_of(world: &World, actor: usize, list: Masters, set: u8) -> Generation {
+fn set_of(world: &World, actor: usize, list: Masters, set: u8) -> Generation {
     // All who begin the same set write the same.
     let set = if world.has(Flaw::BeginsByWriting) { 10 + u8::try_from(actor).unwrap_or(0) } else { set };
     Generation { set, number: 0, members: Members::only(list) }

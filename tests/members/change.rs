@@ -76,19 +76,13 @@ pub(crate) fn ask(world: &mut World, changer: usize, at: usize, heard: bool) {
         Task::Carry { .. } => master.carry(at, &known),
         Task::Watch { seen, of, .. } => {
             master.carry(at, &known);
-            if heard
-                && master.record_of(known.set).is_some_and(|record| record.generation.number >= known.number)
-            {
+            if heard && master.has_reached(&known) {
                 *seen = seen.with(at);
                 of[at] = incarnation;
             }
         }
         Task::Check { again, of, .. } => {
-            let same = of[at] == incarnation;
-            if heard
-                && same
-                && master.record_of(known.set).is_some_and(|record| record.generation.number >= known.number)
-            {
+            if heard && of[at] == incarnation && master.has_reached(&known) {
                 *again = again.with(at);
             }
         }

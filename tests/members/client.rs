@@ -42,11 +42,7 @@ pub(crate) fn may_ask(world: &World, known: &Generation, numbers: &[Token; N]) -
 }
 
 pub(crate) fn granted(numbers: &[Token; N]) -> Masters {
-    numbers
-        .iter()
-        .enumerate()
-        .filter(|(_, number)| **number > 0)
-        .fold(Masters::default(), |all, (at, _)| all.with(at))
+    (0..N).filter(|&at| numbers[at] > 0).collect()
 }
 
 pub(crate) fn ask(world: &mut World, client: usize, at: usize, heard: bool) {
@@ -276,10 +272,7 @@ fn quorum(world: &World, known: &Generation, votes: Masters) -> bool {
 
 /// The token on which enough masters agree, in a joint generation those of both sets.
 fn agreed(world: &World, known: &Generation, numbers: &[Token; N]) -> Option<Token> {
-    let gave = |token: Token| {
-        let same = numbers.iter().enumerate().filter(|(_, number)| **number == token);
-        same.fold(Masters::default(), |all, (at, _)| all.with(at))
-    };
+    let gave = |token: Token| (0..N).filter(|&at| numbers[at] == token).collect::<Masters>();
     let enough = |token: Token| {
         if world.has(Flaw::TokenOfUnion) {
             gave(token).has_majority_of(known.members.all())

@@ -21,6 +21,8 @@ impl Masters {
         Self(bits)
     }
 
+    pub(crate) const ALL: Self = Self::of(&[0, 1, 2, 3, 4, 5]);
+
     pub(crate) fn has(self, at: usize) -> bool {
         self.0 >> at & 1 == 1
     }
@@ -51,6 +53,12 @@ impl Masters {
 
     pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         (0..N).filter(move |&at| self.has(at))
+    }
+}
+
+impl FromIterator<usize> for Masters {
+    fn from_iter<I: IntoIterator<Item = usize>>(masters: I) -> Self {
+        masters.into_iter().fold(Self::default(), Self::with)
     }
 }
 
@@ -180,6 +188,13 @@ impl Master {
             accepted: None,
             ..*record
         };
+    }
+
+    /// Whether it has this generation of its set, or a newer one.
+    pub(crate) fn has_reached(&self, generation: &Generation) -> bool {
+        self.record.is_some_and(|Record { generation: its, .. }| {
+            its.set == generation.set && its.number >= generation.number
+        })
     }
 
     pub(crate) fn forget(&mut self) {

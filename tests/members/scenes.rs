@@ -24,13 +24,12 @@ pub(crate) enum Scene {
     OldRecord,
 }
 
-const ALL: Masters = Masters::of(&[0, 1, 2, 3, 4, 5]);
 const OLD: Masters = Masters::of(&[0, 1, 2]);
 const TARGETS: [Masters; 4] =
     [Masters::of(&[2, 3, 4]), Masters::of(&[0, 3, 4]), Masters::of(&[0, 1, 3]), Masters::of(&[3, 4, 5])];
 
 const fn client(list: Masters, knows: Option<Generation>, starts: u8) -> Actor {
-    let role = Role::Client { list, reaches: ALL, lease: None };
+    let role = Role::Client { list, reaches: Masters::ALL, lease: None };
     Actor { role, task: Task::Idle, knows, starts }
 }
 

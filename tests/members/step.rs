@@ -44,7 +44,7 @@ fn to_ask(world: &World, actor: usize) -> Masters {
     let members = actor.knows.map_or(Masters::default(), |known| known.members.all());
     let reaches = match actor.role {
         Role::Client { reaches, .. } => reaches,
-        _ => Masters::of(&[0, 1, 2, 3, 4, 5]),
+        _ => Masters::ALL,
     };
     let left = match actor.task {
         Task::Look { asked, .. } => match actor.role {
@@ -75,10 +75,10 @@ fn to_ask(world: &World, actor: usize) -> Masters {
         | Task::Complete { begin, asked, .. } => begin.generation.members.all().without(asked),
         Task::Idle | Task::Done | Task::Wait { .. } | Task::Settle { .. } => return Masters::default(),
     };
-    Masters::of(&left.iter().filter(|&at| reaches.has(at)).collect::<Vec<_>>())
+    left.iter().filter(|&at| reaches.has(at)).collect()
 }
 
-/// An actor's step, whom that asks.
+/// Notes that an actor asks this master.
 fn note_asked(task: &mut Task, at: usize) {
     match task {
         Task::Look { asked, .. }
