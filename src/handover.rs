@@ -174,6 +174,7 @@ mod tests {
         assert!(handover("l").check("0123456789abcdef").is_ok());
         assert!(handover("l").check("fedcba9876543210").is_err());
     }
+
     #[test]
     fn nothing_that_is_shown_has_the_secret() {
         let handover = handover("l");

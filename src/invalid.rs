@@ -108,8 +108,8 @@ impl Invalid {
         let beginning: String = text.chars().take(24).collect();
         let length = text.chars().count();
         Self::new(format_args!(
-            "{length} characters that begin with \"{}\" are not a hand-over, or it was cut short or changed",
-            beginning.escape_debug()
+            "{length} characters that begin with {} are not a hand-over, or it was cut short or changed",
+            quoted(&beginning, VALUE)
         ))
     }
 

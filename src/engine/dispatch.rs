@@ -210,7 +210,8 @@ impl Dispatcher {
     fn trusted_for(&self, op: &Op) -> u64 {
         match op {
             Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust().propose(),
-            _ => self.trust().trusted(),
+            Op::Extend { .. } | Op::Transfer { .. } => self.trust().trusted(),
+            Op::Release { .. } | Op::Withdraw { .. } | Op::Inspect => 0, // they go by no time
         }
     }
 

@@ -73,10 +73,14 @@ impl Clocks {
         }
     }
 
-    /// Whether a master's clock is one of those that agree on the time, as far as is known.
-    pub(super) fn agrees(&self, index: usize) -> bool {
-        let Some(known) = self.estimates[index].filter(|_| self.most_are_known()) else { return true };
-        self.median().is_some_and(|median| median.strayed(known).is_none())
+    /// How many of these masters have clocks that agree on the time, as far as is known.
+    pub(super) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
+        if !self.most_are_known() {
+            return masters.count();
+        }
+        let median = self.median();
+        let agrees = |known: Estimate| median.is_some_and(|median| median.strayed(known).is_none());
+        masters.filter(|index| self.estimates[*index].is_none_or(agrees)).count()
     }
 
     /// The time (us) by the median, once a majority of all masters agrees on it.
@@ -155,6 +159,12 @@ mod tests {
 
     fn at(ms: u64) -> Moment {
         Moment::from_origin(std::time::Duration::from_millis(ms))
+    }
+
+    impl Clocks {
+        fn agrees(&self, index: usize) -> bool {
+            self.how_many_agree(std::iter::once(index)) == 1
+        }
     }
 
     /// A master whose clock is `ahead` (ms) was asked at `asked`, and answered `took` later.

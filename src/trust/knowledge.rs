@@ -62,8 +62,7 @@ impl Trust {
 
     /// How many of these masters have clocks that agree with the median, as far as is known now.
     pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
-        let clocks = self.clocks();
-        masters.filter(|index| clocks.agrees(*index)).count()
+        self.clocks().how_many_agree(masters)
     }
 
     /// The time (us) on which a majority of the masters agrees, if that is known.

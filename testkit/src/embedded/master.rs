@@ -120,7 +120,7 @@ impl Master for EmbeddedLink {
 
     fn ready(&self) -> BoxFuture<'static, ()> {
         let mut reachable = self.to.reachable.subscribe();
-        if *reachable.borrow_and_update() {
+        if *self.to.reachable.borrow() {
             let _ = self.header(); // the client learns the time; a call says what is wrong
         }
         async move { until(&mut reachable, true).await }.boxed()
