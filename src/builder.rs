@@ -1,5 +1,6 @@
 //! Builds a client from settings and the seams: masters, clock, randomness, executor.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::inner::{Host, Inner};
 use crate::invalid::Invalid;
-use crate::master::{Address, Dialler, LinkSettings, Master, RedisMaster, Roster, Visit};
+use crate::master::{Address, Dialler, LinkSettings, Master, PasswordCallback, RedisMaster, Roster, Visit};
 use crate::protocol::{SCRIPTS, WakeChannelPrefix};
 use crate::random::{Random, SystemRandom};
 use crate::source::{self, Checked, Source};
@@ -45,6 +46,7 @@ pub struct Builder {
     settings: Settings,
     #[cfg(feature = "tls")]
     roots: Vec<Vec<u8>>,
+    password_from: Option<PasswordCallback>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     executor: Option<Executor>,
@@ -84,6 +86,7 @@ impl Builder {
             settings: Settings::default(),
             #[cfg(feature = "tls")]
             roots: Vec::new(),
+            password_from: None,
             clock: Arc::new(BootClock),
             random: Arc::new(SystemRandom),
             executor: None,
@@ -110,7 +113,7 @@ impl Builder {
             return Err(wrong("it names no master: set it to their URLs, separated by commas".into()).into());
         }
         for url in &masters {
-            Address::parse(url).map_err(|why| wrong(why.to_string()))?;
+            Address::parse(url, None).map_err(|why| wrong(why.to_string()))?;
         }
         let mut builder = Self::new().masters(masters);
         if let Some(prefix) = env::prefix() {
@@ -130,7 +133,10 @@ impl Builder {
 
     /// Adds one master by its URL: `redis://[user:password@]host[:port][/database]`, the same with
     /// `rediss://` (TLS, with the feature `tls`), `valkey://` or `valkeys://`, or
-    /// `unix:///path?db=..&user=..&pass=..`.
+    /// `unix:///path?db=..&user=..&pass=..`. With `?password_file=PATH` in place of the password it
+    /// is the text of that file, without the end of the line; the file is read for every
+    /// connection, and once more when a master refuses what was in it. So a password can be
+    /// changed while clients run: `docs/OPERATIONS.md` says how.
     ///
     /// A client has 1 to [`MAX_MASTERS`](crate::config::MAX_MASTERS) masters, and every client of
     /// the same locks must have the same ones. They must be independent servers: not replicas of
@@ -150,6 +156,29 @@ impl Builder {
         I::Item: Into<Source>,
     {
         self.sources.extend(masters.into_iter().map(Into::into));
+        self
+    }
+
+    /// Where the passwords come from that no URL has, nor names a file for: `callback` is called
+    /// for every connection, with the master's URL without its user, and once more when a master
+    /// refuses what it said. It may wait, on a thread of its own, for up to three seconds: then the
+    /// connection is given up, and tried again later. If it fails, so does the connection, with its
+    /// error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let redlock = quorate::Redlock::builder()
+    ///     .masters(["redis://jobs@10.0.0.1", "redis://jobs@10.0.0.2", "redis://jobs@10.0.0.3"])
+    ///     .password_from(|_master| std::fs::read_to_string("/run/secrets/redis"))
+    ///     .build()?;
+    /// # Ok::<(), quorate::Error>(())
+    /// ```
+    pub fn password_from(
+        mut self,
+        callback: impl Fn(&str) -> io::Result<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.password_from = Some(PasswordCallback::new(callback));
         self
     }
 
@@ -376,7 +405,7 @@ impl Builder {
         {
             return Err(Invalid::runtime().into());
         }
-        let origins = source::check(std::mem::take(&mut self.sources))?;
+        let origins = source::check(std::mem::take(&mut self.sources), self.password_from.as_ref())?;
         #[cfg(feature = "tls")]
         let dialler = Dialler::new(&self.roots)?;
         #[cfg(not(feature = "tls"))]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::MAX_MASTERS;
 use crate::doctor::{Facts, Unasked};
 use crate::invalid::Invalid;
-use crate::master::{self, Address, Dialler, Master, Visit};
+use crate::master::{self, Address, Dialler, Master, PasswordCallback, Visit};
 
 /// A master to build a client with: a server's URL, or another [`Master`] implementation.
 #[derive(Clone)]
@@ -59,9 +59,9 @@ pub(crate) enum Checked {
 }
 
 impl Checked {
-    fn new(origin: Origin) -> Result<Self, Invalid> {
+    fn new(origin: Origin, password_from: Option<&PasswordCallback>) -> Result<Self, Invalid> {
         match origin {
-            Origin::Url(url) => Address::parse(&url).map(Self::Address),
+            Origin::Url(url) => Address::parse(&url, password_from).map(Self::Address),
             Origin::Custom(master) => Ok(Self::Custom(master)),
         }
     }
@@ -91,7 +91,10 @@ impl Checked {
     }
 }
 
-pub(crate) fn check(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
+pub(crate) fn check(
+    sources: Vec<Source>,
+    password_from: Option<&PasswordCallback>,
+) -> Result<Vec<Checked>, Invalid> {
     match sources.len() {
         0 => return Err(Invalid::no_masters(MAX_MASTERS)),
         count if count > MAX_MASTERS => return Err(Invalid::too_many_masters(count, MAX_MASTERS)),
@@ -99,7 +102,7 @@ pub(crate) fn check(sources: Vec<Source>) -> Result<Vec<Checked>, Invalid> {
     }
     let mut origins: Vec<Checked> = Vec::new();
     for Source(origin) in sources {
-        let origin = Checked::new(origin)?;
+        let origin = Checked::new(origin, password_from)?;
         if origins.iter().any(|known| known.is_same_as(&origin)) {
             return Err(Invalid::duplicate_master(&origin.name()));
         }

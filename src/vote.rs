@@ -170,7 +170,7 @@ impl Permits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// `READONLY`: it is a replica.
+    /// `READONLY`, or `REPLICA` of the handshake: it is a replica.
     ReadOnly,
     /// `LOADING`: it reads its data from disk.
     Loading,
@@ -223,7 +223,7 @@ impl Refusal {
     /// before an ACL's error in a script.
     pub(crate) fn of_reply(reply: &str) -> Self {
         match reply.split(' ').next().unwrap_or("") {
-            "READONLY" => Self::ReadOnly,
+            "READONLY" | "REPLICA" => Self::ReadOnly,
             "LOADING" => Self::Loading,
             "BUSY" => Self::Busy,
             "OOM" => Self::OutOfMemory,
@@ -242,12 +242,12 @@ impl Refusal {
         }
     }
 
-    /// Whether a master refuses so before it writes anything of a lock.
+    /// Whether a master refuses so before it writes anything of a lock. Not so of a clock, for
+    /// which the client refuses a grant, too.
     pub(crate) fn comes_first(self) -> bool {
         matches!(
             self,
             Self::Forgot
-                | Self::Clock
                 | Self::Quarantined
                 | Self::AnotherKind
                 | Self::Stale
@@ -265,7 +265,7 @@ impl Refusal {
     /// What to do about a refusal that is permanent.
     pub(crate) fn remedy(self) -> Option<&'static str> {
         match self {
-            Self::Password => Some("put the user and password that they know into the URLs"),
+            Self::Password => Some("log in with a user and password that they know"),
             Self::NoPermission => Some("give the user the rights that quorate doctor names"),
             Self::OtherTerms => Some("all clients need the same masters, max TTL and strictness"),
             Self::Unsupported => Some("use Redis 6.2 or later, or Valkey"),

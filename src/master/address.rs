@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 
+use super::password::{PasswordCallback, PasswordSource};
 use crate::invalid::Invalid;
 
 /// A master's address and credentials. Neither `Debug` nor [`Address::name`] shows user or
@@ -15,7 +16,9 @@ use crate::invalid::Invalid;
 pub(crate) struct Address {
     name: Arc<str>,
     endpoint: Endpoint,
+    /// Has no password if that is read somewhere.
     login: RedisConnectionInfo,
+    password: Option<PasswordSource>,
 }
 
 /// Where to connect to. Two addresses with the same endpoint are one server.
@@ -26,7 +29,8 @@ pub(crate) enum Endpoint {
 }
 
 impl Address {
-    pub(crate) fn parse(url: &str) -> Result<Self, Invalid> {
+    /// Reads a URL. Where it has no password and names no file with one, `password_from` is asked.
+    pub(crate) fn parse(url: &str, password_from: Option<&PasswordCallback>) -> Result<Self, Invalid> {
         let invalid = |why: &str| Invalid::url(&redacted(url), why);
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no scheme"))?;
         let (plain, tls) = match scheme {
@@ -42,8 +46,8 @@ impl Address {
             return Err(invalid("a certificate is always checked: give its root instead"));
         }
         // TLS is ours (see dial.rs), so the parser is only shown plain URLs.
-        let info =
-            format!("{plain}://{rest}").into_connection_info().map_err(|error| invalid(&reason(&error)))?;
+        let plain = format!("{plain}://{rest}");
+        let info = plain.as_str().into_connection_info().map_err(|error| invalid(&reason(&error)))?;
         let endpoint = match info.addr() {
             ConnectionAddr::Tcp(host, port) => {
                 Endpoint::Tcp { host: host.to_ascii_lowercase(), port: *port, tls }
@@ -59,12 +63,20 @@ impl Address {
         if login.db() < 0 {
             return Err(invalid("its database number is negative"));
         }
+        let password = match (login.password(), password_file(&plain)) {
+            (Some(_), Some(_)) => {
+                return Err(invalid("it has a password and a password_file: give one of them"));
+            }
+            (Some(_), None) => None,
+            (None, Some(file)) => Some(PasswordSource::File(file)),
+            (None, None) => password_from.cloned().map(PasswordSource::Callback),
+        };
         let name = match (login.db(), &endpoint) {
             (0, _) => endpoint.to_string(),
             (db, Endpoint::Tcp { .. }) => format!("{endpoint}/{db}"),
             (db, Endpoint::Unix(_)) => format!("{endpoint}?db={db}"),
         };
-        Ok(Self { name: name.into(), endpoint, login })
+        Ok(Self { name: name.into(), endpoint, login, password })
     }
 
     /// The URL without user, password and database.
@@ -76,8 +88,18 @@ impl Address {
         &self.endpoint
     }
 
-    pub(crate) fn login(&self) -> &RedisConnectionInfo {
-        &self.login
+    /// What to log in with now.
+    pub(super) async fn login(&self) -> Result<RedisConnectionInfo, String> {
+        let login = self.login.clone();
+        match &self.password {
+            Some(source) => Ok(login.set_password(source.read(&self.name).await?)),
+            None => Ok(login),
+        }
+    }
+
+    /// Where the password is read, if it is not in the URL.
+    pub(super) fn password_source(&self) -> Option<&PasswordSource> {
+        self.password.as_ref()
     }
 
     /// Whether both are the same server by their text, whatever the database and the user.
@@ -108,6 +130,13 @@ impl fmt::Display for Endpoint {
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
         }
     }
+}
+
+/// The file that a URL names for its password.
+fn password_file(url: &str) -> Option<PathBuf> {
+    let url = redis::parse_redis_url(url)?;
+    let (_, path) = url.query_pairs().find(|(key, _)| key == "password_file")?;
+    Some(PathBuf::from(&*path))
 }
 
 /// The parser's reason, without its own name for the kind of error. It never quotes the URL.
@@ -150,8 +179,12 @@ fn redacted(url: &str) -> String {
 mod tests {
     use super::*;
 
+    fn parse(url: &str) -> Result<Address, Invalid> {
+        Address::parse(url, None)
+    }
+
     fn name(url: &str) -> String {
-        Address::parse(url).unwrap().name().to_string()
+        parse(url).unwrap().name().to_string()
     }
 
     #[test]
@@ -164,20 +197,31 @@ mod tests {
             assert_eq!(name("rediss://h"), "rediss://h:6379");
             assert_eq!(name("valkeys://h"), "rediss://h:6379");
         } else {
-            assert!(Address::parse("rediss://h").unwrap_err().to_string().contains("feature `tls`"));
+            assert!(parse("rediss://h").unwrap_err().to_string().contains("feature `tls`"));
         }
     }
 
     #[test]
     fn user_password_and_database_are_read_and_never_shown() {
-        let address = Address::parse("redis://bob:s%40cret@h:7/3").unwrap();
-        assert_eq!(address.login().username(), Some("bob"));
-        assert_eq!(address.login().password(), Some("s@cret"));
-        assert_eq!(address.login().db(), 3);
+        let address = parse("redis://bob:s%40cret@h:7/3").unwrap();
+        assert_eq!(address.login.username(), Some("bob"));
+        assert_eq!(address.login.password(), Some("s@cret"));
+        assert_eq!(address.login.db(), 3);
         let shown = format!("{address:?} {}", address.name());
         assert!(!shown.contains("bob") && !shown.contains("cret"), "{shown}");
-        let address = Address::parse("unix:///s?user=bob&pass=secret&db=4").unwrap();
-        assert_eq!((address.login().password(), address.login().db()), (Some("secret"), 4));
+        let address = parse("unix:///s?user=bob&pass=secret&db=4").unwrap();
+        assert_eq!((address.login.password(), address.login.db()), (Some("secret"), 4));
+    }
+
+    #[test]
+    fn a_password_file_is_read_from_the_url() {
+        let file = |url: &str| parse(url).unwrap().password_source().map(ToString::to_string);
+        assert_eq!(file("redis://bob@h:7/3?password_file=/run/a%20b"), Some("/run/a b".to_owned()));
+        assert_eq!(file("unix:///s?user=bob&password_file=secret"), Some("secret".to_owned()));
+        assert_eq!(file("redis://:secret@h"), None);
+        assert_eq!(name("redis://bob@h?password_file=/x"), "redis://h:6379");
+        let error = parse("redis://bob:secret@h?password_file=/x").unwrap_err().to_string();
+        assert!(error.contains("give one of them") && !error.contains("secret@"), "{error}");
     }
 
     #[test]
@@ -199,7 +243,7 @@ mod tests {
             "redis://bob:secret@h/-1",
             "redis://bob:sec/ret@",
         ] {
-            let error = Address::parse(url).unwrap_err();
+            let error = parse(url).unwrap_err();
             let shown = format!("{error} {error:?}");
             assert!(
                 !shown.contains("secret") && !shown.contains("sec/") && !shown.contains("ret@"),
@@ -219,14 +263,14 @@ mod tests {
             ("cret@h:7", "\"***@h:7\""),
             ("redis://[::1]:x", "\"redis://[::1]:***\""),
         ] {
-            let error = Address::parse(url).unwrap_err().to_string();
+            let error = parse(url).unwrap_err().to_string();
             assert!(error.contains(named) && !error.contains("cret"), "{error}");
         }
     }
 
     #[test]
     fn one_server_is_recognised_whatever_database_or_user() {
-        let same = |a: &str, b: &str| Address::parse(a).unwrap().same_server(&Address::parse(b).unwrap());
+        let same = |a: &str, b: &str| parse(a).unwrap().same_server(&parse(b).unwrap());
         assert!(same("redis://h", "redis://u:p@H:6379/5"));
         assert!(!same("redis://h", "redis://h:6380"));
         assert!(same("unix:///a?db=1", "unix:///a?db=2"));

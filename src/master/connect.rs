@@ -30,7 +30,7 @@ pub fn connect(
     runtime: &Handle,
 ) -> Result<Arc<dyn Master>, Invalid> {
     let settings = LinkSettings {
-        address: Address::parse(url)?,
+        address: Address::parse(url, None)?,
         #[cfg(feature = "tls")]
         dialler: Dialler::new(&[])?,
         #[cfg(not(feature = "tls"))]

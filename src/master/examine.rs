@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::dial::Dialler;
-use super::session::{command, describe, reply_text, setting, without_secrets};
+use super::login::{self, LoggedIn, describe};
+use super::session::{command, reply_text, setting};
 use crate::clock::Clock;
 use crate::doctor::{ClockLook, Denied, Info, Kept, Marker, Server, Unasked};
 
@@ -87,23 +88,18 @@ pub(crate) async fn examine(
     dialler: &Dialler,
     visit: &Visit,
 ) -> Result<Box<Server>, Unasked> {
-    let opening = async {
-        let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
-        let nobody = |_: PushInfo| Ok::<(), std::convert::Infallible>(());
-        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(nobody);
-        MultiplexedConnection::new_with_config(address.login(), stream, config)
-            .await
-            .map_err(|error| without_secrets(describe(&error), address.login()))
-    };
+    let nobody = |_: PushInfo| Ok::<(), std::convert::Infallible>(());
+    let config = AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(nobody);
+    let opening = login::log_in(address, dialler, &config);
     let patience = visit.patience * ROUND_TRIPS_TO_OPEN;
-    let (connection, driver) = match timeout(patience, opening).await {
-        Ok(opened) => opened.map_err(Unasked::Unreached)?,
+    let LoggedIn { connection, moves_bytes, .. } = match timeout(patience, opening).await {
+        Ok(opened) => opened.map_err(|why| Unasked::Unreached(why.text().to_owned()))?,
         Err(_) => return Err(Unasked::Silent(patience)),
     };
     let mut asker = Asker { connection, visit };
     tokio::select! {
         seen = asker.look() => seen.map(Box::new),
-        () = driver => Err(broke()),
+        () = moves_bytes => Err(broke()),
     }
 }
 

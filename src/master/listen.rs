@@ -1,16 +1,15 @@
 //! Listens on one channel of a master, on a connection of its own, so that calls go on if it
 //! breaks.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
 
 use super::contract::{Subscriber, SubscriptionEvent};
 use super::link::{OPEN_LIMIT, RECONNECT};
-use super::session::{LinkSettings, describe, without_secrets};
+use super::login::{self, LoggedIn, describe};
+use super::session::LinkSettings;
 use crate::backoff::Backoff;
 
 /// How a connection ended.
@@ -53,25 +52,18 @@ pub(super) async fn listen(settings: Arc<LinkSettings>, channel: Arc<str>, subsc
 
 /// Listens on one connection, to its end.
 async fn listen_once(settings: &LinkSettings, channel: &Arc<str>, subscriber: &Subscriber) -> Ended {
-    let opening = async {
-        let stream =
-            settings.dialler.dial(settings.address.endpoint()).await.map_err(|error| error.to_string())?;
-        let config = AsyncConnectionConfig::new()
-            .set_response_timeout(None)
-            .set_push_sender(sender(subscriber.clone()));
-        MultiplexedConnection::new_with_config(settings.address.login(), stream, config)
-            .await
-            .map_err(|error| without_secrets(describe(&error), settings.address.login()))
-    };
-    let (mut connection, driver) = match tokio::time::timeout(OPEN_LIMIT, opening).await {
-        Ok(Ok(opened)) => opened,
-        Ok(Err(why)) => return Ended::NotOpened(why),
-        Err(_) => return Ended::NotOpened(format!("no connection within {OPEN_LIMIT:?}")),
-    };
-    let mut driver = pin!(driver);
+    let config =
+        AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(sender(subscriber.clone()));
+    let opening = login::log_in(&settings.address, &settings.dialler, &config);
+    let LoggedIn { mut connection, mut moves_bytes, .. } =
+        match tokio::time::timeout(OPEN_LIMIT, opening).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(why)) => return Ended::NotOpened(why.text().to_owned()),
+            Err(_) => return Ended::NotOpened(format!("no connection within {OPEN_LIMIT:?}")),
+        };
     let subscribed = tokio::select! {
         subscribed = tokio::time::timeout(OPEN_LIMIT, connection.subscribe(&**channel)) => subscribed,
-        () = &mut driver => return Ended::NotOpened("the connection broke during its set-up".to_owned()),
+        () = &mut moves_bytes => return Ended::NotOpened("the connection broke during its set-up".to_owned()),
     };
     match subscribed {
         Ok(Ok(())) => subscriber(SubscriptionEvent::Subscribed),
@@ -79,7 +71,7 @@ async fn listen_once(settings: &LinkSettings, channel: &Arc<str>, subscriber: &S
         Ok(Err(error)) => return Ended::NotOpened(describe(&error)),
         Err(_) => return Ended::NotOpened(format!("no subscription within {OPEN_LIMIT:?}")),
     }
-    driver.await;
+    moves_bytes.await;
     Ended::Broke
 }
 

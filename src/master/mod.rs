@@ -12,6 +12,8 @@ mod driver;
 mod examine;
 mod link;
 mod listen;
+mod login;
+mod password;
 mod pending;
 mod redis_master;
 mod resp;
@@ -29,6 +31,7 @@ pub(crate) use dial::Dialler;
 pub(crate) use examine::{Visit, examine};
 #[cfg(feature = "simulation")]
 pub use link::{LinkState, Message, Reach};
+pub(crate) use password::PasswordCallback;
 #[cfg(feature = "simulation")]
 pub use pending::{Delivery, Pending};
 pub(crate) use redis_master::RedisMaster;

@@ -1,26 +1,22 @@
 //! Opens a connection to a master: dials, logs in, loads the scripts and shakes hands.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, ServerError};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use redis::{AsyncConnectionConfig, Cmd, ServerError};
 
 use super::address::Address;
 use super::answer::{Failure, Value};
 use super::dial::{Dialler, Stream};
+use super::login::{self, LoggedIn, describe};
 use super::script::Script;
 use crate::random::Random;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 use crate::trust::{Handshake, HelloOutcome, Insight, SessionHeader};
-use crate::vote::Refusal;
 
 /// What a link is made of: all that opening its connections needs.
 #[derive(Debug)]
@@ -89,61 +85,17 @@ pub(super) async fn open(
     settings: &LinkSettings,
     predecessor: Option<&Identity>,
 ) -> Result<Session, Failure> {
-    let LinkSettings { address, dialler, .. } = settings;
-    let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
-    let stream = Arc::new(Mutex::new(stream));
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
-    let (connection, moves_bytes) =
-        MultiplexedConnection::new_with_config(address.login(), Lent(stream.clone()), config).await.map_err(
-            |error| {
-                let text = without_secrets(describe(&error), address.login());
-                Failure::without_connection(refusal_of_login(&error, &text), &text)
-            },
-        )?;
-    let (identity, header) = {
-        let mut moves_bytes = Box::pin(moves_bytes);
-        let set_up = SetUp { connection };
-        tokio::select! {
-            done = set_up.run(settings, predecessor) => done?,
-            () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
-        }
+    let LoggedIn { connection, mut moves_bytes, stream } =
+        login::log_in(&settings.address, &settings.dialler, &config).await?;
+    let set_up = SetUp { connection };
+    let (identity, header) = tokio::select! {
+        done = set_up.run(settings, predecessor) => done?,
+        () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
     };
+    drop((set_up, moves_bytes));
     let stream = Arc::into_inner(stream).ok_or_else(|| "the connection is still in use".to_owned())?;
-    let stream = stream.into_inner();
-    Ok(Session { stream, identity, header })
-}
-
-/// A stream for the redis crate to use during the set-up, and to give back.
-struct Lent(Arc<Mutex<Box<dyn Stream>>>);
-
-impl Lent {
-    fn stream(&self) -> MutexGuard<'_, Box<dyn Stream>> {
-        self.0.lock()
-    }
-}
-
-impl AsyncRead for Lent {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Lent {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream()).poll_write(context, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_flush(context)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_shutdown(context)
-    }
+    Ok(Session { stream: stream.into_inner(), identity, header })
 }
 
 /// The set-up of a connection that is logged in.
@@ -272,33 +224,6 @@ pub(super) fn reply_text(error: &ServerError) -> String {
     match error.details() {
         Some(details) => format!("{} {details}", error.code()),
         None => error.code().to_owned(),
-    }
-}
-
-pub(super) fn describe(error: &RedisError) -> String {
-    match (error.code(), error.detail()) {
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
-        (_, Some(detail)) => format!("{}: {detail}", error.category()),
-        (_, None) => error.to_string(),
-    }
-}
-
-/// Why a server did not let this client log in. Some servers do not say it by the first word.
-fn refusal_of_login(error: &RedisError, text: &str) -> Refusal {
-    match error.kind() {
-        ErrorKind::AuthenticationFailed => Refusal::Password,
-        _ => Refusal::of_reply(text),
-    }
-}
-
-/// A text of the server without the password: a server that does not know HELLO may quote that.
-pub(super) fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> String {
-    if let Some((known, _)) = text.split_once(", with args") {
-        text.truncate(known.len());
-    }
-    match login.password() {
-        Some(password) if !password.is_empty() => text.replace(password, "***"),
-        _ => text,
     }
 }
 

@@ -122,7 +122,7 @@ async fn is_granted(redlock: &Redlock) {
 
 #[tokio::test]
 async fn a_wrong_password_ends_the_wait_where_the_rest_are_no_quorum() {
-    let text = "wrong password: put the user and password that they know into the URLs";
+    let text = "wrong password: log in with a user and password that they know";
     let (masters, client) = with_users(3, &[">other"], &[">secret"]);
     let redlock = client.build().unwrap();
     let error = is_refused(&redlock, Refusal::Password, text).await;

@@ -42,6 +42,7 @@ mod masters;
 mod masters_kinds;
 mod masters_suite;
 mod named_waiters;
+mod passwords;
 mod peers;
 mod read_write;
 mod read_write_crowd;

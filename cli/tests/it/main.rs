@@ -13,6 +13,7 @@ mod doctor;
 mod elect;
 mod guards;
 mod neighbours;
+mod operations;
 mod permits;
 mod run;
 mod show;

@@ -1,0 +1,128 @@
+//! Opens a stream to a master and logs in. Nothing is asked yet.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, ErrorKind, RedisConnectionInfo, RedisError};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::address::Address;
+use super::answer::Failure;
+use super::dial::{Dialler, Stream};
+use crate::sync::{Mutex, MutexGuard};
+use crate::vote::Refusal;
+
+/// A connection that is logged in.
+pub(super) struct LoggedIn {
+    pub(super) connection: MultiplexedConnection,
+    /// The connection works while this is polled.
+    pub(super) moves_bytes: BoxFuture<'static, ()>,
+    /// What the other two use.
+    pub(super) stream: Arc<Mutex<Box<dyn Stream>>>,
+}
+
+/// Connects and logs in. A password that can change is read first. Where the master refuses it, it
+/// is read again, and tried if it is another one by now.
+pub(super) async fn log_in(
+    address: &Address,
+    dialler: &Dialler,
+    config: &AsyncConnectionConfig,
+) -> Result<LoggedIn, Failure> {
+    let login = address.login().await?;
+    match log_in_with(&login, address, dialler, config).await {
+        Err(refused @ Failure::Refused { reason: Refusal::Password, .. }) => {
+            let changed = address.login().await?;
+            if changed.password() == login.password() {
+                return Err(refused);
+            }
+            log_in_with(&changed, address, dialler, config).await
+        }
+        done => done,
+    }
+}
+
+async fn log_in_with(
+    login: &RedisConnectionInfo,
+    address: &Address,
+    dialler: &Dialler,
+    config: &AsyncConnectionConfig,
+) -> Result<LoggedIn, Failure> {
+    let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
+    let stream = Arc::new(Mutex::new(stream));
+    match MultiplexedConnection::new_with_config(login, Lent(stream.clone()), config.clone()).await {
+        Ok((connection, driver)) => Ok(LoggedIn { connection, moves_bytes: driver.boxed(), stream }),
+        Err(error) => {
+            let mut text = without_secrets(describe(&error), login);
+            let reason = refusal_of_login(&error, &text);
+            if let (Refusal::Password, Some(source)) = (reason, address.password_source()) {
+                text = format!("{text} (it is from {source})");
+            }
+            Err(Failure::without_connection(reason, &text))
+        }
+    }
+}
+
+/// A stream for the redis crate to use, and to give back.
+struct Lent(Arc<Mutex<Box<dyn Stream>>>);
+
+impl Lent {
+    fn stream(&self) -> MutexGuard<'_, Box<dyn Stream>> {
+        self.0.lock()
+    }
+}
+
+impl AsyncRead for Lent {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Lent {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream()).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_shutdown(context)
+    }
+}
+
+pub(super) fn describe(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        (_, Some(detail)) => format!("{}: {detail}", error.category()),
+        (_, None) => error.to_string(),
+    }
+}
+
+/// Why a server did not let this client log in. Some servers do not say it by the first word.
+fn refusal_of_login(error: &RedisError, text: &str) -> Refusal {
+    match error.kind() {
+        ErrorKind::AuthenticationFailed => Refusal::Password,
+        _ => Refusal::of_reply(text),
+    }
+}
+
+/// A text of the server without the password: a server that does not know HELLO may quote that.
+fn without_secrets(mut text: String, login: &RedisConnectionInfo) -> String {
+    if let Some((known, _)) = text.split_once(", with args") {
+        text.truncate(known.len());
+    }
+    match login.password() {
+        Some(password) if !password.is_empty() => text.replace(password, "***"),
+        _ => text,
+    }
+}
