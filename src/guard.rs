@@ -147,7 +147,7 @@ impl<F> Guard<F> {
     /// When the lease ends, on the clock of [`Redlock::now`](crate::Redlock::now): the moment
     /// before the last granted round was sent, plus the TTL, minus the drift (a hundredth of the
     /// TTL and 2 ms) and what clocks may step unnoticed (500 ms, at most a tenth of the TTL). The
-    /// clock's origin once the lease is over and the lock released or lost.
+    /// clock's origin once the lock was released or taken away.
     pub fn deadline(&self) -> Moment {
         self.grant.deadline()
     }

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! One acquire is one script, sent to all masters at once (a round, as in [Redlock]). It returns
-//! with the vote that completes the majority, and never waits for a slow or dead master. When it
+//! with the vote that completes the majority, and waits for no slow or dead master that a majority
+//! does not need. When it
 //! fails, is cancelled or gets no answer, the client removes in the background what it left on the
 //! masters.
 //!

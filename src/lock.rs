@@ -184,7 +184,8 @@ impl<F> Lock<F> {
     }
 
     /// Tries once, with one round to all masters, and returns as soon as a majority has granted or
-    /// none can. A semaphore tries up to four more permits while the masters say that one is free.
+    /// none can; a second round where the masters' tokens differ, or refused its time. A semaphore
+    /// tries up to four more permits while the masters say that one is free.
     ///
     /// # Cancel safety
     ///

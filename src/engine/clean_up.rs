@@ -51,7 +51,8 @@ pub(super) struct Withdrawal {
     pub(super) from: MasterSet,
 }
 
-/// A release, an undo, or the way back of a transfer, which the masters have to acknowledge.
+/// A release, an undo, or the way back of a transfer: masters that may have the entry have to
+/// acknowledge it.
 #[derive(Clone)]
 pub(super) struct CleanUpOp {
     target: Target,
@@ -151,8 +152,8 @@ impl Engine {
         self.clean_up_beginning_with(to, &op, clean_up, Effort::UntilAcknowledged, None);
     }
 
-    /// Sends some masters `first`, and then, where that was not acknowledged, `clean_up`. The
-    /// answers to `first` are counted as `votes`.
+    /// Sends some masters `first`, and then, where that was not acknowledged, `clean_up`, unless
+    /// the effort is to try once. The answers to `first` are counted as `votes`.
     fn clean_up_beginning_with(
         self: &Arc<Self>,
         to: MasterSet,

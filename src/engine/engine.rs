@@ -31,7 +31,7 @@ use crate::wake::{LocalQueues, WakeHub};
 pub(crate) struct Engine {
     pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) leases: Leases,
-    /// The lines of waiters in this process.
+    /// The lines of this client's waiters.
     pub(super) local_queues: Arc<LocalQueues>,
     /// Where masters wake the waiters of this client.
     pub(super) hub: Arc<WakeHub>,

@@ -59,7 +59,7 @@ impl Grant {
         self.token
     }
 
-    /// When the lease ends, or ended; the origin of time if it was released or lost.
+    /// When the lease ends, or ended; the origin of time if it was released or taken away.
     pub(crate) fn deadline(&self) -> Moment {
         self.hold.deadline(self.generation)
     }

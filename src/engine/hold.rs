@@ -138,8 +138,8 @@ impl Hold {
         self.lease.lock()
     }
 
-    /// When the lease of `generation` ends, or ended; the origin of time if it was released, lost
-    /// or followed by another one.
+    /// When the lease of `generation` ends, or ended, also where it could not be renewed; the
+    /// origin of time if it was released, taken away, or followed by another one.
     pub(crate) fn deadline(&self, generation: u64) -> Moment {
         let lease = self.lease();
         if lease.generation == generation { lease.timer.deadline } else { Moment::default() }

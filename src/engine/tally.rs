@@ -95,8 +95,8 @@ enum Awaiting {
 /// One master's part.
 struct Ballot {
     outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by or that another operation
-    /// is stale against; 0 if the reply has none.
+    /// The token of a new grant, or of the one that the lock is held by; of a stale operation the
+    /// later round or the higher token that it came after; 0 if the reply has none.
     token: u64,
     seen: Option<Arc<Seen>>,
     latency: Duration,

@@ -1,6 +1,6 @@
 //! Waiting for a lock: attempts until one is granted, or the wait is over.
 //!
-//! 1. The waiters of one name in one process stand in line (`wake/local_queue.rs`). Only the first
+//! 1. The waiters of one name in one client stand in line (`wake/local_queue.rs`). Only the first
 //!    asks the masters; of readers, and for a semaphore, the first eight. An owner that has the
 //!    lock already does not line up.
 //! 2. If the client does not listen to its masters yet, the first attempt takes no place in their
@@ -61,7 +61,7 @@ const JITTER: Duration = Duration::from_millis(100);
 /// that ask for the same permit one withdraws; where permits are many, a few draws are enough.
 const GUESSES: u32 = 4;
 
-/// How many waiters of a process ask at the same time for permits of one semaphore, or to read.
+/// How many waiters of a client ask at the same time for permits of one semaphore, or to read.
 /// With one at a time, permits that are released together are taken slowly; with all at a time, the
 /// masters' queues are long.
 const ABREAST: usize = 8;
@@ -86,7 +86,7 @@ pub(super) struct Wait {
     backoff: Backoff,
     /// The last holder of another library, which would not wake this waiter.
     foreign_holder: ForeignHolder,
-    /// The waiter's place in the line of this process.
+    /// The waiter's place in the line of this client.
     slot: Option<LocalSlot>,
     /// Its place in the masters' queues, between two attempts.
     place: Option<QueuePlace>,
@@ -210,13 +210,13 @@ impl Wait {
         self.left().is_zero() || self.request.polling.is_some_and(|polling| self.attempts >= polling.tries)
     }
 
-    /// How many waiters of this process ask at the same time: of some kinds several may be granted.
+    /// How many waiters of this client ask at the same time: of some kinds several may be granted.
     fn abreast(&self) -> usize {
         let most = if self.request.kind.is_for_many() { ABREAST } else { 1 };
         self.request.permits.map_or(most, |permits| ABREAST.min(permits as usize))
     }
 
-    /// Waits until this is the first waiter of this process for this lock, or until its own owner
+    /// Waits until this is the first waiter of this client for this lock, or until its own owner
     /// has the lock, and may enter it again.
     async fn line_up(&mut self) -> Result<(), Error> {
         let name = &self.request.name;

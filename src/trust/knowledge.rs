@@ -99,8 +99,8 @@ impl Trust {
         }
     }
 
-    /// A token to propose: the time, and higher than the last one that this client proposed.
-    /// Masters raise it where they have granted a higher one.
+    /// A token to propose: the time; or one more than the last one that this client proposed, if
+    /// that is higher, but not by [`LEAD`]. Masters raise it where they have granted a higher one.
     pub(crate) fn propose(&self) -> u64 {
         let time = self.trusted();
         let next = |last: u64| if last >= time && last - time < LEAD { last + 1 } else { time };
