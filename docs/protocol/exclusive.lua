@@ -532,6 +532,7 @@ local function inspect(k, _, slot)
 end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 local MOST_NAMES = 16
+local is_replica -- whether an operation was refused for that
 while a <= #ARGV do
   local verb, names, count = VERBS[ARGV[a]], tonumber(ARGV[a + 1]), ARGV[a + 2]
   if not verb then return redis.error_reply('ERR no such verb: ' .. ARGV[a]) end
@@ -547,8 +548,10 @@ while a <= #ARGV do
   elseif not is_done and reply.err then
     reply = {'refused', reply.err}
   end
+  if not is_done and find(reply[2], '^READONLY') then is_replica = true end
   replies[#replies + 1], k, a = reply, k + 2 * names, last + 1
 end
+if is_replica then forgot = true end
 replies[1] = not forgot and (now or 0)
 return replies
 end)()

@@ -51,9 +51,9 @@ local trusts, earliest, latest
 -- Five whole numbers without leading zeros.
 local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
 
--- Why this master may not vote on an operation; nil if it may. `trusted` is the time that most
--- masters show, as the client knows it; 1 where it does not. Also refuses arguments that are no
--- numbers.
+-- Why this master may not vote on an operation; nil or false if it may. `trusted` is the time that
+-- most masters show, as the client knows it; 1 where it does not. Also refuses arguments that are
+-- no numbers.
 local function no_vote(trusted, round, kept, holds, token)
   local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
   if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end

@@ -1,19 +1,22 @@
--- hello: the handshake, the first script on a new connection. The marker says which server process
--- has seen all grants of this master. If there is none, or it names another process, this master
--- may have forgotten grants, and has no vote for as long as one of them could last.
+-- hello: the handshake, the first script on a new connection. The marker says which server process,
+-- and which of its histories, has seen all grants of this master. If there is none, or it tells of
+-- another one, this master may have forgotten grants, and has no vote for as long as one of them
+-- could last.
 -- KEYS     none
 -- ARGV     the marker's key; the terms, on which all clients have to agree; the quarantine (us);
 --          the cold-start policy: quarantine, uptime, fsync or none; the uptime (s) that `uptime`
 --          needs; the time (us) as far as the client knows; 1 if it saw that this master fsyncs
---          always; 1 if it ever saw a marker here; 1 if that time is what most masters show
+--          always; the latest UNTIL that it saw here, empty if it never saw a marker; 1 if the time
+--          is what most masters show; and the markers that it saw here before the last one
 -- Replies  {'welcome', marker, until when (us) it has no vote, time (us), why: known, new or
 --          restarted}
 --          {'refused', error, time (us)}; nothing was written
--- Again    a repeated run finds the marker, and writes the same again. It always writes, so that a
---          replica cannot answer.
+-- Again    a repeated run finds the marker, and answers the same. The marker is written only where
+--          it changes, for every client is told of that; but something is deleted each time, so
+--          that a replica cannot answer.
 --
--- The marker is 'RUN_ID|UNTIL|TERMS', and never expires.
-local key, terms, trusted, at_most = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
+-- The marker is 'RUN_ID|REPLID2|UNTIL|TERMS', and never expires.
+local key, terms, trusted, at_most, latest = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ARGV[8]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local shown = string.format('%.0f', now)
@@ -45,18 +48,26 @@ if info('memory', 'maxmemory') ~= '0' and policy ~= 'noeviction' then
   return refuse('EVICTS its maxmemory-policy is %s: it may drop locks; set noeviction', policy)
 end
 
-local run_id = info('server', 'run_id')
+local run_id, replid2 = info('server', 'run_id'), info('replication', 'master_replid2')
 local marker = redis.call('GET', key)
 -- guard: no-marker
-local its_run, until_us, its_terms = string.match(marker or '', '^([^|]*)|(%d+)|(.*)$')
+local its_run, its_replid2, until_us, its_terms = string.match(marker or '', '^([^|]*)|([^|]*)|(%d+)|(.*)$')
 if marker and not its_run then return refuse('WRONGTYPE the key %s is not a marker', key) end
 if marker and its_terms ~= terms then
   return refuse('DISAGREES its clients have %s, and this one has %s', its_terms, terms)
 end
-local why = its_run == run_id and 'known' or marker and 'restarted' or 'new'
-if why ~= 'known' then
-  local unseen = why == 'new' and ARGV[8] ~= '1'
-  local kept = trusted == 'fsync' and ARGV[7] == '1' and (why == 'restarted' or unseen)
+
+-- The second replication id is that of the master whose keys this one took over when it was a
+-- replica last; zeros if it was none. It is zeros again an hour after the last replica left.
+local has_copied = replid2 ~= its_replid2 and not string.find(replid2, '^0*$')
+local is_older = marker and latest ~= '' and tonumber(until_us) < tonumber(latest)
+for i = 10, #ARGV do is_older = is_older or ARGV[i] == marker end
+local is_known = its_run == run_id and not has_copied and not is_older
+local why = is_known and 'known' or marker and 'restarted' or 'new'
+if not is_known then
+  local unseen = why == 'new' and latest == ''
+  local kept = trusted == 'fsync' and ARGV[7] == '1' and not is_older
+  kept = kept and (unseen or (why == 'restarted' and its_run ~= run_id and not has_copied))
   local old = trusted == 'uptime' and unseen and tonumber(info('server', 'uptime_in_seconds')) >= at_most
   if trusted == 'none' or old then
     until_us = '0'
@@ -68,6 +79,7 @@ if why ~= 'known' then
     until_us = string.format('%.0f', now + ARGV[3])
   end
 end
-marker = run_id .. '|' .. until_us .. '|' .. terms
-redis.call('SET', key, marker)
-return {'welcome', marker, until_us, shown, why}
+local text = run_id .. '|' .. replid2 .. '|' .. until_us .. '|' .. terms
+redis.call('DEL', key .. ':none')
+if text ~= marker then redis.call('SET', key, text) end
+return {'welcome', text, until_us, shown, why}

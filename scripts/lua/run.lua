@@ -1,10 +1,13 @@
 -- run: carries out the operations of a call, one after the other, each by itself. An operation is
 -- its verb, the number of its names, the number of its arguments, and the arguments; KEYS has a
 -- hash and a queue for each name. The first reply is the time here (us): 0 if no operation looked
--- at it, nil if the marker is another one.
+-- at it; nil if the marker is another one, or this is a replica, which will have the keys of
+-- another server when it is a master again.
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 
 local MOST_NAMES = 16
+
+local is_replica -- whether an operation was refused for that
 
 -- guard: run-all
 while a <= #ARGV do
@@ -28,7 +31,9 @@ while a <= #ARGV do
     -- guard: error-of-table
     reply = {'refused', reply.err}
   end
+  if not is_done and find(reply[2], '^READONLY') then is_replica = true end
   replies[#replies + 1], k, a = reply, k + 2 * names, last + 1
 end
+if is_replica then forgot = true end
 replies[1] = not forgot and (now or 0)
 return replies

@@ -69,27 +69,31 @@ pub enum Kind {
     Promotion,
     /// It restarts with the data of a moment before.
     Rollback,
+    /// It takes over the keys of a moment before, as a replica, and its process goes on.
+    Relapse,
     /// Somebody deletes keys, and the marker stays.
     Eviction,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
         Self::FlushAll,
         Self::Promotion,
         Self::Rollback,
+        Self::Relapse,
         Self::Eviction,
     ];
 
-    /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
-    /// libraries, so clocks free them.
+    /// Those that such locks are guarded against: `any`. Not `relapse`, so that the seeds of the
+    /// long check come to what they came to before there was that. Redis's own expiry ends the keys
+    /// of other libraries, so clocks free them.
     pub fn guarded(locks: Locks) -> Vec<Self> {
         let is_clock = |kind: &Self| matches!(kind, Self::ClockStep | Self::ClockStrobe);
-        let kinds = Self::ALL.into_iter().filter(|kind| *kind != Self::Eviction);
+        let kinds = Self::ALL.into_iter().filter(|kind| !matches!(kind, Self::Relapse | Self::Eviction));
         kinds.filter(|kind| !(locks.are_shared() && is_clock(kind))).collect()
     }
 
@@ -111,6 +115,7 @@ impl Kind {
             Self::FlushAll => "flush-all",
             Self::Promotion => "promotion",
             Self::Rollback => "rollback",
+            Self::Relapse => "relapse",
             Self::Eviction => "eviction",
         }
     }

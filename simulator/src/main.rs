@@ -44,7 +44,7 @@ struct Args {
     threads: Option<u16>,
     /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe,
     /// flush-all, promotion, rollback, or any: those of them in turn that the locks are guarded
-    /// against; or eviction, which nothing guards against
+    /// against; or relapse; or eviction, which nothing guards against
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
     /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock

@@ -235,6 +235,19 @@ impl Server {
         self.state().remembered.take().map_or(Restart::Whole, Restart::From)
     }
 
+    /// Goes back to that within its process. Whether it runs.
+    pub(crate) fn relapse(&self) -> bool {
+        let remembered = {
+            let mut state = self.state();
+            state.remembered.take().filter(|_| state.life != ServerLife::Down)
+        };
+        let Some(snapshot) = remembered else { return false };
+        self.redis.restore(&snapshot);
+        let tickets = self.tickets().into_iter().map(|(_, ticket)| ticket);
+        self.state().late_tickets.extend(tickets);
+        true
+    }
+
     /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is
     /// refused.
     pub(crate) fn evict(&self, dice: &Dice) {

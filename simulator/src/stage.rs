@@ -132,6 +132,13 @@ impl Stage {
         self.servers[master].start(with);
     }
 
+    /// A master goes back to what it remembered, within its process, and tells its connections.
+    pub(crate) fn relapse(&self, master: usize) {
+        if self.servers[master].relapse() {
+            self.clients.iter().for_each(|client| client.links[master].tell_of_change());
+        }
+    }
+
     pub(crate) fn pause(&self, client: usize) {
         self.world.recorder.pause(client, self.world.now());
         self.clients[client].process.pause();

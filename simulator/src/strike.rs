@@ -94,7 +94,7 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::RestartEmpty => stage.stop(master),
         Kind::ClockStep | Kind::ClockStrobe => server.clock.step(by),
         Kind::FlushAll => server.redis.wipe(),
-        Kind::Promotion | Kind::Rollback => server.remember(),
+        Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
     }
 }
@@ -105,6 +105,7 @@ fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::ClockStep | Kind::FlushAll | Kind::Eviction => {}
         Kind::ClockStrobe => stage.servers[master].clock.step(-by),
         Kind::Promotion => fall_back(stage, master),
+        Kind::Relapse => stage.relapse(master),
         Kind::Rollback => {
             stage.stop(master);
             let stage = stage.clone();

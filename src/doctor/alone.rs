@@ -231,12 +231,26 @@ fn price(command: &str) -> Option<&'static str> {
     OPTIONAL.iter().find(|(name, _)| *name == command).map(|(_, price)| *price)
 }
 
-/// The parts of a marker: the server process, until when (us) it has no vote, and its clients'
-/// terms.
-pub(super) fn parts(marker: &str) -> Option<(&str, u64, &str)> {
-    let (run_id, rest) = marker.split_once('|')?;
-    let (until, terms) = rest.split_once('|')?;
-    Some((run_id, until.parse().ok()?, terms))
+/// What a marker says.
+pub(super) struct MarkerParts<'a> {
+    run_id: &'a str,
+    replid2: &'a str,
+    /// Until when (us) the master has no vote.
+    until: u64,
+    /// Those of its clients.
+    pub(super) terms: &'a str,
+}
+
+impl<'a> MarkerParts<'a> {
+    pub(super) fn of(marker: &'a str) -> Option<Self> {
+        let mut parts = marker.splitn(4, '|');
+        Some(Self {
+            run_id: parts.next()?,
+            replid2: parts.next()?,
+            until: parts.next()?.parse().ok()?,
+            terms: parts.next()?,
+        })
+    }
 }
 
 /// Whether it remembers what it granted, and if not, how long it has no vote: the result that a
@@ -256,14 +270,16 @@ fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
         let fix = format!("DEL {}, once nobody uses it", terms.marker);
         Some((Finding::fail(ABOUT, what, fix), Duration::ZERO))
     };
+    let replid2 = info.get("master_replid2").unwrap_or_default();
+    let has_copied = |known: &str| replid2 != known && replid2.bytes().any(|digit| digit != b'0');
     let keeps_all = terms.cold_start == ColdStart::Fsync && keeps_all(&server.kept) == Some(true);
     let (what, left) = match &server.marker {
         Marker::Unread(why) if why.starts_with("WRONGTYPE") => return unusable(why.clone()),
         Marker::Unread(_) => return None,
-        Marker::Text(text) => match parts(text) {
+        Marker::Text(text) => match MarkerParts::of(text) {
             None => return unusable(format!("the key {} is not a marker", terms.marker)),
-            Some((known, until, _)) if known == run_id || keeps_all => {
-                match Duration::from_micros(until.saturating_sub(now)) {
+            Some(its) if !has_copied(its.replid2) && (its.run_id == run_id || keeps_all) => {
+                match Duration::from_micros(its.until.saturating_sub(now)) {
                     Duration::ZERO => return at_once("it remembers what it granted"),
                     left => ("it was new, restarted, or lost its keys", Some(left)),
                 }
@@ -271,6 +287,7 @@ fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
             Some(_) if terms.cold_start == ColdStart::None => {
                 return at_once("it restarted, and votes at once");
             }
+            Some(its) if its.run_id == run_id => ("it was a replica", None),
             Some(_) => ("it restarted", None),
         },
         Marker::Absent => {
@@ -303,7 +320,7 @@ fn without_vote(what: &str, left: Option<Duration>, quarantine: Duration) -> (Fi
 fn terms(marker: &Marker, visitor: &Visitor) -> Option<Finding> {
     const ABOUT: &str = "terms";
     let Marker::Text(text) = marker else { return None };
-    let (_, _, theirs) = parts(text)?;
+    let theirs = MarkerParts::of(text)?.terms;
     let ours = visitor.terms.to_string();
     if theirs == ours {
         return Some(Finding::ok(ABOUT, theirs));

@@ -31,7 +31,7 @@ fn server(index: usize) -> Server {
     Server {
         info: Info(format!("{INFO}run_id:run{index}\r\n")),
         kept: Kept { appendonly: so("yes"), appendfsync: so("always"), not_on_rewrite: so("no") },
-        marker: Marker::Text(format!("run{index}|0|v2, 3 masters and a max TTL of 30000 ms")),
+        marker: Marker::Text(format!("run{index}|0|0|v2, 3 masters and a max TTL of 30000 ms")),
         round_trips: vec![Duration::from_millis(1); 5],
         looks: vec![look(2, 0)],
         ..Server::default()
@@ -115,7 +115,7 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
         ("clock", |server| server.looks = vec![look(2, -3_000)], &["-3.000 s from the median", "NTP"]),
         (
             "terms",
-            |server| server.marker = Marker::Text("run0|0|v2, 5 masters and a max TTL of 30000 ms".into()),
+            |server| server.marker = Marker::Text("run0|0|0|v2, 5 masters and a max TTL of 30000 ms".into()),
             &["its clients have v2, 5 masters", "this one would have v2, 3 masters", "DEL quorate:marker"],
         ),
         (
@@ -196,19 +196,23 @@ fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_gi
     use ColdStart::{Fsync, None, Quarantine, Uptime};
     let new = |server: &mut Server| server.marker = Marker::Absent;
     let restarted = |server: &mut Server| {
-        server.marker = Marker::Text("gone|0|v2, 3 masters and a max TTL of 30000 ms".into());
+        server.marker = Marker::Text("gone|0|0|v2, 3 masters and a max TTL of 30000 ms".into());
     };
+    let copied = |server: &mut Server| server.info.0 += "master_replid2:4f\r\n";
     let kept_away = |server: &mut Server| {
         let until = server.looks[0].time + 12_000_000;
-        server.marker = Marker::Text(format!("run0|{until}|v2, 3 masters and a max TTL of 30000 ms"));
+        server.marker = Marker::Text(format!("run0|0|{until}|v2, 3 masters and a max TTL of 30000 ms"));
     };
     let everysec = |server: &mut Server| server.kept.appendfsync = Some("everysec".into());
     let young = |server: &mut Server| server.info.0 = server.info.0.replace("seconds:100", "seconds:30");
     type Change<'a> = &'a dyn Fn(&mut Server);
-    let cases: [(ColdStart, &[Change<'_>], f64); 15] = [
+    let cases: [(ColdStart, &[Change<'_>], f64); 18] = [
         (Quarantine, &[&new], 34.3),
         (Quarantine, &[&restarted], 34.3),
         (Quarantine, &[&kept_away], 12.0),
+        (Quarantine, &[&copied], 34.3),
+        (Fsync, &[&copied, &restarted], 34.3),
+        (None, &[&copied], 0.0),
         (Uptime, &[&new], 0.0),
         (Uptime, &[&new, &young], 34.3),
         (Uptime, &[&restarted], 34.3),
@@ -254,7 +258,7 @@ fn without_a_quorum_it_says_when_there_will_be_one() {
 #[test]
 fn clients_that_disagree_among_themselves_are_named_by_master() {
     let report = judged(&visitor(), |server| {
-        server.marker = Marker::Text("run0|0|v2, 3 masters and a max TTL of 5000 ms, strict".into());
+        server.marker = Marker::Text("run0|0|0|v2, 3 masters and a max TTL of 5000 ms, strict".into());
     });
     let terms = report.together.iter().find(|finding| finding.about == "terms").unwrap();
     assert_eq!(terms.severity, Severity::Warn);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::alone::{self, median, parts, secs};
+use super::alone::{self, MarkerParts, median, secs};
 use super::{ClockLook, Examined, Facts, Finding, Marker, Report, Server, Severity, Visitor};
 use crate::trust::BAND;
 
@@ -155,7 +155,7 @@ fn terms(all: &[Facts], visitor: &Visitor) -> Finding {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for (facts, server) in servers(all) {
         let Marker::Text(text) = &server.marker else { continue };
-        let Some((_, _, theirs)) = parts(text) else { continue };
+        let Some(MarkerParts { terms: theirs, .. }) = MarkerParts::of(text) else { continue };
         match said.iter_mut().find(|(known, _)| *known == theirs) {
             Some((_, who)) => who.push(&facts.master),
             None => said.push((theirs, vec![&facts.master])),

@@ -66,10 +66,10 @@ impl Failure {
         Self::Refused { reason: Refusal::of_reply(reply), detail: reply.into() }
     }
 
-    /// No connection can be used: refused if that lasts until somebody mends it, otherwise out of
-    /// reach.
+    /// No connection can be used: refused if that lasts until somebody changes something, otherwise
+    /// out of reach.
     pub(crate) fn without_connection(reason: Refusal, detail: &str) -> Self {
-        if reason.is_permanent() {
+        if reason.is_permanent() || reason == Refusal::ReadOnly {
             Self::Refused { reason, detail: detail.into() }
         } else {
             Self::Unreachable(detail.into())

@@ -208,7 +208,7 @@ fn answers(reach: &Reach) -> Option<bool> {
 fn hand_in(state: &mut LinkState, frame: Frame) {
     match frame {
         Frame::Reply(reply) => state.answered(reply, now()),
-        Frame::Push(push) => state.pushed(&push),
+        Frame::Push(push) => state.pushed(&push, now()),
     }
 }
 

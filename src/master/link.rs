@@ -273,10 +273,15 @@ impl LinkState {
         }
     }
 
-    /// Hands in a push of RESP3, which is no reply. This connection subscribes to nothing, so a
-    /// push is only logged.
-    pub fn pushed(&mut self, push: &[Value]) {
-        tracing::debug!(master = &*self.master, kind = ?push.first(), "the master told something");
+    /// Hands in a push of RESP3, which is no reply. The connection follows one key, the marker: if
+    /// that is another one by now, what the master answers behind the push counts no more.
+    pub fn pushed(&mut self, push: &[Value], now: Instant) {
+        match push.first().and_then(Value::text) {
+            Some(kind) if **kind == *"invalidate" => {
+                self.connection_lost("its marker changed under this connection", true, now);
+            }
+            kind => tracing::debug!(master = &*self.master, ?kind, "the master told something"),
+        }
     }
 
     fn ping_answered(&mut self, now: Instant) {

@@ -1,13 +1,14 @@
 //! Opens a connection to a master: dials, logs in, loads the scripts and shakes hands.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, ServerError};
+use redis::{AsyncConnectionConfig, Cmd, PushInfo, PushKind, ServerError};
 
 use super::address::Address;
 use super::answer::{Failure, Value};
@@ -85,7 +86,10 @@ pub(super) async fn open(
     settings: &LinkSettings,
     predecessor: Option<&Identity>,
 ) -> Result<Session, Failure> {
-    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let invalidated = Arc::new(AtomicBool::new(false));
+    let config = AsyncConnectionConfig::new()
+        .set_response_timeout(None)
+        .set_push_sender(note_invalidations(invalidated.clone()));
     let LoggedIn { connection, mut moves_bytes, stream } =
         login::log_in(&settings.address, &settings.dialler, &config).await?;
     let set_up = SetUp { connection };
@@ -94,8 +98,21 @@ pub(super) async fn open(
         () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
     };
     drop((set_up, moves_bytes));
+    if invalidated.load(Ordering::Relaxed) {
+        return Err(MARKER_CHANGED.to_owned().into());
+    }
     let stream = Arc::into_inner(stream).ok_or_else(|| "the connection is still in use".to_owned())?;
     Ok(Session { stream: stream.into_inner(), identity, header })
+}
+
+const MARKER_CHANGED: &str = "its marker changed while the connection was set up";
+
+/// Notes whether a key changed that the connection follows.
+fn note_invalidations(noted: Arc<AtomicBool>) -> impl Fn(PushInfo) -> Result<(), Infallible> {
+    move |push| {
+        noted.fetch_or(push.kind == PushKind::Invalidate, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 /// The set-up of a connection that is logged in.
@@ -117,11 +134,10 @@ impl SetUp {
         // Sent together: a server that is loading its data answers only a few times a second.
         let loads = scripts.iter().map(|script| self.ask(command(&["SCRIPT", "LOAD", script.source()])));
         try_join_all(loads).await?;
-        let header = match handshake.get() {
-            Some(handshake) => Some(self.shake_hands(handshake).await?),
-            None => None,
-        };
-        Ok((identity, header))
+        let Some(handshake) = handshake.get() else { return Ok((identity, None)) };
+        let header = self.shake_hands(handshake).await?;
+        self.follow_marker(&header).await?;
+        Ok((identity, Some(header)))
     }
 
     /// Asks for the server's run id and this connection's number; `None` if the user has no right
@@ -179,6 +195,29 @@ impl SetUp {
                 HelloOutcome::Again => handshake.until_time_is_known().await,
                 HelloOutcome::Refused(why) => return Err(why),
             }
+        }
+    }
+
+    /// Has the server push a message when the marker changes, also where that is undone before the
+    /// next call could see it: by a copy of older keys. A server that does not know how, or does
+    /// not let this user, is looked at with the next connection only.
+    async fn follow_marker(&self, header: &SessionHeader) -> Result<(), String> {
+        let Some((key, marker)) = header.marker() else { return Ok(()) };
+        let on = self.ask(command(&["CLIENT", "TRACKING", "ON", "OPTIN"]));
+        let next = self.ask(command(&["CLIENT", "CACHING", "YES"]));
+        let get = self.ask(command(&["GET", key]));
+        match futures::try_join!(on, next, get)? {
+            (_, Ok(_), Ok(found)) if !matches!(&found, redis::Value::BulkString(text) if text == marker.as_bytes()) => {
+                Err(MARKER_CHANGED.to_owned())
+            }
+            (Err(error), ..) | (_, Err(error), _) => {
+                tracing::debug!(
+                    error = &*reply_text(&error),
+                    "the server does not say when the marker changes"
+                );
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 

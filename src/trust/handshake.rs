@@ -1,9 +1,9 @@
 //! The handshake: a connection's last step before it carries calls, which finds out whether the
 //! master may vote.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::knowledge::Trust;
@@ -11,6 +11,7 @@ use super::standing::Standing;
 use super::terms::ColdStart;
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
+use crate::sync::Mutex;
 use crate::vote::Refusal;
 
 /// The script that a connection runs by itself, before it carries calls.
@@ -23,8 +24,37 @@ pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../..
 pub struct Handshake {
     trust: Arc<Trust>,
     index: usize,
-    /// Whether this client ever saw a marker on the master.
-    seen: Arc<AtomicBool>,
+    seen: Arc<Mutex<SeenMarkers>>,
+}
+
+/// The markers that this client saw on one master. One that is back after another was there, or
+/// has an earlier end, is what a master has that went back: somebody put an older copy of its keys
+/// there, or its address led to another server for a while.
+#[derive(Debug, Default)]
+struct SeenMarkers {
+    last: Option<Arc<str>>,
+    /// Those before, the oldest first.
+    before: VecDeque<Arc<str>>,
+    /// The latest end (us) of a quarantine.
+    latest: u64,
+}
+
+impl SeenMarkers {
+    /// How many are remembered: each is a restart, or a loss of keys, that this client saw.
+    const MOST_BEFORE: usize = 16;
+
+    fn note(&mut self, marker: &Arc<str>, votes_from: u64) {
+        if let Some(last) = self.last.replace(marker.clone())
+            && last != *marker
+        {
+            self.before.retain(|before| before != marker);
+            self.before.push_back(last);
+            if self.before.len() > Self::MOST_BEFORE {
+                self.before.pop_front();
+            }
+        }
+        self.latest = self.latest.max(votes_from);
+    }
 }
 
 /// What every call on one connection begins with: see `scripts/lua/call.lua`.
@@ -79,6 +109,12 @@ impl SessionHeader {
         self.0.args()
     }
 
+    /// The marker's key, and its text.
+    pub(crate) fn marker(&self) -> Option<(&str, &str)> {
+        let mut args = self.args();
+        args.next().zip(args.next())
+    }
+
     /// The same arguments in RESP, as they are sent.
     pub(crate) fn packed_args(&self) -> &str {
         self.0.packed_args()
@@ -107,6 +143,7 @@ impl Handshake {
         let trusted = if insight == Insight::New { ColdStart::None } else { terms.cold_start };
         let asked = self.trust.clock.now();
         let has_masters_time = self.trust.knows_the_time();
+        let seen = self.seen.lock();
         let words = Words::new(0)
             .with(&terms.marker)
             .with(terms)
@@ -115,8 +152,9 @@ impl Handshake {
             .with(terms.quarantine().as_millis().div_ceil(1000))
             .with(self.trust.time())
             .with(u8::from(insight == Insight::FsyncAlways))
-            .with(u8::from(self.seen.load(Ordering::Relaxed)))
+            .with(seen.last.as_ref().map_or(String::new(), |_| seen.latest.to_string()))
             .with(u8::from(has_masters_time));
+        let words = seen.before.iter().fold(words, |words, marker| words.with(marker));
         Hello { words, asked, has_masters_time }
     }
 
@@ -129,7 +167,7 @@ impl Handshake {
         match answer.map(|value| read(&value)) {
             Ok(Some(Answer::Welcome { marker, votes_from, time, why })) => {
                 self.note_time(hello, time);
-                self.seen.store(true, Ordering::Relaxed);
+                self.seen.lock().note(&marker, votes_from);
                 let left = Duration::from_micros(votes_from.saturating_sub(time));
                 let until = self.trust.clock.now() + left;
                 self.trust.standings()[self.index] = if left.is_zero() {

@@ -79,7 +79,7 @@ impl fmt::Display for Standing {
             Self::Unknown => f.write_str("not known yet"),
             Self::Trusted => f.write_str("trusted"),
             Self::Quarantined { left, is_new, .. } => {
-                let what = if *is_new { "is new, or lost its keys" } else { "restarted" };
+                let what = if *is_new { "is new, or lost its keys" } else { "restarted, or got older keys" };
                 write!(f, "in quarantine for {:.1} s more: it {what}", left.as_secs_f64())
             }
             Self::Refused(why) => write!(f, "refused: {why}"),

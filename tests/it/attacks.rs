@@ -1,6 +1,6 @@
-//! The seven attacks on one master by which plain Redlock is held by two: a clock that jumps, keys
-//! that are forgotten. The first client has the lock on masters 0, 1 and 2; master 2 is attacked;
-//! the second one reaches 2, 3 and 4, and asks.
+//! The attacks on one master by which plain Redlock is held by two: a clock that jumps, keys that
+//! are forgotten, or are those of a moment before. The first client has the lock on masters 0, 1
+//! and 2; master 2 is attacked; the second one reaches 2, 3 and 4, and asks.
 //!
 //! Source: Kleppmann, "How to do distributed locking" (2016), for the first and the second; the
 //! others are their kin.
@@ -10,8 +10,8 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use quorate::seam::{BootClock, Call, Clock, Master, Random, SCRIPTS, connect};
-use quorate::{Builder, Error, Guard, Lock, Moment, Redlock, Standing};
-use quorate_testkit::{Masters, RedisServer, trusting};
+use quorate::{Builder, ColdStart, Error, Guard, Lock, Moment, Redlock, Standing};
+use quorate_testkit::{Masters, Proxy, RedisServer, trusting};
 
 use crate::altered::Altered;
 use crate::{answering, ms};
@@ -86,6 +86,8 @@ struct Stage {
     first: Redlock,
     /// A client that is connected to the last three before anything happens.
     second: Redlock,
+    /// A server that has what the victim had before the lock was taken.
+    older: RedisServer,
 }
 
 impl Stage {
@@ -99,7 +101,9 @@ impl Stage {
         let second = guards.build(reach(&masters, 2..5));
         answering(&first, 3).await;
         answering(&second, 3).await;
-        Self { masters, guards, first, second }
+        let older = RedisServer::start();
+        older.copy(&masters[VICTIM]);
+        Self { masters, guards, first, second, older }
     }
 
     fn victim(&self) -> &RedisServer {
@@ -159,6 +163,7 @@ async fn attack(name: &str, stage: &mut Stage, guard: &Guard) -> bool {
             return strobe(stage, guard).await;
         }
         "a wipe by replication" => stage.victim().wipe_by_replication(),
+        "a rollback by replication" => stage.victim().copy(&stage.older),
         other => panic!("{other}"),
     }
     stage.is_held_by_two(guard).await
@@ -210,6 +215,100 @@ attacks! {
     a_clock_strobe: "clock strobe";
     a_restart_and_then_a_clock_strobe: "restart, and then a clock strobe";
     a_wipe_by_replication: "a wipe by replication";
+    a_rollback_by_replication: "a rollback by replication";
+}
+
+/// The five masters' addresses, with the victim's behind a proxy.
+fn with_proxy(masters: &Masters, within: std::ops::Range<usize>, proxy: &Proxy) -> Vec<String> {
+    let mut urls = reach(masters, within);
+    urls[VICTIM] = proxy.url();
+    urls
+}
+
+/// Leads the victim's address to another server, for new connections, and breaks the others.
+async fn lead(proxy: &Proxy, to: &RedisServer, clients: &[&Redlock]) {
+    proxy.lead_to(to.address());
+    proxy.reset();
+    for client in clients {
+        answering(client, 3).await;
+    }
+}
+
+/// The address of a master leads to another server for a while, where the lock is granted, and then
+/// to the first one again. Clients that saw both know that it has missed something.
+#[tokio::test]
+async fn a_server_that_is_back_behind_its_address_has_no_vote_for_those_that_saw_another_one() {
+    for _ in 0..times() {
+        let masters = Masters::start(5);
+        let other = RedisServer::start();
+        let proxy = Proxy::start(masters[VICTIM].address()).await;
+        let mut with_other = masters.urls();
+        with_other[VICTIM] = other.url();
+        for urls in [masters.urls(), with_other] {
+            answering(&crate::begin_new().masters(urls).build().unwrap(), 5).await;
+        }
+        let client = |within| Guards::On.build(with_proxy(&masters, within, &proxy));
+        let (first, second) = (client(0..3), client(2..5));
+        lead(&proxy, &masters[VICTIM], &[&first, &second]).await;
+        lead(&proxy, &other, &[&first, &second]).await;
+        let guard = first.lock("l").lease(TTL).try_acquire().await.unwrap();
+        lead(&proxy, &masters[VICTIM], &[&second]).await;
+        let error = second.lock("l").wait(ms(300)).acquire().await.unwrap_err();
+        assert!(guard.is_valid(), "{error}");
+    }
+}
+
+/// A replica that lags takes a master's place, and writes to disk before it answers, as that did.
+/// It is no restart, of which a master forgets nothing then.
+#[tokio::test]
+async fn a_replica_that_was_promoted_has_no_vote_though_it_writes_before_it_answers() {
+    const ALWAYS: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
+    for _ in 0..times() {
+        let masters = Masters::start_with(5, ALWAYS);
+        let replica = RedisServer::start_with(ALWAYS);
+        let proxy = Proxy::start(masters[VICTIM].address()).await;
+        answering(&crate::begin_new().masters(masters.urls()).build().unwrap(), 5).await;
+        replica.copy(&masters[VICTIM]);
+        let client = |within| {
+            let builder = Guards::On.builder().cold_start(ColdStart::Fsync);
+            builder.masters(with_proxy(&masters, within, &proxy)).build().unwrap()
+        };
+        let (first, second) = (client(0..3), client(2..5));
+        answering(&first, 3).await;
+        answering(&second, 3).await;
+        let guard = first.lock("l").lease(TTL).try_acquire().await.unwrap();
+        lead(&proxy, &replica, &[]).await;
+        for client in [&second, &client(2..5)] {
+            let error = client.lock("l").wait(ms(300)).acquire().await.unwrap_err();
+            assert!(guard.is_valid(), "{error}");
+        }
+    }
+}
+
+/// What others write is pushed to every client. A handshake writes nothing that is there already,
+/// so however many there are, no other client connects anew (trace 13).
+#[tokio::test]
+async fn a_thousand_handshakes_cost_no_other_client_its_connection() {
+    let server = RedisServer::start();
+    let client = || crate::begin_new().master(server.url()).build().unwrap();
+    let watching = client();
+    answering(&watching, 1).await;
+    let ids = || -> Vec<String> {
+        let list: String = server.command(&["CLIENT", "LIST", "TYPE", "normal"]);
+        let is_tracking = |line: &&str| line.contains(" flags=t ");
+        let ids = list.lines().filter(is_tracking).filter_map(|line| line.split(' ').next());
+        ids.map(str::to_owned).collect()
+    };
+    let before = ids();
+    assert_eq!(before.len(), 1, "it follows the marker");
+    for _ in 0..20 {
+        let others: Vec<Redlock> = (0..50).map(|_| client()).collect();
+        for other in &others {
+            answering(other, 1).await;
+        }
+        assert_eq!(ids().len(), 51);
+    }
+    crate::until("the others to leave", async || ids() == before).await;
 }
 
 /// What is given up: a name that somebody deletes by hand on one master, or that an evicting policy

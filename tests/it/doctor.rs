@@ -223,7 +223,8 @@ async fn clients_that_do_not_agree_are_told_apart() {
         assert_eq!(report.can_vote(), 0, "{report}");
     }
     // One of them is another's.
-    let _: () = masters[2].command(&["SET", "quorate:marker", "x|0|v2, 1 masters and a max TTL of 5000 ms"]);
+    let _: () =
+        masters[2].command(&["SET", "quorate:marker", "x|0|0|v2, 1 masters and a max TTL of 5000 ms"]);
     let report = examine(&masters).await;
     assert_eq!(report.can_vote(), 2, "{report}");
     assert!(

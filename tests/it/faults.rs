@@ -185,6 +185,7 @@ async fn masters_that_refuse_are_told_apart_and_do_not_matter() {
         let given: Vec<_> = error.votes().iter().filter_map(refusal).collect();
         assert_eq!(given, [reason; 3], "{error}");
         (0..3).for_each(clear);
+        answering(&redlock, 5).await;
         still_granted(&redlock).await;
     }
 }

@@ -13,13 +13,19 @@ pub enum Replicas {
     /// A replica gets what the master has, and nothing that comes later. Healed, it takes the
     /// master's place, and its address; the master is killed.
     Promotion,
+    /// The same, but healed the master becomes a replica of that one, and a master again: its
+    /// process, and clients' connections, go on.
+    Relapse,
 }
 
 impl Replicas {
     pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
         let replicas: Vec<_> = masters.iter().map(|master| (*master, replica(arena, *master))).collect();
-        Wound::new(|arena| {
-            replicas.into_iter().for_each(|(master, replica)| arena.replace(master, replica));
+        Wound::new(move |arena| {
+            replicas.into_iter().for_each(|(master, replica)| match self {
+                Self::Promotion => arena.replace(master, replica),
+                Self::Relapse => arena.masters[master].process().copy(&replica),
+            });
         })
     }
 }
@@ -35,6 +41,7 @@ impl fmt::Display for Replicas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Promotion => f.write_str("promotion of a replica that lags"),
+            Self::Relapse => f.write_str("replication from a copy that lags"),
         }
     }
 }

@@ -48,8 +48,8 @@ pub(super) fn amnesia(dice: &Dice) -> What {
     }
 }
 
-pub(super) fn replicas(_: &Dice) -> What {
-    What::Replicas(Replicas::Promotion)
+pub(super) fn replicas(dice: &Dice) -> What {
+    What::Replicas(*dice.one_of(&[Replicas::Promotion, Replicas::Relapse]))
 }
 
 pub(super) fn disks(dice: &Dice) -> What {

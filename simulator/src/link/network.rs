@@ -61,6 +61,8 @@ pub(super) type Greeting = Result<Value, Failure>;
 pub(super) enum NetworkReply {
     Greeting(Option<Greeting>),
     To(Result<Value, String>),
+    /// No reply: the master says that its marker changed.
+    Invalidation,
 }
 
 impl RequestKind {

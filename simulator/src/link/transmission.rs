@@ -143,8 +143,25 @@ impl Link {
         }
     }
 
+    /// The master tells this connection that its marker changed, if it was greeted on it.
+    pub(crate) fn tell_of_change(self: &Arc<Self>) {
+        let delay = self.delay();
+        let arrives = {
+            let network = &mut self.state().network;
+            if network.connection() != Some(network.known) {
+                return;
+            }
+            network.back.push(self.world.now() + delay, (network.known, NetworkReply::Invalidation))
+        };
+        let link = self.clone();
+        self.world.at(arrives, move || link.pump());
+    }
+
     /// A reply arrives at the client, which gets replies in the order of its messages.
     fn receive(self: &Arc<Self>, number: u64, reply: NetworkReply) {
+        if matches!(reply, NetworkReply::Invalidation) {
+            return self.with(|link, now| link.pushed(&[Value::Text("invalidate".into())], now));
+        }
         {
             let network = &mut self.state().network;
             if network.sent.contains_key(&number) {
@@ -160,7 +177,9 @@ impl Link {
                     self.greeted(hello.as_ref().zip(greeting));
                 }
                 (NetworkReply::To(reply), task) => self.answered(task, reply),
-                (NetworkReply::Greeting(_), _) => unreachable!("only a hello is greeted"),
+                (NetworkReply::Greeting(_) | NetworkReply::Invalidation, _) => {
+                    unreachable!("only a hello is greeted, and an invalidation is no reply")
+                }
             }
         }
     }

@@ -51,7 +51,7 @@ fn breaks_exclusion(plan: impl Fn(u64) -> Plan) -> bool {
 /// What Redlock's argument excludes breaks plain Redlock, and the simulator says so.
 #[test]
 fn each_fault_outside_of_the_assumptions_breaks_exclusion_where_masters_are_trusted() {
-    for kind in Kind::guarded(Locks::default()) {
+    for kind in Kind::guarded(Locks::default()).into_iter().chain([Kind::Relapse]) {
         assert!(breaks_exclusion(|seed| Plan::new(seed, Profile::Outside(kind)).trusting()), "{kind}");
     }
 }
@@ -74,7 +74,7 @@ fn clocks_free_the_locks_of_other_libraries() {
 /// late write is accepted. `scripts/test.sh` runs 1,000 of them, optimised.
 #[test]
 fn no_fault_outside_of_the_assumptions_breaks_exclusion_with_guards() {
-    for kind in Kind::guarded(Locks::default()) {
+    for kind in Kind::guarded(Locks::default()).into_iter().chain([Kind::Relapse]) {
         if let Some((plan, property)) = first(Profile::Outside(kind), 1..=8) {
             panic!("seed {} violates {property} by {kind}", plan.seed);
         }

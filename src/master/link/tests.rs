@@ -178,6 +178,14 @@ impl Driven {
         self.deliver();
     }
 
+    fn marker_changed(&mut self) {
+        self.link.pushed(&[Value::Text("invalidate".into()), Value::Nil], self.now);
+        if !self.link.is_open() {
+            self.sent.clear();
+        }
+        self.deliver();
+    }
+
     /// Time goes on, and the link is looked at whenever it wants to be.
     fn wait_until(&mut self, then: Instant) {
         while let Some(alarm) = self.link.alarm().filter(|alarm| *alarm <= then) {
@@ -229,6 +237,7 @@ enum Step {
     Refuse(&'static str),
     Strange,
     Forget,
+    Push,
     Break,
     Wait(u64),
 }
@@ -244,6 +253,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => prop::sample::select(vec!["NOSCRIPT none", "NOPERM no", "OOM full"]).prop_map(Step::Refuse),
         1 => Just(Step::Strange),
         1 => Just(Step::Forget),
+        1 => Just(Step::Push),
         1 => Just(Step::Break),
         3 => (0..2_000u64).prop_map(Step::Wait),
     ]
@@ -288,6 +298,7 @@ proptest! {
                     items[0] = Value::Nil;
                     driven.answer_with(Ok(Value::List(items)));
                 }
+                Step::Push => driven.marker_changed(),
                 Step::Break => driven.broke(),
                 Step::Wait(millis) => driven.wait(ms(millis)),
             }
@@ -545,9 +556,26 @@ fn what_a_master_says_unasked_is_no_reply() {
     let mut driven = Driven::up();
     let call = driven.call(VOTE);
     driven.send();
-    driven.link.pushed(&[Value::Text("invalidate".into())]);
+    driven.link.pushed(&[Value::Text("message".into())], driven.now);
     driven.deliver();
     assert_eq!((driven.heard(call).len(), driven.reach()), (0, Reach::Up));
     driven.answer();
     assert_eq!(driven.heard(call), [Ok(Value::Int(7))]);
+}
+
+#[test]
+fn no_reply_counts_behind_the_word_that_the_marker_changed() {
+    let mut driven = Driven::up();
+    let [before, behind] = [(); 2].map(|()| {
+        let number = driven.call(VOTE);
+        driven.send();
+        number
+    });
+    driven.answer();
+    driven.marker_changed();
+    driven.link.answered(Ok(Value::List(vec![Value::Int(7); 2])), driven.now);
+    driven.deliver();
+    assert_eq!(driven.heard(before), [Ok(Value::Int(7))]);
+    assert!(matches!(driven.heard(behind)[..], [Err(Failure::Unknown(Silence::ConnectionLost(_)))]));
+    assert_eq!((driven.link.is_open(), driven.link.opens_at()), (false, Some(driven.now)));
 }

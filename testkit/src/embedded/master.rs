@@ -26,7 +26,7 @@ pub struct EmbeddedMaster {
 struct EmbeddedLink {
     to: Arc<EmbeddedMaster>,
     handshake: OnceLock<Handshake>,
-    /// The number of restarts, and the header by which the server has known the client since.
+    /// Which of the server's lives it is, and the header by which that knows the client.
     header: Mutex<Option<(u64, SessionHeader)>>,
 }
 
@@ -63,16 +63,16 @@ impl EmbeddedLink {
         let Some(handshake) = self.handshake.get() else { return Ok(SessionHeader::default()) };
         let mut known = self.known();
         let server = &self.to.server;
-        let restarts = server.restarts();
+        let life = server.lives();
         match &*known {
-            Some((then, header)) if *then == restarts => Ok(header.clone()),
+            Some((then, header)) if *then == life => Ok(header.clone()),
             _ => {
                 let insight = if server.is_whole() { Insight::New } else { Insight::Nothing };
                 let hello = handshake.hello(insight);
                 let answer = server.greet(handshake.script(), &hello);
                 match handshake.outcome(&hello, answer) {
                     HelloOutcome::Known(header) => {
-                        *known = Some((restarts, header.clone()));
+                        *known = Some((life, header.clone()));
                         Ok(header)
                     }
                     HelloOutcome::Again => {

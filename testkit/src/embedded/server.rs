@@ -56,9 +56,10 @@ impl EmbeddedServer {
         lock(&self.state).store.run_id.clone()
     }
 
-    /// How often it restarted: a process does not know what an earlier one was told.
-    pub(super) fn restarts(&self) -> u64 {
-        lock(&self.state).restarts
+    /// How often it became another than it was, by a restart or with older keys: what clients were
+    /// told before is not known any more.
+    pub(super) fn lives(&self) -> u64 {
+        lock(&self.state).lives
     }
 
     /// Whether it has all that it ever had: it neither restarted, nor lost a key but by its TTL.
@@ -153,11 +154,13 @@ impl EmbeddedServer {
         Snapshot(lock(&self.state).store.keyspace.clone())
     }
 
-    /// Goes back to what it had, as a server does that persists now and then, or a replica that
-    /// lagged and takes over. Who listens goes on listening.
+    /// Goes back to what it had, as a server does that becomes a replica of an older copy of itself
+    /// and a master again. Its process is the same, and who listens goes on listening.
     pub fn restore(&self, snapshot: &Snapshot) {
         let mut state = lock(&self.state);
         (state.store.keyspace, state.is_whole) = (snapshot.0.clone(), false);
+        state.store.promotions += 1;
+        state.lives += 1;
     }
 
     /// Starts it again, with another run id and the default settings. Its subscribers are
@@ -166,8 +169,8 @@ impl EmbeddedServer {
         let mut state = lock(&self.state);
         let started = (self.clock)();
         (state.store.run_id, state.store.started, state.is_whole) = (run_id.into(), started, false);
-        state.store.settings = Settings::default();
-        state.restarts += 1;
+        (state.store.settings, state.store.promotions) = (Settings::default(), 0);
+        state.lives += 1;
         match with {
             Restart::Empty => state.store.keyspace = Keyspace::default(),
             Restart::Whole => {}

@@ -12,8 +12,8 @@ use super::store::Store;
 #[derive(Default)]
 pub(super) struct State {
     pub(super) store: Store,
-    /// How often it restarted.
-    pub(super) restarts: u64,
+    /// How often it restarted, or got older keys.
+    pub(super) lives: u64,
     /// Whether it has all that it ever had: it neither restarted, nor lost a key but by its TTL.
     pub(super) is_whole: bool,
     ears: BTreeMap<Vec<u8>, Vec<Listener>>,

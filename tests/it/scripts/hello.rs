@@ -17,7 +17,11 @@ super::scenarios! {
         a_replica_is_refused,
         a_marker_of_others_is_left_alone,
         a_key_that_is_no_marker_is_left_alone,
-        a_welcome_always_writes;
+        a_master_that_was_a_replica_has_no_vote_for_now,
+        a_master_whose_marker_a_client_saw_before_another_one_has_no_vote_for_now,
+        a_master_with_an_earlier_end_than_a_client_saw_has_no_vote_for_now,
+        a_marker_is_written_only_where_it_changes,
+        a_welcome_always_deletes_something;
     Exact:
         a_clock_may_be_a_second_off,
         uptime_counts_in_whole_seconds;
@@ -38,7 +42,10 @@ struct Client {
     /// Whether that is the time of most masters.
     by_others: bool,
     fsync: bool,
-    seen: bool,
+    /// The latest end of a quarantine that it saw here, if it ever saw a marker.
+    latest: Option<u64>,
+    /// A marker that it saw before the last one.
+    before: Option<&'static str>,
 }
 
 const CLIENT: Client = Client {
@@ -48,8 +55,17 @@ const CLIENT: Client = Client {
     ahead: 0,
     by_others: true,
     fsync: false,
-    seen: false,
+    latest: None,
+    before: None,
 };
+
+/// The second replication id of a server that never was a replica.
+const NONE: &str = "0000000000000000000000000000000000000000";
+
+/// The marker of another process, with this end.
+fn of_another(until: u64) -> String {
+    format!("another|{NONE}|{until}|{TERMS}")
+}
 
 /// A welcome: why, and until when there is no vote.
 type Welcome = Result<(String, u64), String>;
@@ -66,9 +82,10 @@ fn greet(lab: &Lab<'_>, client: Client) -> Welcome {
         client.at_most.to_string(),
         time.to_string(),
         flag(client.fsync),
-        flag(client.seen),
+        client.latest.map_or(String::new(), |latest| latest.to_string()),
         flag(client.by_others),
     ];
+    let words: Vec<String> = words.into_iter().chain(client.before.map(str::to_owned)).collect();
     let reply = lab.eval(&[], &words);
     let Resp::List(items) = &reply else { panic!("{reply:?}") };
     let words: Vec<String> = items.iter().map(text).collect();
@@ -81,8 +98,9 @@ fn greet(lab: &Lab<'_>, client: Client) -> Welcome {
         "welcome" => {
             assert_eq!(words.len(), 5);
             assert_eq!(marker(lab).as_ref(), Some(&words[1]));
-            let parts: Vec<&str> = words[1].splitn(3, '|').collect();
-            assert_eq!(parts, [&*run_id(lab), &*words[2], client.terms]);
+            let parts: Vec<&str> = words[1].splitn(4, '|').collect();
+            let (run_id, replid2) = (info(lab, "run_id"), info(lab, "master_replid2"));
+            assert_eq!(parts, [&run_id, &replid2, &*words[2], client.terms]);
             Ok((words[4].clone(), words[2].parse().unwrap()))
         }
         _ => {
@@ -99,9 +117,10 @@ fn marker(lab: &Lab<'_>) -> Option<String> {
     }
 }
 
-fn run_id(lab: &Lab<'_>) -> String {
-    let info = text(&lab.command(&["INFO", "server"]));
-    info.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap().to_owned()
+fn info(lab: &Lab<'_>, field: &str) -> String {
+    let info = text(&lab.command(&["INFO"]));
+    let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+    fields.find(|(name, _)| *name == field).unwrap().1.to_owned()
 }
 
 fn mark(lab: &Lab<'_>, marker: &str) {
@@ -141,14 +160,14 @@ fn what_was_found_once_stays_until_it_is_over(lab: &Lab<'_>) {
     mark(lab, "");
     let (_, until) = greet(lab, CLIENT).unwrap();
     for trusts in ["quarantine", "uptime", "fsync", "none"] {
-        let client = Client { trusts, fsync: true, seen: true, ..CLIENT };
+        let client = Client { trusts, fsync: true, latest: Some(0), ..CLIENT };
         assert_eq!(greet(lab, client), Ok(("known".to_owned(), until)), "{trusts}");
     }
 }
 
 fn a_master_that_restarted_has_no_vote_for_now(lab: &Lab<'_>) {
-    for marker in ["another|0|its terms", "another|9999999999999999|its terms", "|0|its terms"] {
-        mark(lab, marker);
+    for marker in [of_another(0), of_another(9_999_999_999_999_999), format!("|{NONE}|0|its terms")] {
+        mark(lab, &marker);
         assert_quarantined(lab, CLIENT, "restarted");
     }
     if let Some(server) = lab.within() {
@@ -160,7 +179,7 @@ fn a_master_that_restarted_has_no_vote_for_now(lab: &Lab<'_>) {
 }
 
 fn a_new_or_restarted_master_is_trusted_as_the_client_says(lab: &Lab<'_>) {
-    let seen = |client| Client { seen: true, ..client };
+    let seen = |client| Client { latest: Some(0), ..client };
     let none = Client { trusts: "none", ..CLIENT };
     let fsync = Client { trusts: "fsync", fsync: true, ..CLIENT };
     let uptime = Client { trusts: "uptime", ..CLIENT };
@@ -175,24 +194,23 @@ fn a_new_or_restarted_master_is_trusted_as_the_client_says(lab: &Lab<'_>) {
         mark(lab, "");
         assert_quarantined(lab, client, "new");
     }
-    const RESTARTED: &str = "another|0|its terms";
     for client in [none, fsync, seen(fsync)] {
-        mark(lab, RESTARTED);
+        mark(lab, &of_another(0));
         assert_eq!(greet(lab, client), votes("restarted"), "{}", client.trusts);
     }
     for client in [uptime, not_fsync, by_the_way] {
-        mark(lab, RESTARTED);
+        mark(lab, &of_another(0));
         assert_quarantined(lab, client, "restarted");
     }
-    mark(lab, "another|9999999999999999|its terms");
+    mark(lab, &of_another(9_999_999_999_999_999));
     let welcome = greet(lab, fsync);
     assert_eq!(welcome, Ok(("restarted".to_owned(), 9_999_999_999_999_999)), "what it knew it still knows");
 }
 
 fn a_quarantine_is_measured_by_the_time_of_most_masters_alone(lab: &Lab<'_>) {
     let alone = Client { by_others: false, ..CLIENT };
-    for marker in ["", "another|0|its terms"] {
-        mark(lab, marker);
+    for marker in [String::new(), of_another(0)] {
+        mark(lab, &marker);
         assert_refused(lab, alone, "CLOCK");
         assert_refused(lab, Client { trusts: "fsync", ..alone }, "CLOCK");
         assert!(greet(lab, Client { trusts: "none", ..alone }).is_ok(), "there is nothing to measure");
@@ -216,14 +234,15 @@ fn a_replica_is_refused(lab: &Lab<'_>) {
 }
 
 fn a_marker_of_others_is_left_alone(lab: &Lab<'_>) {
-    for marker in [format!("{}|0|other terms", run_id(lab)), "another|0|other terms".to_owned()] {
+    let run_id = info(lab, "run_id");
+    for marker in [format!("{run_id}|{NONE}|0|other terms"), format!("another|{NONE}|0|other terms")] {
         mark(lab, &marker);
         assert_refused(lab, CLIENT, "DISAGREES");
     }
 }
 
 fn a_key_that_is_no_marker_is_left_alone(lab: &Lab<'_>) {
-    for wrong in ["x", "a|b|its terms", "a|1", "|", "a|-1|its terms"] {
+    for wrong in ["x", "a|0|1", "a|0|b|its terms", "a|0|1", "||", "a|0|-1|its terms"] {
         mark(lab, wrong);
         assert_refused(lab, CLIENT, "WRONGTYPE");
     }
@@ -231,17 +250,70 @@ fn a_key_that_is_no_marker_is_left_alone(lab: &Lab<'_>) {
     assert_refused(lab, CLIENT, "WRONGTYPE");
     lab.command(&["DEL", MARKER]);
     lab.command(&["HSET", MARKER, "no", "marker"]);
-    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0", "1"];
+    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "", "1"];
     let reply = lab.eval(&[], &words.map(str::to_owned));
     assert!(matches!(&reply, Resp::Error(text) if text.starts_with("WRONGTYPE")), "{reply:?}");
 }
 
-/// A replica that says it is a master cannot answer.
-fn a_welcome_always_writes(lab: &Lab<'_>) {
+/// A process that became a replica and a master again has the keys of that one. The second
+/// replication id tells; when that is forgotten in time, nothing else is.
+fn a_master_that_was_a_replica_has_no_vote_for_now(lab: &Lab<'_>) {
+    mark(lab, "");
+    let none = Client { trusts: "none", ..CLIENT };
+    assert_eq!(greet(lab, none), votes("new"));
+    lab.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    lab.command(&["REPLICAOF", "NO", "ONE"]);
+    let fsync = Client { trusts: "fsync", fsync: true, ..CLIENT };
+    assert_quarantined(lab, fsync, "restarted");
+    let (run_id, replid2) = (info(lab, "run_id"), info(lab, "master_replid2"));
+    assert_ne!(replid2, NONE);
+    for (theirs, is_known) in [(&*replid2, true), (NONE, false), ("4f", false)] {
+        mark(lab, &format!("{run_id}|{theirs}|0|{TERMS}"));
+        assert_eq!(greet(lab, none), votes(if is_known { "known" } else { "restarted" }));
+    }
+    mark(lab, &format!("another|4f|0|{TERMS}"));
+    assert_quarantined(lab, fsync, "restarted");
+    if let Some(server) = lab.within() {
+        server.restart("another", Restart::Whole);
+        mark(lab, &format!("another|4f|0|{TERMS}"));
+        assert_eq!(greet(lab, CLIENT), votes("known"), "it was forgotten in time");
+    }
+}
+
+/// Its address led to another server for a while, or it has older keys.
+fn a_master_whose_marker_a_client_saw_before_another_one_has_no_vote_for_now(lab: &Lab<'_>) {
+    let none = Client { trusts: "none", ..CLIENT };
+    mark(lab, "");
+    greet(lab, none).unwrap();
+    let its: &'static str = marker(lab).unwrap().leak();
+    let fsync = Client { trusts: "fsync", fsync: true, latest: Some(0), ..CLIENT };
+    assert_eq!(greet(lab, Client { before: Some("x"), ..fsync }), votes("known"));
+    assert_quarantined(lab, Client { before: Some(its), ..fsync }, "restarted");
+    assert_ne!(marker(lab).as_deref(), Some(its));
+}
+
+fn a_master_with_an_earlier_end_than_a_client_saw_has_no_vote_for_now(lab: &Lab<'_>) {
+    mark(lab, "");
+    let (_, until) = greet(lab, CLIENT).unwrap();
+    let latest = |latest| Client { trusts: "fsync", fsync: true, latest: Some(latest), ..CLIENT };
+    assert_eq!(greet(lab, latest(until)), Ok(("known".to_owned(), until)));
+    assert_quarantined(lab, latest(until + 1), "restarted");
+}
+
+/// Every client is told when the marker is written.
+fn a_marker_is_written_only_where_it_changes(lab: &Lab<'_>) {
     mark(lab, "");
     greet(lab, CLIENT).unwrap();
     lab.command(&["ACL", "SETUSER", "default", "-set"]);
-    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "0", "1"];
+    assert_eq!(greet(lab, CLIENT).unwrap().0, "known");
+}
+
+/// A replica that says it is a master cannot answer.
+fn a_welcome_always_deletes_something(lab: &Lab<'_>) {
+    mark(lab, "");
+    greet(lab, CLIENT).unwrap();
+    lab.command(&["ACL", "SETUSER", "default", "-del"]);
+    let words = [MARKER, TERMS, "1", "none", "1", &lab.now().to_string(), "0", "", "1"];
     let reply = lab.eval(&[], &words.map(str::to_owned));
     assert!(matches!(&reply, Resp::Error(_)), "{reply:?}");
 }

@@ -87,7 +87,8 @@ class Master:
         self.client, self.url = client, urllib.parse.urlsplit(url)
         self.lock, self.stream, self.clock = asyncio.Lock(), None, None
         self.run_id, self.connection, self.broken = None, None, None
-        self.marker, self.votes_from, self.saw_marker, self.down_until = None, '0', '0', 0
+        self.marker, self.votes_from, self.down_until = None, '0', 0
+        self.last, self.before, self.latest = None, [], ''  # the markers that were seen here, and the latest UNTIL
 
     def drop(self):
         if self.connection:  # what was sent on it may still arrive: it is closed on the server first (section 2)
@@ -133,8 +134,8 @@ class Master:
             asked, trusted = clock(), client.trusted()
             reply = await evaluate(self.stream, HELLO, [
                 0, client.prefix + 'marker', client.terms, client.quarantine, client.trust,
-                -(-client.quarantine // 10**6), trusted or time.time_ns() // 1000, '0', self.saw_marker,
-                '1' if trusted else '0'])
+                -(-client.quarantine // 10**6), trusted or time.time_ns() // 1000, '0', self.latest,
+                '1' if trusted else '0', *self.before])
             if isinstance(reply, Failure):
                 return str(reply)
             client.note(self, int(reply[2] if reply[0] == 'refused' else reply[3]), asked, clock())
@@ -147,7 +148,10 @@ class Master:
         run_id = reply[1].split('|')[0]
         if any(other.run_id == run_id for other in client.masters if other is not self):
             return 'it is the same server as another master of the list'
-        self.run_id, self.saw_marker = run_id, '1'
+        self.run_id = run_id
+        if self.last not in (None, reply[1]):
+            self.before = [marker for marker in self.before if marker != reply[1]][-15:] + [self.last]
+        self.last, self.latest = reply[1], str(max(int(self.latest or 0), int(reply[2])))
         connection = await command(self.stream, 'CLIENT', 'ID')
         if self.broken and self.broken[0] == run_id and self.broken[1] != connection:  # section 2: undo and release
             await command(self.stream, 'CLIENT', 'KILL', 'ID', self.broken[1])

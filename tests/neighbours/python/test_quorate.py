@@ -255,7 +255,7 @@ class Test(unittest.TestCase):
             counted = [int(worker.communicate(timeout=60)[0]) for worker in workers]
             print(f'{counted} in {time.monotonic() - began:.1f} s', file=sys.stderr)
             self.assertEqual((sum(counted), count()), (goal, goal))
-            marker = [server.ask('GET', 'quorate:marker').split('|')[1] for server in servers]
+            marker = [server.ask('GET', 'quorate:marker').split('|')[2] for server in servers]
             self.assertEqual([until != '0' for until in marker], [True, True, False, False, False])
 
     def test_3_extended_lease_survives_a_restart(self):

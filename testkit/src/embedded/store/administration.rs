@@ -28,10 +28,12 @@ pub(super) fn config(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     Ok(Resp::ok())
 }
 
-/// `REPLICAOF HOST PORT` or `NO ONE`. It keeps what it has, and gets nothing from there.
+/// `REPLICAOF HOST PORT` or `NO ONE`. It keeps what it has, and gets nothing from there; but when
+/// it is a master again it says that it was a replica.
 pub(super) fn replicaof(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let is_none = words[1].eq_ignore_ascii_case(b"no") && words[2].eq_ignore_ascii_case(b"one");
-    context.store.settings.is_replica = !is_none;
+    let was_replica = std::mem::replace(&mut context.store.settings.is_replica, !is_none);
+    context.store.promotions += u64::from(is_none && was_replica);
     Ok(Resp::ok())
 }
 

@@ -11,6 +11,8 @@ use crate::embedded::resp::Resp;
 pub struct Store {
     /// What names the process; another one after every restart.
     pub(in crate::embedded) run_id: String,
+    /// How often this process was a replica and became a master again.
+    pub(in crate::embedded) promotions: u64,
     /// When it was started, by its own clock (us).
     pub(in crate::embedded) started: u64,
     pub(in crate::embedded) keyspace: Keyspace,

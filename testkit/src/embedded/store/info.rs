@@ -12,7 +12,10 @@ pub(super) fn info(context: &mut Context<'_>, words: &[&[u8]]) -> Answer {
     let sections = [
         ("Server", format!("run_id:{}\r\nuptime_in_seconds:{uptime}", context.store.run_id)),
         ("Memory", format!("maxmemory:{}\r\nmaxmemory_policy:{}", settings.maxmemory, settings.policy)),
-        ("Replication", format!("role:{role}\r\nconnected_slaves:0")),
+        (
+            "Replication",
+            format!("role:{role}\r\nconnected_slaves:0\r\nmaster_replid2:{:040x}", context.store.promotions),
+        ),
     ];
     let is_wanted =
         |name: &str| wanted.as_deref().is_none_or(|wanted| name.as_bytes().eq_ignore_ascii_case(wanted));
