@@ -79,8 +79,7 @@ impl Args {
         let locks = match self.locks {
             None => Locks::default(),
             Some(Choice(Some(locks))) => locks,
-            // Beside the faults in turn each kind has each of them.
-            Some(Choice(None)) => Locks::ALL[seed as usize / Kind::ALL.len() % Locks::ALL.len()],
+            Some(Choice(None)) => Locks::ALL[seed as usize / SEEDS_OF_A_KIND % Locks::ALL.len()],
         };
         let profile = match self.fault {
             None => Profile::Inside,
@@ -165,6 +164,10 @@ fn property(name: &str) -> Result<String, String> {
 struct Choice<T>(Option<T>);
 
 const ANY: &str = "any";
+
+/// With locks of any kind, so many seeds in turn have the same: as many as there are faults of
+/// `any` at least, so that each kind has each of them.
+const SEEDS_OF_A_KIND: usize = 7;
 
 fn choice<T: Copy + fmt::Display>(kinds: &[T], name: &str) -> Result<Choice<T>, String> {
     let found = kinds.iter().find(|kind| kind.to_string() == name).map(|kind| Choice(Some(*kind)));
