@@ -6,7 +6,7 @@ use crate::clock::Moment;
 use crate::trust::BAND;
 
 /// What a lease loses to clocks that run at different rates: a hundredth of the TTL, and 2 ms
-/// because Redis counts in whole milliseconds and expires a key up to one late.
+/// because Redis counts in whole milliseconds and expires a key of a shared layout up to one late.
 ///
 /// Source: <https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/>, "clock
 /// drift"; the numbers are those of Redlock's first implementation and of most since.

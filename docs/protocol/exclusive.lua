@@ -67,8 +67,8 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   local reply
   local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
   if is_new or (verb == 'extend' and count == '9') then
-    local first = is_new and a + 5 or a + 6
-    local round, trusted, kept, label = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
+    local at = is_new and a + 5 or a + 6
+    local round, trusted, kept, label = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local holds, token, is_usual = '1', trusted, nil
     if is_new then
       local is_free = not (entry or queued or is_barred) and find(fence or '', '^%d+$')
@@ -133,7 +133,7 @@ end
 local function check_token(token)
   if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
-local function vote(trusted, versions, round, kept, holds, token)
+local function check_vote(trusted, versions, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end
   if token then check_token(token) end
@@ -336,7 +336,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   for i = 1, was_woken and names or 0 do
     if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
-  vote(trusted, versions, round, kept)
+  check_vote(trusted, versions, round, kept)
   since = tonumber(since)
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)
@@ -382,7 +382,7 @@ end
 local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
   local its = {}
   first = first or '0'
-  vote(trusted, '', round, kept, holds, token)
+  check_vote(trusted, '', round, kept, holds, token)
   for i = 1, names do
     its[i] = read(k + 2 * i - 2, slot, owner)
     local reply = lost(its[i], round, token, heals, first)
@@ -415,19 +415,20 @@ local function leave(it, holds, round, token, first, breaks)
     return GRANTED
   end
   if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
-  local over = token
-  if over and entry and less(over, entry.token) then over = entry.token end
+  local token_over = token
+  if token_over and entry and less(token_over, entry.token) then token_over = entry.token end
   drop(it, entry and it.field or '') -- '' has HDEL run all the same: it is first, as memory may be full
   if entry then
     it.entry = nil
-    over = over or less(entry.round, first) and entry.token
+    token_over = token_over or less(entry.round, first) and entry.token
   end
-  if over then
-    raise(it, it.kind and not it.is_same and 'last' or it.raises, over)
-    if breaks and it.reads then raise(it, 'last', over) end
-    raise(it, 'fence', over)
+  if token_over then
+    raise(it, it.kind and not it.is_same and 'last' or it.raises, token_over)
+    if breaks and it.reads then raise(it, 'last', token_over) end
+    raise(it, 'fence', token_over)
   end
-  if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
+  local is_gone = entry or (token_over and not breaks and not stale)
+  if note_gone and is_gone then note_gone(it, token_over, round, entry) end
   write_noted(it)
   local is_empty = not (is_left and is_left(it))
   local kept = it.queued and less(KEY_TTL_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEY_TTL_FREE
@@ -487,7 +488,7 @@ local function given(k, slot, to, round, from, handed)
 end
 local function transfer(k, names, slot, to, round, trusted, kept, label, renews, from, handed)
   local its, token, old, is_new = {}, trusted, '0', false
-  vote(trusted, '', round, kept)
+  check_vote(trusted, '', round, kept)
   for i = 1, names do
     local it, reply = given(k + 2 * i - 2, slot, to, round, from, handed)
     if not it then return reply end

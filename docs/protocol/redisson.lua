@@ -49,7 +49,7 @@ end
 local function check_token(token)
   if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
-local function vote(trusted, versions, round, kept, holds, token)
+local function check_vote(trusted, versions, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end
   if token then check_token(token) end
@@ -133,7 +133,7 @@ local function write(it, owner, holds, kept)
 end
 local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
   if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
-  vote(trusted, '', round, kept)
+  check_vote(trusted, '', round, kept)
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
   local reply = refusal(it)
@@ -141,7 +141,7 @@ local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticke
   return reply
 end
 local function extend(k, _, _, owner, holds, round, trusted, kept)
-  vote(trusted, '', round, kept, holds)
+  check_vote(trusted, '', round, kept, holds)
   local it = look(k, owner)
   return it.is_mine and write(it, owner, holds, kept) or refusal(it)
 end
@@ -165,7 +165,7 @@ local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, w
   return reply
 end
 local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
-  vote(trusted, '', round, kept)
+  check_vote(trusted, '', round, kept)
   local it, left = look(k, from), call('PTTL', KEYS[k])
   if it.holder == to then return write(it, to, '1', kept) end
   if not it.is_mine then return refusal(it) end

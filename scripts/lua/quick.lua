@@ -50,8 +50,8 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   -- guard: quick-acquire
   local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
   if is_new or (verb == 'extend' and count == '9') then
-    local first = is_new and a + 5 or a + 6
-    local round, trusted, kept, label = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
+    local at = is_new and a + 5 or a + 6
+    local round, trusted, kept, label = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local holds, token, is_usual = '1', trusted, nil
     if is_new then
       -- guard: quick-free

@@ -14,7 +14,7 @@ local function check_token(token)
 end
 
 -- Refuses if this master may not vote or an argument is no number, before an entry is written.
-local function vote(trusted, versions, round, kept, holds, token)
+local function check_vote(trusted, versions, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end
   if token then check_token(token) end

@@ -9,7 +9,7 @@ use super::first::FirstAttempt;
 use super::grant::Grant;
 use super::hold::Hold;
 use super::permits::has_free;
-use super::request::{Polling, Request, may_change};
+use super::request::{Polling, Request, may_be_granted_later};
 use super::wait::{Wait, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::Error;
@@ -127,5 +127,5 @@ impl Engine {
 /// Whether to go on after the first attempt: there is time to wait, or a reason to ask at once.
 fn is_worth_waiting(error: &Error, request: &Request) -> bool {
     let may_ask_at_once = has_free(error.votes(), request.permits) || has_wrong_time(error);
-    may_change(error) && (!request.wait.is_zero() || may_ask_at_once)
+    may_be_granted_later(error) && (!request.wait.is_zero() || may_ask_at_once)
 }

@@ -15,7 +15,7 @@ use super::permits::has_free;
 use super::queue_place::{Places, QueuePlace};
 use super::quorum::{Decision, Ruling, Tokens, rule};
 use super::request::Ask;
-use super::tally::{CleanUpDue, LateVotes, Round};
+use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
 use crate::error::Error;
 use crate::lease;
@@ -67,13 +67,13 @@ impl Attempt {
         let engine = engine.clone();
         let mut attempt =
             Self { engine, hold, hold_state, ask, places, confirmed: None, first_round, round: None };
-        attempt.ask_masters(attempt.places.ticket_before());
+        attempt.ask_masters(attempt.places.previous_ticket());
         attempt
     }
 
     /// Sends a round: an acquire, or, for an owner that enters its lock again, an extend with one
-    /// hold more. An acquire takes over the place of `ticket_before`.
-    fn ask_masters(&mut self, ticket_before: Option<Owner>) {
+    /// hold more. An acquire takes over the place of `previous_ticket`.
+    fn ask_masters(&mut self, previous_ticket: Option<Owner>) {
         let hold = &self.hold;
         let dispatcher = &self.engine.dispatcher;
         let holds = self.hold_state.holds;
@@ -86,7 +86,7 @@ impl Attempt {
                 kept: self.kept(),
                 label: self.ask.label.clone(),
                 watched: String::new(),
-                before: ticket_before,
+                before: previous_ticket,
                 ticket,
                 arrival: self.ask.arrival,
             }
@@ -134,7 +134,7 @@ impl Attempt {
     pub(super) async fn agree_and_grant(mut self) -> Result<Grant, Error> {
         if !self.has_token() {
             let patience = slowest(&self.round().votes()) * 2;
-            let _ = tokio::time::timeout(patience, self.round().finish()).await; // a late vote may have a higher one
+            let _ = tokio::time::timeout(patience, self.round().until_all()).await; // a late vote may have a higher one
         }
         if !self.has_token()
             && let Tokens::Split(highest) = self.round().tokens()
@@ -158,7 +158,7 @@ impl Attempt {
             let round_number = dispatcher.next_round_number();
             let confirming = dispatcher.ask_some(on, hold, round_number, &op, self.ask.timeout, epoch);
             let decision = confirming.decision().await;
-            self.hold_state.note_keys(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
+            self.hold_state.note_entries(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
             if decision != Decision::Granted {
                 confirming.cancel();
                 return Err(verdict::no_quorum(&self.hold.name, confirming.votes(), false));
@@ -180,16 +180,16 @@ impl Attempt {
         self.check_that_it_counts()?;
         let token = self.token();
         let round = self.round.take().expect("it was there");
-        self.note_keys(&round);
-        let place_before = self.places.settle(&round, &mut self.hold_state);
+        self.note_entries(&round);
+        let previous_place = self.places.settle(&round, &mut self.hold_state);
         self.engine.dispatcher.trust().watched.forget(&self.hold.site);
         let sent = round.sent;
         let ttl = self.ask.ttl;
         let renewal = self.ask.renewal.take();
         let generation = if self.hold_state.holds == 0 {
             self.hold_state.begin(self.first_round);
-            let clean_up = self.clean_up_of_late_votes(place_before);
-            round.deal_with(LateVotes { token, clean_up });
+            let clean_up = self.clean_up_of_votes(previous_place);
+            round.clean_up_after(VoteCleanUp { token, clean_up });
             let terms = LeaseTerms { token, delay: self.ask.delay, label: self.ask.label.clone() };
             self.engine.leases.begin(&self.hold, LeaseTimer::new(sent, ttl, renewal), terms)
         } else {
@@ -220,16 +220,16 @@ impl Attempt {
     }
 
     /// What cleans up after votes when the lease has begun: it undoes grants that are none of the
-    /// lease's, and gives up the place before on masters that did not take it over.
-    fn clean_up_of_late_votes(
+    /// lease's, and gives up the previous place on masters that did not take it over.
+    fn clean_up_of_votes(
         &self,
-        place_before: Option<(CleanUpOp, MasterSet)>,
+        previous_place: Option<(CleanUpOp, MasterSet)>,
     ) -> Arc<dyn Fn(CleanUpDue) + Send + Sync> {
         let engine = self.engine.clone();
         let undo = self.engine.clean_up_of_strays(&self.hold, &self.hold_state);
         Arc::new(move |CleanUpDue { strays, places_left }| {
             engine.clean_up_on(strays, undo.clone());
-            if let Some((leave, on)) = &place_before {
+            if let Some((leave, on)) = &previous_place {
                 engine.clean_up_on(on.and(places_left), leave.clone());
             }
         })
@@ -247,8 +247,8 @@ impl Attempt {
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
             let round = self.round.take().expect("it is taken at the end");
             round.cancel();
-            self.places.leave_before(&round);
-            self.note_keys(&round);
+            self.places.leave_previous(&round);
+            self.note_entries(&round);
             self.places.note_earlier(&round);
             self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
@@ -271,15 +271,15 @@ impl Attempt {
         let hearing = async {
             tokio::select! {
                 biased;
-                () = wake_handle.woken_by_quorum() => {}
-                () = self.round().finish() => {}
+                () = wake_handle.until_woken_by_quorum() => {}
+                () = self.round().until_all() => {}
             }
         };
         let _ = tokio::time::timeout(patience, hearing).await;
     }
 
     /// Whether no master granted, and another permit may be free: there is no split to resolve.
-    pub(super) fn is_elsewhere(&self) -> bool {
+    pub(super) fn has_other_permit(&self) -> bool {
         let votes = self.round().votes();
         let has_some = votes.iter().any(|vote| vote.outcome == Outcome::Granted);
         !has_some && has_free(&votes, self.hold.permits())
@@ -292,8 +292,8 @@ impl Attempt {
         let place = self.ask.place.filter(|_| self.hold_state.holds == 0)?;
         let round = self.round.take()?;
         round.cancel();
-        self.places.leave_before(&round);
-        self.note_keys(&round);
+        self.places.leave_previous(&round);
+        self.note_entries(&round);
         let from = round.granted();
         self.places.note_left(&round, &mut self.hold_state);
         self.undo(&round, Some(Withdrawal { place, from }));
@@ -310,9 +310,9 @@ impl Attempt {
     }
 
     /// Notes which masters may have an entry after this round, and until when.
-    fn note_keys(&mut self, round: &Round) {
+    fn note_entries(&mut self, round: &Round) {
         let expires_by = lease::expires_by(round.sent, self.kept());
-        self.hold_state.note_keys(round.may_have_run(), expires_by);
+        self.hold_state.note_entries(round.may_have_run(), expires_by);
     }
 }
 
@@ -320,8 +320,8 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         let Some(round) = self.round.take() else { return };
         round.cancel();
-        self.places.leave_before(&round);
-        self.note_keys(&round);
+        self.places.leave_previous(&round);
+        self.note_entries(&round);
         self.places.note_left(&round, &mut self.hold_state);
         self.undo(&round, None);
         self.places.give_up(&round);

@@ -19,7 +19,7 @@ pub(super) struct CallerWaker {
     /// Whether a caller waits to be woken; read without locking.
     is_waiting: AtomicBool,
     /// Notified when a caller was woken, or the waking has ended.
-    begun: Notify,
+    somebody_woken: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl CallerWaker {
                 Mode::Ended => {}
             }
         }
-        self.begun.notify_one();
+        self.somebody_woken.notify_one();
         waker.wake();
     }
 
@@ -81,13 +81,13 @@ impl CallerWaker {
     /// Wakes all callers, and from now on each new one at once.
     pub(super) fn end(&self) {
         self.state().mode = Mode::Ended;
-        self.begun.notify_one();
+        self.somebody_woken.notify_one();
         self.take().into_iter().for_each(Waker::wake);
     }
 
     async fn go_on(&self) {
         while self.state().mode != Mode::Ended {
-            self.begun.notified().await;
+            self.somebody_woken.notified().await;
             while let Some(next) = self.next() {
                 next.wake();
                 tokio::task::yield_now().await;

@@ -20,7 +20,7 @@ use super::tally::{Round, Tally};
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::master::{CallKind, Failure, ReplySink, Value};
-use crate::protocol::{Leaving, Op, Place, QUEUE_LIFE, outcome};
+use crate::protocol::{Leaving, Op, PlaceWanted, QUEUE_LIFE, outcome};
 use crate::sync::Mutex;
 use crate::vote::{Outcome, Refusal, Silence};
 
@@ -46,7 +46,7 @@ pub(super) enum Effort {
 /// A waiter takes back what some masters granted, and goes on waiting.
 #[derive(Debug)]
 pub(super) struct Withdrawal {
-    pub(super) place: Place,
+    pub(super) place: PlaceWanted,
     /// The masters that granted.
     pub(super) from: MasterSet,
 }
@@ -111,7 +111,7 @@ impl Engine {
         self.clean_up_beginning_with(until_acknowledged, &op, release, Effort::UntilAcknowledged, votes());
         let all = MasterSet::all(self.dispatcher.masters());
         for index in all.without(hold_state.maybe_held_on.or(once)).iter() {
-            round.tally().need_not_ask(index, "there is nothing to undo");
+            round.tally().count_unasked(index, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
             (hold_state.maybe_held_on, hold_state.is_queued) = (MasterSet::default(), false);

@@ -22,7 +22,7 @@ use crate::protocol::{Op, Subject};
 use crate::trust::{Handshake, MasterStatus, Trust};
 
 /// How many submissions are handed over before the masters' links get their turn.
-const AT_ONCE: usize = 256;
+const MOST_SUBMISSIONS: usize = 256;
 
 /// Sends operations to the masters.
 pub(super) struct Dispatcher {
@@ -156,7 +156,7 @@ impl Dispatcher {
             _ => send(op, to),
         }
         for index in MasterSet::all(self.masters()).without(to).iter() {
-            round.tally().need_not_ask(index, "its clock is off");
+            round.tally().count_unasked(index, "its clock is off");
         }
         round
     }
@@ -242,9 +242,9 @@ impl Dispatcher {
 
 /// Hands submissions over until no more can come.
 async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: Vec<Arc<dyn Master>>) {
-    let mut batch: Vec<Submission> = Vec::with_capacity(AT_ONCE);
-    while submissions.recv_many(&mut batch, AT_ONCE).await > 0 {
-        let is_full = batch.len() == AT_ONCE;
+    let mut batch: Vec<Submission> = Vec::with_capacity(MOST_SUBMISSIONS);
+    while submissions.recv_many(&mut batch, MOST_SUBMISSIONS).await > 0 {
+        let is_full = batch.len() == MOST_SUBMISSIONS;
         batch.drain(..).for_each(|submission| submission.deliver(&masters));
         if is_full {
             tokio::task::yield_now().await;

@@ -66,10 +66,10 @@ impl Engine {
         let round = self.dispatcher.ask(&hold, round_number, &op, timeout, epoch);
         let decision = round.decision().await;
         if decision != Decision::Granted && hearing == Hearing::Full {
-            round.certainty().await;
+            round.until_certain().await;
         }
         // The entries may live longer now.
-        hold_state.note_keys(round.may_have_run(), lease::expires_by(round.sent, kept));
+        hold_state.note_entries(round.may_have_run(), lease::expires_by(round.sent, kept));
         // If the acquire's grant arrived after its vote was given up, that master has a higher
         // token than the lease and refuses each extend. Undo it; the next extend heals.
         let strays = round.stale_by_token(token);

@@ -79,15 +79,13 @@ fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, caller_
         Decision::Granted => Ok(()),
         _ => Err(attempt.denied()),
     };
-    let mut undone = Some(attempt);
-    if decided.is_ok() {
-        state.attempt = undone.take();
-    }
+    let (granted, refused) = if decided.is_ok() { (Some(attempt), None) } else { (None, Some(attempt)) };
+    state.attempt = granted;
     state.decided = Some(decided);
     let waker = state.waker.take();
     let under_way = state.under_way.take();
     drop(state);
-    drop(undone); // a shutdown waits for its clean-up from here on
+    drop(refused); // a shutdown waits for its clean-up from here on
     drop(under_way);
     if let Some(waker) = waker {
         caller_waker.wake(waker);

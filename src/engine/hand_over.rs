@@ -83,7 +83,7 @@ impl Engine {
             return Err(error);
         }
         // The adopter asks on other connections, and must not come before this.
-        transfer.done().finish().await;
+        transfer.done().until_all().await;
         self.leases.lose(hold, Loss::HandedOver, None);
         hold.give_up(&mut hold_state);
         // A master that missed the transfer still has the owner's entry, or its place in the queue.
@@ -129,7 +129,7 @@ impl Engine {
         let mut transfer = Transfer::begin(self, way, None);
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
-            transfer.round().finish().await; // to know who has the lock takes more votes
+            transfer.round().until_all().await; // to know who has the lock takes more votes
         }
         let sent = transfer.round().sent;
         if decision != Decision::Granted {
@@ -145,7 +145,7 @@ impl Engine {
         let token = transfer.agree().await?;
         // Otherwise a soon release would leave the entry of the hand-over on a master not asked
         // yet.
-        transfer.round().finish().await;
+        transfer.round().until_all().await;
         if self.clock().now() >= lease::deadline(sent, ttl) {
             return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
         }
@@ -155,7 +155,7 @@ impl Engine {
         let first_round = transfer.round_number;
         let kept = transfer.way.kept();
         let round = transfer.done();
-        hold_state.note_keys(round.may_have_run(), lease::expires_by(sent, kept));
+        hold_state.note_entries(round.may_have_run(), lease::expires_by(sent, kept));
         hold_state.begin(first_round);
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
         let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);

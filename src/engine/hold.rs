@@ -53,7 +53,7 @@ pub(crate) struct Hold {
     lease: Mutex<Lease>,
     pub(super) epochs: Epochs,
     /// Notified when a lease begins. Only of a named owner: others have no second caller.
-    begun: Option<Box<Notify>>,
+    lease_begun: Option<Box<Notify>>,
 }
 
 /// How many holds there are, and what a release has to reach.
@@ -115,13 +115,13 @@ impl Hold {
 
     /// The hold of a named owner: several callers may wait for it, and one gets it for all.
     fn of_named(name: Arc<str>, owner: Owner, kind: Kind) -> Arc<Self> {
-        Arc::new(Self { begun: Some(Box::default()), ..Self::with(name, owner, kind, None) })
+        Arc::new(Self { lease_begun: Some(Box::default()), ..Self::with(name, owner, kind, None) })
     }
 
     fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
         let (state, lease, epochs) = Default::default();
         let site = permit.map_or_else(|| name.clone(), |permit| format!("{name}:{}", permit.number).into());
-        Self { name, owner, kind, permit, site, _picked: None, state, lease, epochs, begun: None }
+        Self { name, owner, kind, permit, site, _picked: None, state, lease, epochs, lease_begun: None }
     }
 
     pub(super) fn target(&self) -> Target {
@@ -154,7 +154,7 @@ impl Hold {
     /// Waits until there is a lease that stands.
     pub(crate) async fn until_it_stands(&self, clock: &dyn Clock) {
         loop {
-            let begun = self.begun.as_ref().map(|begun| begun.notified());
+            let begun = self.lease_begun.as_ref().map(|begun| begun.notified());
             if self.stands(clock.now()) {
                 return;
             }
@@ -167,7 +167,7 @@ impl Hold {
 
     /// Wakes the callers that wait for a lease to stand.
     pub(super) fn notify_lease_begun(&self) {
-        if let Some(begun) = &self.begun {
+        if let Some(begun) = &self.lease_begun {
             begun.notify_waiters();
         }
     }
@@ -203,11 +203,16 @@ impl Hold {
         let same = lease.generation == generation;
         let over = !same || now >= lease.timer.deadline;
         let cause = lease.lost.filter(|_| same).or(over.then_some(Loss::Expired))?;
-        Some(self.lost(cause, lease.trouble.as_ref().filter(|_| same).map_or(&[], |error| error.votes())))
+        Some(
+            self.lost_error(
+                cause,
+                lease.trouble.as_ref().filter(|_| same).map_or(&[], |error| error.votes()),
+            ),
+        )
     }
 
     /// The error of a lease that was lost by this cause.
-    pub(crate) fn lost(&self, cause: Loss, votes: &[Vote]) -> Error {
+    pub(crate) fn lost_error(&self, cause: Loss, votes: &[Vote]) -> Error {
         Error::Lost { name: self.name.clone(), cause, votes: votes.into() }
     }
 }
@@ -272,7 +277,7 @@ impl Lease {
 
     /// Marks the lease lost, though it may not be over yet.
     #[must_use = "cancel the token when the lease is unlocked"]
-    pub(super) fn lose(&mut self, cause: Loss) -> Option<CancellationToken> {
+    pub(super) fn mark_lost(&mut self, cause: Loss) -> Option<CancellationToken> {
         self.lost.get_or_insert(cause);
         self.ended.clone()
     }
@@ -288,7 +293,7 @@ impl Lease {
 
 impl HoldState {
     /// Notes which masters may have an entry after a round, and when the entry is surely over.
-    pub(super) fn note_keys(&mut self, on: MasterSet, expires_by: Moment) {
+    pub(super) fn note_entries(&mut self, on: MasterSet, expires_by: Moment) {
         self.maybe_held_on = self.maybe_held_on.or(on);
         self.expires_by = self.expires_by.max(expires_by);
     }

@@ -93,7 +93,7 @@ impl Engine {
         let rounds: Vec<Round> = names.map(ask).collect();
         let mut all = Vec::with_capacity(rounds.len());
         for round in rounds {
-            round.finish().await;
+            round.until_all().await;
             let looks = round.votes().to_vec().into_iter().zip(round.seen());
             all.push(looks.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) }).collect());
         }

@@ -14,7 +14,7 @@ use crate::renewal::{LeaseTimer, Renewal, Schedule, Step};
 
 /// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away.
 /// Each is a round of a kilobyte.
-const AT_ONCE: usize = 2_048;
+const MOST_RENEWING: usize = 2_048;
 
 /// How soon to look again at a lease whose hold is locked: the operation that is under way does not
 /// take long.
@@ -51,7 +51,7 @@ impl Leases {
             permits: Arc::default(),
             schedule: Schedule::new(clock.clone()),
             usual_renewal: Arc::new(Renewal::every_third_of(ttl)),
-            renewing: Semaphore::new(AT_ONCE),
+            renewing: Semaphore::new(MOST_RENEWING),
             clock,
         }
     }
@@ -99,7 +99,7 @@ impl Leases {
     /// state. `error` is what was found, if there was an error.
     pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Option<Error>) {
         self.change(hold, |lease| {
-            let _ = lease.lose(cause); // `end` returns the same token
+            let _ = lease.mark_lost(cause); // `end` returns the same token
             lease.trouble = error.map(Box::new);
             ((), lease.end())
         });
@@ -151,7 +151,7 @@ impl Leases {
         let generation = lease.generation;
         let (next, renewal, token) = match lease.timer.step(now) {
             Step::Wait(at) => (Some(at), None, None),
-            Step::GiveUp(cause) => (None, None, lease.lose(cause)),
+            Step::GiveUp(cause) => (None, None, lease.mark_lost(cause)),
             Step::Renew(ttl) => match hold.state.clone().try_lock_owned() {
                 // Should the renewal take that long, look again when the lease is to be given up.
                 Ok(hold_state) => (Some(lease.timer.given_up()), Some((ttl, hold_state)), None),

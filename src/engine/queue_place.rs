@@ -1,7 +1,7 @@
 //! A waiter's place in the masters' queues, from one attempt to the next.
 //!
 //! Each attempt takes over the place of the attempt before, and takes one with a ticket of its own
-//! on the masters that refuse it. A master that did not answer may keep the place before, or that
+//! on the masters that refuse it. A master that did not answer may keep the previous place, or that
 //! of an earlier round of the same attempt: the attempt gives those up. A grant ends with no place,
 //! a refusal with a [`QueuePlace`] for the next attempt.
 
@@ -13,7 +13,7 @@ use super::hold::{Hold, HoldState, Target};
 use super::master_set::MasterSet;
 use super::tally::Round;
 use crate::owner::Owner;
-use crate::protocol::Place;
+use crate::protocol::PlaceWanted;
 use crate::vote::Outcome;
 
 /// The place of one ticket in the queues of some masters. Dropping it gives the place up.
@@ -33,7 +33,7 @@ pub(super) struct Places {
     /// Whether the ticket is the owner itself. Then its release gives up the place, too.
     is_owner: bool,
     /// The place to take over, until it is known which masters did.
-    before: Option<QueuePlace>,
+    previous: Option<QueuePlace>,
     /// The masters where an earlier round of this attempt may have left its place.
     stood: MasterSet,
 }
@@ -43,28 +43,28 @@ impl Places {
     pub(super) fn new(
         engine: &Arc<Engine>,
         hold: &Hold,
-        place: Option<Place>,
-        before: Option<QueuePlace>,
+        place: Option<PlaceWanted>,
+        previous: Option<QueuePlace>,
     ) -> Self {
         Self {
             engine: engine.clone(),
             ticket: place.map(|place| Target { owner: place.ticket, ..hold.target() }),
             is_owner: place.is_some_and(|place| place.ticket == hold.owner),
-            before,
+            previous,
             stood: MasterSet::default(),
         }
     }
 
     /// The ticket whose place the first round takes over.
-    pub(super) fn ticket_before(&self) -> Option<Owner> {
-        self.before.as_ref().map(|before| before.ticket.owner)
+    pub(super) fn previous_ticket(&self) -> Option<Owner> {
+        self.previous.as_ref().map(|previous| previous.ticket.owner)
     }
 
-    /// Gives up the place before on the masters that did not take it over in this round. A vote
+    /// Gives up the previous place on the masters that did not take it over in this round. A vote
     /// that is pending did not: its call may not have been sent, and is not any more.
-    pub(super) fn leave_before(&mut self, round: &Round) {
-        if let Some(mut before) = self.before.take() {
-            before.on = before.on.and(round.masters_with(|outcome| !outcome.takes_over()));
+    pub(super) fn leave_previous(&mut self, round: &Round) {
+        if let Some(mut previous) = self.previous.take() {
+            previous.on = previous.on.and(round.masters_with(|outcome| !outcome.takes_over()));
         }
     }
 
@@ -84,17 +84,17 @@ impl Places {
     }
 
     /// After a grant: gives up the places that are left, or notes them for the release. Returns
-    /// what gives up the place before, and where it was: late votes show where it is left.
+    /// what gives up the previous place, and where it was: late votes show where it is left.
     pub(super) fn settle(
         &mut self,
         round: &Round,
         hold_state: &mut HoldState,
     ) -> Option<(CleanUpOp, MasterSet)> {
-        let before = self.before.take().map(QueuePlace::into_clean_up);
+        let previous = self.previous.take().map(QueuePlace::into_clean_up);
         self.note_left(round, hold_state);
         self.give_up_on(self.stood.or(round.masters_with(|outcome| self.is_stray(outcome))));
         hold_state.note_places(round.masters_with(has_place));
-        before
+        previous
     }
 
     /// After a refusal, when the grants of this round were withdrawn: returns the place for the

@@ -98,7 +98,7 @@ impl Engine {
             (lease.generation, lease.timer.deadline)
         };
         if generation.is_some_and(|generation| generation != current) {
-            return Err(hold.lost(Loss::Expired, &[])); // its lease lapsed, and is no more
+            return Err(hold.lost_error(Loss::Expired, &[])); // its lease lapsed, and is no more
         }
         let is_guard = generation.is_some();
         if hold_state.holds == 0 || (is_guard && hold_state.surplus > 0) {
@@ -120,12 +120,12 @@ impl Engine {
     async fn until_released(&self, hold: &Hold, release: Release) -> Result<(), Error> {
         let Release { round, deadline, loss } = release;
         if round.sent >= deadline {
-            return Err(loss.unwrap_or_else(|| hold.lost(Loss::Expired, &[])));
+            return Err(loss.unwrap_or_else(|| hold.lost_error(Loss::Expired, &[])));
         }
         if round.decision().await == Decision::Granted {
             return Ok(());
         }
-        round.finish().await; // to know who has the lock takes more votes
+        round.until_all().await; // to know who has the lock takes more votes
         Err(verdict::not_released(&hold.name, round.votes()))
     }
 
@@ -159,7 +159,7 @@ impl Engine {
                 }
                 None => engine.take_away(name, owner, kind, permits).await?,
             };
-            round.finish().await;
+            round.until_all().await;
             broken(&hold, &round)
         })
         .await

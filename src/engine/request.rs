@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::protocol::{Arrival, Kind, Place};
+use crate::protocol::{Arrival, Kind, PlaceWanted};
 use crate::renewal::Renewal;
 
 /// What to acquire.
@@ -52,13 +52,13 @@ pub(super) struct Ask {
     /// How the lease is renewed, if it is.
     pub(super) renewal: Option<Arc<Renewal>>,
     /// The place to take in the queue of a master that refuses.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PlaceWanted>,
     /// Since when the caller waits, if it does.
     pub(super) arrival: Option<Arrival>,
 }
 
 impl Request {
-    /// An attempt that takes no place in the queues, though its caller may wait after it.
+    /// What an attempt asks for, without a place in the queues until one is filled in.
     pub(super) fn ask(&self, timeout: Duration) -> Ask {
         Ask {
             ttl: self.ttl,
@@ -73,7 +73,7 @@ impl Request {
 }
 
 /// Whether another attempt may end without this error.
-pub(super) fn may_change(error: &Error) -> bool {
+pub(super) fn may_be_granted_later(error: &Error) -> bool {
     !matches!(
         error,
         Error::Refused { .. }

@@ -63,11 +63,11 @@ struct Counted {
     /// The caller that waits, and what it waits for.
     waiter: Option<(Until, Awaiting)>,
     /// What to do about the votes once the lease has begun.
-    late_votes: Option<LateVotes>,
+    vote_clean_up: Option<VoteCleanUp>,
 }
 
 /// What to do about the votes of an acquire once its lease has begun, also about those to come.
-pub(super) struct LateVotes {
+pub(super) struct VoteCleanUp {
     /// The lease's token.
     pub(super) token: u64,
     /// Cleans up on these masters.
@@ -120,8 +120,14 @@ impl Round {
         let masters = context.names.len();
         let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
         let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
-        let counted =
-            Counted { ballots, granted: 0, not_yours: 0, pending: masters, waiter: None, late_votes: None };
+        let counted = Counted {
+            ballots,
+            granted: 0,
+            not_yours: 0,
+            pending: masters,
+            waiter: None,
+            vote_clean_up: None,
+        };
         let sent = context.clock.now();
         let tally = Tally {
             context: context.clone(),
@@ -150,12 +156,12 @@ impl Round {
     }
 
     /// Waits for every vote.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn until_all(&self) {
         self.reach(Until::End).await;
     }
 
     /// Waits until the masters that did not say "not yours" are no quorum, or for every vote.
-    pub(super) async fn certainty(&self) {
+    pub(super) async fn until_certain(&self) {
         self.reach(Until::Certainty).await;
     }
 
@@ -230,11 +236,11 @@ impl Round {
     }
 
     /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
-    pub(super) fn deal_with(&self, late_votes: LateVotes) {
-        let clean_up = late_votes.clean_up.clone();
+    pub(super) fn clean_up_after(&self, vote_clean_up: VoteCleanUp) {
+        let clean_up = vote_clean_up.clean_up.clone();
         let due = {
             let mut counted = self.tally.counted();
-            counted.late_votes = Some(late_votes);
+            counted.vote_clean_up = Some(vote_clean_up);
             counted.clean_up_due(MasterSet::all(counted.ballots.len()))
         };
         if let Some(due) = due {
@@ -259,7 +265,7 @@ impl Tally {
                 return;
             }
             let due = counted.clean_up_due([index].into_iter().collect());
-            let clean_up = due.zip(counted.late_votes.as_ref().map(|late| late.clean_up.clone()));
+            let clean_up = due.zip(counted.vote_clean_up.as_ref().map(|late| late.clean_up.clone()));
             (counted.reached(), clean_up)
         };
         self.notify(waiter); // unlocked
@@ -269,7 +275,7 @@ impl Tally {
     }
 
     /// Counts a master that is not asked as out of reach.
-    pub(super) fn need_not_ask(&self, index: usize, why: &str) {
+    pub(super) fn count_unasked(&self, index: usize, why: &str) {
         self.vote(index, Outcome::Unreachable(why.into()).into(), self.sent);
     }
 
@@ -381,7 +387,7 @@ impl Counted {
 
     /// Which of these masters need a clean-up, if the lease has begun.
     fn clean_up_due(&self, masters: MasterSet) -> Option<CleanUpDue> {
-        let token = self.late_votes.as_ref()?.token;
+        let token = self.vote_clean_up.as_ref()?.token;
         let strays = masters.and(self.masters_with(|ballot| ballot.is_stray(token)));
         let places_left = masters.and(self.masters_with(Ballot::leaves_place));
         (!strays.or(places_left).is_empty()).then_some(CleanUpDue { strays, places_left })

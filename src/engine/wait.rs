@@ -38,13 +38,13 @@ use super::pauses::{ForeignHolder, next_look};
 use super::permits::has_free;
 use super::queue_place::QueuePlace;
 use super::quorum::Decision;
-use super::request::{Ask, Request, may_change};
+use super::request::{Ask, Request, may_be_granted_later};
 use super::verdict::quorum_holder;
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
-use crate::protocol::{Arrival, Place};
+use crate::protocol::{Arrival, PlaceWanted};
 use crate::vote::{Outcome, Refusal, Vote, Votes};
 use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
 
@@ -169,7 +169,7 @@ impl Wait {
                 Err(error) => error,
             };
             self.learn(&error);
-            if (self.is_over() && !self.asks_at_once()) || !may_change(&error) {
+            if (self.is_over() && !self.asks_at_once()) || !may_be_granted_later(&error) {
                 return Err(self.out_of_time(error));
             }
             self.pause(error).await;
@@ -232,7 +232,7 @@ impl Wait {
         };
         tokio::select! {
             biased;
-            () = slot.is_first() => {}
+            () = slot.until_first() => {}
             // The waiters ahead may be waiting for this very owner.
             () = entered => return Ok(()),
             () = self.engine.until_counterpart_stands(&self.request) => return Ok(()),
@@ -263,7 +263,7 @@ impl Wait {
         let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
         let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
         let mut decision = attempt.round().decision().await;
-        if decision != Decision::Granted && place.is_some() && !attempt.is_elsewhere() {
+        if decision != Decision::Granted && place.is_some() && !attempt.has_other_permit() {
             decision = attempt.resolve_split_vote(wake_handle).await;
         }
         if decision == Decision::Granted {
@@ -276,9 +276,9 @@ impl Wait {
 
     /// The place to take in the queues: none for a waiter that cannot be woken, or that asks for
     /// the last time.
-    fn place_to_take(&self, ticket: Owner) -> Option<Place> {
+    fn place_to_take(&self, ticket: Owner) -> Option<PlaceWanted> {
         let queues = self.slot.is_some() && !self.left().is_zero() && self.engine.hub.hears();
-        queues.then(|| Place { ticket, arrival: self.arrival() })
+        queues.then(|| PlaceWanted { ticket, arrival: self.arrival() })
     }
 
     fn arrival(&self) -> Arrival {
@@ -300,13 +300,13 @@ impl Wait {
                 self.subscription.get_or_insert_with(|| self.engine.hub.subscribe());
                 let woken_by_foreign = async {
                     match &self.foreign_wakes {
-                        Some(wakes) => wakes.woken().await,
+                        Some(wakes) => wakes.until_woken().await,
                         None => std::future::pending().await,
                     }
                 };
                 tokio::select! {
                     biased;
-                    () = wake_handle.woken() => {}
+                    () = wake_handle.until_woken() => {}
                     () = woken_by_foreign => {}
                     () = self.engine.until_counterpart_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}
@@ -333,9 +333,10 @@ impl Wait {
         if let Some(polling) = self.request.polling {
             return polling.interval;
         }
-        let is_called = self.place.is_some() && self.foreign_wakes.as_ref().is_none_or(ForeignWakes::hears);
+        let can_be_woken =
+            self.place.is_some() && self.foreign_wakes.as_ref().is_none_or(ForeignWakes::hears);
         let look = next_look(votes, self.request.kind.looks_every())
-            .filter(|_| is_called && self.guesses == 0)
+            .filter(|_| can_be_woken && self.guesses == 0)
             .map(|look| look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0));
         let foreign = self.until_foreign_look(votes, random);
         look.into_iter().chain(foreign).min().unwrap_or_else(|| self.backoff.delay(random))

@@ -5,10 +5,10 @@ use std::time::Duration;
 /// The protocol's version, which clients of the same locks must have in common.
 pub(crate) const VERSION: &str = "v2";
 
-/// How far the time in a vote may be behind the master's when the vote arrives.
+/// How far the time in an operation may be behind the master's when that arrives.
 pub(crate) const OLDEST: Duration = Duration::from_secs(2);
 
-/// How far the time in a vote, and so a token, may be ahead of the master's.
+/// How far the time in an operation, and so a token, may be ahead of the master's.
 pub(crate) const NEWEST: Duration = Duration::from_millis(500);
 
 /// How far a master's clock may be off at the handshake: a quarantine is that much longer.

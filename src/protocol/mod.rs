@@ -15,7 +15,7 @@ mod scripts;
 pub(crate) use keys::{WakeChannelPrefix, join_names, key_pattern, name_of};
 pub(crate) use kind::{Crossing, Kind, Permit};
 pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED, VERSION};
-pub(crate) use op::{Arrival, Leaving, Op, Place, Subject};
+pub(crate) use op::{Arrival, Leaving, Op, PlaceWanted, Subject};
 pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};
 pub(crate) use scripts::LIST;
 pub use scripts::SCRIPTS;

@@ -57,7 +57,7 @@ pub(crate) enum Op {
         place: Option<Owner>,
     },
     /// To undo a grant, and if there was one to take a place in the queue instead of waking others.
-    Withdraw { leaving: Leaving, place: Place },
+    Withdraw { leaving: Leaving, place: PlaceWanted },
     /// To hand it over from one owner to this one.
     Transfer {
         from: Owner,
@@ -83,9 +83,9 @@ pub(crate) enum Leaving {
     Broken(u64),
 }
 
-/// A waiter's place in the queue.
+/// The place in the queue that an operation asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PlaceWanted {
     /// The waiter to wake. A ticket is used for one acquire only. An owner that is made for one
     /// acquire is its own ticket.
     pub(crate) ticket: Owner,
@@ -245,7 +245,7 @@ mod tests {
         let kept = Duration::from_secs(1);
         let ticket = owner(4);
         let arrival = Arrival { since: kept, waited: kept };
-        let place = Place { ticket, arrival };
+        let place = PlaceWanted { ticket, arrival };
         let leaving = Leaving::Undone(2);
         let label: Arc<str> = "web1".into();
         let waiting = |before, ticket| {

@@ -54,7 +54,7 @@ impl From<Outcome> for Decoded {
 /// Reads the answer to one operation.
 pub(crate) fn decode(answer: Result<Value, Failure>) -> Decoded {
     match answer {
-        Ok(Value::Int(DONE)) => Outcome::Granted.into(),
+        Ok(Value::Int(GRANTED)) => Outcome::Granted.into(),
         Ok(Value::Int(ABSENT)) => Outcome::Absent.into(),
         Ok(Value::Int(token @ 2..)) => Decoded { token: token.unsigned_abs(), ..Outcome::Granted.into() },
         Ok(value) => value.list().and_then(read).unwrap_or_else(|| {
@@ -72,7 +72,7 @@ pub(crate) fn outcome(answer: Result<Value, Failure>) -> Outcome {
 }
 
 /// The replies that are numbers; a higher one is a token.
-const DONE: i64 = 1;
+const GRANTED: i64 = 1;
 const ABSENT: i64 = 0;
 
 fn read(reply: &[Value]) -> Option<Decoded> {

@@ -67,7 +67,7 @@ impl ForeignWakes {
 
     /// Resolves [`GRACE`] after a message, when the release that it tells of has reached the other
     /// masters, too.
-    pub(crate) async fn woken(&self) {
+    pub(crate) async fn until_woken(&self) {
         self.state.wakes.notified().await;
         if !self.has_one_master {
             tokio::time::sleep(GRACE).await;

@@ -219,15 +219,15 @@ pub(crate) struct WakeHandle {
 
 impl WakeHandle {
     /// Resolves when a quorum of the masters has woken this waiter, or it must ask.
-    pub(crate) async fn woken_by_quorum(&self) {
+    pub(crate) async fn until_woken_by_quorum(&self) {
         let quorum = self.hub.quorum;
         self.until(|signals| signals.must_ask || signals.woken_by.count_ones() >= quorum).await;
     }
 
     /// The same, or [`GRACE`] after the first master has woken it.
-    pub(crate) async fn woken(&self) {
+    pub(crate) async fn until_woken(&self) {
         self.until(|signals| signals.must_ask || signals.woken_by != 0).await;
-        let _ = tokio::time::timeout(GRACE, self.woken_by_quorum()).await;
+        let _ = tokio::time::timeout(GRACE, self.until_woken_by_quorum()).await;
     }
 
     async fn until(&self, wanted: impl Fn(&Signals) -> bool) {

@@ -24,9 +24,9 @@ type Key = (&'static str, Arc<str>);
 
 #[derive(Debug)]
 struct LocalQueue {
-    /// One permit for each waiter that may ask the masters at the same time. Tokio's semaphore
+    /// One turn for each waiter that may ask the masters at the same time. Tokio's semaphore
     /// serves waiters in order, and a cancelled one costs nobody their place.
-    first: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
     length: usize,
     last_denial: Option<Denial>,
 }
@@ -54,7 +54,7 @@ impl LocalQueues {
         let mut queues = self.lock();
         let key = (kind, name.clone());
         let queue = queues.entry(key.clone()).or_insert_with(|| LocalQueue {
-            first: Arc::new(Semaphore::new(abreast)),
+            turns: Arc::new(Semaphore::new(abreast)),
             length: 0,
             last_denial: None,
         });
@@ -62,8 +62,8 @@ impl LocalQueues {
             return Err(self.limit);
         }
         queue.length += 1;
-        let first = queue.first.clone();
-        Ok(LocalSlot { queues: self.clone(), key, first, permit: None })
+        let turns = queue.turns.clone();
+        Ok(LocalSlot { queues: self.clone(), key, turns, turn: None })
     }
 
     /// Whether anybody waits for this lock.
@@ -81,15 +81,15 @@ impl LocalQueues {
 pub(crate) struct LocalSlot {
     queues: Arc<LocalQueues>,
     key: Key,
-    first: Arc<Semaphore>,
-    permit: Option<OwnedSemaphorePermit>,
+    turns: Arc<Semaphore>,
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 impl LocalSlot {
     /// Waits until this is one of the first. The order is that of the first polls.
-    pub(crate) async fn is_first(&mut self) {
-        let permit = self.first.clone().acquire_owned().await;
-        self.permit = Some(permit.expect("the semaphore is never closed"));
+    pub(crate) async fn until_first(&mut self) {
+        let turn = self.turns.clone().acquire_owned().await;
+        self.turn = Some(turn.expect("the semaphore is never closed"));
     }
 
     /// Notes who has the lock, for the errors of the others in the queue.
@@ -130,7 +130,7 @@ mod tests {
         let standing = |slot: Option<LocalSlot>| {
             let mut slot = slot.unwrap();
             Box::pin(async move {
-                slot.is_first().await;
+                slot.until_first().await;
                 slot
             })
         };

@@ -25,7 +25,7 @@ local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticke
   -- guard: shared-before
   if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
   -- guard: shared-vote
-  vote(trusted, '', round, kept)
+  check_vote(trusted, '', round, kept)
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
   local reply = refusal(it)
@@ -36,7 +36,7 @@ end
 
 local function extend(k, _, _, owner, holds, round, trusted, kept)
   -- guard: shared-vote-holds
-  vote(trusted, '', round, kept, holds)
+  check_vote(trusted, '', round, kept, holds)
   local it = look(k, owner)
   return it.is_mine and write(it, owner, holds, kept) or refusal(it)
 end
@@ -64,7 +64,7 @@ end
 
 local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
   -- guard: shared-vote-transfer
-  vote(trusted, '', round, kept)
+  check_vote(trusted, '', round, kept)
   local it, left = look(k, from), call('PTTL', KEYS[k])
   if it.holder == to then return write(it, to, '1', kept) end
   if not it.is_mine then return refusal(it) end

@@ -32,13 +32,12 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
                        since, waited, wakes)
   local token, its, was_woken = trusted, {}, before and before ~= ''
   -- The old place is given up even if this master refuses the vote: no later message would do it.
-  -- `was_woken` begins as "has a `before`", and stays true only if no place of that ticket is found
-  -- that was left as it was: of those ZREM removes 1 member. A wake-up removed the ticket (0), or
-  -- added `!TICKET` (2).
+  -- A waiter was not woken where its place is found as it was left: ZREM removes 1 member then. A
+  -- wake-up removed the ticket (0), or added `!TICKET` (2).
   for i = 1, was_woken and names or 0 do
     if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
-  vote(trusted, versions, round, kept)
+  check_vote(trusted, versions, round, kept)
   since = tonumber(since)
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)

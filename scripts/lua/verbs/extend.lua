@@ -28,7 +28,7 @@ local function extend(k, names, slot, owner, holds, round, trusted, kept, label,
   local its = {}
   first = first or '0'
   -- guard: extend-versions
-  vote(trusted, '', round, kept, holds, token)
+  check_vote(trusted, '', round, kept, holds, token)
   for i = 1, names do
     its[i] = read(k + 2 * i - 2, slot, owner)
     local reply = lost(its[i], round, token, heals, first)

@@ -17,20 +17,21 @@ local function leave(it, holds, round, token, first, breaks)
     return GRANTED
   end
   if holds ~= '0' then return it.entry and held(it, it.entry) or ABSENT end
-  local over = token
-  if over and entry and less(over, entry.token) then over = entry.token end
+  local token_over = token
+  if token_over and entry and less(token_over, entry.token) then token_over = entry.token end
   -- guard: gone-nothing
   drop(it, entry and it.field or '') -- '' has HDEL run all the same: it is first, as memory may be full
   if entry then
     it.entry = nil
-    over = over or less(entry.round, first) and entry.token
+    token_over = token_over or less(entry.round, first) and entry.token
   end
-  if over then
-    raise(it, it.kind and not it.is_same and 'last' or it.raises, over)
-    if breaks and it.reads then raise(it, 'last', over) end
-    raise(it, 'fence', over)
+  if token_over then
+    raise(it, it.kind and not it.is_same and 'last' or it.raises, token_over)
+    if breaks and it.reads then raise(it, 'last', token_over) end
+    raise(it, 'fence', token_over)
   end
-  if note_gone and (entry or (over and not breaks and not stale)) then note_gone(it, over, round, entry) end
+  local is_gone = entry or (token_over and not breaks and not stale)
+  if note_gone and is_gone then note_gone(it, token_over, round, entry) end
   write_noted(it)
   local is_empty = not (is_left and is_left(it))
   local kept = it.queued and less(KEY_TTL_FREE, QUEUE_LIFE) and QUEUE_LIFE or KEY_TTL_FREE

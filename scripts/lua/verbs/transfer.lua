@@ -26,7 +26,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   -- guard: no-token-yet
   local its, token, old, is_new = {}, trusted, '0', false
   -- guard: transfer-versions
-  vote(trusted, '', round, kept)
+  check_vote(trusted, '', round, kept)
   for i = 1, names do
     local it, reply = given(k + 2 * i - 2, slot, to, round, from, handed)
     if not it then return reply end
