@@ -49,6 +49,9 @@ if not is_known then
   end
 end
 local text = run_id .. '|' .. replid2 .. '|' .. until_us .. '|' .. terms
-redis.call('DEL', key .. ':none')
-if text ~= marker then redis.call('SET', key, text) end
+if text ~= marker then
+  redis.call('SET', key, text)
+else
+  redis.call('SET', key, text, 'NX') -- changes nothing, but only a master takes it
+end
 return {'welcome', text, until_us, shown, why}

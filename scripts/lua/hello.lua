@@ -12,8 +12,8 @@
 --          restarted}
 --          {'refused', error, time (us)}; nothing was written
 -- Again    a repeated run finds the marker, and answers the same. The marker is written only where
---          it changes, for every client is told of that; but something is deleted each time, so
---          that a replica cannot answer.
+--          it changes, for every client is told of that; but there is a write command each time,
+--          so that a replica cannot answer.
 --
 -- The marker is 'RUN_ID|REPLID2|UNTIL|TERMS', and never expires.
 local key, terms, trusted, at_most, latest = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ARGV[8]
@@ -80,6 +80,9 @@ if not is_known then
   end
 end
 local text = run_id .. '|' .. replid2 .. '|' .. until_us .. '|' .. terms
-redis.call('DEL', key .. ':none')
-if text ~= marker then redis.call('SET', key, text) end
+if text ~= marker then
+  redis.call('SET', key, text)
+else
+  redis.call('SET', key, text, 'NX') -- changes nothing, but only a master takes it
+end
 return {'welcome', text, until_us, shown, why}
