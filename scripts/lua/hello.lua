@@ -67,7 +67,7 @@ local why = is_known and 'known' or marker and 'restarted' or 'new'
 if not is_known then
   local unseen = why == 'new' and latest == ''
   local kept = trusted == 'fsync' and ARGV[7] == '1' and not is_older
-  kept = kept and (unseen or (why == 'restarted' and its_run ~= run_id and not has_copied))
+  kept = kept and (unseen or (why == 'restarted' and not has_copied))
   local old = trusted == 'uptime' and unseen and tonumber(info('server', 'uptime_in_seconds')) >= at_most
   if trusted == 'none' or old then
     until_us = '0'
@@ -80,6 +80,7 @@ if not is_known then
   end
 end
 local text = run_id .. '|' .. replid2 .. '|' .. until_us .. '|' .. terms
+-- guard: marker-kept
 if text ~= marker then
   redis.call('SET', key, text)
 else

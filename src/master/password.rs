@@ -17,7 +17,9 @@ pub(crate) enum PasswordSource {
 
 /// See [`Builder::password_from`](crate::Builder::password_from).
 #[derive(Clone)]
-pub(crate) struct PasswordCallback(Arc<dyn Fn(&str) -> io::Result<String> + Send + Sync>);
+pub(crate) struct PasswordCallback(Arc<Callback>);
+
+type Callback = dyn Fn(&str) -> io::Result<String> + Send + Sync;
 
 impl PasswordCallback {
     pub(crate) fn new(callback: impl Fn(&str) -> io::Result<String> + Send + Sync + 'static) -> Self {

@@ -43,8 +43,8 @@ struct Client {
     fsync: bool,
     /// The latest end of a quarantine that it saw here, if it ever saw a marker.
     latest: Option<u64>,
-    /// A marker that it saw before the last one.
-    before: Option<&'static str>,
+    /// The markers that it saw before the last one.
+    before: &'static [&'static str],
 }
 
 const CLIENT: Client = Client {
@@ -55,7 +55,7 @@ const CLIENT: Client = Client {
     by_others: true,
     fsync: false,
     latest: None,
-    before: None,
+    before: &[],
 };
 
 /// The second replication id of a server that never was a replica.
@@ -84,7 +84,8 @@ fn greet(lab: &Lab<'_>, client: Client) -> Welcome {
         client.latest.map_or(String::new(), |latest| latest.to_string()),
         flag(client.by_others),
     ];
-    let words: Vec<String> = words.into_iter().chain(client.before.map(str::to_owned)).collect();
+    let words: Vec<String> =
+        words.into_iter().chain(client.before.iter().map(|&marker| marker.to_owned())).collect();
     let reply = lab.eval(&[], &words);
     let Resp::List(items) = &reply else { panic!("{reply:?}") };
     let words: Vec<String> = items.iter().map(text).collect();
@@ -285,9 +286,10 @@ fn a_master_whose_marker_a_client_saw_before_another_one_has_no_vote_for_now(lab
     mark(lab, "");
     greet(lab, none).unwrap();
     let its: &'static str = marker(lab).unwrap().leak();
+    let before: &'static [&'static str] = vec![its, "x"].leak();
     let fsync = Client { trusts: "fsync", fsync: true, latest: Some(0), ..CLIENT };
-    assert_eq!(greet(lab, Client { before: Some("x"), ..fsync }), votes("known"));
-    assert_quarantined(lab, Client { before: Some(its), ..fsync }, "restarted");
+    assert_eq!(greet(lab, Client { before: &["x"], ..fsync }), votes("known"));
+    assert_quarantined(lab, Client { before, ..fsync }, "restarted");
     assert_ne!(marker(lab).as_deref(), Some(its));
 }
 
@@ -296,6 +298,8 @@ fn a_master_with_an_earlier_end_than_a_client_saw_has_no_vote_for_now(lab: &Lab<
     let (_, until) = greet(lab, CLIENT).unwrap();
     let latest = |latest| Client { trusts: "fsync", fsync: true, latest: Some(latest), ..CLIENT };
     assert_eq!(greet(lab, latest(until)), Ok(("known".to_owned(), until)));
+    assert_quarantined(lab, latest(until + 1), "restarted");
+    mark(lab, &of_another(until));
     assert_quarantined(lab, latest(until + 1), "restarted");
 }
 
