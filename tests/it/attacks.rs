@@ -270,7 +270,8 @@ async fn a_replica_that_was_promoted_has_no_vote_though_it_writes_before_it_answ
         answering(&crate::begin_new().masters(masters.urls()).build().unwrap(), 5).await;
         replica.copy(&masters[VICTIM]);
         let client = |within| {
-            let builder = Guards::On.builder().cold_start(ColdStart::Fsync);
+            // A disk that is busy takes its time.
+            let builder = Guards::On.builder().timeout(crate::PATIENT).cold_start(ColdStart::Fsync);
             builder.masters(with_proxy(&masters, within, &proxy)).build().unwrap()
         };
         let (first, second) = (client(0..3), client(2..5));
