@@ -29,8 +29,13 @@ what() { sed '/^$/,$d' "$MUTANTS/$1.bug" | paste -sd ' '; }
 # The kind of locks that shows a bug.
 locks() { sed -nE 's/^Locks: //p' "$MUTANTS/$1.bug" | grep . || echo reentrant; }
 
-# The fault outside of Redlock's assumptions that a bug needs.
-fault() { sed -nE 's/^Fault: /--fault /p' "$MUTANTS/$1.bug"; }
+# run NAME OPTION...: simulates what shows a bug: its kind of locks, and the fault outside of Redlock's assumptions that it needs, if any.
+run() {
+  local fault name=$1
+  shift
+  fault=$(sed -nE 's/^Fault: //p' "$MUTANTS/$name.bug")
+  "$simulate" --locks "$(locks "$name")" ${fault:+--fault "$fault"} "$@"
+}
 
 # The table's row for a bug: property and seed.
 row() { sed -nE "s/^\| \[$1\].*\| ([a-z_]+) \| ([0-9]+) \|.*/\1 \2/p" "$TABLE"; }
@@ -40,8 +45,7 @@ search() {
   local name found seed property missed=0
   for name; do
     build_broken "$MUTANTS/$name.bug" quorate-simulator
-    # shellcheck disable=SC2046 # an option and its value, or nothing
-    found=$("$simulate" --seeds "$SEEDS" --locks "$(locks "$name")" $(fault "$name") --no-shrink) || true
+    found=$(run "$name" --seeds "$SEEDS" --no-shrink) || true
     seed=$(sed -nE 's/^seed ([0-9]+) violates:$/\1/p' <<<"$found")
     property=$(sed -nE 's/^  ([a-z_]+) at .*/\1/p' <<<"$found" | sed -n 1p)
     if [ -n "$seed" ]; then
@@ -64,15 +68,13 @@ check() {
   build "the tree itself" quorate-simulator
   for name; do
     read -r property seed <<<"$(row "$name")"
-    # shellcheck disable=SC2046
-    "$simulate" --seed "$seed" --locks "$(locks "$name")" $(fault "$name") || fail "seed $seed finds something without $name: look at that first"
+    run "$name" --seed "$seed" || fail "seed $seed finds something without $name: look at that first"
   done
   for name; do
     read -r property seed <<<"$(row "$name")"
     build_broken "$MUTANTS/$name.bug" quorate-simulator
     found=found
-    # shellcheck disable=SC2046
-    if ! "$simulate" --seed "$seed" --locks "$(locks "$name")" $(fault "$name") --expect "$property" >"$WORK/run.log" 2>&1; then
+    if ! run "$name" --seed "$seed" --expect "$property" >"$WORK/run.log" 2>&1; then
       cat "$WORK/run.log" >&2
       found="NOT FOUND" missed=$((missed + 1))
     fi

@@ -36,7 +36,7 @@ pub(super) struct Network {
     /// The replies that are there before those to earlier messages.
     pub(super) received: BTreeMap<u64, NetworkReply>,
     pub(super) there: Pipe<u64>,
-    pub(super) back: Pipe<(u64, NetworkReply)>,
+    pub(super) back: Pipe<FromMaster>,
 }
 
 /// A message to the master.
@@ -61,7 +61,13 @@ pub(super) type Greeting = Result<Value, Failure>;
 pub(super) enum NetworkReply {
     Greeting(Option<Greeting>),
     To(Result<Value, String>),
-    /// No reply: the master says that its marker changed.
+}
+
+/// What a master sends.
+pub(super) enum FromMaster {
+    /// The reply to the message of this number.
+    Reply(u64, NetworkReply),
+    /// The word that its marker changed.
     Invalidation,
 }
 

@@ -1,11 +1,12 @@
 //! Messages on their way between a client and a master, and what the master does with what arrives.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quorate::seam::{Call, Failure, Hello, Value};
 
 use super::Link;
-use super::network::{Greeting, NetworkReply, Request, RequestKind};
+use super::network::{FromMaster, Greeting, NetworkReply, Request, RequestKind};
 use super::words::{describe, tell, tell_reply};
 
 impl Link {
@@ -56,12 +57,15 @@ impl Link {
         } {
             self.arrive(number, false);
         }
-        while let Some((number, reply)) = {
+        while let Some(message) = {
             let mut state = self.state();
             state.network.back.pop(now)
         } {
             let link = self.clone();
-            self.process.deliver(move || link.receive(number, reply));
+            self.process.deliver(move || match message {
+                FromMaster::Reply(number, reply) => link.receive(number, reply),
+                FromMaster::Invalidation => link.marker_changed(),
+            });
         }
         self.hearing.pump(self);
     }
@@ -123,8 +127,11 @@ impl Link {
                 NetworkReply::To(reply)
             }
         };
-        let delay = self.delay();
-        let arrives = self.state().network.back.push(self.world.now() + delay, (number, reply));
+        self.send_back(self.delay(), FromMaster::Reply(number, reply));
+    }
+
+    fn send_back(self: &Arc<Self>, delay: Duration, message: FromMaster) {
+        let arrives = self.state().network.back.push(self.world.now() + delay, message);
         let link = self.clone();
         self.world.at(arrives, move || link.pump());
     }
@@ -146,22 +153,21 @@ impl Link {
     /// The master tells this connection that its marker changed, if it was greeted on it.
     pub(crate) fn tell_of_change(self: &Arc<Self>) {
         let delay = self.delay();
-        let arrives = {
-            let network = &mut self.state().network;
-            if network.connection() != Some(network.known) {
-                return;
-            }
-            network.back.push(self.world.now() + delay, (network.known, NetworkReply::Invalidation))
+        let is_greeted = {
+            let network = &self.state().network;
+            network.connection() == Some(network.known)
         };
-        let link = self.clone();
-        self.world.at(arrives, move || link.pump());
+        if is_greeted {
+            self.send_back(delay, FromMaster::Invalidation);
+        }
+    }
+
+    fn marker_changed(self: &Arc<Self>) {
+        self.with(|link, now| link.pushed(&[Value::Text("invalidate".into())], now));
     }
 
     /// A reply arrives at the client, which gets replies in the order of its messages.
     fn receive(self: &Arc<Self>, number: u64, reply: NetworkReply) {
-        if matches!(reply, NetworkReply::Invalidation) {
-            return self.with(|link, now| link.pushed(&[Value::Text("invalidate".into())], now));
-        }
         {
             let network = &mut self.state().network;
             if network.sent.contains_key(&number) {
@@ -177,9 +183,7 @@ impl Link {
                     self.greeted(hello.as_ref().zip(greeting));
                 }
                 (NetworkReply::To(reply), task) => self.answered(task, reply),
-                (NetworkReply::Greeting(_) | NetworkReply::Invalidation, _) => {
-                    unreachable!("only a hello is greeted, and an invalidation is no reply")
-                }
+                (NetworkReply::Greeting(_), _) => unreachable!("only a hello is greeted"),
             }
         }
     }

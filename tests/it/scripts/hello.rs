@@ -242,7 +242,7 @@ fn a_marker_of_others_is_left_alone(lab: &Lab<'_>) {
 }
 
 fn a_key_that_is_no_marker_is_left_alone(lab: &Lab<'_>) {
-    for wrong in ["x", "a|0|1", "a|0|b|its terms", "a|0|1", "||", "a|0|-1|its terms"] {
+    for wrong in ["x", "a|0|its terms", "a|0|b|its terms", "a|0|1", "||", "a|0|-1|its terms"] {
         mark(lab, wrong);
         assert_refused(lab, CLIENT, "WRONGTYPE");
     }
