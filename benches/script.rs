@@ -6,10 +6,10 @@ use std::time::UNIX_EPOCH;
 
 use quorate::seam::{SCRIPTS, Script};
 
-/// What stands at the head of every call: the marker's key, what is there, until when the master
-/// has no vote, for how long (ms) it remembers a name that is free, and that its clock may end a
-/// lease.
-const HEAD: [&str; 5] = ["bench:marker", "bench", "0", "94300", ""];
+/// What stands at the head of every call: the key of the master's record, its stamp, until when the
+/// master has no vote, for how long (ms) it remembers a name that is free, and that its clock may
+/// end a lease.
+const HEAD: [&str; 5] = ["bench:master", "bench", "0", "94300", ""];
 
 /// How long (ms) leases last, and keep others away.
 const TTL: &str = "30000";
@@ -101,7 +101,7 @@ pub(crate) fn grants(word: &[u8]) -> bool {
 }
 
 impl Commands {
-    /// Makes the masters know the script, and the marker.
+    /// Makes the masters know the script, and the stamp.
     pub(crate) fn load(&self, masters: &[String]) {
         let script = (self.script)();
         for master in masters {
@@ -109,8 +109,8 @@ impl Commands {
             let digest: String =
                 redis::cmd("SCRIPT").arg("LOAD").arg(script.source()).query(&mut connection).unwrap();
             assert_eq!(digest, script.sha1());
-            let [marker, text, ..] = HEAD;
-            let () = redis::cmd("SET").arg(marker).arg(text).query(&mut connection).unwrap();
+            let [record, stamp, ..] = HEAD;
+            let () = redis::cmd("HSET").arg(record).arg("stamp").arg(stamp).query(&mut connection).unwrap();
         }
     }
 }

@@ -23,7 +23,6 @@ use crate::master::{Address, Dialler, LinkSettings, Master, PasswordCallback, Re
 use crate::protocol::{SCRIPTS, WakeChannelPrefix};
 use crate::random::{Random, SystemRandom};
 use crate::source::{self, Checked, Source};
-use crate::trust::ColdStart;
 
 /// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before
 /// anything is sent.
@@ -119,9 +118,6 @@ impl Builder {
         if let Some(prefix) = env::prefix() {
             builder = builder.prefix(prefix);
         }
-        if let Some(policy) = env::cold_start()? {
-            builder = builder.cold_start(policy);
-        }
         if let Some(max_ttl) = env::max_ttl()? {
             builder = builder.max_ttl(max_ttl).ttl(max_ttl.min(DEFAULT_TTL));
         }
@@ -192,19 +188,11 @@ impl Builder {
 
     /// The longest TTL of any lock, up to [`MAX_TTL`](crate::config::MAX_TTL); the default is
     /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have lost its locks
-    /// cannot vote for a little longer than that. All clients of the same masters and prefix must
-    /// have the same: a master stores it with its marker, and refuses clients that differ. To
-    /// change it, stop all clients, delete the key `{prefix}marker` on every master, and start them
-    /// again.
+    /// cannot vote for a little longer than that. It is a term of the set of masters, which
+    /// [`init`](Redlock::init) writes: a client with another one is refused. To change it, stop all
+    /// clients, delete the key `{prefix}master` on every master, and begin the set again.
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
         self.settings.max_ttl = max_ttl;
-        self
-    }
-
-    /// How far to trust a master that is new or restarted: see [`ColdStart`]. The default is not at
-    /// all.
-    pub fn cold_start(mut self, policy: ColdStart) -> Self {
-        self.settings.cold_start = policy;
         self
     }
 
@@ -276,6 +264,14 @@ impl Builder {
         self
     }
 
+    /// Takes every master for one that is new, or forgets nothing, so that a set begins by itself.
+    /// For tests: what a master forgets, the next client gets.
+    #[doc(hidden)]
+    pub fn all_new(mut self) -> Self {
+        self.settings.all_new = true;
+        self
+    }
+
     /// Draws identities and jitter from `random`.
     #[cfg(feature = "simulation")]
     pub fn random(mut self, random: Arc<dyn Random>) -> Self {
@@ -334,7 +330,7 @@ impl Builder {
     /// Examines the masters: whether each can be reached, is a master, remembers what it granted,
     /// has a correct clock and gives this user the rights it needs, whether they agree with each
     /// other and with these settings, and so whether a quorum can vote. It works whatever is wrong
-    /// with them, on its own connections, and writes nothing, not even a client's marker.
+    /// with them, on its own connections, and writes nothing, not even a record.
     ///
     /// It takes at most four times the [`timeout`](Builder::timeout) to connect, and one for each
     /// later question; all masters are examined at once. Masters without a URL are listed but not
@@ -367,7 +363,7 @@ impl Builder {
         let Self { settings, clock, random, .. } = self;
         let wall = i64::try_from(clock.wall().as_micros()).unwrap_or(i64::MAX);
         let visitor = Visitor {
-            terms: settings.terms(origins.len()),
+            terms: settings.terms(),
             prefix: settings.prefix.clone(),
             quorum: quorum(origins.len()),
             timeout: settings.timeout(),
@@ -377,7 +373,7 @@ impl Builder {
         let nobody = random.next_u64();
         let visit = Visit {
             clock,
-            marker: visitor.terms.marker.clone(),
+            record: visitor.terms.record.clone(),
             key: format!("{prefix}{{doctor:{nobody:x}}}"),
             channel: format!("{}doctor:{nobody:x}", WakeChannelPrefix(prefix)),
             patience: visitor.timeout,

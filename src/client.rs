@@ -29,6 +29,7 @@ use crate::inspection::{Inspection, Listing};
 use crate::lock::Lock;
 use crate::owner::Owner;
 use crate::protocol::{Kind, join_names};
+use crate::set::Init;
 use crate::trust::MasterStatus;
 
 /// A client of N independent masters, which makes locks. Clones share everything.
@@ -409,6 +410,65 @@ impl Redlock {
     /// ```
     pub fn list(&self) -> Listing {
         Listing::begin(&self.inner)
+    }
+
+    /// Begins the client's masters as a set, or completes one that was begun: each gets a record
+    /// that says which set it is one of. Without that no master votes. What is complete is left
+    /// alone, so it may be run again at any time, and at each start of the machines.
+    ///
+    /// Masters that may have been used have no vote for a little more than one
+    /// [`max_ttl`](crate::Builder::max_ttl) first, and this waits for that; a person can say that
+    /// no client ever used them: [`Init::never_used`].
+    ///
+    /// # Cancel safety
+    ///
+    /// What was begun stays, and is completed by the next run; no master votes before that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBegun`] if a master is of another set, or has other terms; or if one cannot be
+    /// reached within the client's [`wait`](crate::Builder::wait), and the quarantine.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # quorate_testkit::doc(|masters| async move {
+    /// use quorate::{Init, Redlock};
+    ///
+    /// let redlock = Redlock::builder().masters(masters).build()?; // redis://10.0.0.1, redis://10.0.0.2, ...
+    /// redlock.init(Init::new()).await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) });
+    /// ```
+    pub async fn init(&self, how: Init) -> Result<(), Error> {
+        self.engine().init(how).await
+    }
+
+    /// Has masters that forgot their set go on without those that are gone for good. By themselves
+    /// they wait for all masters of the set where most of them forgot it: of three, one is dead and
+    /// another one comes back without its keys. A person decides that the dead one is not waited
+    /// for. Whoever forgot has no vote for a quarantine from then on. Does nothing where most
+    /// masters are members of their set.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`init`](Redlock::init).
+    ///
+    /// # Errors
+    ///
+    /// As [`init`](Redlock::init): [`Error::NotBegun`] where fewer than a quorum can be reached, or
+    /// none of those knows its set, so that a set has to begin.
+    pub async fn recover(&self) -> Result<(), Error> {
+        self.engine().recover().await
+    }
+
+    /// [`recover`](Redlock::recover) [without async](crate::blocking).
+    pub fn recover_blocking(&self) -> Result<(), Error> {
+        blocking::wait(&self.inner, self.recover())
+    }
+
+    /// [`init`](Redlock::init) [without async](crate::blocking).
+    pub fn init_blocking(&self, how: Init) -> Result<(), Error> {
+        blocking::wait(&self.inner, self.init(how))
     }
 
     /// The status of each master: whether it may vote, and if not, why and for how long; whether it

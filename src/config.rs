@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::invalid::Invalid;
-use crate::trust::{ColdStart, Terms};
+use crate::trust::Terms;
 
 /// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
 pub const MAX_NAME: usize = 512;
@@ -89,9 +89,10 @@ pub(crate) struct Settings {
     /// The label of holders; may be empty.
     pub(crate) label: Arc<str>,
     pub(crate) max_waiters: usize,
-    pub(crate) cold_start: ColdStart,
     /// Whether no clock of a master is trusted.
     pub(crate) strict: bool,
+    /// Whether all masters are new, or forget nothing: for tests.
+    pub(crate) all_new: bool,
 }
 
 impl Default for Settings {
@@ -104,8 +105,8 @@ impl Default for Settings {
             prefix: DEFAULT_PREFIX.into(),
             label: "".into(),
             max_waiters: DEFAULT_MAX_WAITERS,
-            cold_start: ColdStart::default(),
             strict: false,
+            all_new: false,
         }
     }
 }
@@ -165,9 +166,9 @@ impl Settings {
     }
 
     /// The terms that the handshake presents to masters.
-    pub(crate) fn terms(&self, masters: usize) -> Terms {
-        let Self { max_ttl, strict, cold_start, .. } = *self;
-        Terms { marker: format!("{}marker", self.prefix), masters, max_ttl, strict, cold_start }
+    pub(crate) fn terms(&self) -> Terms {
+        let Self { max_ttl, strict, all_new, .. } = *self;
+        Terms { record: format!("{}master", self.prefix), max_ttl, strict, all_new }
     }
 }
 

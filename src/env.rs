@@ -5,7 +5,6 @@
 //! |---|---|---|
 //! | [`MASTERS`] | the masters' URLs, separated by commas, with spaces around them or not | none: it has to be set |
 //! | [`PREFIX`] | [`Builder::prefix`](crate::Builder::prefix) | `quorate:` |
-//! | [`COLD_START`] | [`Builder::cold_start`](crate::Builder::cold_start): `quarantine`, `uptime`, `fsync` or `none` | `quarantine` |
 //! | [`MAX_TTL`] | [`Builder::max_ttl`](crate::Builder::max_ttl), as `500ms`, `30s` or `5m` | `30s` |
 //! | [`STRICT`] | [`Builder::strict`](crate::Builder::strict), by `1`; `0` is not | `0` |
 //!
@@ -14,14 +13,11 @@
 use std::time::Duration;
 
 use crate::invalid::Invalid;
-use crate::trust::ColdStart;
 
 /// Where the masters are.
 pub const MASTERS: &str = "QUORATE_MASTERS";
 /// The prefix of all keys.
 pub const PREFIX: &str = "QUORATE_PREFIX";
-/// How far to trust a master that may have lost its locks.
-pub const COLD_START: &str = "QUORATE_COLD_START";
 /// The longest TTL of any lock.
 pub const MAX_TTL: &str = "QUORATE_MAX_TTL";
 /// Whether no master's clock decides that a lease is over.
@@ -35,15 +31,6 @@ pub fn masters() -> Vec<String> {
 /// The value of [`PREFIX`].
 pub fn prefix() -> Option<String> {
     variable(PREFIX)
-}
-
-/// The value of [`COLD_START`].
-///
-/// # Errors
-///
-/// [`Invalid`] for a text that is no policy.
-pub fn cold_start() -> Result<Option<ColdStart>, Invalid> {
-    setting(COLD_START, |text| text.parse().map_err(|why: Invalid| why.to_string()))
 }
 
 /// The value of [`MAX_TTL`].

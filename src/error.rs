@@ -165,6 +165,23 @@ pub enum Error {
         votes: Votes,
     },
 
+    /// The masters that the client was built with are not those of one set: it would vote with
+    /// others than the rest does. Nothing was sent.
+    #[non_exhaustive]
+    OtherSet {
+        /// Both lists, and what to do.
+        why: Arc<str>,
+    },
+
+    /// [`Redlock::init`](crate::Redlock::init) did not begin the set, nor complete it.
+    #[non_exhaustive]
+    NotBegun {
+        /// What stands in the way.
+        why: Arc<str>,
+        /// The fingerprint of masters without records, where another one was given.
+        fingerprint: Option<Arc<str>>,
+    },
+
     /// The input, or the thread that made the call, was refused before anything was sent.
     Invalid(Invalid),
 
@@ -182,6 +199,8 @@ pub enum Error {
 /// | `Held`, `WaitTimedOut` | yes | yes | try again, after [`Error::retry_after`] if it is known |
 /// | `QueueFull` | yes | yes | shed load, or allow more waiters |
 /// | `NoQuorum` | no | yes | look at the masters; they may recover by themselves |
+/// | `OtherSet` | no | no | give all clients the list of one set |
+/// | `NotBegun` | no | no | see what stands in the way, and run it again |
 /// | `Refused` | no | no | fix the password, the rights, the settings or the servers |
 /// | `Lost` | no | no | stop what the lock protects; another acquire begins anew |
 /// | `AnotherKind`, `OtherPermits` | no | no | use one kind of lock for a name, and one number of permits |
@@ -204,6 +223,8 @@ pub enum ErrorKind {
     OtherPermits,
     AlreadyHeld,
     NotHeld,
+    OtherSet,
+    NotBegun,
     Invalid,
     Closed,
     Start,
@@ -225,6 +246,8 @@ impl Error {
             Self::OtherPermits { .. } => ErrorKind::OtherPermits,
             Self::AlreadyHeld { .. } => ErrorKind::AlreadyHeld,
             Self::NotHeld { .. } => ErrorKind::NotHeld,
+            Self::OtherSet { .. } => ErrorKind::OtherSet,
+            Self::NotBegun { .. } => ErrorKind::NotBegun,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Closed => ErrorKind::Closed,
             Self::Start(_) => ErrorKind::Start,
@@ -246,7 +269,11 @@ impl Error {
             | Self::OtherPermits { name, .. }
             | Self::AlreadyHeld { name, .. }
             | Self::NotHeld { name, .. } => Some(name),
-            Self::Invalid(_) | Self::Closed | Self::Start(_) => None,
+            Self::OtherSet { .. }
+            | Self::NotBegun { .. }
+            | Self::Invalid(_)
+            | Self::Closed
+            | Self::Start(_) => None,
         }
     }
 
@@ -298,6 +325,8 @@ impl Error {
             | Self::AlreadyHeld { .. }
             | Self::Upgrade { .. }
             | Self::Cancelled { .. }
+            | Self::OtherSet { .. }
+            | Self::NotBegun { .. }
             | Self::Invalid(_)
             | Self::Closed
             | Self::Start(_) => &NONE,
@@ -422,6 +451,8 @@ impl Error {
                 write!(f, "lock {name} is held by {owner} already, and cannot be entered again")
             }
             Self::NotHeld { owner, .. } => write!(f, "lock {name} is not held by {owner}"),
+            Self::OtherSet { why } => write!(f, "the masters are not one set: {why}"),
+            Self::NotBegun { why, .. } => write!(f, "the set of masters was not begun: {why}"),
             Self::Invalid(invalid) => write!(f, "{invalid}"),
             Self::Closed => f.write_str("the client was shut down"),
             Self::Start(_) => f.write_str("the background thread could not be started"),

@@ -228,7 +228,7 @@ impl Invalid {
 
     pub(crate) fn cold_start(text: &str) -> Self {
         let text = quoted(text, VALUE);
-        Self::new(format_args!("{text} is not a cold start policy: use quarantine, uptime, fsync or none"))
+        Self::new(format_args!("{text} is not a cold start policy: use quarantine or fsync"))
     }
 
     pub(crate) fn runtime() -> Self {

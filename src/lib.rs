@@ -80,6 +80,7 @@ mod owner;
 mod protocol;
 mod random;
 mod renewal;
+mod set;
 mod shutdown;
 mod source;
 mod sync;
@@ -101,6 +102,7 @@ pub use invalid::Invalid;
 pub use lock::Lock;
 pub use observer::{Leader, Observed, Observer};
 pub use owner::Owner;
+pub use set::Init;
 pub use shutdown::{Shutdown, Unconfirmed};
 pub use trust::{ColdStart, MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
@@ -121,5 +123,5 @@ pub mod seam {
     #[cfg(feature = "simulation")]
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
-    pub use crate::trust::{Contact, HELLO, Handshake, Hello, HelloOutcome, Insight, SessionHeader};
+    pub use crate::trust::{Contact, HELLO, Handshake, Hello, HelloOutcome, Insight, RECORD, SessionHeader};
 }

@@ -184,9 +184,12 @@ pub enum Refusal {
     Password,
     /// `NOPERM`: this user may not do that.
     NoPermission,
-    /// `DISAGREES`: its clients have other terms: the number of masters, the max TTL, or
-    /// strictness.
+    /// Its set has other terms: another max TTL, strictness, or version of the protocol.
     OtherTerms,
+    /// Its set has other masters than this client's list.
+    OtherMembers,
+    /// No master has a record of a set: none was begun.
+    NoSet,
     /// It does not know a command that locks need: it is too old, not Redis, or the command was
     /// renamed.
     Unsupported,
@@ -230,7 +233,6 @@ impl Refusal {
             "MISCONF" => Self::Misconfigured,
             "NOAUTH" | "WRONGPASS" => Self::Password,
             "NOPERM" => Self::NoPermission,
-            "DISAGREES" => Self::OtherTerms,
             "WRONGTYPE" => Self::WrongType,
             "KIND" => Self::AnotherKind,
             "FORGOT" => Self::Forgot,
@@ -253,6 +255,8 @@ impl Refusal {
                 | Self::Stale
                 | Self::Password
                 | Self::OtherTerms
+                | Self::OtherMembers
+                | Self::NoSet
         )
     }
 
@@ -267,7 +271,11 @@ impl Refusal {
         match self {
             Self::Password => Some("log in with a user and password that they know"),
             Self::NoPermission => Some("give the user the rights that quorate doctor names"),
-            Self::OtherTerms => Some("all clients need the same masters, max TTL and strictness"),
+            Self::OtherTerms => {
+                Some("all clients need the same max TTL and strictness, and versions that fit")
+            }
+            Self::OtherMembers => Some("give all clients the list of one set"),
+            Self::NoSet => Some("begin the set once: quorate init"),
             Self::Unsupported => Some("use Redis 6.2 or later, or Valkey"),
             _ => None,
         }
@@ -329,6 +337,8 @@ impl fmt::Display for Refusal {
             Self::Password => "wrong password",
             Self::NoPermission => "no permission",
             Self::OtherTerms => "other terms",
+            Self::OtherMembers => "another set of masters",
+            Self::NoSet => "no set of masters",
             Self::Unsupported => "unsupported server",
             Self::WrongType => "not a lock",
             Self::AnotherKind => "held as another kind",

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use quorate::{Builder, ColdStart, Lock, Outcome, Redlock, Unfenced};
+use quorate::{Builder, Lock, Outcome, Redlock, Unfenced};
 
 use super::{Client, TTL, Worker, lock};
 use crate::measure::Cycle;
@@ -45,7 +45,7 @@ pub(crate) const KINDS: [(&str, Kind); 8] = [
 /// A client of masters that are new, and vote at once. It waits long for them: on a busy machine a
 /// good one may stall.
 pub(crate) fn new(masters: &[String]) -> Builder {
-    Redlock::builder().masters(masters).ttl(TTL).timeout(LONG_TIMEOUT).cold_start(ColdStart::None)
+    Redlock::builder().masters(masters).ttl(TTL).timeout(LONG_TIMEOUT).all_new()
 }
 
 impl Quorate {

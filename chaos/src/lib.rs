@@ -35,8 +35,7 @@
 //! # let folder = tempfile::TempDir::new()?;
 //! # let file = folder.path().join("history");
 //! let proxy = Proxy::start(server).await; // to any server; nobody else's connections go through it
-//! let new = quorate::ColdStart::None;
-//! let redlock = quorate::Redlock::builder().master(proxy.url()).cold_start(new).build()?;
+//! let redlock = quorate::Redlock::builder().master(proxy.url()).all_new().build()?;
 //! let recorder = Recorder::open(&file, "my program")?;
 //!
 //! let lock = Lock { kind: "mutex".to_owned(), names: vec!["mine".to_owned()], share: Share::Exclusive };

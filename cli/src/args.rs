@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use quorate::config::{DEFAULT_TTL, MAX_LABEL};
-use quorate::{Builder, ColdStart, Error, Lock, Owner, Redlock, env};
+use quorate::{Builder, Error, Lock, Owner, Redlock, env};
 
 use crate::chaos::ChaosArgs;
 use crate::exit::{self, Failure};
@@ -21,6 +21,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    Init(InitArgs),
+    Members(MembersArgs),
     Run(RunArgs),
     Elect(ElectArgs),
     Status(StatusArgs),
@@ -36,7 +38,7 @@ pub(crate) enum Verb {
 }
 
 /// Where the masters are.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct MasterArgs {
     /// A master's URL, once for each [default: QUORATE_MASTERS, separated by commas]:
     /// redis://[user:password@]host[:port][/database], the same with rediss://, valkey:// or
@@ -56,21 +58,13 @@ pub(crate) struct MasterArgs {
     #[arg(long)]
     prefix: Option<String>,
 
-    /// Which masters that are new, restarted or lost their keys may vote at once; the others cannot
-    /// vote until all that they may have granted is over, a little more than the max TTL [default:
-    /// QUORATE_COLD_START if it is set and not empty, otherwise quarantine]: quarantine, none of
-    /// them; uptime, a new one that has been up for longer than that; fsync, one whose appendfsync
-    /// is always; none, all of them, for the first use of new masters
-    #[arg(long, value_name = "POLICY")]
-    cold_start: Option<ColdStart>,
-
-    /// The longest TTL of any lock; all clients of the same masters must have the same [default:
-    /// QUORATE_MAX_TTL if it is set and not empty, otherwise 30s]
+    /// The longest TTL of any lock, a term of the set of masters: all its clients must have the
+    /// same [default: QUORATE_MAX_TTL if it is set and not empty, otherwise 30s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     max_ttl: Option<Duration>,
 
-    /// Never let a master's clock decide that a lease is over; all clients of the same masters must
-    /// be strict, or none [default: whether QUORATE_STRICT is 1]
+    /// Never let a master's clock decide that a lease is over, a term of the set of masters: all
+    /// its clients must be strict, or none [default: whether QUORATE_STRICT is 1]
     #[arg(long)]
     strict: bool,
 
@@ -89,7 +83,6 @@ impl MasterArgs {
     /// The same, not built yet.
     pub(crate) fn builder(self) -> Result<Builder, Failure> {
         let prefix = self.prefix();
-        let cold_start = self.cold_start()?;
         let max_ttl = self.max_ttl()?;
         let strict = self.strict()?;
         let urls = match &self.masters[..] {
@@ -105,9 +98,6 @@ impl MasterArgs {
         }
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
-        }
-        if let Some(policy) = cold_start {
-            builder = builder.cold_start(policy);
         }
         if let Some(max_ttl) = max_ttl {
             // Each verb that has leases sets their TTL itself; that of the client only must not be
@@ -127,13 +117,13 @@ impl MasterArgs {
         Ok(builder)
     }
 
-    fn prefix(&self) -> Option<String> {
-        self.prefix.clone().or_else(env::prefix)
+    /// Whether the command line has the masters, and not the environment.
+    pub(crate) fn are_given(&self) -> bool {
+        !self.masters.is_empty()
     }
 
-    fn cold_start(&self) -> Result<Option<ColdStart>, Failure> {
-        let given = self.cold_start.map(|given| Ok(Some(given)));
-        Ok(given.unwrap_or_else(env::cold_start).map_err(Error::from)?)
+    fn prefix(&self) -> Option<String> {
+        self.prefix.clone().or_else(env::prefix)
     }
 
     fn max_ttl(&self) -> Result<Option<Duration>, Failure> {
@@ -154,7 +144,6 @@ impl MasterArgs {
         let duration = |time| humantime::format_duration(time).to_string();
         add("--timeout", self.timeout.map(duration));
         add("--prefix", self.prefix());
-        add("--cold-start", self.cold_start()?.map(|policy| policy.to_string()));
         add("--max-ttl", self.max_ttl()?.map(duration));
         #[cfg(feature = "tls")]
         add("--tls-root", self.tls_root.as_ref().map(|file| file.display().to_string()));
@@ -249,6 +238,84 @@ impl KindArgs {
     }
 }
 
+/// Begin the masters as a set, once; without that no client gets a lock
+///
+/// Plain `init` is right for all masters, and for whatever runs at each start of the machines: they
+/// may have been used, so it waits until all that they may have granted is over, a little more than
+/// the max TTL. It leaves a set alone that is complete, completes one that was begun, and begins it
+/// again where all masters lost their keys. A person who knows that no client ever used these
+/// masters may say so with --never-used, and has nothing to wait for.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct InitArgs {
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+
+    /// No client ever used these masters: begin without waiting. On a terminal it asks first. Not
+    /// on one it refuses, and prints the command with the masters' FINGERPRINT, which names their
+    /// processes. It is refused where any master has a record of a set
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub(crate) never_used: Option<String>,
+
+    /// A term of the set: a master that restarts waits for four seconds only, if its appendfsync is
+    /// always
+    #[arg(long)]
+    pub(crate) fsync: bool,
+
+    /// How long to wait for all masters to be reached, besides the time that they have no vote
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Duration,
+}
+
+/// Show the set of masters, and each member
+///
+/// Its name and its terms, and whether each member remembers what it granted, or for how long it
+/// has no vote. It is what the masters say: nothing is written there.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct MembersArgs {
+    #[command(subcommand)]
+    pub(crate) change: Option<MembersChange>,
+
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+}
+
+/// What is done to a set.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MembersChange {
+    Recover(RecoverArgs),
+}
+
+/// Have masters that forgot their set go on without those that are gone for good
+///
+/// Where most masters of a set forgot it, the rest waits for all of them: of three, one is dead,
+/// and another one came back without its keys. This shows what each knows, and asks whether to go
+/// on without those that do not answer; elsewhere than at a terminal --yes says so. Whoever forgot
+/// has no vote for a little more than the max TTL from then on. A master that was not waited for
+/// and comes back is one of the set as before.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct RecoverArgs {
+    /// Go on without those that do not answer, without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// How long to wait for masters that have to be there
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "60s")]
+    pub(crate) wait: Duration,
+
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
+}
+
 /// Run a command while holding a lock
 ///
 /// The command runs in a process group of its own, with QUORATE_LOCK, QUORATE_OWNER and
@@ -271,8 +338,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) kind: KindArgs,
 
-    /// How long to wait for the lock. The default outlives the quarantine of masters that are new
-    /// or restarted
+    /// How long to wait for the lock. The default outlives the quarantine of masters that restarted
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) wait: Duration,
 
@@ -468,10 +534,10 @@ mod tests {
 
     #[test]
     fn a_command_to_repeat_has_every_option() {
-        let words = "quorate status l --master redis://:hunter2@h --timeout 2s --prefix p: --cold-start fsync \
-                     --max-ttl 1m --strict";
+        let words =
+            "quorate status l --master redis://:hunter2@h --timeout 2s --prefix p: --max-ttl 1m --strict";
         let Verb::Status(args) = Cli::parse_from(words.split_whitespace()).verb else { panic!("{words}") };
         let options = args.masters.options().unwrap().join(" ");
-        assert_eq!(options, "--timeout 2s --prefix p: --cold-start fsync --max-ttl 1m --strict");
+        assert_eq!(options, "--timeout 2s --prefix p: --max-ttl 1m --strict");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quorate::{ColdStart, Error, Guard, Outcome, Redlock, Vote};
+use quorate::{Error, Guard, Init, Outcome, Redlock, Vote};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::args::DemoArgs;
@@ -11,13 +11,16 @@ use crate::say::out;
 
 const LOCK: &str = "invoice:42";
 
+/// As short as leases may be here, so that a master that forgot its locks is back soon.
+const MAX_TTL: Duration = Duration::from_secs(2);
+
 pub(crate) async fn demo(args: DemoArgs) -> Result<Code, Failure> {
     // One is started first: it tells what is wrong if none can be.
     drop(RedisServer::try_start(&[]).map_err(|error| {
         let install = "the demo needs redis-server; on Debian: apt-get install redis-server";
         Failure::new(exit::FAILED, format!("{install}\n{error}"))
     })?);
-    let mut show = Show::new(args.pause)?;
+    let mut show = Show::new(args.pause).await?;
     show.grant_and_refusal().await?;
     show.two_dead().await?;
     show.three_dead().await?;
@@ -33,17 +36,17 @@ struct Show {
 }
 
 impl Show {
-    fn new(pause: Duration) -> Result<Self, Failure> {
+    async fn new(pause: Duration) -> Result<Self, Failure> {
         let masters = Masters::start(5);
         let ports: Vec<_> = masters.iter().map(|server| server.port().to_string()).collect();
         out!("Five independent redis-servers are up, on ports {}.", ports.join(", "));
-        out!("A lock needs a majority of them: three.");
-        // They are its own and new, and nobody else uses them: there is no grant that they could
-        // have forgotten. Those that are killed later are empty when they are back; nobody holds
-        // the lock then.
-        let client = || Redlock::builder().cold_start(ColdStart::None).masters(masters.urls()).build();
+        let client = || Redlock::builder().masters(masters.urls()).max_ttl(MAX_TTL).ttl(MAX_TTL).build();
         let first = client()?;
         let second = client()?;
+        begin(&first).await?;
+        out!(
+            "They are one set now, and new: quorate init --never-used. A lock needs a majority of them: three."
+        );
         Ok(Self { masters, first, second, pause })
     }
 
@@ -99,10 +102,14 @@ impl Show {
     }
 
     async fn masters_back(&mut self) -> Result<(), Failure> {
-        self.step("The three are started again; the clients reconnect by themselves.").await;
+        self.step(
+            "The three are started again, without their keys: they may have forgotten who holds the lock.",
+        )
+        .await;
         for dead in 0..3 {
             self.masters[dead].restart();
         }
+        out!("  They have no vote until the longest lease is over, and some time more.");
         let begun = self.first.now();
         let guard = self.first.lock(LOCK).acquire().await?;
         out!("  Granted again, {} after they were back.", self.since(begun));
@@ -125,13 +132,23 @@ impl Show {
     }
 
     fn since(&self, begun: quorate::Moment) -> String {
-        format!("{:.1} ms", self.first.now().since(begun).as_secs_f64() * 1e3)
+        format!("{:.1?}", self.first.now().since(begun))
     }
 
     async fn step(&self, what: &str) {
         tokio::time::sleep(self.pause).await;
         out!("\n{what}");
         tokio::time::sleep(self.pause).await;
+    }
+}
+
+/// Begins the set: these servers are this demo's own, so no client ever used them.
+async fn begin(redlock: &Redlock) -> Result<(), Error> {
+    match redlock.init(Init::new().never_used("")).await {
+        Err(Error::NotBegun { fingerprint: Some(its), .. }) => {
+            redlock.init(Init::new().never_used(its)).await
+        }
+        other => other,
     }
 }
 

@@ -118,11 +118,21 @@ async fn observe(
         } else {
             out!("{seen}");
         }
-        if let (Observed::Unknown, Some(quarantine)) = (&seen, Quarantine::keeps(&redlock)) {
-            say(no_quorum_for(quarantine));
+        if seen == Observed::Unknown {
+            say_why_unknown(&redlock, &args.name).await?;
         }
     }
     Ok(exit::OK)
+}
+
+/// Says why it is not known who leads, where that is known.
+async fn say_why_unknown(redlock: &Redlock, name: &str) -> Result<(), Failure> {
+    if let Some(quarantine) = Quarantine::keeps(redlock) {
+        say(no_quorum_for(quarantine));
+    } else if exit::is_without_set(redlock.inspect(name).await?.votes()) {
+        return Err(Failure::new(exit::REFUSED, exit::NO_SET));
+    }
+    Ok(())
 }
 
 impl<'a> Line<'a> {

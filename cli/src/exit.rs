@@ -5,7 +5,7 @@
 use std::fmt;
 use std::path::Path;
 
-use quorate::{Error, ErrorKind};
+use quorate::{Error, ErrorKind, Outcome, Refusal, Vote};
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +31,16 @@ pub(crate) const UNWELL: Code = Code(78);
 pub(crate) const VIOLATED: Code = Code(79);
 /// Nothing was found, and not everything could be looked at.
 pub(crate) const INCONCLUSIVE: Code = Code(80);
-/// So many masters refuse this client for good that the rest are no quorum: do not try again.
+/// So many masters refuse this client for good that the rest are no quorum, or they are no set that
+/// it can be a client of: do not try again before that is mended.
 pub(crate) const REFUSED: Code = Code(81);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);
 /// There is no such job.
 pub(crate) const NOT_FOUND: Code = Code(127);
+
+/// What is wrong where no set was begun.
+pub(crate) const NO_SET: &str = "these masters are no set yet: quorate init begins one";
 
 /// What a shell reports for a process that a signal ended.
 pub(crate) fn by_signal(signal: i32) -> Code {
@@ -71,8 +75,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
             ErrorKind::Held | ErrorKind::WaitTimedOut => HELD,
+            ErrorKind::NoQuorum if is_without_set(error.votes()) => REFUSED,
             ErrorKind::NoQuorum => NO_QUORUM,
-            ErrorKind::Refused => REFUSED,
+            ErrorKind::Refused | ErrorKind::OtherSet | ErrorKind::NotBegun => REFUSED,
             ErrorKind::Lost => LOST,
             ErrorKind::NotHeld => NOT_HELD,
             ErrorKind::Invalid | ErrorKind::AnotherKind | ErrorKind::OtherPermits => USAGE,
@@ -80,6 +85,12 @@ impl From<Error> for Failure {
         };
         Self::new(code, message_of(&error))
     }
+}
+
+/// Whether a master says that no set was begun. It has heard most of the others by then.
+pub(crate) fn is_without_set(votes: &[Vote]) -> bool {
+    let says_so = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::NoSet, .. });
+    votes.iter().any(says_so)
 }
 
 /// The error for an operator: if the masters are at fault, with each master's answer.
@@ -92,8 +103,9 @@ pub(crate) const HELP: &str = "\
 Exit codes:
   the job's own (run, elect); 128 + N when signal N ended it, or ended the wait for the lock, an
        observer, a bench, or chaos
-    0  elect --observe: its output was closed; status: a majority answered, held or not; release: it was taken away;
-       bench: it was measured; doctor: all is well; chaos: nothing was found
+    0  init: the set is complete; members: the masters are one set; elect --observe: its output was closed; status: a
+       majority answered, held or not; release: it was taken away; bench: it was measured; doctor: all is well;
+       chaos: nothing was found
    64  wrong usage, a value outside its limits, or a name that is held as another kind of lock, or with another
        number of permits (run, elect, status, release)
    69  no quorum: too few masters can vote
@@ -105,8 +117,8 @@ Exit codes:
    78  something is wrong with the masters, but a quorum of them can vote (doctor)
    79  a property of the locks does not hold (chaos)
    80  nothing was found, but the search for an order was given up for some locks (chaos)
-   81  the masters refuse for good: a wrong password, no rights, other terms than those of their clients, or an
-       unsupported server
+   81  the masters refuse for good: no set of masters was begun, they are those of another set, or have other terms; a
+       wrong password, no rights, or an unsupported server. init: the set was not begun; members: they are no set
   126  the job cannot be executed (run, elect)
   127  the job was not found (run, elect)
 

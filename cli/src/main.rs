@@ -1,16 +1,20 @@
-//! The `quorate` command: run jobs under a lock, or on the leader, show who holds a lock, break it,
-//! examine the masters, measure them, watch a demonstration, and put locks through failures.
+//! The `quorate` command: begin a set of masters, run jobs under a lock, or on the leader, show who
+//! holds a lock, break it, examine the masters, measure them, watch a demonstration, and put locks
+//! through failures.
 
 mod args;
+mod ask;
 mod bench;
 mod chaos;
 mod demo;
 mod doctor;
 mod elect;
 mod exit;
+mod init;
 mod job;
 mod lease_plan;
 mod list;
+mod members;
 mod page;
 mod progress;
 mod quarantine;
@@ -50,6 +54,8 @@ async fn quorate() -> Code {
         }
     };
     let ended = match cli.verb {
+        Verb::Init(args) => init::init(args).await,
+        Verb::Members(args) => members::members(args).await,
         Verb::Run(args) => run::run(args).await,
         Verb::Elect(args) => elect::elect(args).await,
         Verb::Status(args) => status::status(args).await,

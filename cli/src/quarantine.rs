@@ -12,8 +12,6 @@ pub(crate) struct Quarantine {
     masters: usize,
     /// Of how many.
     all: usize,
-    /// Whether none of them knew of any client before this one.
-    are_new: bool,
     /// Until enough of them have a vote again.
     pub(crate) left: Duration,
 }
@@ -28,15 +26,11 @@ impl Quarantine {
 
     fn of(standings: &[Standing]) -> Option<Self> {
         let mut trusted = 0;
-        let mut are_new = true;
         let mut ends = Vec::new();
         for standing in standings {
             match standing {
                 Standing::Trusted => trusted += 1,
-                Standing::Quarantined { left, is_new, .. } => {
-                    are_new &= is_new;
-                    ends.push(*left);
-                }
+                Standing::Quarantined { left, .. } => ends.push(*left),
                 _ => {}
             }
         }
@@ -45,7 +39,7 @@ impl Quarantine {
         // Where a quorum has a vote, or would have none even then, this is not what is wrong.
         let last = usize::checked_sub(quorum, trusted + 1)?;
         let left = *ends.get(last)?;
-        Some(Self { masters: ends.len(), all: standings.len(), are_new, left })
+        Some(Self { masters: ends.len(), all: standings.len(), left })
     }
 
     /// The message for a caller that would wait for `wait`.
@@ -66,14 +60,12 @@ impl Quarantine {
 
 impl fmt::Display for Quarantine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { masters, all, are_new, .. } = *self;
-        let what =
-            if are_new { "are new or lost their keys" } else { "are new, restarted or lost their keys" };
-        write!(f, "{masters} of {all} masters {what}, and cannot vote until all that they granted is over")?;
-        if !are_new {
-            return Ok(()); // a quarantine that has begun is not lifted by a later client's policy
-        }
-        f.write_str("; for masters that are used for the first time, --cold-start none avoids that")
+        let Self { masters, all, .. } = *self;
+        write!(
+            f,
+            "{masters} of {all} masters restarted or lost their keys, and cannot vote until all that they granted is \
+             over"
+        )
     }
 }
 
@@ -88,34 +80,27 @@ mod tests {
 
     use super::*;
 
-    fn ends_in(secs: u64, is_new: bool) -> Standing {
-        Standing::Quarantined { until: Moment::default(), left: Duration::from_secs(secs), is_new }
+    fn ends_in(secs: u64) -> Standing {
+        Standing::Quarantined { until: Moment::default(), left: Duration::from_secs(secs) }
     }
 
     #[test]
     fn it_is_over_when_enough_masters_have_a_vote() {
         let refused = || Standing::Refused("it is a slave".into());
         let left = |standings: &[Standing]| Quarantine::of(standings).map(|kept| kept.left.as_secs());
-        assert_eq!(left(&[ends_in(3, true), ends_in(1, true), ends_in(2, true)]), Some(2));
-        assert_eq!(left(&[ends_in(3, true), Standing::Trusted, refused()]), Some(3));
-        assert_eq!(left(&[ends_in(3, true), Standing::Trusted, Standing::Trusted]), None, "a quorum votes");
-        assert_eq!(left(&[ends_in(3, true), refused(), Standing::Unknown]), None, "that is not why");
+        assert_eq!(left(&[ends_in(3), ends_in(1), ends_in(2)]), Some(2));
+        assert_eq!(left(&[ends_in(3), Standing::Trusted, refused()]), Some(3));
+        assert_eq!(left(&[ends_in(3), Standing::Trusted, Standing::Trusted]), None, "a quorum votes");
+        assert_eq!(left(&[ends_in(3), refused(), Standing::Unknown]), None, "that is not why");
         assert_eq!(left(&[]), None);
     }
 
     #[test]
     fn it_says_for_how_long_and_what_to_do() {
-        let new = Quarantine::of(&[ends_in(30, true), ends_in(30, true), ends_in(30, true)]).unwrap();
-        assert_eq!(
-            new.advice(Duration::from_secs(60)),
-            "waiting 30.0s: 3 of 3 masters are new or lost their keys, and cannot vote until all that they granted is \
-             over; for masters that are used for the first time, --cold-start none avoids that"
-        );
-        let restarted = Quarantine::of(&[ends_in(30, false), ends_in(29, false)]).unwrap();
-        assert_eq!(
-            restarted.advice(Duration::from_secs(10)),
-            "no quorum for 30.0s more, and a wait of 10s is too short for that (--wait 35s): 2 of 2 masters are new, \
-             restarted or lost their keys, and cannot vote until all that they granted is over"
-        );
+        let kept = Quarantine::of(&[ends_in(30), ends_in(29), Standing::Trusted]).unwrap();
+        let what = "2 of 3 masters restarted or lost their keys, and cannot vote until all that they granted is over";
+        assert_eq!(kept.advice(Duration::from_secs(60)), format!("waiting 29.0s: {what}"));
+        let short = "no quorum for 29.0s more, and a wait of 10s is too short for that (--wait 34s)";
+        assert_eq!(kept.advice(Duration::from_secs(10)), format!("{short}: {what}"));
     }
 }

@@ -90,6 +90,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
     let seen = redlock.inspect(args.name).await?;
     let quarantine = Quarantine::keeps(&redlock);
+    let is_without_set = exit::is_without_set(seen.votes());
     let status = Status::new(&seen, &redlock.master_status(), quarantine);
     if args.json {
         say::json(&status)?;
@@ -105,8 +106,12 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
         if let Some(quarantine) = quarantine {
             out!("Nobody can get it for {}: {quarantine}", seconds(quarantine.left));
         }
+        if is_without_set {
+            out!("{}", exit::NO_SET);
+        }
     }
     Ok(match status.state {
+        "unknown" if is_without_set => exit::REFUSED,
         "unknown" => exit::NO_QUORUM,
         "no_lock" => exit::USAGE,
         _ => exit::OK,

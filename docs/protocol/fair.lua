@@ -3,13 +3,13 @@ local call, format, match, find = redis.call, string.format, string.match, strin
 local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
-local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local RECORD, STAMP, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
 local KEY_TTL_HELD = '2592000000'
 local replies, k, a = {false}, 1, 6
-local now, forgot -- the time here (us), and whether the marker is another one; nil before time_here()
+local now, forgot -- the time here (us), and whether the record is another one; nil before time_here()
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -17,7 +17,7 @@ end
 local function time_here()
   if not now then
     local time = call('TIME')
-    now, forgot = time[1] * 1000000 + time[2], call('GET', MARKER) ~= KNOWN
+    now, forgot = time[1] * 1000000 + time[2], call('HGET', RECORD, 'stamp') ~= STAMP
   end
   return now
 end
@@ -547,7 +547,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   return renews == '1' and tonumber(token) or GRANTED
 end
 local function inspect(k, _, slot)
-  time_here() -- looks at the marker: the first reply tells the client if this master forgot
+  time_here() -- looks at the record: the first reply tells the client if this master forgot
   local it = read(k, slot, '')
   local entries, fields = read_all(it.key)
   local waiting = 0

@@ -5,11 +5,11 @@ local call, format, match, find = redis.call, string.format, string.match, strin
 local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 
--- The session header: the marker's key, its text as this connection knows it, until when (us) this
--- master has no vote, how long (ms) a name without entries is kept, and whether the client is
--- strict, so that no clock ends a lease for it.
+-- The session header: the key of this master's record, the record's stamp as this connection knows
+-- it, until when (us) this master has no vote, how long (ms) a name without entries is kept, and
+-- whether the client is strict, so that no clock ends a lease for it.
 local KEYS, ARGV = KEYS, ARGV
-local MARKER, KNOWN, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local RECORD, STAMP, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
 
 -- How far (us) the time in an operation may be behind the time here, and ahead of it.
@@ -24,7 +24,7 @@ local KEY_TTL_HELD = '2592000000'
 -- The replies, and the indices of the next key and the next argument.
 local replies, k, a = {false}, 1, 6
 
-local now, forgot -- the time here (us), and whether the marker is another one; nil before time_here()
+local now, forgot -- the time here (us), and whether the record is another one; nil before time_here()
 
 -- Compares two whole numbers that are texts without leading zeros. Tokens, rounds and moments stay
 -- texts: converting one costs a master six times as much as comparing two.
@@ -34,12 +34,12 @@ local function less(a, b)
   return a < b
 end
 
--- The time here (us). Reads the clock and the marker once a call.
+-- The time here (us). Reads the clock and the stamp once a call.
 local function time_here()
   -- guard: time-once
   if not now then
     local time = call('TIME')
-    now, forgot = time[1] * 1000000 + time[2], call('GET', MARKER) ~= KNOWN
+    now, forgot = time[1] * 1000000 + time[2], call('HGET', RECORD, 'stamp') ~= STAMP
   end
   return now
 end

@@ -1,22 +1,13 @@
--- hello: the handshake, the first script on a new connection. The marker says which server process,
--- and which of its histories, has seen all grants of this master. If there is none, or it tells of
--- another one, this master may have forgotten grants, and has no vote for as long as one of them
--- could last.
+-- hello: the handshake, the first script on a new connection. It reads what the client has to know
+-- before this master may vote: which process this is and which of its histories, and the record,
+-- which says what process and history has seen all grants, and of which set of masters it is one.
 -- KEYS     none
--- ARGV     the marker's key; the terms, on which all clients have to agree; the quarantine (us);
---          the cold-start policy: quarantine, uptime, fsync or none; the uptime (s) that `uptime`
---          needs; the time (us) as far as the client knows; 1 if it saw that this master fsyncs
---          always; the latest UNTIL that it saw here, empty if it never saw a marker; 1 if the time
---          is what most masters show; and the markers that it saw here before the last one
--- Replies  {'welcome', marker, until when (us) it has no vote, time (us), why: known, new or
---          restarted}
---          {'refused', error, time (us)}; nothing was written
--- Again    a repeated run finds the marker, and answers the same. The marker is written only where
---          it changes, for every client is told of that; but there is a write command each time,
---          so that a replica cannot answer.
---
--- The marker is 'RUN_ID|REPLID2|UNTIL|TERMS', and never expires.
-local key, terms, trusted, at_most, latest = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ARGV[8]
+-- ARGV     the record's key; the time (us) as far as the client knows
+-- Replies  {'master', time (us), run id, second replication id, how many replicas are connected,
+--          field, value, ...}: no fields where there is no record
+--          {'refused', error, time (us)}
+-- Again    it changes nothing; but there is a write command, so that a replica cannot answer.
+local key = ARGV[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local shown = string.format('%.0f', now)
@@ -29,7 +20,7 @@ end
 -- quarantine. If the client does not know the other masters' time, its own clock may be that of the
 -- same machine.
 local AWRY = 1000000
-local ahead = now - ARGV[6]
+local ahead = now - ARGV[2]
 if math.abs(ahead) > AWRY then
   -- guard: clock-ahead-or-behind
   local way = ahead > 0 and 'ahead of' or 'behind'
@@ -48,42 +39,9 @@ if info('memory', 'maxmemory') ~= '0' and policy ~= 'noeviction' then
   return refuse('EVICTS its maxmemory-policy is %s: it may drop locks; set noeviction', policy)
 end
 
-local run_id, replid2 = info('server', 'run_id'), info('replication', 'master_replid2')
-local marker = redis.call('GET', key)
--- guard: no-marker
-local its_run, its_replid2, until_us, its_terms = string.match(marker or '', '^([^|]*)|([^|]*)|(%d+)|(.*)$')
-if marker and not its_run then return refuse('WRONGTYPE the key %s is not a marker', key) end
-if marker and its_terms ~= terms then
-  return refuse('DISAGREES its clients have %s, and this one has %s', its_terms, terms)
-end
-
--- The second replication id is that of the master whose keys this one took over when it was a
--- replica last; zeros if it was none. It is zeros again an hour after the last replica left.
-local has_copied = replid2 ~= its_replid2 and not string.find(replid2, '^0*$')
-local is_older = marker and latest ~= '' and tonumber(until_us) < tonumber(latest)
-for i = 10, #ARGV do is_older = is_older or ARGV[i] == marker end
-local is_known = its_run == run_id and not has_copied and not is_older
-local why = is_known and 'known' or marker and 'restarted' or 'new'
-if not is_known then
-  local unseen = why == 'new' and latest == ''
-  local kept = trusted == 'fsync' and ARGV[7] == '1' and not is_older
-  kept = kept and (unseen or (why == 'restarted' and not has_copied))
-  local old = trusted == 'uptime' and unseen and tonumber(info('server', 'uptime_in_seconds')) >= at_most
-  if trusted == 'none' or old then
-    until_us = '0'
-  elseif kept then
-    until_us = until_us or '0'
-  elseif ARGV[9] ~= '1' then
-    return refuse('CLOCK it is not known yet what time most masters show')
-  else
-    until_us = string.format('%.0f', now + ARGV[3])
-  end
-end
-local text = run_id .. '|' .. replid2 .. '|' .. until_us .. '|' .. terms
--- guard: marker-kept
-if text ~= marker then
-  redis.call('SET', key, text)
-else
-  redis.call('SET', key, text, 'NX') -- changes nothing, but only a master takes it
-end
-return {'welcome', text, until_us, shown, why}
+-- guard: only-a-master
+redis.call('HDEL', key, 'none') -- it never is there, but only a master takes this
+local replies = {'master', shown, info('server', 'run_id'), info('replication', 'master_replid2')}
+replies[5] = info('replication', 'connected_slaves')
+for _, word in ipairs(redis.call('HGETALL', key)) do replies[#replies + 1] = word end
+return replies

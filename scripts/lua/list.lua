@@ -3,7 +3,7 @@
 -- to look at. Its reply is the next cursor, 0 at the end, and the keys of names that have a queue,
 -- or an entry, which may be over. An error ends the call.
 local function list(pattern, cursor, count)
-  time_here() -- looks at the marker: the first reply tells the client if this master forgot
+  time_here() -- looks at the record: the first reply tells the client if this master forgot
   local step = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', count, 'TYPE', 'hash')
   local reply = {step[1]}
   for _, key in ipairs(step[2]) do

@@ -1,7 +1,7 @@
 -- run: carries out the operations of a call, one after the other, each by itself. An operation is
 -- its verb, the number of its names, the number of its arguments, and the arguments; KEYS has a
 -- hash and a queue for each name. The first reply is the time here (us): 0 if no operation looked
--- at it; nil if the marker is another one, or this is a replica, which will have the keys of
+-- at it; nil if the record is another one, or this is a replica, which will have the keys of
 -- another server when it is a master again.
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
 

@@ -71,7 +71,7 @@ pub enum Kind {
     Rollback,
     /// It takes over the keys of a moment before, as a replica, and its process goes on.
     Relapse,
-    /// Somebody deletes keys, and the marker stays.
+    /// Somebody deletes keys, and the record stays.
     Eviction,
 }
 

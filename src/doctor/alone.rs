@@ -2,44 +2,37 @@
 
 use std::time::Duration;
 
-use super::{Denied, Facts, Finding, Info, Kept, Marker, Server, Unasked, Visitor};
+use super::facts::{Denied, Facts, Info, Kept, Server, Unasked, Visitor};
+use super::report::Finding;
 use crate::trust::ColdStart;
 
 /// Commands without which locks work, at a cost.
-const OPTIONAL: [(&str, &str); 5] = [
+const OPTIONAL: [(&str, &str); 9] = [
     ("ping", "a master that falls silent takes longer to be found well again"),
     ("client|id", "one server under two names is not noticed"),
+    ("client|tracking", "an older copy of its keys is noticed with the next connection only"),
+    ("client|caching", "an older copy of its keys is noticed with the next connection only"),
     ("client|kill", "what was lost on a broken connection may still run, and block a lock for its TTL"),
     ("publish", "waiters are not woken by a release, and come late"),
     ("subscribe", "waiters poll instead of being woken"),
+    ("get", "there is no plain_mutex"),
+    ("set", "there is no plain_mutex"),
 ];
 
-/// What was found on one master, and when it has a vote.
-pub(super) struct Verdict {
-    pub(super) findings: Vec<Finding>,
-    pub(super) votes_in: Option<Duration>,
-}
-
-/// Looks at one master.
-pub(super) fn look(facts: &Facts, visitor: &Visitor) -> Verdict {
+/// Looks at one master, of a set with this policy.
+pub(super) fn look(facts: &Facts, policy: ColdStart, visitor: &Visitor) -> Vec<Finding> {
     let server = match &facts.server {
         Ok(server) => server,
-        Err(why) => return Verdict { findings: vec![unasked(why)], votes_in: None },
+        Err(why) => return vec![unasked(why)],
     };
     let mut findings = vec![reach(server, visitor)];
-    findings.extend(role(&server.info));
+    findings.extend(role(server));
     findings.extend(version(&server.info));
     findings.extend(memory(&server.info));
-    findings.extend(persistence(server, visitor));
+    findings.extend(persistence(server, policy, visitor));
     findings.extend(writes(server));
     findings.push(rights(&server.denied, visitor));
-    let mut votes_in = Duration::ZERO;
-    if let Some((finding, wait)) = marker(server, visitor) {
-        findings.push(finding);
-        votes_in = wait;
-    }
-    findings.extend(terms(&server.marker, visitor));
-    Verdict { findings, votes_in: Some(votes_in) }
+    findings
 }
 
 fn unasked(why: &Unasked) -> Finding {
@@ -84,16 +77,27 @@ fn reach(server: &Server, visitor: &Visitor) -> Finding {
     Finding::warn(ABOUT, format!("{what}: its votes may come too late"), fix)
 }
 
-fn role(info: &Info) -> Option<Finding> {
+fn role(server: &Server) -> Option<Finding> {
     const ABOUT: &str = "role";
+    let info = &server.info;
     let role = info.get("role")?;
-    if role == "master" {
+    if role != "master" {
+        let copied = info.get("master_host").zip(info.get("master_port"));
+        let of = copied.map_or_else(String::new, |(host, port)| format!(" of {host}:{port}"));
+        let fix = "list an independent server in its place, or make it one: REPLICAOF NO ONE";
+        return Some(Finding::fail(ABOUT, format!("{role}{of}: its keys are not its own"), fix));
+    }
+    let replicas = server.replicas();
+    if replicas == 0 {
         return Some(Finding::ok(ABOUT, "master"));
     }
-    let copied = info.get("master_host").zip(info.get("master_port"));
-    let of = copied.map_or_else(String::new, |(host, port)| format!(" of {host}:{port}"));
-    let fix = "list an independent server in its place, or make it one: REPLICAOF NO ONE";
-    Some(Finding::fail(ABOUT, format!("{role}{of}: its keys are not its own"), fix))
+    let plural = if replicas == 1 { "" } else { "s" };
+    let what = format!(
+        "master, with {replicas} replica{plural}: if one is promoted while this one runs, two have its vote"
+    );
+    let fix =
+        "promote none automatically; or set min-replicas-to-write 1, or stop this one for certain first";
+    Some(Finding::warn(ABOUT, what, fix))
 }
 
 /// The oldest Redis that has all commands of the scripts: HRANDFIELD is the newest of them.
@@ -135,17 +139,14 @@ fn memory(info: &Info) -> Option<Finding> {
 }
 
 /// Whether every write is on its disk before its reply; `None` where this user may not ask.
-fn keeps_all(Kept { appendonly, appendfsync, not_on_rewrite }: &Kept) -> Option<bool> {
+pub(super) fn keeps_all(Kept { appendonly, appendfsync, not_on_rewrite }: &Kept) -> Option<bool> {
     let so = |setting: &Option<String>, wanted: &str| setting.as_ref().map(|found| found == wanted);
     Some(so(appendonly, "yes")? && so(appendfsync, "always")? && so(not_on_rewrite, "no")?)
 }
 
-/// What a restart costs, by this client's cold start policy.
-fn persistence(server: &Server, visitor: &Visitor) -> Option<Finding> {
+/// What a restart costs, by the policy of its set.
+fn persistence(server: &Server, policy: ColdStart, visitor: &Visitor) -> Option<Finding> {
     const ABOUT: &str = "persistence";
-    const SETTINGS: &str = "appendonly yes, appendfsync always, no-appendfsync-on-rewrite no";
-    let policy = visitor.terms.cold_start;
-    let quarantine = secs(visitor.terms.quarantine());
     let Kept { appendonly, appendfsync, not_on_rewrite } = &server.kept;
     let setting = match (appendonly.as_deref(), appendfsync.as_deref(), not_on_rewrite.as_deref()) {
         (Some("no"), ..) => "no append-only file".to_owned(),
@@ -156,40 +157,31 @@ fn persistence(server: &Server, visitor: &Visitor) -> Option<Finding> {
             _ => "an append-only file, and this user may not see how it is kept".to_owned(),
         },
     };
-    let costs = match policy {
-        ColdStart::None => "votes at once",
-        ColdStart::Fsync if keeps_all(&server.kept) == Some(true) => "votes at once",
-        _ => &format!("has no vote for {quarantine}"),
-    };
-    match (keeps_all(&server.kept), policy) {
-        (Some(true), ColdStart::Quarantine | ColdStart::Uptime) => Some(Finding::ok(
-            ABOUT,
-            format!(
-                "{setting}: restarted, it has forgotten nothing, and {costs}; --cold-start fsync spares that"
-            ),
-        )),
-        (Some(true), _) => {
-            Some(Finding::ok(ABOUT, format!("{setting}: restarted, it has forgotten nothing, and {costs}")))
+    let long = format!("it has no vote for {}", secs(visitor.terms.quarantine()));
+    let short = format!("it has no vote for {}", secs(visitor.terms.shortest_quarantine()));
+    let is_kept = keeps_all(&server.kept);
+    let may_be_kept = is_kept.is_none() && server.info.get("aof_enabled") == Some("1");
+    Some(match policy {
+        ColdStart::Quarantine if is_kept == Some(true) || may_be_kept => {
+            Finding::ok(ABOUT, format!("{setting}: if it restarts, {long}"))
         }
-        (None, ColdStart::Quarantine | ColdStart::Uptime) if server.info.get("aof_enabled") == Some("1") => {
-            Some(Finding::ok(ABOUT, format!("{setting}: restarted, it {costs}")))
+        ColdStart::Fsync if is_kept == Some(true) && server.replicas() == 0 => {
+            Finding::ok(ABOUT, format!("{setting}: if it restarts, {short}"))
         }
-        (None, ColdStart::Fsync) => Some(Finding::warn(
+        ColdStart::Fsync if is_kept == Some(true) => {
+            let what = format!("{setting}, but a replica is connected: if it restarts, {long}");
+            Finding::warn(ABOUT, what, "have no replica of it")
+        }
+        ColdStart::Fsync if may_be_kept => {
+            let what = format!("{setting}: if it restarts, {long}");
+            Finding::warn(ABOUT, what, "ACL SETUSER USER +config|get")
+        }
+        ColdStart::Quarantine | ColdStart::Fsync => Finding::warn(
             ABOUT,
-            format!("{setting}: it counts as one that forgets, and restarted it {costs}"),
-            "ACL SETUSER USER +config|get",
-        )),
-        (_, ColdStart::None) => Some(Finding::warn(
-            ABOUT,
-            format!("{setting}: restarted, it may have forgotten locks, and by --cold-start none it {costs}"),
-            format!("another --cold-start once it is in use, or in its configuration {SETTINGS}"),
-        )),
-        _ => Some(Finding::warn(
-            ABOUT,
-            format!("{setting}: restarted, it may have forgotten locks, and {costs}"),
-            format!("in its configuration {SETTINGS}"),
-        )),
-    }
+            format!("{setting}: if it restarts, it may have forgotten locks, and {long}"),
+            "in redis.conf: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no",
+        ),
+    })
 }
 
 fn writes(server: &Server) -> Option<Finding> {
@@ -229,110 +221,6 @@ fn rights(denied: &Denied, visitor: &Visitor) -> Finding {
 
 fn price(command: &str) -> Option<&'static str> {
     OPTIONAL.iter().find(|(name, _)| *name == command).map(|(_, price)| *price)
-}
-
-/// What a marker says.
-pub(super) struct MarkerParts<'a> {
-    run_id: &'a str,
-    replid2: &'a str,
-    /// Until when (us) the master has no vote.
-    until: u64,
-    /// Those of its clients.
-    pub(super) terms: &'a str,
-}
-
-impl<'a> MarkerParts<'a> {
-    pub(super) fn of(marker: &'a str) -> Option<Self> {
-        let mut parts = marker.splitn(4, '|');
-        Some(Self {
-            run_id: parts.next()?,
-            replid2: parts.next()?,
-            until: parts.next()?.parse().ok()?,
-            terms: parts.next()?,
-        })
-    }
-}
-
-/// Whether it remembers what it granted, and if not, how long it has no vote: the result that a
-/// client's handshake would have (`scripts/lua/hello.lua`). `None` if the handshake would fail for
-/// another reason.
-fn marker(server: &Server, visitor: &Visitor) -> Option<(Finding, Duration)> {
-    const ABOUT: &str = "marker";
-    let info = &server.info;
-    let terms = &visitor.terms;
-    let run_id = info.get("run_id")?;
-    let now = server.looks.last()?.time;
-    if info.get("role") != Some("master") {
-        return None;
-    }
-    let at_once = |what| Some((Finding::ok(ABOUT, what), Duration::ZERO));
-    let unusable = |what: String| {
-        let fix = format!("DEL {}, once nobody uses it", terms.marker);
-        Some((Finding::fail(ABOUT, what, fix), Duration::ZERO))
-    };
-    let replid2 = info.get("master_replid2").unwrap_or_default();
-    let has_copied = |known: &str| replid2 != known && replid2.bytes().any(|digit| digit != b'0');
-    let keeps_all = terms.cold_start == ColdStart::Fsync && keeps_all(&server.kept) == Some(true);
-    let (what, left) = match &server.marker {
-        Marker::Unread(why) if why.starts_with("WRONGTYPE") => return unusable(why.clone()),
-        Marker::Unread(_) => return None,
-        Marker::Text(text) => match MarkerParts::of(text) {
-            None => return unusable(format!("the key {} is not a marker", terms.marker)),
-            Some(its) if !has_copied(its.replid2) && (its.run_id == run_id || keeps_all) => {
-                match Duration::from_micros(its.until.saturating_sub(now)) {
-                    Duration::ZERO => return at_once("it remembers what it granted"),
-                    left => ("it was new, restarted, or lost its keys", Some(left)),
-                }
-            }
-            Some(_) if terms.cold_start == ColdStart::None => {
-                return at_once("it restarted, and votes at once");
-            }
-            Some(its) if its.run_id == run_id => ("it was a replica", None),
-            Some(_) => ("it restarted", None),
-        },
-        Marker::Absent => {
-            let up: Option<u64> = info.get("uptime_in_seconds").and_then(|up| up.parse().ok());
-            let is_old = up.is_some_and(|up| up > terms.max_ttl.as_secs());
-            match terms.cold_start {
-                ColdStart::Fsync if keeps_all => return at_once("it is new, and votes at once"),
-                ColdStart::Uptime if is_old => return at_once("it is new, and votes at once"),
-                ColdStart::None => return at_once("it is new, and votes at once"),
-                _ => ("it is new, or lost its keys", None),
-            }
-        }
-    };
-    Some(without_vote(what, left, terms.quarantine()))
-}
-
-/// A master without a vote: for the time `left`, or from the moment when a client connects.
-fn without_vote(what: &str, left: Option<Duration>, quarantine: Duration) -> (Finding, Duration) {
-    let (when, fix) = match left {
-        Some(left) => (format!("no vote for {} more", secs(left)), "wait: it ends by itself"),
-        None => (
-            format!("no vote for {} from the moment when the first client connects", secs(quarantine)),
-            "have one connect (quorate status); where it is used for the first time, --cold-start none",
-        ),
-    };
-    (Finding::warn("marker", format!("{what}: {when}"), fix), left.unwrap_or(quarantine))
-}
-
-/// Whether its clients have the same terms as this one.
-fn terms(marker: &Marker, visitor: &Visitor) -> Option<Finding> {
-    const ABOUT: &str = "terms";
-    let Marker::Text(text) = marker else { return None };
-    let theirs = MarkerParts::of(text)?.terms;
-    let ours = visitor.terms.to_string();
-    if theirs == ours {
-        return Some(Finding::ok(ABOUT, theirs));
-    }
-    let key = &visitor.terms.marker;
-    Some(Finding::fail(
-        ABOUT,
-        format!("its clients have {theirs}, and this one would have {ours}"),
-        format!(
-            "give this one the same; or stop all clients, DEL {key} on every master, and start them with another"
-        ),
-    ))
 }
 
 pub(super) fn secs(time: Duration) -> String {

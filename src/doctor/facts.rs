@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::trust::Terms;
+use crate::trust::{MasterRecord, Terms};
 
 /// Who asks, and what it would ask of masters as a client.
 #[derive(Clone, Debug)]
@@ -43,12 +43,38 @@ pub(crate) enum Unasked {
 pub(crate) struct Server {
     pub(crate) info: Info,
     pub(crate) kept: Kept,
-    pub(crate) marker: Marker,
+    pub(crate) record: FoundRecord,
     pub(crate) denied: Denied,
     /// Why it refuses all writes, if it does.
     pub(crate) refuses_writes: Option<String>,
     pub(crate) round_trips: Vec<Duration>,
     pub(crate) looks: Vec<ClockLook>,
+}
+
+impl Server {
+    /// Its record, if it has one that can be read.
+    pub(super) fn found(&self) -> Option<&MasterRecord> {
+        match &self.record {
+            FoundRecord::Read(record) => Some(record),
+            FoundRecord::Absent | FoundRecord::Strange | FoundRecord::Unread(_) => None,
+        }
+    }
+
+    /// How many replicas are connected to it.
+    pub(super) fn replicas(&self) -> u32 {
+        self.info.get("connected_slaves").and_then(|count| count.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// The master before this one in the list that is the same server, which has its one vote.
+pub(super) fn twin_of(all: &[Facts], index: usize) -> Option<&Facts> {
+    let run_id = run_id(&all[index])?;
+    all[..index].iter().find(|other| self::run_id(other) == Some(run_id))
+}
+
+/// The server process that a master is.
+pub(super) fn run_id(facts: &Facts) -> Option<&str> {
+    facts.server.as_ref().ok()?.info.get("run_id")
 }
 
 /// What INFO said; nothing where it was denied.
@@ -70,13 +96,15 @@ pub(crate) struct Kept {
     pub(crate) not_on_rewrite: Option<String>,
 }
 
-/// The key by which a server proves what it remembers.
+/// What is at the record's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Marker {
+pub(crate) enum FoundRecord {
     /// There is none.
     #[default]
     Absent,
-    Text(String),
+    Read(Box<MasterRecord>),
+    /// A hash that is no record, or that of another version.
+    Strange,
     /// It cannot be read, for this reason.
     Unread(String),
 }

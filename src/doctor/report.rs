@@ -41,8 +41,8 @@ pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// What was looked at, in a word or two: `reach`, `role`, `version`, `memory`, `persistence`,
-    /// `writes`, `rights`, `clock`, `marker` or `terms` of one master; `processes`, `clocks`,
-    /// `terms` or `quorum` of all.
+    /// `writes`, `rights`, `clock` or `record` of one master; `processes`, `clocks`, `set` or
+    /// `quorum` of all.
     pub about: &'static str,
     /// What was found.
     pub what: String,

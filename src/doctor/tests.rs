@@ -1,20 +1,22 @@
 //! What follows from the facts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
 use crate::clock::Moment;
-use crate::trust::{ColdStart, Terms};
+use crate::master::Value;
+use crate::protocol::VERSION;
+use crate::trust::{MasterRecord, Terms};
 
 const NOW: u64 = 1_790_000_000_000_000;
 
-const INFO: &str = "redis_version:7.4.1\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n\
-                    uptime_in_seconds:100\r\naof_enabled:1\r\n";
+const INFO: &str = "redis_version:7.4.1\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid2:0000\r\n\
+                    maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n";
 
 fn visitor() -> Visitor {
-    let marker = "quorate:marker".to_owned();
     let max_ttl = Duration::from_secs(30);
-    let terms = Terms { marker, masters: 3, max_ttl, strict: false, cold_start: ColdStart::Quarantine };
+    let terms = Terms { record: "quorate:master".into(), max_ttl, strict: false, all_new: false };
     let timeout = Duration::from_millis(250);
     Visitor { terms, prefix: "quorate:".into(), quorum: 2, timeout, wall_ahead: NOW as i64 }
 }
@@ -26,38 +28,99 @@ fn look(took: u64, ahead: i64) -> ClockLook {
     ClockLook { asked: at(1000), answered: at(1000 + took), time }
 }
 
+/// A good record of one of three masters, but for these fields.
+fn record(index: usize, changes: &[(&'static str, &str)]) -> FoundRecord {
+    let mut fields = BTreeMap::from([
+        ("set", "5e7".to_owned()),
+        ("member", (index + 1).to_string()),
+        ("members", "1 m0\n2 m1\n3 m2".to_owned()),
+        ("incarnation", format!("incarnation{index}")),
+        ("run_id", format!("run{index}")),
+        ("replid2", "0000".to_owned()),
+        ("stamp", format!("stamp{index}")),
+        ("quarantine", "0".to_owned()),
+        ("generation", "0".to_owned()),
+        ("protocol", VERSION.to_owned()),
+        ("max_ttl", "30000".to_owned()),
+        ("strict", "0".to_owned()),
+        ("cold_start", "quarantine".to_owned()),
+        ("keeps_all", "0".to_owned()),
+        ("state", "member".to_owned()),
+    ]);
+    fields.extend(changes.iter().map(|&(field, value)| (field, value.to_owned())));
+    let words = fields.into_iter().flat_map(|(field, value)| [field.to_owned(), value]);
+    let words: Vec<Value> = words.map(|word| Value::Text(word.into())).collect();
+    FoundRecord::Read(Box::new(MasterRecord::read(&words).unwrap()))
+}
+
+/// The end of a quarantine that lasts for so long (ms) yet.
+fn ends_in(ms: u64) -> String {
+    (look(2, 0).time + ms * 1000).to_string()
+}
+
 fn server(index: usize) -> Server {
     let so = |value: &str| Some(value.to_owned());
     Server {
         info: Info(format!("{INFO}run_id:run{index}\r\n")),
         kept: Kept { appendonly: so("yes"), appendfsync: so("always"), not_on_rewrite: so("no") },
-        marker: Marker::Text(format!("run{index}|0|0|v2, 3 masters and a max TTL of 30000 ms")),
+        record: record(index, &[]),
         round_trips: vec![Duration::from_millis(1); 5],
         looks: vec![look(2, 0)],
         ..Server::default()
     }
 }
 
+/// These masters, each in its place.
+fn judged_all(visitor: &Visitor, servers: impl IntoIterator<Item = Result<Server, Unasked>>) -> Report {
+    let facts = |(index, server): (usize, Result<Server, Unasked>)| Facts {
+        master: format!("m{index}").into(),
+        server: server.map(Box::new),
+    };
+    judge(&servers.into_iter().enumerate().map(facts).collect::<Vec<_>>(), visitor)
+}
+
 /// Three masters that are well, but for what is done to the first.
 fn judged(visitor: &Visitor, change: impl FnOnce(&mut Server)) -> Report {
     let mut servers = [0, 1, 2].map(server);
     change(&mut servers[0]);
-    let facts = |(index, server)| Facts { master: format!("m{index}").into(), server: Ok(Box::new(server)) };
-    judge(&servers.into_iter().enumerate().map(facts).collect::<Vec<_>>(), visitor)
+    judged_all(visitor, servers.map(Ok))
 }
 
-/// What was found about one thing on the first master.
-fn found<'a>(report: &'a Report, about: &str) -> &'a Finding {
-    let mut findings = report.masters[0].findings.iter().filter(|finding| finding.about == about);
+/// Three masters with these records.
+fn judged_by_records(records: [FoundRecord; 3]) -> Report {
+    let servers = records.into_iter().enumerate();
+    judged_all(&visitor(), servers.map(|(index, record)| Ok(Server { record, ..server(index) })))
+}
+
+/// What was found about one thing on one master.
+#[track_caller]
+fn found_on<'a>(report: &'a Report, index: usize, about: &str) -> &'a Finding {
+    let mut findings = report.masters[index].findings.iter().filter(|finding| finding.about == about);
+    findings.next().unwrap_or_else(|| panic!("nothing about {about}: {report}"))
+}
+
+/// What was found about one thing on all of them.
+#[track_caller]
+fn found_together<'a>(report: &'a Report, about: &str) -> &'a Finding {
+    let mut findings = report.together.iter().filter(|finding| finding.about == about);
     findings.next().unwrap_or_else(|| panic!("nothing about {about}: {report}"))
 }
 
 #[track_caller]
-fn assert_found(report: &Report, about: &str, severity: Severity, parts: &[&str]) {
-    let finding = found(report, about);
+fn assert_says(finding: &Finding, severity: Severity, parts: &[&str]) {
     assert_eq!(finding.severity, severity, "{finding}");
     let text = finding.to_string();
     assert!(parts.iter().all(|part| text.contains(part)), "{parts:?} in {text}");
+    assert_eq!(finding.fix.is_some(), severity > Severity::Ok, "{finding}");
+}
+
+#[track_caller]
+fn assert_found(report: &Report, about: &str, severity: Severity, parts: &[&str]) {
+    assert_says(found_on(report, 0, about), severity, parts);
+}
+
+fn secs(seconds: f64) -> Option<Duration> {
+    Some(Duration::from_secs_f64(seconds))
 }
 
 #[test]
@@ -70,6 +133,10 @@ fn where_all_is_well_all_can_vote() {
     );
     assert_eq!(report.masters[0].round_trip, Some(Duration::from_millis(1)));
     assert_eq!(report.masters[0].clock_ahead, Some(0));
+    assert_found(&report, "record", Severity::Ok, &["member 1 of 3: it remembers what it granted"]);
+    assert_found(&report, "persistence", Severity::Ok, &["appendfsync always: if it restarts", "34.3 s"]);
+    let set = "5e7: 3 masters, protocol v2 and a max TTL of 30000 ms, cold start quarantine";
+    assert_eq!(found_together(&report, "set").what, set.replace("v2", VERSION));
     let last = report.together.last().unwrap();
     assert_eq!((last.about, &*last.what), ("quorum", "3 of 3 masters can vote, and a quorum is 2"));
     assert!(report.to_string().starts_with("ok    m0           reach: round trip 1.0 ms"), "{report}");
@@ -78,7 +145,7 @@ fn where_all_is_well_all_can_vote() {
 #[test]
 fn what_a_client_would_be_refused_for_costs_the_vote() {
     type Change = fn(&mut Server);
-    let cases: [(&str, Change, &[&str]); 9] = [
+    let cases: [(&str, Change, &[&str]); 11] = [
         (
             "role",
             |server| {
@@ -114,14 +181,24 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
         ),
         ("clock", |server| server.looks = vec![look(2, -3_000)], &["-3.000 s from the median", "NTP"]),
         (
-            "terms",
-            |server| server.marker = Marker::Text("run0|0|0|v2, 5 masters and a max TTL of 30000 ms".into()),
-            &["its clients have v2, 5 masters", "this one would have v2, 3 masters", "DEL quorate:marker"],
+            "record",
+            |server| server.record = record(0, &[("max_ttl", "5000")]),
+            &["a max TTL of 5000 ms, and this one has", "30000 ms", "-> use --max-ttl 5000ms, as they do"],
         ),
         (
-            "marker",
-            |server| server.marker = Marker::Text("mine".into()),
-            &["not a marker", "DEL quorate:marker"],
+            "record",
+            |server| server.record = record(0, &[("strict", "1"), ("protocol", "v9")]),
+            &["protocol v9", "ms, strict", "-> use the version of the other clients and --strict"],
+        ),
+        (
+            "record",
+            |server| server.record = FoundRecord::Strange,
+            &["the key quorate:master is no record that this version can read", "DEL quorate:master"],
+        ),
+        (
+            "record",
+            |server| server.record = FoundRecord::Unread("WRONGTYPE Operation against".into()),
+            &["the key quorate:master is no record, but something else", "DEL quorate:master"],
         ),
     ];
     for (about, change, parts) in cases {
@@ -141,18 +218,33 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
 fn of_one_server_under_two_names_the_first_has_the_vote() {
     let report = judged(&visitor(), |first| *first = server(1));
     assert_eq!((report.can_vote(), report.masters[1].votes_in), (2, None), "{report}");
-    let twin = report.masters[1].findings.iter().find(|finding| finding.about == "processes").unwrap();
-    assert!(twin.severity == Severity::Fail && twin.what.contains("the same server as m0"), "{twin}");
-    let all = report.together.iter().find(|finding| finding.about == "processes").unwrap();
-    assert_eq!(all.what, "3 masters are only 2 server processes");
+    assert_says(found_on(&report, 1, "processes"), Severity::Fail, &["the same server as m0"]);
+    assert!(report.masters[1].findings.iter().all(|finding| finding.about != "record"), "{report}");
+    assert_eq!(found_together(&report, "processes").what, "3 masters are only 2 server processes");
 }
 
 #[test]
 fn what_only_costs_something_is_a_warning() {
     type Change = fn(&mut Server);
-    let cases: [(&str, Change, &[&str]); 5] = [
+    let cases: [(&str, Change, &[&str]); 8] = [
         ("rights", |server| server.denied.commands = vec!["subscribe"], &["waiters poll", "+subscribe"]),
         ("rights", |server| server.denied.channels = true, &["waiters poll", "ACL SETUSER USER &quorate:*"]),
+        ("rights", |server| server.denied.commands = vec!["get"], &["plain_mutex", "+get"]),
+        (
+            "rights",
+            |server| server.denied.commands = vec!["client|tracking"],
+            &["older copy", "+client|tracking"],
+        ),
+        (
+            "role",
+            |server| server.info.0 = server.info.0.replace("connected_slaves:0", "connected_slaves:2"),
+            &[
+                "2 replicas: if one is promoted",
+                "two have its vote",
+                "automatically",
+                "min-replicas-to-write 1",
+            ],
+        ),
         ("clock", |server| server.looks = vec![look(2, 200)], &["+0.200 s", "NTP"]),
         (
             "reach",
@@ -184,85 +276,286 @@ fn a_slow_answer_does_not_make_a_clock_wrong() {
 fn a_host_whose_clock_is_off_is_told_so() {
     let visitor = Visitor { wall_ahead: NOW as i64 - 2_000_000, ..visitor() };
     let report = judged(&visitor, |_| {});
-    let host = report.together.iter().find(|finding| finding.about == "clocks").unwrap();
-    assert!(host.severity == Severity::Warn && host.what.contains("-2.000 s"), "{host}");
+    assert_says(found_together(&report, "clocks"), Severity::Warn, &["-2.000 s", "NTP"]);
     assert!(report.has_quorum(), "the masters' clocks count");
 }
 
-/// By policy: a master that is new, one that restarted, and one in quarantine; how it is kept; and
-/// how long (s) it has no vote.
+/// By policy: a master that lost its record, one that restarted, one that was a replica, and one in
+/// quarantine; how it is kept; and how long (s) it has no vote.
 #[test]
 fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_give_it_none() {
-    use ColdStart::{Fsync, None, Quarantine, Uptime};
-    let new = |server: &mut Server| server.marker = Marker::Absent;
-    let restarted = |server: &mut Server| {
-        server.marker = Marker::Text("gone|0|0|v2, 3 masters and a max TTL of 30000 ms".into());
-    };
-    let copied = |server: &mut Server| server.info.0 += "master_replid2:4f\r\n";
-    let kept_away = |server: &mut Server| {
-        let until = server.looks[0].time + 12_000_000;
-        server.marker = Marker::Text(format!("run0|0|{until}|v2, 3 masters and a max TTL of 30000 ms"));
-    };
+    const LOST: &str = "it lost its record, and gets it back: it has no vote for 34.3 s from when";
+    const RESTARTED: &str = "it restarted: it has no vote for";
+    const COPIED: &str = "it took over the keys of another server, as its replica: it has no vote for 34.3 s";
+    const RUNS: &str = "member 1 of 3: it may have forgotten what it granted, and has no vote for 12.0 s";
+    let lost = |server: &mut Server| server.record = FoundRecord::Absent;
+    let restarted = |server: &mut Server| server.info.0 = server.info.0.replace("run0", "another");
+    let copied = |server: &mut Server| server.info.0 = server.info.0.replace("replid2:0000", "replid2:4f");
     let everysec = |server: &mut Server| server.kept.appendfsync = Some("everysec".into());
-    let young = |server: &mut Server| server.info.0 = server.info.0.replace("seconds:100", "seconds:30");
+    let untold = |server: &mut Server| server.kept = Kept::default();
+    let replica = |server: &mut Server| {
+        server.info.0 = server.info.0.replace("connected_slaves:0", "connected_slaves:1");
+    };
     type Change<'a> = &'a dyn Fn(&mut Server);
-    let cases: [(ColdStart, &[Change<'_>], f64); 18] = [
-        (Quarantine, &[&new], 34.3),
-        (Quarantine, &[&restarted], 34.3),
-        (Quarantine, &[&kept_away], 12.0),
-        (Quarantine, &[&copied], 34.3),
-        (Fsync, &[&copied, &restarted], 34.3),
-        (None, &[&copied], 0.0),
-        (Uptime, &[&new], 0.0),
-        (Uptime, &[&new, &young], 34.3),
-        (Uptime, &[&restarted], 34.3),
-        (Uptime, &[&kept_away], 12.0),
-        (Fsync, &[&new], 0.0),
-        (Fsync, &[&restarted], 0.0),
-        (Fsync, &[&kept_away], 12.0),
-        (Fsync, &[&new, &everysec], 34.3),
-        (Fsync, &[&restarted, &everysec], 34.3),
-        (None, &[&new], 0.0),
-        (None, &[&restarted], 0.0),
-        (None, &[&kept_away], 12.0),
+    let quarantine: [(&[Change<'_>], f64, &str); 5] = [
+        (&[&lost], 34.3, LOST),
+        (&[&restarted], 34.3, RESTARTED),
+        (&[&copied], 34.3, COPIED),
+        (&[&replica], 0.0, "member 1 of 3: it remembers what it granted"),
+        (&[], 12.0, RUNS),
     ];
-    for (index, (policy, changes, wait)) in cases.into_iter().enumerate() {
-        let mut visitor = visitor();
-        visitor.terms.cold_start = policy;
-        let report = judged(&visitor, |server| changes.iter().for_each(|change| change(server)));
-        assert_eq!(report.masters[0].votes_in, Some(Duration::from_secs_f64(wait)), "case {index}: {report}");
+    let fsync: [(&[Change<'_>], f64, &str); 9] = [
+        (&[&lost], 34.3, LOST),
+        (&[&restarted], 4.0, RESTARTED),
+        (&[&restarted, &everysec], 34.3, RESTARTED),
+        (&[&restarted, &untold], 34.3, RESTARTED),
+        (&[&restarted, &replica], 34.3, RESTARTED),
+        (&[&restarted, &copied], 34.3, RESTARTED),
+        (&[&copied], 34.3, COPIED),
+        (&[&everysec], 0.0, "member 1 of 3: it remembers what it granted"),
+        (&[], 12.0, RUNS),
+    ];
+    let cases =
+        quarantine.map(|case| ("quarantine", case)).into_iter().chain(fsync.map(|case| ("fsync", case)));
+    for (policy, (changes, wait, says)) in cases {
+        let mut servers = [0, 1, 2].map(server);
+        let until = if says == RUNS { ends_in(12_000) } else { "0".to_owned() };
+        for (index, server) in servers.iter_mut().enumerate() {
+            let until = if index == 0 { &until } else { "0" };
+            server.record =
+                record(index, &[("cold_start", policy), ("keeps_all", "1"), ("quarantine", until)]);
+        }
+        changes.iter().for_each(|change| change(&mut servers[0]));
+        let report = judged_all(&visitor(), servers.map(Ok));
+        assert_eq!(report.masters[0].votes_in, secs(wait), "{policy}, {says}: {report}");
         let severity = if wait > 0.0 { Severity::Warn } else { Severity::Ok };
-        assert_eq!(found(&report, "marker").severity, severity, "case {index}");
+        assert_found(&report, "record", severity, &[says]);
+        assert_eq!(report.can_vote(), if wait > 0.0 { 2 } else { 3 }, "{policy}, {says}");
     }
 }
 
 #[test]
-fn without_a_quorum_it_says_when_there_will_be_one() {
+fn what_a_restart_costs_is_by_the_policy_of_the_set() {
+    const FSYNC: &[(&str, &str)] = &[("cold_start", "fsync")];
+    type Change = fn(&mut Server);
+    let cases: [(Change, Severity, &[&str]); 6] = [
+        (
+            |server| server.record = record(0, FSYNC),
+            Severity::Ok,
+            &["if it restarts, it has no vote for 4.0 s"],
+        ),
+        (
+            |server| {
+                server.record = record(0, FSYNC);
+                server.kept.not_on_rewrite = Some("yes".into());
+            },
+            Severity::Warn,
+            &["not on rewrite", "may have forgotten", "34.3 s", "no-appendfsync-on-rewrite no"],
+        ),
+        (
+            |server| {
+                server.record = record(0, FSYNC);
+                server.kept = Kept::default();
+            },
+            Severity::Warn,
+            &["may not see how it is kept", "34.3 s", "ACL SETUSER USER +config|get"],
+        ),
+        (
+            |server| {
+                server.record = record(0, FSYNC);
+                server.info.0 = server.info.0.replace("connected_slaves:0", "connected_slaves:1");
+            },
+            Severity::Warn,
+            &["but a replica is connected", "34.3 s", "have no replica"],
+        ),
+        (|server| server.kept = Kept::default(), Severity::Ok, &["may not see how it is kept", "34.3 s"]),
+        (
+            |server| {
+                server.kept = Kept { appendonly: Some("no".into()), ..Kept::default() };
+            },
+            Severity::Warn,
+            &["no append-only file", "may have forgotten", "34.3 s", "appendonly yes"],
+        ),
+    ];
+    for (change, severity, parts) in cases {
+        let report = judged(&visitor(), change);
+        assert_found(&report, "persistence", severity, parts);
+        assert_eq!(report.masters[0].votes_in, secs(0.0), "{report}");
+    }
+}
+
+#[test]
+fn without_a_set_there_is_no_vote_until_it_is_begun() {
+    let absent = || FoundRecord::Absent;
+    let report = judged_by_records([absent(), absent(), absent()]);
+    for index in 0..3 {
+        let says = ["it has no record of a set of masters -> `quorate init` begins one"];
+        assert_says(found_on(&report, index, "record"), Severity::Fail, &says);
+        assert_eq!(report.masters[index].votes_in, None);
+    }
+    let says = ["no master that answered has a record", "quorate init"];
+    assert_says(found_together(&report, "set"), Severity::Fail, &says);
+    assert_says(report.together.last().unwrap(), Severity::Fail, &["0 of 3", "no lock can be had ->"]);
+    let away = || Err(Unasked::Silent(Duration::from_secs(1)));
+    let report = judged_all(&visitor(), [Ok(Server { record: absent(), ..server(0) }), away(), away()]);
+    let says = ["it has no record, and m1 was not heard yet", "all masters answer"];
+    assert_found(&report, "record", Severity::Fail, &says);
+    // A client whose masters are all new begins it by itself.
+    let mut visitor = visitor();
+    visitor.terms.all_new = true;
+    let servers = [0, 1, 2].map(|index| Ok(Server { record: absent(), ..server(index) }));
+    let report = judged_all(&visitor, servers);
+    assert_eq!((report.can_vote(), report.severity()), (3, Severity::Ok), "{report}");
+}
+
+#[test]
+fn a_beginning_that_is_under_way_says_for_how_long_yet() {
+    let candidate = |index, ms| record(index, &[("state", "candidate"), ("quarantine", &ends_in(ms))]);
+    let report = judged_by_records([candidate(0, 9_000), candidate(1, 12_000), candidate(2, 11_000)]);
+    for index in 0..3 {
+        let says = ["candidate: its set begins, or goes on, in 12.0 s", "quorate init"];
+        assert_says(found_on(&report, index, "record"), Severity::Warn, &says);
+        assert_eq!(report.masters[index].votes_in, secs(12.0));
+    }
+    assert_says(report.together.last().unwrap(), Severity::Fail, &["no lock can be had for 12.0 s"]);
+
+    // It is over, and nobody has made members of them yet.
+    let report = judged_by_records([0, 1, 2].map(|index| record(index, &[("state", "candidate")])));
+    assert_found(&report, "record", Severity::Warn, &["candidate: the next clients make it a member"]);
+    assert_eq!((report.can_vote(), report.has_quorum()), (3, true), "{report}");
+
+    // One was not written yet, one was emptied or restarted meanwhile, or is away.
+    let report = judged_by_records([FoundRecord::Absent, candidate(1, 12_000), candidate(2, 11_000)]);
+    assert_found(
+        &report,
+        "record",
+        Severity::Warn,
+        &["it lost its record, as most did", "34.3 s", "quorate init"],
+    );
+    assert_says(found_on(&report, 1, "record"), Severity::Warn, &["goes on, in 34.3 s"]);
+    assert_eq!(report.masters.iter().map(|master| master.votes_in).collect::<Vec<_>>(), [secs(34.3); 3]);
+    let mut servers = [0, 1, 2].map(|index| Server { record: candidate(index, 12_000), ..server(index) });
+    servers[0].info.0 = servers[0].info.0.replace("run0", "another");
+    let report = judged_all(&visitor(), servers.clone().map(Ok));
+    assert_found(&report, "record", Severity::Warn, &["candidate that restarted", "34.3 s", "quorate init"]);
+    let [first, ..] = servers;
+    let away = || Err(Unasked::Silent(Duration::from_secs(1)));
+    let report =
+        judged_all(&visitor(), [Ok(first), Ok(Server { record: candidate(1, 0), ..server(1) }), away()]);
+    assert_says(found_on(&report, 1, "record"), Severity::Warn, &["when m0 is ready, too", "quorate init"]);
+    assert_found(&report, "record", Severity::Warn, &["once all masters are there"]);
+    assert_eq!((report.masters[0].votes_in, report.masters[1].votes_in), (None, None));
+}
+
+#[test]
+fn a_candidate_waits_for_no_other_where_most_are_members() {
+    let candidate = record(0, &[("state", "candidate"), ("quarantine", &ends_in(12_000))]);
+    let servers = [Ok(Server { record: candidate, ..server(0) }), Ok(server(1)), Ok(server(2))];
+    let report = judged_all(&visitor(), servers);
+    assert_found(&report, "record", Severity::Warn, &["candidate: its set begins, or goes on, in 12.0 s"]);
+    assert_eq!((report.masters[0].votes_in, report.can_vote()), (secs(12.0), 2), "{report}");
+}
+
+/// Where most lost their records, all masters have to be there.
+#[test]
+fn where_most_masters_forgot_their_set_it_goes_on_when_all_are_there() {
     let mut servers = [0, 1, 2].map(server);
-    servers.iter_mut().for_each(|server| server.marker = Marker::Absent);
-    let facts = |(index, server)| Facts { master: format!("m{index}").into(), server: Ok(Box::new(server)) };
-    let mut all: Vec<_> = servers.into_iter().enumerate().map(facts).collect();
-    let report = judge(&all, &visitor());
-    let verdict = report.together.last().unwrap();
-    assert_eq!(verdict.severity, Severity::Fail);
-    assert!(verdict.what.contains("0 of 3") && verdict.what.contains("for 34.3 s"), "{verdict}");
-    all[0].server = Err(Unasked::Silent(Duration::from_secs(1)));
-    all[1].server = Err(Unasked::Unreached("WRONGPASS invalid".into()));
-    let report = judge(&all, &visitor());
-    let verdict = report.together.last().unwrap();
-    assert!(verdict.what.ends_with("no lock can be had"), "{verdict}");
-    assert_found(&report, "reach", Severity::Fail, &["within 1s", "--timeout"]);
-    assert!(report.masters[1].findings[0].fix.as_ref().unwrap().contains("password"));
+    servers[0].record = FoundRecord::Absent;
+    servers[1].record = FoundRecord::Absent;
+    let report = judged_all(&visitor(), servers.clone().map(Ok));
+    assert_found(&report, "record", Severity::Warn, &["it lost its record, as most did", "34.3 s from when"]);
+    let votes_in: Vec<_> = report.masters.iter().map(|master| master.votes_in).collect();
+    assert_eq!(votes_in, [secs(34.3), secs(34.3), secs(0.0)], "{report}");
+    assert!(report.to_string().contains("no lock can be had for 34.3 s"), "{report}");
+    let [lost, _, knows] = servers;
+    let report = judged_all(&visitor(), [Ok(lost), Err(Unasked::Silent(Duration::from_secs(1))), Ok(knows)]);
+    let says = ["m1 has to be there, too", "all masters answer"];
+    assert_found(&report, "record", Severity::Fail, &says);
+    assert_eq!((report.masters[0].votes_in, report.masters[2].votes_in), (None, secs(0.0)));
 }
 
 #[test]
-fn clients_that_disagree_among_themselves_are_named_by_master() {
-    let report = judged(&visitor(), |server| {
-        server.marker = Marker::Text("run0|0|0|v2, 3 masters and a max TTL of 5000 ms, strict".into());
-    });
-    let terms = report.together.iter().find(|finding| finding.about == "terms").unwrap();
-    assert_eq!(terms.severity, Severity::Warn);
-    for part in ["5000 ms, strict on m0", "30000 ms on m1, m2"] {
-        assert!(terms.what.contains(part), "{terms}");
+fn lists_that_differ_are_refused_and_both_are_named() {
+    let report = judged_all(&visitor(), [0, 1].map(|index| Ok(server(index))));
+    let says = ["its set is m0, m1, m2, and this client's m0, m1 -> give all clients the same"];
+    assert_found(&report, "record", Severity::Fail, &says);
+    assert_eq!(report.can_vote(), 0, "{report}");
+    // The third is another one than that of the set: not reached, of no set, or of another set.
+    let records = || [0, 1].map(|index| record(index, &[("members", "1 m0\n2 m1\n3 m7")]));
+    let [zero, one] = [0, 1].map(|index| Ok(Server { record: records()[index].clone(), ..server(index) }));
+    let report = judged_all(&visitor(), [zero, one, Err(Unasked::NoServer)]);
+    assert_eq!((report.can_vote(), report.has_quorum()), (2, true), "nothing is known of it: {report}");
+    let [zero, one] = records();
+    let report = judged_by_records([zero, one, FoundRecord::Absent]);
+    let says = ["its set is m0, m1, m7, and this client's m0, m1, m2 -> give all clients the same"];
+    assert_says(found_on(&report, 2, "record"), Severity::Fail, &says);
+    let other = record(2, &[("set", "0dd"), ("members", "1 m2\n2 m3\n3 m4"), ("member", "1")]);
+    let report = judged_by_records([record(0, &[]), record(1, &[]), other]);
+    assert_eq!(report.can_vote(), 2, "{report}");
+    let says = ["its set is m2, m3, m4, and that of m0 is m0, m1, m2 -> name the masters of one set"];
+    assert_says(found_on(&report, 2, "record"), Severity::Fail, &says);
+    let says = ["several sets: 0dd of m2, m3, m4; 5e7 of m0, m1, m2 -> name the masters of one set"];
+    assert_says(found_together(&report, "set"), Severity::Fail, &says);
+}
+
+#[test]
+fn a_master_that_another_set_wants_is_taken_back() {
+    let theirs = [
+        ("set", "0dd"),
+        ("members", "1 m0\n2 m3\n3 m4"),
+        ("state", "candidate"),
+        ("quarantine", &*ends_in(12_000)),
+    ];
+    for wanted in 0..3 {
+        let records = [0, 1, 2].map(|index| record(index, if index == wanted { &theirs } else { &[] }));
+        let report = judged_by_records(records);
+        let says = ["somebody began another set with it", "no vote for 34.3 s from when a client connects"];
+        assert_says(found_on(&report, wanted, "record"), Severity::Warn, &says);
+        assert_eq!((report.masters[wanted].votes_in, report.can_vote()), (secs(34.3), 2), "{report}");
+        let says = ["several sets: 0dd of m0, m3, m4; 5e7 of"];
+        assert_says(found_together(&report, "set"), Severity::Fail, &says);
     }
+}
+
+#[test]
+fn two_servers_with_one_record_are_both_named() {
+    let report = judged_by_records([record(0, &[]), record(1, &[]), record(1, &[])]);
+    assert_eq!((report.can_vote(), report.masters[0].votes_in), (1, secs(0.0)), "{report}");
+    for (index, other) in [(1, "m2"), (2, "m1")] {
+        let says = [&*format!("it is the same member of its set as {other}"), "a copy of the other's keys"];
+        assert_says(found_on(&report, index, "record"), Severity::Fail, &says);
+    }
+}
+
+#[test]
+fn a_replica_of_a_listed_master_does_not_take_its_vote_away() {
+    let report = judged(&visitor(), |first| {
+        first.info.0 = first.info.0.replace("role:master", "role:slave");
+        first.record = record(1, &[]);
+    });
+    assert_found(&report, "role", Severity::Fail, &["slave: its keys are not its own"]);
+    assert_eq!((report.can_vote(), report.masters[0].votes_in), (2, None), "{report}");
+}
+
+#[test]
+fn masters_that_cannot_be_asked_are_told_with_what_to_do() {
+    let cases = [
+        (Unasked::Silent(Duration::from_secs(1)), ["did not answer within 1s", "--timeout"]),
+        (Unasked::Unreached("WRONGPASS invalid".into()), ["WRONGPASS invalid", "a user and a password"]),
+        (Unasked::Unreached("connection refused".into()), ["connection refused", "start it"]),
+    ];
+    for (why, says) in cases {
+        let report = judged_all(&visitor(), [Err(why), Ok(server(1)), Ok(server(2))]);
+        assert_found(&report, "reach", Severity::Fail, &says);
+        assert_eq!((report.masters[0].votes_in, report.has_quorum()), (None, true));
+        assert_says(
+            report.together.last().unwrap(),
+            Severity::Warn,
+            &["no other may fail", "see to the others"],
+        );
+    }
+    let report = judged_all(&visitor(), [0, 1, 2].map(|_| Err(Unasked::NoServer)));
+    assert!(found_on(&report, 0, "reach").what.contains("another kind"), "{report}");
+    assert!(report.together.iter().all(|finding| finding.about != "set"), "{report}");
+    assert_says(report.together.last().unwrap(), Severity::Fail, &["0 of 3", "no lock can be had ->"]);
 }

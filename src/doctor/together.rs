@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::alone::{self, MarkerParts, median, secs};
-use super::{ClockLook, Examined, Facts, Finding, Marker, Report, Server, Severity, Visitor};
+use super::alone::{self, median, secs};
+use super::facts::{ClockLook, Facts, Visitor, run_id, twin_of};
+use super::records::{self, Records};
+use super::report::{Examined, Finding, Report, Severity};
 use crate::trust::BAND;
 
 /// A clock that is off by more than this (us) is worth a warning, though the vote counts.
@@ -15,15 +17,22 @@ const WAITER: i64 = 500_000;
 /// What all that follows from.
 pub(crate) fn judge(all: &[Facts], visitor: &Visitor) -> Report {
     let clocks = Times::new(all, visitor);
+    let records = Records::new(all, visitor);
+    let policy = records::cold_start(all);
     let examine = |(index, facts): (usize, &Facts)| {
-        let mut verdict = alone::look(facts, visitor);
-        verdict.findings.extend(twin(all, index));
-        verdict.findings.extend(clocks.finding(index));
-        let fails = verdict.findings.iter().any(|finding| finding.severity == Severity::Fail);
+        let mut findings = alone::look(facts, policy, visitor);
+        let mut votes_in = Some(Duration::ZERO);
+        if let Some((finding, wait)) = records.look(index, facts, visitor) {
+            findings.push(finding);
+            votes_in = wait;
+        }
+        findings.extend(twin(all, index));
+        findings.extend(clocks.finding(index));
+        let fails = findings.iter().any(|finding| finding.severity == Severity::Fail);
         Examined {
             master: facts.master.clone(),
-            findings: verdict.findings,
-            votes_in: verdict.votes_in.filter(|_| !fails),
+            findings,
+            votes_in: votes_in.filter(|_| !fails),
             round_trip: facts.server.as_ref().ok().and_then(|server| median(&server.round_trips)),
             clock_ahead: clocks.ahead(index).map(|(ahead, _)| ahead / 1000),
         }
@@ -32,25 +41,16 @@ pub(crate) fn judge(all: &[Facts], visitor: &Visitor) -> Report {
     let mut together = Vec::new();
     together.extend(processes(all));
     together.extend(clocks.host());
-    together.push(terms(all, visitor));
+    together.extend(records::set(all, visitor));
     let mut report = Report { masters, together, quorum: visitor.quorum };
     let verdict = verdict(&report);
     report.together.push(verdict);
     report
 }
 
-fn servers(all: &[Facts]) -> impl Iterator<Item = (&Facts, &Server)> {
-    all.iter().filter_map(|facts| facts.server.as_ref().ok().map(|server| (facts, &**server)))
-}
-
-fn run_id(facts: &Facts) -> Option<&str> {
-    facts.server.as_ref().ok()?.info.get("run_id")
-}
-
-/// Whether a master is the same server as one listed before it.
+/// A master that is the same server as one listed before it.
 fn twin(all: &[Facts], index: usize) -> Option<Finding> {
-    let run_id = run_id(&all[index])?;
-    let other = all[..index].iter().find(|other| self::run_id(other) == Some(run_id))?;
+    let other = twin_of(all, index)?;
     let what = format!("it is the same server as {}, which has its one vote already", other.master);
     Some(Finding::fail("processes", what, "list every server once, and as many of them as have a vote"))
 }
@@ -146,35 +146,6 @@ fn estimate(looks: &[ClockLook]) -> Option<(i64, i64)> {
         .fold((i64::MIN, i64::MAX), |(low, high), (from, to)| (low.max(from), high.min(to)));
     let (low, high) = if met.0 <= met.1 { met } else { last };
     Some((low + (high - low) / 2, (high - low) / 2))
-}
-
-/// Whether the masters' clients agree on their terms.
-fn terms(all: &[Facts], visitor: &Visitor) -> Finding {
-    const ABOUT: &str = "terms";
-    let ours = visitor.terms.to_string();
-    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (facts, server) in servers(all) {
-        let Marker::Text(text) = &server.marker else { continue };
-        let Some(MarkerParts { terms: theirs, .. }) = MarkerParts::of(text) else { continue };
-        match said.iter_mut().find(|(known, _)| *known == theirs) {
-            Some((_, who)) => who.push(&facts.master),
-            None => said.push((theirs, vec![&facts.master])),
-        }
-    }
-    match &said[..] {
-        [] => Finding::ok(ABOUT, format!("no client was here yet; this one would have {ours}")),
-        [(theirs, _)] if *theirs == ours => Finding::ok(ABOUT, format!("all clients have {ours}")),
-        [(theirs, _)] => Finding::warn(
-            ABOUT,
-            format!("all clients have {theirs}, and this one would have {ours}"),
-            "give this one the same masters, --max-ttl and --strict",
-        ),
-        _ => {
-            let each = said.iter().map(|(theirs, who)| format!("{theirs} on {}", who.join(", ")));
-            let what = format!("clients disagree: {}", each.collect::<Vec<_>>().join("; "));
-            Finding::warn(ABOUT, what, "give all clients the same masters, --max-ttl and --strict")
-        }
-    }
 }
 
 /// Whether they are a quorum.

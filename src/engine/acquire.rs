@@ -30,6 +30,9 @@ impl Engine {
         }
         let began = self.clock().now();
         self.until_the_time_is_known(timeout).await?;
+        if let Some(why) = self.dispatcher.trust().other_list() {
+            return Err(Error::OtherSet { why });
+        }
         let mut denied = None;
         if let Some(first) = self.attempt_at_once(&request, timeout) {
             let granted = match first.until_granted().await {

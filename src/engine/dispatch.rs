@@ -19,6 +19,7 @@ use crate::config::Settings;
 use crate::executor::Executor;
 use crate::master::{Call, CallKind, Failure, Master, ReplySink, Script, Words};
 use crate::protocol::{Op, Subject};
+use crate::random::Random;
 use crate::trust::{Handshake, MasterStatus, Trust};
 
 /// How many submissions are handed over before the masters' links get their turn.
@@ -43,18 +44,19 @@ impl Dispatcher {
     pub(super) fn new(
         masters: Vec<Arc<dyn Master>>,
         clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
         settings: &Settings,
         executor: &Executor,
     ) -> Arc<Self> {
-        let trust = Trust::new(settings.terms(masters.len()), clock.clone());
+        let names: Vec<_> = masters.iter().map(|master| master.name().clone()).collect();
+        let trust = Trust::new(names.clone(), settings.terms(), clock.clone(), random);
         let indexed = masters.iter().enumerate();
         indexed.for_each(|(index, master)| master.introduce(Handshake::new(trust.clone(), index)));
-        let names = masters.iter().map(|master| master.name().clone()).collect();
         let (submissions, to_deliver) = mpsc::unbounded_channel();
         executor.spawn(deliver(to_deliver, masters.clone()));
         let (caller_waker, waking) = CallerWaker::new();
         executor.spawn(waking);
-        let context = Arc::new(RoundContext { names, trust, clock, caller_waker });
+        let context = Arc::new(RoundContext { names: names.into(), trust, clock, caller_waker });
         Arc::new(Self {
             masters,
             context,

@@ -56,7 +56,8 @@ impl Engine {
     ) -> Arc<Self> {
         let client = fresh_uuid(&*random);
         let channel = format!("{}{}", WakeChannelPrefix(&settings.prefix), client.hyphenated()).into();
-        let dispatcher = Dispatcher::new(masters.clone(), clock.clone(), &settings, &executor);
+        let dispatcher =
+            Dispatcher::new(masters.clone(), clock.clone(), random.clone(), &settings, &executor);
         let unacknowledged = masters.iter().map(|_| AtomicUsize::new(0)).collect();
         let quorum = quorum(masters.len());
         let engine = Arc::new(Self {

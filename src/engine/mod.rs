@@ -44,6 +44,7 @@ mod first;
 mod grant;
 mod hand_over;
 mod hold;
+mod init;
 mod inspect;
 mod leases;
 mod list;

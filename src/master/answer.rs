@@ -108,7 +108,6 @@ mod tests {
             ("NOPERM this user has no permissions", Refusal::NoPermission),
             ("NOAUTH Authentication required.", Refusal::Password),
             ("WRONGPASS invalid username-password pair or user is disabled.", Refusal::Password),
-            ("DISAGREES its clients have others", Refusal::OtherTerms),
             ("ERR unknown command 'EVAL', with args beginning with: ", Refusal::Unsupported),
             ("ERR Unknown Redis command called from script script: 0f", Refusal::Unsupported),
             (

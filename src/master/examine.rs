@@ -10,11 +10,13 @@ use redis::{AsyncConnectionConfig, PushInfo, from_redis_value};
 use tokio::time::timeout;
 
 use super::address::Address;
+use super::answer::Value;
 use super::dial::Dialler;
 use super::login::{self, LoggedIn, describe};
 use super::session::{command, reply_text, setting};
 use crate::clock::Clock;
-use crate::doctor::{ClockLook, Denied, Info, Kept, Marker, Server, Unasked};
+use crate::doctor::{ClockLook, Denied, FoundRecord, Info, Kept, Server, Unasked};
+use crate::trust::MasterRecord;
 
 /// How often to measure the round trip and ask for the time: enough for a median that one slow
 /// answer does not change.
@@ -26,11 +28,13 @@ const ROUND_TRIPS_TO_OPEN: u32 = 4;
 /// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change
 /// anything: it reads, or is refused for its arguments (which a server looks at after the user's
 /// rights), or is about a key that nobody has.
-const PROBES: [(&str, &[&str]); 29] = [
+const PROBES: [(&str, &[&str]); 31] = [
     ("ping", &["PING"]),
     ("info", &["INFO", "server"]),
     ("time", &["TIME"]),
     ("client|id", &["CLIENT", "ID"]),
+    ("client|tracking", &["CLIENT", "TRACKING", "no mode"]),
+    ("client|caching", &["CLIENT", "CACHING", "no mode"]),
     ("client|kill", &["CLIENT", "KILL", "ID", "no number"]),
     ("script|load", &["SCRIPT", "LOAD", "(no script"]),
     ("eval", &["EVAL", "(no script", "0"]),
@@ -69,7 +73,8 @@ const CHANNEL: &str = "{channel}";
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) marker: String,
+    /// The key of the record.
+    pub(crate) record: String,
     /// A key that nobody has, of the kind that locks have.
     pub(crate) key: String,
     /// A channel that nobody listens on, of the kind that clients are woken on.
@@ -111,17 +116,11 @@ struct Asker<'a> {
 
 impl Asker<'_> {
     async fn look(&mut self) -> Result<Server, Unasked> {
-        let words = ["GET", &self.visit.marker];
-        let (info, marker) = futures::try_join!(self.ask(&["INFO"]), self.ask(&words))?;
+        let words = ["HGETALL", &self.visit.record];
+        let (info, record) = futures::try_join!(self.ask(&["INFO"]), self.ask(&words))?;
         let mut server = Server {
             info: Info(info.ok().and_then(|info| from_redis_value(info).ok()).unwrap_or_default()),
-            marker: match marker {
-                Ok(redis::Value::Nil) => Marker::Absent,
-                Ok(text) => {
-                    from_redis_value(text).map_or_else(|why| Marker::Unread(why.to_string()), Marker::Text)
-                }
-                Err(why) => Marker::Unread(why),
-            },
+            record: record.map_or_else(FoundRecord::Unread, found_record),
             kept: self.kept().await?,
             ..Server::default()
         };
@@ -218,13 +217,25 @@ fn note(denied: &mut Denied, name: &'static str, refusal: &str) {
     }
 }
 
+/// What the reply to HGETALL of the record's key says.
+fn found_record(reply: redis::Value) -> FoundRecord {
+    let Ok(pairs) = from_redis_value::<Vec<(String, String)>>(reply) else { return FoundRecord::Strange };
+    let words = pairs.into_iter().flat_map(|(field, value)| [field, value]);
+    let words: Vec<Value> = words.map(|word| Value::Text(word.into())).collect();
+    match MasterRecord::read(&words) {
+        _ if words.is_empty() => FoundRecord::Absent,
+        Some(record) => FoundRecord::Read(Box::new(record)),
+        None => FoundRecord::Strange,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
     use crate::protocol::SCRIPTS;
-    use crate::trust::HELLO;
+    use crate::trust::{HELLO, RECORD};
 
     /// What the scripts run on a master.
     fn commands(text: &str) -> impl Iterator<Item = String> {
@@ -236,7 +247,7 @@ mod tests {
 
     #[test]
     fn every_command_of_the_scripts_is_tried() {
-        let scripts = SCRIPTS.iter().copied().chain([&HELLO]);
+        let scripts = SCRIPTS.iter().copied().chain([&HELLO, &RECORD]);
         let found: BTreeSet<String> = scripts.flat_map(|script| commands(script.source())).collect();
         assert!(found.len() > 20, "{found:?}");
         for name in found {

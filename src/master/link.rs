@@ -29,6 +29,7 @@ use super::call::{Call, CallKind};
 use super::pending::{Batch, Delivery, Expired, Pending, PendingQueue, Sent};
 use super::script::Script;
 use crate::backoff::Backoff;
+use crate::doctor::Info;
 use crate::random::Random;
 use crate::vote::Silence;
 
@@ -50,6 +51,10 @@ const SOUND: Duration = Duration::from_secs(1);
 /// Delays between attempts to connect: quick enough to be back within a lease, a second at most
 /// however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// How long after the last look a call is sent behind another one: whether the master may drop
+/// keys.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// How many messages may wait for their replies. A slow master is sent no more than that, so that
 /// calls can be given up before they are sent.
@@ -109,6 +114,8 @@ struct Open {
     is_known: bool,
     /// Whether a call was ever answered on it.
     has_served: bool,
+    /// When it was last found that the master drops no keys.
+    looked: Instant,
     ping: Option<Ping>,
 }
 
@@ -125,6 +132,8 @@ struct Ping {
 pub enum Message<'a> {
     /// `PING`.
     Ping,
+    /// `INFO memory`.
+    Look,
     /// One call of a script, with these operations.
     Evaluate {
         /// The script of all of them.
@@ -219,7 +228,8 @@ impl LinkState {
         if self.is_opening() {
             tracing::debug!(master = &*self.master, "connected");
             self.reach = Reach::Up;
-            let open = Open { since: now, is_known, has_served: false, ping: self.ping_for_overdue(now) };
+            let ping = self.ping_for_overdue(now);
+            let open = Open { since: now, is_known, has_served: false, looked: now, ping };
             self.connection = Connection::Open(open);
         }
     }
@@ -248,6 +258,11 @@ impl LinkState {
         if self.queue.under_way() >= MOST_UNDER_WAY {
             return None;
         }
+        if open.looked + LOOK <= now && self.queue.has_unsent() {
+            open.looked = now;
+            self.queue.note_sent(Sent::Look, now);
+            return Some(send(Message::Look));
+        }
         let mut unwanted = Vec::new();
         let batch = self.queue.next_batch(&mut unwanted);
         for pending in unwanted {
@@ -269,16 +284,29 @@ impl LinkState {
         self.last_round_trip = Some(now.duration_since(sent));
         match message {
             Sent::Ping => self.ping_answered(now),
+            Sent::Look => self.look_answered(reply, now),
             Sent::Batch(batch) => self.batch_answered(batch, reply, now),
         }
     }
 
-    /// Hands in a push of RESP3, which is no reply. The connection follows one key, the marker: if
+    /// A master that may drop keys has no vote. What it answers behind this counts no more; the
+    /// next handshake refuses it.
+    fn look_answered(&mut self, reply: Result<Value, String>, now: Instant) {
+        let Ok(Value::Text(info)) = reply else { return };
+        let info = Info(info.to_string());
+        match info.get("maxmemory_policy") {
+            None | Some("noeviction") => {}
+            Some(_) if info.get("maxmemory") == Some("0") => {}
+            Some(policy) => self.connection_lost(&format!("its maxmemory-policy is {policy} now"), true, now),
+        }
+    }
+
+    /// Hands in a push of RESP3, which is no reply. The connection follows one key, the record: if
     /// that is another one by now, what the master answers behind the push counts no more.
     pub fn pushed(&mut self, push: &[Value], now: Instant) {
         match push.first().and_then(Value::text) {
             Some(kind) if **kind == *"invalidate" => {
-                self.connection_lost("its marker changed under this connection", true, now);
+                self.connection_lost("its record changed under this connection", true, now);
             }
             kind => tracing::debug!(master = &*self.master, ?kind, "the master told something"),
         }

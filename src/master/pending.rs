@@ -116,6 +116,7 @@ pub(super) struct Batch {
 #[derive(Debug)]
 pub(super) enum Sent {
     Ping,
+    Look,
     Batch(Batch),
 }
 
@@ -169,6 +170,11 @@ impl PendingQueue {
         Some(Batch { calls: self.waiting.drain(..count).collect(), with_source: false })
     }
 
+    /// Whether there is anything to send.
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.waiting.is_empty() || !self.repeated.is_empty()
+    }
+
     pub(super) fn note_sent(&mut self, sent: Sent, now: Instant) {
         self.sent.push_back((sent, now));
     }
@@ -200,7 +206,7 @@ impl PendingQueue {
     /// Takes all calls that were sent: their connection is gone.
     pub(super) fn take_sent(&mut self) -> impl Iterator<Item = Pending> {
         let sent = self.sent.drain(..).filter_map(|(sent, _)| match sent {
-            Sent::Ping => None,
+            Sent::Ping | Sent::Look => None,
             Sent::Batch(batch) => Some(batch),
         });
         sent.chain(self.repeated.drain(..)).flat_map(|batch| batch.calls)
@@ -223,7 +229,7 @@ impl PendingQueue {
 
     fn calls_sent(&self) -> impl Iterator<Item = &Pending> {
         let sent = self.sent.iter().filter_map(|(sent, _)| match sent {
-            Sent::Ping => None,
+            Sent::Ping | Sent::Look => None,
             Sent::Batch(batch) => Some(batch),
         });
         sent.chain(&self.repeated).flat_map(|batch| &batch.calls)
@@ -243,7 +249,7 @@ impl PendingQueue {
             expired.unsent = self.take_waiting(|pending| due(pending) && pending.is_vote()).collect();
         }
         let sent = self.sent.iter_mut().filter_map(|(sent, _)| match sent {
-            Sent::Ping => None,
+            Sent::Ping | Sent::Look => None,
             Sent::Batch(batch) => Some(batch),
         });
         let sent = sent.chain(&mut self.repeated).flat_map(|batch| &mut batch.calls);

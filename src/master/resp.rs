@@ -46,6 +46,12 @@ pub(super) fn begin(out: &mut BytesMut, words: usize) {
     header(out, b'*', words);
 }
 
+/// A whole command.
+pub(super) fn command(out: &mut BytesMut, words: &[&str]) {
+    begin(out, words.len());
+    words.iter().for_each(|one| word(out, one));
+}
+
 /// Adds a word to a command.
 pub(super) fn word(out: &mut BytesMut, word: &str) {
     header(out, b'$', word.len());
@@ -135,14 +141,16 @@ fn token(bytes: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
         b'#' => Token::Value(Value::Int((line == b"t").into())),
         b':' => Token::Value(Value::Int(number(line)?)),
         b'_' => Token::Value(Value::Nil),
-        b'$' | b'!' | b'*' | b'~' | b'>' | b'%' => match count(line)? {
+        b'$' | b'!' | b'=' | b'*' | b'~' | b'>' | b'%' => match count(line)? {
             None if *kind == b'>' => return Err(Malformed::Number),
             None => Token::Value(Value::Nil),
-            Some(count) if matches!(kind, b'$' | b'!') => {
+            Some(count) if matches!(kind, b'$' | b'!' | b'=') => {
                 let Some(bytes) = bytes.get(length..length + count + 2) else { return Ok(None) };
                 let Some(bytes) = bytes.strip_suffix(b"\r\n") else { return Err(Malformed::End) };
                 let token = match kind {
                     b'$' => Token::Value(Value::Text(text(bytes).into())),
+                    // The format comes first: `txt:`.
+                    b'=' => Token::Value(Value::Text(text(bytes.get(4..).unwrap_or_default()).into())),
                     _ => Token::Error(text(bytes)),
                 };
                 return Ok(Some((token, length + count + 2)));

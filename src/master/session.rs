@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, PushInfo, PushKind, ServerError};
+use tokio::time::timeout;
 
 use super::address::Address;
 use super::answer::{Failure, Value};
@@ -17,7 +18,7 @@ use super::login::{self, LoggedIn, describe};
 use super::script::Script;
 use crate::random::Random;
 use crate::sync::Mutex;
-use crate::trust::{Handshake, HelloOutcome, Insight, SessionHeader};
+use crate::trust::{Handshake, Hello, HelloOutcome, Insight, SessionHeader};
 
 /// What a link is made of: all that opening its connections needs.
 #[derive(Debug)]
@@ -99,13 +100,13 @@ pub(super) async fn open(
     };
     drop((set_up, moves_bytes));
     if invalidated.load(Ordering::Relaxed) {
-        return Err(MARKER_CHANGED.to_owned().into());
+        return Err(RECORD_CHANGED.to_owned().into());
     }
     let stream = Arc::into_inner(stream).ok_or_else(|| "the connection is still in use".to_owned())?;
     Ok(Session { stream: stream.into_inner(), identity, header })
 }
 
-const MARKER_CHANGED: &str = "its marker changed while the connection was set up";
+const RECORD_CHANGED: &str = "its record changed while the connection was set up";
 
 /// Notes whether a key changed that the connection follows.
 fn note_invalidations(noted: Arc<AtomicBool>) -> impl Fn(PushInfo) -> Result<(), Infallible> {
@@ -123,7 +124,7 @@ struct SetUp {
 impl SetUp {
     async fn run(
         &self,
-        LinkSettings { address, scripts, roster, handshake, .. }: &LinkSettings,
+        LinkSettings { address, scripts, roster, handshake, patience, .. }: &LinkSettings,
         predecessor: Option<&Identity>,
     ) -> Result<(Option<Identity>, Option<SessionHeader>), Failure> {
         let identity = self.identify().await?;
@@ -135,9 +136,7 @@ impl SetUp {
         let loads = scripts.iter().map(|script| self.ask(command(&["SCRIPT", "LOAD", script.source()])));
         try_join_all(loads).await?;
         let Some(handshake) = handshake.get() else { return Ok((identity, None)) };
-        let header = self.shake_hands(handshake).await?;
-        self.follow_marker(&header).await?;
-        Ok((identity, Some(header)))
+        Ok((identity, Some(self.shake_hands(handshake, *patience).await?)))
     }
 
     /// Asks for the server's run id and this connection's number; `None` if the user has no right
@@ -176,62 +175,69 @@ impl SetUp {
         Ok(())
     }
 
-    /// Shakes hands, again and again while it is not known what time it is.
-    async fn shake_hands(&self, handshake: &Handshake) -> Result<SessionHeader, Failure> {
-        let insight =
-            if handshake.wants_fsync() { self.look_at_persistence().await? } else { Insight::Nothing };
+    /// Shakes hands, again and again while it is not known what time it is, or what the others are.
+    async fn shake_hands(&self, handshake: &Handshake, patience: Duration) -> Result<SessionHeader, Failure> {
+        self.note_reply(
+            "tracking",
+            self.ask(command(&["CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"])).await?,
+        );
+        let mut hello = handshake.hello(Insight::Unknown);
         loop {
-            let hello = handshake.hello(insight);
-            let mut eval = command(&["EVAL", handshake.script().source(), "0"]);
-            hello.words.args().for_each(|word| {
-                eval.arg(word);
-            });
-            let answer = match self.ask(eval).await? {
+            let answer = match self.ask_and_follow(handshake.key(), &hello).await? {
                 Ok(reply) => Ok(value(reply)),
                 Err(error) => Err(Failure::from_error_reply(&reply_text(&error))),
             };
-            match handshake.outcome(&hello, answer) {
+            hello = match handshake.outcome(&hello, answer) {
                 HelloOutcome::Known(header) => return Ok(header),
-                HelloOutcome::Again => handshake.until_time_is_known().await,
+                HelloOutcome::Ask(next) => next,
+                HelloOutcome::Look => handshake.hello(self.look_at_persistence().await?),
+                HelloOutcome::Again => {
+                    handshake.until_time_is_known().await;
+                    handshake.hello(Insight::Unknown)
+                }
+                HelloOutcome::Hear(news, why) => {
+                    let heard = handshake.until_more_is_heard(news);
+                    timeout(patience, heard).await.map_err(|_| why)?;
+                    handshake.hello(Insight::Unknown)
+                }
                 HelloOutcome::Refused(why) => return Err(why),
             }
         }
     }
 
-    /// Has the server push a message when the marker changes, also where that is undone before the
-    /// next call could see it: by a copy of older keys. A server that does not know how, or does
-    /// not let this user, is looked at with the next connection only.
-    async fn follow_marker(&self, header: &SessionHeader) -> Result<(), String> {
-        let Some((key, marker)) = header.marker() else { return Ok(()) };
-        let on = self.ask(command(&["CLIENT", "TRACKING", "ON", "OPTIN"]));
+    /// Sends a request of the handshake, and has the server push a message when another connection
+    /// changes the record from now on; also where that is undone before the next call could see it,
+    /// by a copy of older keys. A server that does not know how, or does not let this user, is
+    /// looked at with the next connection only.
+    async fn ask_and_follow(&self, key: &str, hello: &Hello) -> Result<Replied, String> {
+        let mut eval = command(&["EVAL", hello.script.source(), "0"]);
+        hello.words.args().for_each(|word| {
+            eval.arg(word);
+        });
         let next = self.ask(command(&["CLIENT", "CACHING", "YES"]));
-        let get = self.ask(command(&["GET", key]));
-        match futures::try_join!(on, next, get)? {
-            (_, Ok(_), Ok(found)) if !matches!(&found, redis::Value::BulkString(text) if text == marker.as_bytes()) => {
-                Err(MARKER_CHANGED.to_owned())
-            }
-            (Err(error), ..) | (_, Err(error), _) => {
-                tracing::debug!(
-                    error = &*reply_text(&error),
-                    "the server does not say when the marker changes"
-                );
-                Ok(())
-            }
-            _ => Ok(()),
+        let read = self.ask(command(&["HGET", key, "stamp"]));
+        let (next, _, answer) = futures::try_join!(next, read, self.ask(eval))?;
+        self.note_reply("caching", next);
+        Ok(answer)
+    }
+
+    fn note_reply(&self, what: &str, reply: Replied) {
+        if let Err(error) = reply {
+            let error = &*reply_text(&error);
+            tracing::debug!(what, error, "the server does not say when its record changes");
         }
     }
 
     /// Whether the server writes every change to disk before it answers, also while it rewrites its
-    /// file. Not known if the user has no right to ask.
+    /// file.
     async fn look_at_persistence(&self) -> Result<Insight, String> {
         let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
         let asked = wanted.map(|(setting, _)| self.ask(command(&["CONFIG", "GET", setting])));
         let found = try_join_all(asked).await?;
-        let is_so = found
-            .into_iter()
-            .zip(wanted)
-            .all(|(found, (_, wanted))| found.ok().and_then(setting).is_some_and(|found| found == wanted));
-        Ok(if is_so { Insight::FsyncAlways } else { Insight::Nothing })
+        let found = found.into_iter().map(|found| found.ok().and_then(setting));
+        let Some(found) = found.collect::<Option<Vec<_>>>() else { return Ok(Insight::NotTold) };
+        let is_so = found.iter().zip(wanted).all(|(found, (_, wanted))| *found == wanted);
+        Ok(Insight::KeepsAll(is_so))
     }
 
     /// Sends one command. An error is how the connection failed; an error reply is a reply.

@@ -75,9 +75,10 @@ impl Transport {
     /// Packs a message, to be written with the next [`write`](Self::write).
     pub(super) fn pack(&mut self, message: Message<'_>) {
         let out = &mut self.output;
-        let Message::Evaluate { script, with_source, calls } = message else {
-            resp::begin(out, 1);
-            return resp::word(out, "PING");
+        let (script, with_source, calls) = match message {
+            Message::Ping => return resp::command(out, &["PING"]),
+            Message::Look => return resp::command(out, &["INFO", "memory"]),
+            Message::Evaluate { script, with_source, calls } => (script, with_source, calls),
         };
         let words = || calls.iter().map(|pending: &Pending| &pending.call().words);
         let keys: usize = words().map(|words| words.keys().len()).sum();

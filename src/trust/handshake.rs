@@ -1,97 +1,71 @@
 //! The handshake: a connection's last step before it carries calls, which finds out whether the
 //! master may vote.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::knowledge::Trust;
+use super::membership::{Change, HelloStep, Insight, Shown};
+use super::record::MasterRecord;
 use super::standing::Standing;
 use super::terms::ColdStart;
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
-use crate::sync::Mutex;
 use crate::vote::Refusal;
 
 /// The script that a connection runs by itself, before it carries calls.
 pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../../scripts/lua/hello.lua"))]]);
 
-/// The handshake of one client with one master. Every new connection sends
-/// [`hello`](Handshake::hello) before any call, and again when the head of a call's replies is
-/// nil.
+/// The script that writes a master's record, after [`HELLO`].
+pub static RECORD: Script =
+    Script::of("record", &[&[("record", include_str!("../../scripts/lua/record.lua"))]]);
+
+/// The handshake of one client with one master: each new connection asks what
+/// [`hello`](Handshake::hello) says, and then what each [`outcome`](Handshake::outcome) says,
+/// before any call; and again when the head of a call's replies is nil.
 #[derive(Clone)]
 pub struct Handshake {
     trust: Arc<Trust>,
     index: usize,
-    seen: Arc<Mutex<SeenMarkers>>,
-}
-
-/// The markers that this client saw on one master. One that is back after another was there, or
-/// has an earlier end, is what a master has that went back: somebody put an older copy of its keys
-/// there, or its address led to another server for a while.
-#[derive(Debug, Default)]
-struct SeenMarkers {
-    last: Option<Arc<str>>,
-    /// Those before, the oldest first.
-    before: VecDeque<Arc<str>>,
-    /// The latest end (us) of a quarantine.
-    latest: u64,
-}
-
-impl SeenMarkers {
-    /// How many are remembered: each is a restart, or a loss of keys, that this client saw.
-    const MOST_BEFORE: usize = 16;
-
-    fn note(&mut self, marker: &Arc<str>, votes_from: u64) {
-        if let Some(last) = self.last.replace(marker.clone())
-            && last != *marker
-        {
-            self.before.retain(|before| before != marker);
-            self.before.push_back(last);
-            if self.before.len() > Self::MOST_BEFORE {
-                self.before.pop_front();
-            }
-        }
-        self.latest = self.latest.max(votes_from);
-    }
 }
 
 /// What every call on one connection begins with: see `scripts/lua/call.lua`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionHeader(Arc<Words>);
 
-/// The request of a handshake, and when it was made.
+/// A request of a handshake, and when it was made. The script is sent by itself, and replies one
+/// answer, not a list of them.
 #[derive(Debug)]
 pub struct Hello {
-    /// The arguments of the script; it has no keys.
+    /// The script.
+    pub script: &'static Script,
+    /// Its arguments; it has no keys.
     pub words: Words,
     asked: Moment,
     /// Whether the time in it is that of most masters, and not this host's.
     has_masters_time: bool,
-}
-
-/// What this side knows of a master's persistence before the handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Insight {
-    /// Nothing.
-    Nothing,
-    /// It loses nothing when it restarts: its `appendfsync` is `always`.
-    FsyncAlways,
-    /// It is new: it never restarted, nor lost a key. Only one that lives in this process can be
-    /// known so well.
-    New,
+    insight: Insight,
 }
 
 /// What came of a [`Hello`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum HelloOutcome {
     /// The connection may be used, with this at the head of every call.
     Known(SessionHeader),
+    /// Ask this next.
+    Ask(Hello),
+    /// It matters whether the master keeps all that it writes: find out, and say
+    /// [`hello`](Handshake::hello) with that.
+    Look,
     /// This client does not know yet what time most masters show, and needs that here: this host's
     /// clock differs from the master's, or the master may have forgotten what it granted. Shake
     /// hands again after [`Handshake::until_time_is_known`].
     Again,
+    /// This client has not heard of enough masters yet to know what this one is. Shake hands again
+    /// after [`Handshake::until_more_is_heard`] with this number; if that takes long, the
+    /// connection may not be used, and calls fail with this.
+    Hear(u64, Failure),
     /// The connection may not be used. Calls fail with this.
     Refused(Failure),
 }
@@ -109,12 +83,6 @@ impl SessionHeader {
         self.0.args()
     }
 
-    /// The marker's key, and its text.
-    pub(crate) fn marker(&self) -> Option<(&str, &str)> {
-        let mut args = self.args();
-        args.next().zip(args.next())
-    }
-
     /// The same arguments in RESP, as they are sent.
     pub(crate) fn packed_args(&self) -> &str {
         self.0.packed_args()
@@ -124,83 +92,147 @@ impl SessionHeader {
 impl Handshake {
     /// The handshake with the master at `index`.
     pub(crate) fn new(trust: Arc<Trust>, index: usize) -> Self {
-        Self { trust, index, seen: Arc::default() }
+        Self { trust, index }
     }
 
-    /// The script of the request. It is sent by itself, and replies one answer, not a list.
-    pub fn script(&self) -> &'static Script {
-        &HELLO
-    }
-
-    /// Whether the outcome depends on how the master persists its data.
-    pub fn wants_fsync(&self) -> bool {
-        self.trust.terms.cold_start == ColdStart::Fsync
+    /// The key of the master's record, whose changes end a connection.
+    pub fn key(&self) -> &str {
+        &self.trust.terms.record
     }
 
     /// The request to send now.
     pub fn hello(&self, insight: Insight) -> Hello {
-        let terms = &self.trust.terms;
-        let trusted = if insight == Insight::New { ColdStart::None } else { terms.cold_start };
-        let asked = self.trust.clock.now();
+        let insight = if self.trust.terms.all_new { Insight::New } else { insight };
+        self.ask(&HELLO, Words::new(0).with(self.key()).with(self.trust.time()), insight)
+    }
+
+    fn ask(&self, script: &'static Script, words: Words, insight: Insight) -> Hello {
         let has_masters_time = self.trust.knows_the_time();
-        let seen = self.seen.lock();
+        Hello { script, words, asked: self.trust.clock.now(), has_masters_time, insight }
+    }
+
+    fn write(&self, Change { found, quarantine, least, record }: &Change, insight: Insight) -> Hello {
         let words = Words::new(0)
-            .with(&terms.marker)
-            .with(terms)
-            .with(terms.quarantine().as_micros())
-            .with(trusted)
-            .with(terms.quarantine().as_millis().div_ceil(1000))
-            .with(self.trust.time())
-            .with(u8::from(insight == Insight::FsyncAlways))
-            .with(seen.last.as_ref().map_or(String::new(), |_| seen.latest.to_string()))
-            .with(u8::from(has_masters_time));
-        let words = seen.before.iter().fold(words, |words, marker| words.with(marker));
-        Hello { words, asked, has_masters_time }
+            .with(self.key())
+            .with(found.as_deref().unwrap_or_default())
+            .with(&record.run_id)
+            .with(&record.replid2)
+            .with(self.trust.trusted())
+            .with(quarantine.map_or(String::new(), |time| time.as_micros().to_string()))
+            .with(least);
+        let words = record.fields().fold(words, |words, (field, value)| words.with(field).with(value));
+        self.ask(&RECORD, words, insight)
     }
 
     /// Reads the master's answer, and notes whether the master may vote.
     pub fn outcome(&self, hello: &Hello, answer: Result<Value, Failure>) -> HelloOutcome {
-        let refused = |failure: Failure| {
-            self.trust.standings()[self.index] = Standing::Refused(failure.text().into());
-            HelloOutcome::Refused(failure)
-        };
         match answer.map(|value| read(&value)) {
-            Ok(Some(Answer::Welcome { marker, votes_from, time, why })) => {
+            Ok(Some(Answer::Master(shown))) => {
+                self.note_time(hello, shown.time);
+                self.next(hello, shown)
+            }
+            Ok(Some(Answer::OtherRecord { time })) => {
                 self.note_time(hello, time);
-                self.seen.lock().note(&marker, votes_from);
-                let left = Duration::from_micros(votes_from.saturating_sub(time));
-                let until = self.trust.clock.now() + left;
-                self.trust.standings()[self.index] = if left.is_zero() {
-                    Standing::Trusted
-                } else {
-                    Standing::Quarantined { until, left, is_new: &*why == "new" }
-                };
-                let terms = &self.trust.terms;
-                self.trust.watched.begin(self.index, &marker);
-                let words = Words::new(0).with(&terms.marker).with(marker).with(votes_from);
-                let words =
-                    words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
-                HelloOutcome::Known(SessionHeader(Arc::new(words)))
+                let why = "its record is none that this version knows: use the version that wrote it";
+                self.refused(Failure::without_connection(Refusal::OtherTerms, why))
+            }
+            Ok(Some(Answer::Written { time })) => {
+                self.note_time(hello, time);
+                HelloOutcome::Ask(self.hello(hello.insight))
             }
             Ok(Some(Answer::Refused { error, time })) => {
                 self.note_time(hello, time);
                 match error.strip_prefix("CLOCK ") {
                     Some(_) if !hello.has_masters_time => HelloOutcome::Again,
-                    Some(why) => refused(Failure::Unreachable(why.into())),
+                    Some(why) => self.refused(Failure::Unreachable(why.into())),
                     None => {
                         let why = error.split_once(' ').map_or(&*error, |(_, why)| why);
-                        refused(Failure::without_connection(Refusal::of_reply(&error), why))
+                        self.refused(Failure::without_connection(Refusal::of_reply(&error), why))
                     }
                 }
             }
-            Ok(None) => refused(Failure::Unreachable("it answered the handshake in an unknown form".into())),
+            Ok(None) => {
+                self.refused(Failure::Unreachable("it answered the handshake in an unknown form".into()))
+            }
             Err(Failure::Refused { reason, detail }) => {
-                refused(Failure::without_connection(reason, &format!("the handshake failed: {detail}")))
+                self.refused(Failure::without_connection(reason, &format!("the handshake failed: {detail}")))
             }
             Err(unreachable @ Failure::Unreachable(_)) => HelloOutcome::Refused(unreachable),
             Err(Failure::Unknown(_)) => {
                 HelloOutcome::Refused(Failure::Unreachable("it did not answer the handshake".into()))
             }
+        }
+    }
+
+    /// What to do about a master that showed this.
+    fn next(&self, hello: &Hello, mut shown: Shown) -> HelloOutcome {
+        let trust = &self.trust;
+        let time = shown.time;
+        if trust.knows_the_time() {
+            shown.time = time.min(trust.trusted());
+        }
+        let mut membership = trust.membership();
+        if hello.insight == Insight::Unknown && membership.cold_start(&shown) == ColdStart::Fsync {
+            return HelloOutcome::Look;
+        }
+        let record = shown.record.clone();
+        let step = membership.next(self.index, shown, hello.insight, &*trust.random);
+        trust.note_fit(self.index, &membership, &step);
+        let news = membership.news;
+        drop(membership);
+        trust.record_seen.notify_waiters();
+        match (step, record) {
+            (HelloStep::Vote, Some(record)) => HelloOutcome::Known(self.session(&record, time)),
+            (HelloStep::Vote, None) => unreachable!("only a record has a vote"),
+            (HelloStep::Write(change), _)
+                if hello.insight != Insight::New
+                    && change.quarantine.is_some()
+                    && !trust.knows_the_time() =>
+            {
+                HelloOutcome::Again
+            }
+            (HelloStep::Write(change), _) => HelloOutcome::Ask(self.write(&change, hello.insight)),
+            (HelloStep::Hear(why), _) => {
+                let why = Failure::Unreachable(why.into());
+                self.note_refusal(&why);
+                HelloOutcome::Hear(news, why)
+            }
+            (HelloStep::Wait(why), _) => self.refused(Failure::Unreachable(why.into())),
+            (HelloStep::Refuse(reason, why), _) => self.refused(Failure::without_connection(reason, &why)),
+        }
+    }
+
+    /// A connection begins to a master that has this record, and showed this time (us).
+    fn session(&self, record: &MasterRecord, time: u64) -> SessionHeader {
+        let trust = &self.trust;
+        let left = Duration::from_micros(record.quarantine.saturating_sub(time));
+        let until = trust.clock.now() + left;
+        trust.standings()[self.index] =
+            if left.is_zero() { Standing::Trusted } else { Standing::Quarantined { until, left } };
+        trust.watched.begin(self.index, &record.incarnation);
+        let terms = &trust.terms;
+        let words = Words::new(0).with(&terms.record).with(&record.stamp).with(record.quarantine);
+        let words = words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
+        SessionHeader(Arc::new(words))
+    }
+
+    fn refused(&self, failure: Failure) -> HelloOutcome {
+        self.note_refusal(&failure);
+        HelloOutcome::Refused(failure)
+    }
+
+    fn note_refusal(&self, failure: &Failure) {
+        self.trust.standings()[self.index] = Standing::Refused(failure.text().into());
+    }
+
+    /// Resolves when this client knows more of the masters' records than after so many news.
+    pub async fn until_more_is_heard(&self, news: u64) {
+        loop {
+            let heard = self.trust.record_seen.notified();
+            if self.trust.membership().news > news {
+                return;
+            }
+            heard.await;
         }
     }
 
@@ -218,21 +250,42 @@ impl Handshake {
 }
 
 enum Answer {
-    Welcome { marker: Arc<str>, votes_from: u64, time: u64, why: Arc<str> },
-    Refused { error: Arc<str>, time: u64 },
+    Master(Shown),
+    /// What is at the record's key makes no sense, or is that of a later version.
+    OtherRecord {
+        time: u64,
+    },
+    Written {
+        time: u64,
+    },
+    Refused {
+        error: Arc<str>,
+        time: u64,
+    },
 }
 
+/// `None` where the answer has an unknown form.
 fn read(reply: &Value) -> Option<Answer> {
     let items = reply.list()?;
     let text = |i: usize| items.get(i).and_then(Value::text).cloned();
     let number = |i: usize| items.get(i).and_then(Value::int)?.try_into().ok();
     match &*text(0)? {
-        "welcome" => Some(Answer::Welcome {
-            marker: text(1)?,
-            votes_from: number(2)?,
-            time: number(3)?,
-            why: text(4)?,
-        }),
+        "master" => {
+            let fields = items.get(5..)?;
+            let time = number(1)?;
+            let record = MasterRecord::read(fields);
+            if record.is_none() && !fields.is_empty() {
+                return Some(Answer::OtherRecord { time });
+            }
+            Some(Answer::Master(Shown {
+                time,
+                run_id: text(2)?,
+                replid2: text(3)?,
+                has_replicas: &*text(4)? != "0",
+                record,
+            }))
+        }
+        "written" | "changed" => Some(Answer::Written { time: number(1)? }),
         "refused" => Some(Answer::Refused { error: text(1)?, time: number(2)? }),
         _ => None,
     }

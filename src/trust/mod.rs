@@ -9,12 +9,17 @@
 mod clocks;
 mod handshake;
 mod knowledge;
+mod membership;
 mod observed;
+mod record;
 mod standing;
 mod terms;
 
-pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, Insight, SessionHeader};
+pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
 pub(crate) use knowledge::Trust;
+pub use membership::Insight;
+pub(crate) use membership::{Beginning, Change, HelloStep, Membership, Shown};
+pub(crate) use record::{MasterRecord, MemberState};
 pub use standing::{Contact, MasterStatus, Standing};
 pub use terms::ColdStart;
 pub(crate) use terms::{BAND, Terms};

@@ -34,8 +34,8 @@ pub(crate) struct ObservedVersions {
 /// What was watched on one master.
 #[derive(Clone, Debug, Default)]
 struct Watch {
-    /// The marker that the master had all the time.
-    marker: Arc<str>,
+    /// The incarnation that the master was all the time.
+    incarnation: Arc<str>,
     names: BTreeMap<Arc<str>, Vec<Version>>,
 }
 
@@ -52,12 +52,12 @@ impl ObservedVersions {
         Self { clock, masters: Mutex::new(vec![Watch::default(); masters].into()) }
     }
 
-    /// A connection to this master begins, which has this marker. Versions that were watched under
-    /// another marker are forgotten.
-    pub(super) fn begin(&self, index: usize, marker: &Arc<str>) {
+    /// A connection to this master begins, which is this incarnation. Versions that were watched of
+    /// another one are forgotten.
+    pub(super) fn begin(&self, index: usize, incarnation: &Arc<str>) {
         let known = &mut self.masters()[index];
-        if known.marker != *marker {
-            *known = Watch { marker: marker.clone(), ..Watch::default() };
+        if known.incarnation != *incarnation {
+            *known = Watch { incarnation: incarnation.clone(), ..Watch::default() };
         }
     }
 

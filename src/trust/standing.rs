@@ -45,16 +45,13 @@ pub enum Standing {
     Unknown,
     /// It has a vote.
     Trusted,
-    /// It is new, or restarted, or lost its keys, and may have forgotten what it granted: it has no
+    /// It restarted, or lost its keys, or is new, and may have forgotten what it granted: it has no
     /// vote for now.
     Quarantined {
         /// Until then.
         until: Moment,
         /// How long that is from now on.
         left: Duration,
-        /// Whether it has never been seen before, as far as it knows itself; otherwise it
-        /// restarted.
-        is_new: bool,
     },
     /// It has no vote until that is changed.
     Refused(Arc<str>),
@@ -65,9 +62,7 @@ impl Standing {
     pub(super) fn at(&self, now: Moment) -> Self {
         match *self {
             Self::Quarantined { until, .. } if until <= now => Self::Trusted,
-            Self::Quarantined { until, is_new, .. } => {
-                Self::Quarantined { until, left: until.since(now), is_new }
-            }
+            Self::Quarantined { until, .. } => Self::Quarantined { until, left: until.since(now) },
             ref other => other.clone(),
         }
     }
@@ -78,9 +73,9 @@ impl fmt::Display for Standing {
         match self {
             Self::Unknown => f.write_str("not known yet"),
             Self::Trusted => f.write_str("trusted"),
-            Self::Quarantined { left, is_new, .. } => {
-                let what = if *is_new { "is new, or lost its keys" } else { "restarted, or got older keys" };
-                write!(f, "in quarantine for {:.1} s more: it {what}", left.as_secs_f64())
+            Self::Quarantined { left, .. } => {
+                let left = left.as_secs_f64();
+                write!(f, "in quarantine for {left:.1} s more: it may have forgotten what it granted")
             }
             Self::Refused(why) => write!(f, "refused: {why}"),
         }

@@ -6,44 +6,36 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::invalid::Invalid;
-use crate::protocol::{NEWEST, OLDEST, UNMEASURED, VERSION};
+use crate::protocol::{NEWEST, OLDEST, UNMEASURED};
 
 /// How far a master's clock may be from the median, and from its own past: hosts whose clocks are
 /// kept by NTP are within a tenth of it.
 pub(crate) const BAND: Duration = Duration::from_millis(250);
 
-/// What to trust of a master that has no marker, or that of another process: it is new, or it
-/// restarted, and it may have forgotten what it granted a moment ago.
+/// What a set of masters trusts of one that restarted, and may have forgotten what it granted a
+/// moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ColdStart {
     /// Nothing: it has no vote until whatever it may have granted is over, a little more than one
     /// [`max_ttl`](crate::Builder::max_ttl). The default, for it is right whatever happened; while
-    /// a minority of the masters sits it out nobody notices, and new masters are used for the first
-    /// time that much later.
+    /// a minority of the masters sits it out nobody notices.
     #[default]
     Quarantine,
-    /// A master that has been up for longer than the max TTL and has no marker was never used: it
-    /// votes at once. Not so where somebody deletes all keys of a master in use (`FLUSHALL`) and a
-    /// client comes that never saw it before.
-    Uptime,
-    /// A master whose `appendfsync` is `always` loses nothing when it restarts: it votes at once.
-    /// That is looked up (`CONFIG GET`) with every connection. Not so where its disk is replaced,
-    /// or as with [`Uptime`](ColdStart::Uptime).
+    /// A master whose `appendfsync` is `always` loses nothing when it restarts: it has no vote for
+    /// four seconds only, in which calls end that were on their way. That is looked up
+    /// (`CONFIG GET`) with every connection. Not so of a replica that was promoted, nor where the
+    /// disk is replaced.
     Fsync,
-    /// Everything: it votes at once. For tests, and for the first time that new masters are used.
-    None,
 }
 
 impl ColdStart {
-    const ALL: [Self; 4] = [Self::Quarantine, Self::Uptime, Self::Fsync, Self::None];
+    const ALL: [Self; 2] = [Self::Quarantine, Self::Fsync];
 
     fn word(self) -> &'static str {
         match self {
             Self::Quarantine => "quarantine",
-            Self::Uptime => "uptime",
             Self::Fsync => "fsync",
-            Self::None => "none",
         }
     }
 }
@@ -71,12 +63,12 @@ const CLOCK_RANGE: Duration = Duration::from_secs(60);
 /// What clients of the same locks must agree on, and what this one trusts.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
-    /// The key of the marker.
-    pub(crate) marker: String,
-    pub(crate) masters: usize,
+    /// The key of the record.
+    pub(crate) record: String,
     pub(crate) max_ttl: Duration,
     pub(crate) strict: bool,
-    pub(crate) cold_start: ColdStart,
+    /// Whether all masters are new, or forget nothing: for tests.
+    pub(crate) all_new: bool,
 }
 
 impl Terms {
@@ -84,23 +76,19 @@ impl Terms {
     /// longest TTL is over (by a clock that is slow, steps within the band, or was off at the
     /// handshake), and every vote that was requested before would be refused for its time.
     pub(crate) fn quarantine(&self) -> Duration {
-        self.max_ttl + self.max_ttl / 100 + OLDEST + NEWEST + BAND * 2 + UNMEASURED
+        self.max_ttl + self.max_ttl / 100 + self.shortest_quarantine()
+    }
+
+    /// The same of a master that forgot nothing: every vote that was requested before would be
+    /// refused for its time.
+    pub(crate) fn shortest_quarantine(&self) -> Duration {
+        OLDEST + NEWEST + BAND * 2 + UNMEASURED
     }
 
     /// How long a master remembers a name that nobody holds: longer than a quarantine. If it forgot
     /// the name sooner, a lost lease could come back, and a token could be granted twice.
     pub(crate) fn kept_free(&self) -> Duration {
         self.quarantine() + CLOCK_RANGE
-    }
-}
-
-/// The terms are stored in the marker, so that operators can read them.
-impl fmt::Display for Terms {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let masters = self.masters;
-        let max_ttl = self.max_ttl.as_millis();
-        write!(f, "{VERSION}, {masters} masters and a max TTL of {max_ttl} ms")?;
-        if self.strict { f.write_str(", strict") } else { Ok(()) }
     }
 }
 

@@ -1,11 +1,14 @@
 //! Which keys hold a lock: what a master remembers of a name that nobody holds stays for a while.
 
+/// How the key of a master's record ends. That of a name ends with a brace.
+const RECORD: &str = "master";
+
 /// Of these keys, those at which somebody holds a lock or waits for one, by a clock that shows
 /// `now` (us since 1970); and those that are none of Quorate's. `fields` are the fields and values
 /// of a key that is a hash, one after the other.
 pub fn in_use(mut keys: Vec<String>, now: u64, fields: impl Fn(&str) -> Option<Vec<String>>) -> Vec<String> {
     let is_held = |fields: Vec<String>| held_until(&fields).is_none_or(|until| until >= now);
-    keys.retain(|key| !key.ends_with("marker") && fields(key).is_none_or(is_held));
+    keys.retain(|key| !key.ends_with(RECORD) && fields(key).is_none_or(is_held));
     keys
 }
 
@@ -36,7 +39,8 @@ mod tests {
         assert!(!is_in_use(&["kind", "rw", "r:me", "101 7 1 0 0"]), "it left");
         assert!(!is_in_use(&["kind", "lock", "fence", "7", "last", "7"]));
         assert!(is_in_use(&["somebody", "1"]), "it is Redisson's");
-        assert!(in_use(vec!["q:marker".to_owned()], 100, |_| None).is_empty());
+        let record = |_: &str| Some(["stamp", "one"].map(str::to_owned).into());
+        assert!(in_use(vec!["q:master".to_owned()], 100, record).is_empty());
         assert!(!in_use(vec!["q:waiting:{a}".to_owned()], 100, |_| None).is_empty());
     }
 }

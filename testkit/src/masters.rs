@@ -58,7 +58,7 @@ impl Masters {
     }
 
     /// Every key on every server that answers, with the server's place, except for what stays:
-    /// markers, and names that nobody holds.
+    /// records of masters, and names that nobody holds.
     ///
     /// # Panics
     ///

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use quorate::{Redlock, Standing};
+use quorate::{Builder, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::faults::calls;
@@ -172,9 +172,9 @@ pub(crate) async fn while_harmed(count: usize, asking: impl AsyncFnOnce(&[Redloc
     let masters = Masters::start(5);
     let urls = masters.urls();
     let client =
-        || crate::begin_new().masters(urls.clone()).ttl(ttl).max_ttl(ttl).timeout(ms(300)).wait(SOON);
-    answering(&client().build().unwrap(), 5).await; // they are not new any more
-    let client = || client().cold_start(quorate::ColdStart::Quarantine).build().unwrap();
+        |builder: Builder| builder.masters(urls.clone()).ttl(ttl).max_ttl(ttl).timeout(ms(300)).wait(SOON);
+    answering(&client(crate::begin_new()).build().unwrap(), 5).await; // they have records from now on
+    let client = || client(Redlock::builder()).build().unwrap();
     let clients: Vec<_> = (0..count).map(|_| client()).collect();
     let (stop, masters, watcher) = (AtomicBool::new(false), Mutex::new(masters), client());
     let asking = async {
@@ -214,9 +214,12 @@ async fn tokens_rise_in_real_time_while_masters_die_and_come_back() {
 async fn five_rolling_restarts_never_cost_a_holder_its_lease() {
     let ttl = Duration::from_secs(2);
     let mut masters = Masters::start(5);
-    let client = || crate::begin_new().masters(masters.urls()).ttl(ttl).max_ttl(ttl).timeout(ms(400));
-    answering(&client().build().unwrap(), 5).await;
-    let client = || client().cold_start(quorate::ColdStart::Quarantine).build().unwrap();
+    let urls = masters.urls();
+    let client = |builder: Builder| {
+        builder.masters(urls.clone()).ttl(ttl).max_ttl(ttl).timeout(ms(400)).build().unwrap()
+    };
+    answering(&client(crate::begin_new()), 5).await;
+    let client = || client(Redlock::builder());
     let (redlock, rival) = (client(), client());
     let guard = redlock.lock("l").acquire().await.unwrap();
     let token = guard.fencing_token();

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quorate::seam::{BootClock, Call, Clock, Failure, Master, ReplySink, SCRIPTS, Value, connect};
-use quorate::{Builder, ColdStart, Error, Moment, Outcome, Redlock, Refusal, Standing};
+use quorate::{Builder, ColdStart, Error, Init, Moment, Redlock, Refusal, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::altered::Altered;
-use crate::{SOON, begin_new, ms, until};
+use crate::{SOON, begin_new, begun, ms, until};
 
 const MAX_TTL: Duration = Duration::from_secs(1);
 
@@ -26,47 +26,119 @@ async fn refused(redlock: &Redlock) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn new_masters_have_no_vote_until_whatever_they_may_have_granted_is_over() {
+async fn a_set_begins_by_init_alone_and_then_when_all_that_its_masters_may_have_granted_is_over() {
     let masters = Masters::start(3);
     let (redlock, other) = (client(&masters).build().unwrap(), client(&masters).build().unwrap());
+    let said = async || {
+        let error = redlock.lock("l").try_acquire().await.unwrap_err();
+        matches!(&error, Error::Refused { reason: Refusal::NoSet, .. })
+            && error.to_string().contains("quorate init")
+    };
+    until("the command to be named", said).await;
     let began = Instant::now();
-    let error = redlock.lock("l").try_acquire().await.unwrap_err();
-    let quarantined =
-        |outcome: &Outcome| matches!(outcome, Outcome::Refused { reason: Refusal::Quarantined, .. });
-    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
-    assert!(error.votes().iter().any(|vote| quarantined(&vote.outcome)), "{error}");
-    let standings = redlock.master_status();
-    assert!(standings.iter().any(|master| match master.standing {
-        Standing::Quarantined { left, .. } => left > ms(1_000) && left <= QUARANTINE,
-        _ => false,
-    }));
-    let guard = other.lock("l").wait(SOON).acquire().await.unwrap();
+    let (one, two) = tokio::join!(redlock.init(Init::new()), other.init(Init::new()));
+    one.and(two).unwrap();
     let took = began.elapsed();
-    assert!(took > QUARANTINE - ms(100) && took < QUARANTINE + ms(5_000), "{took:?}");
-    guard.release().await.unwrap();
-    // They are not new any more.
-    drop(client(&masters).build().unwrap().lock("l").acquire().await.unwrap());
+    assert!(took > QUARANTINE - ms(100) && took < QUARANTINE + ms(8_000), "{took:?}");
+    drop(redlock.lock("l").try_acquire().await.unwrap());
+    let began = Instant::now();
+    client(&masters).build().unwrap().init(Init::new()).await.unwrap();
+    assert!(began.elapsed() < QUARANTINE / 2, "what is complete is left alone");
 }
 
 #[tokio::test]
-async fn a_policy_says_what_to_trust_of_new_masters() {
-    let persistent: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
-    for (policy, options, trusted) in [
-        (ColdStart::None, &[][..], true),
-        (ColdStart::Quarantine, persistent, false),
-        (ColdStart::Fsync, persistent, true),
-        (ColdStart::Fsync, &[][..], false),
-        (ColdStart::Uptime, &[][..], false),
-    ] {
-        let masters = Masters::start_with(3, options);
-        let redlock = client(&masters).cold_start(policy).build().unwrap();
-        let granted = redlock.lock("l").try_acquire().await.is_ok();
-        assert_eq!(granted, trusted, "{policy} {options:?}");
-    }
-    let masters = Masters::start(3);
-    tokio::time::sleep(QUARANTINE + MAX_TTL).await; // they grow old
-    let redlock = client(&masters).cold_start(ColdStart::Uptime).build().unwrap();
+async fn whoever_says_that_no_master_was_ever_used_names_their_processes() {
+    let mut masters = Masters::start(3);
+    let redlock = client(&masters).build().unwrap();
+    let refused = redlock.init(Init::new().never_used("00000000")).await.unwrap_err();
+    let Error::NotBegun { fingerprint: Some(fingerprint), .. } = &refused else { panic!("{refused}") };
+    assert!(refused.to_string().contains(&**fingerprint), "{refused}");
+    masters[0].restart_empty();
+    let refused = redlock.init(Init::new().never_used(fingerprint)).await.unwrap_err();
+    assert!(refused.to_string().contains("fingerprint"), "{refused}");
+    redlock.init(Init::new()).await.unwrap(); // the others may have begun
+    let refused = redlock.init(Init::new().never_used(fingerprint)).await.unwrap_err();
+    assert!(refused.to_string().contains("has a record"), "{refused}");
     drop(redlock.lock("l").try_acquire().await.unwrap());
+}
+
+/// With appendfsync always a master that restarts has forgotten nothing: it has no vote for as long
+/// as calls may be on their way.
+#[tokio::test]
+async fn a_restart_costs_what_the_set_says() {
+    let persistent: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
+    let least = Duration::from_secs(4);
+    for (policy, options, is_short) in [
+        (ColdStart::Fsync, persistent, true),
+        (ColdStart::Fsync, &["--appendonly", "yes"][..], false),
+        (ColdStart::Quarantine, persistent, false),
+    ] {
+        let mut masters = Masters::start_with(3, options);
+        let client = client(&masters).max_ttl(SOON).ttl(SOON).timeout(crate::PATIENT);
+        let redlock = begun(client, Init::new().cold_start(policy)).await;
+        masters[0].restart();
+        until("it to be in quarantine", async || {
+            let _ = redlock.lock("x").inspect().await;
+            matches!(redlock.master_status()[0].standing, Standing::Quarantined { .. })
+        })
+        .await;
+        let Standing::Quarantined { left, .. } = redlock.master_status()[0].standing else { panic!() };
+        assert_eq!(left <= least, is_short, "{policy} {options:?}: {left:?}");
+    }
+}
+
+/// A master that lost its record gets it again where most others have theirs; where most lost
+/// theirs, all have to be there.
+#[tokio::test]
+async fn masters_that_lost_their_records_get_them_again() {
+    for emptied in [1, 2] {
+        let mut masters = Masters::start(3);
+        let redlock = begun(client(&masters), Init::new()).await;
+        let began = Instant::now();
+        let is_trusted = |master: &quorate::MasterStatus| master.standing == Standing::Trusted;
+        for at in 0..emptied {
+            masters[at].restart_empty();
+            until("it to be noticed", async || {
+                let _ = redlock.lock("x").inspect().await;
+                !is_trusted(&redlock.master_status()[at])
+            })
+            .await;
+        }
+        until("all to vote", async || {
+            let _ = redlock.lock("x").inspect().await;
+            redlock.master_status().iter().all(is_trusted)
+        })
+        .await;
+        assert!(began.elapsed() > QUARANTINE - ms(100), "{emptied}: {:?}", began.elapsed());
+        drop(redlock.lock("l").acquire().await.unwrap());
+    }
+}
+
+/// Of three masters one is gone for good and another one forgot: a person says that the set goes
+/// on.
+#[tokio::test]
+async fn a_set_of_which_most_forgot_or_are_gone_goes_on_when_a_person_says_so() {
+    let mut masters = Masters::start(3);
+    let redlock = begun(client(&masters), Init::new()).await;
+    drop(redlock.lock("l").acquire().await.unwrap());
+    drop(redlock);
+    masters[0].kill();
+    masters[1].restart_empty();
+    let redlock = client(&masters).build().unwrap();
+    let error = redlock.lock("l").wait(QUARANTINE + ms(2_000)).acquire().await.unwrap_err();
+    let waits_for = format!("{} has to be there, too", masters[0].url());
+    assert!(format!("{error:#}").contains(&waits_for), "{error:#}");
+    let began = Instant::now();
+    redlock.recover().await.unwrap();
+    drop(redlock.lock("l").wait(SOON).acquire().await.unwrap());
+    assert!(began.elapsed() > QUARANTINE - ms(100), "{:?}", began.elapsed());
+    masters[0].restart_empty(); // it comes back after all
+    redlock.init(Init::new()).await.unwrap();
+    until("all to vote", async || {
+        let _ = redlock.lock("x").inspect().await;
+        redlock.master_status().iter().all(|master| master.standing == Standing::Trusted)
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -78,12 +150,17 @@ async fn clients_that_disagree_are_refused_and_told_about_what() {
     let others = [
         (alike().masters(masters.urls()).max_ttl(Duration::from_secs(60)), "60000 ms"),
         (alike().masters(masters.urls()).strict(), "strict"),
-        (alike().masters(&masters.urls()[..2]), "2 masters"),
     ];
     for (other, difference) in others {
         let said = refused(&other.build().unwrap()).await;
         assert!(said.iter().any(|said| said.contains(difference) && said.contains("30000 ms")), "{said:?}");
     }
+    let two = alike().masters(&masters.urls()[..2]).build().unwrap();
+    let said = async || {
+        let error = two.lock("l").try_acquire().await.unwrap_err();
+        matches!(&error, Error::OtherSet { why, .. } if why.contains(&*masters[2].url()))
+    };
+    until("both lists to be named", said).await;
     drop(first.lock("l").acquire().await.unwrap());
 }
 
@@ -202,4 +279,25 @@ async fn an_acquire_does_not_fail_for_one_clock_that_jumps_while_it_runs() {
         let guard = redlock.lock(name.to_string()).try_acquire().await.unwrap();
         guard.release().await.unwrap();
     }
+}
+
+/// It is looked at every few seconds, behind calls, so that a client that is connected learns it.
+#[tokio::test]
+async fn a_master_that_may_drop_keys_from_now_on_loses_its_vote_within_seconds() {
+    let masters = Masters::start(3);
+    let redlock = begin_new().masters(masters.urls()).build().unwrap();
+    crate::answering(&redlock, 3).await;
+    let _: () = masters[0].command(&["CONFIG", "SET", "maxmemory", "100mb"]);
+    let _: () = masters[0].command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    until("it to be refused", async || {
+        drop(redlock.lock("l").acquire().await.unwrap());
+        matches!(&redlock.master_status()[0].standing, Standing::Refused(why) if why.contains("allkeys-lru"))
+    })
+    .await;
+    let _: () = masters[0].command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    until("it to be trusted", async || {
+        drop(redlock.lock("l").acquire().await.unwrap());
+        redlock.master_status()[0].standing == Standing::Trusted
+    })
+    .await;
 }

@@ -69,7 +69,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
-use quorate::{Builder, ColdStart, Redlock};
+use quorate::{Builder, Error, Init, Redlock};
 use quorate_testkit::{Masters, RedisServer};
 
 /// A bound for what should happen at once, on a machine that is busy with other tests.
@@ -82,12 +82,12 @@ const TTL: Duration = Duration::from_secs(30);
 
 /// A client of masters that are new, and vote at once, for locks of any TTL.
 fn begin() -> Builder {
-    Redlock::builder().cold_start(ColdStart::None).max_ttl(MAX_TTL)
+    Redlock::builder().all_new().max_ttl(MAX_TTL)
 }
 
 /// The same, with the TTLs that there may be where nothing else is said.
 fn begin_new() -> Builder {
-    Redlock::builder().cold_start(ColdStart::None)
+    Redlock::builder().all_new()
 }
 
 fn builder(masters: &Masters) -> Builder {
@@ -112,6 +112,15 @@ async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
 async fn answering(redlock: &Redlock, count: usize) {
     until("the masters to answer", async || redlock.lock("l").inspect().await.unwrap().answered() >= count)
         .await;
+}
+
+/// A client whose masters no client ever used, begun as a set.
+async fn begun(builder: Builder, init: Init) -> Redlock {
+    let redlock = builder.build().unwrap();
+    let refused = redlock.init(init.clone().never_used("?")).await.unwrap_err();
+    let Error::NotBegun { fingerprint: Some(fingerprint), .. } = refused else { panic!("{refused}") };
+    redlock.init(init.never_used(fingerprint)).await.unwrap();
+    redlock
 }
 
 /// Waits until every master has a key: the stragglers of an acquire have come in.

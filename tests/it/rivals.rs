@@ -56,7 +56,7 @@ impl Meeting {
     }
 }
 
-/// All keys of a master but its marker: what is there. Of a name that is its kind and its entries:
+/// All keys of a master but its record: what is there. Of a name that is its kind and its entries:
 /// a token that was broken or released may be noted beside them.
 const CONTENTS: &str = "
     local keys, all = redis.call('KEYS', '*'), {}
@@ -72,7 +72,7 @@ const CONTENTS: &str = "
             if is_its and not is_word then shown[#shown + 1] = field .. '=' .. (words[i + 1] or '') end
         end
         table.sort(shown)
-        if key ~= 'quorate:marker' then all[#all + 1] = {key, table.concat(shown, ' ')} end
+        if key ~= 'quorate:master' then all[#all + 1] = {key, table.concat(shown, ' ')} end
     end
     return all";
 

@@ -49,7 +49,7 @@ async fn have_one_slot_each(kinds: &[[Make; 2]], names: &[&str]) {
     for (i, [held, waits]) in kinds.iter().enumerate() {
         let client = || builder(&masters).prefix(format!("k{i}:")).build().unwrap();
         let (redlock, other) = (client(), client());
-        redlock.lock("l").inspect().await.unwrap(); // the marker is there
+        redlock.lock("l").inspect().await.unwrap(); // the record is there
         for name in names {
             let before = all_keys(&masters[0]);
             let held = held(&redlock, name).acquire().await.unwrap();

@@ -6,7 +6,7 @@
 //! hundredth of it for a master's slow clock, 2 ms because Redis counts in whole milliseconds and
 //! expires a key up to one late, and what a short lease adds for clocks that step
 //! (docs/PROTOCOL.md, section 1). The observer says which keys lock something, by which it records:
-//! markers and queues do not, nor does what a master remembers of a name that nobody holds. That
+//! records and queues do not, nor does what a master remembers of a name that nobody holds. That
 //! has to expire all the same.
 
 use std::time::Duration;

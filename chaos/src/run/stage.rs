@@ -253,7 +253,7 @@ impl Stage {
         self.stop();
         self.log.record(HistoryEvent::Quiet);
         std::thread::sleep(ttl::longest(self.ttl) + Duration::from_millis(10));
-        let is_of_lock = |key: &String| !key.ends_with("marker") && !key.contains("waiting:");
+        let is_of_lock = |key: &String| !key.ends_with("master") && !key.contains("waiting:");
         for (master, server) in self.arena.masters.iter().enumerate() {
             for key in server.all_keys().into_iter().filter(is_of_lock) {
                 let ttl = server.locks_for(&key);

@@ -22,13 +22,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
-use quorate::{ColdStart, Redlock};
+use quorate::{Error, Init, Redlock};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::history::Recorder;
@@ -59,7 +58,7 @@ pub struct Workload {
     pub tasks: usize,
     /// How long leases last.
     pub ttl: Duration,
-    /// Whether masters without a marker vote at once: those of a run that begins with it are new,
+    /// Whether masters without a record vote at once: those of a run that begins with it are new,
     /// unless they were [introduced](introduce).
     pub new_masters: bool,
 }
@@ -153,9 +152,9 @@ impl Workload {
             Subject::Quorate(kinds) => {
                 let builder = Redlock::builder().masters(&self.masters).ttl(self.ttl);
                 let builder = if self.new_masters {
-                    builder.cold_start(ColdStart::None).max_ttl(MAX_TTL)
+                    builder.all_new().max_ttl(MAX_TTL)
                 } else {
-                    builder.cold_start(ColdStart::Quarantine).max_ttl(self.ttl)
+                    builder.max_ttl(self.ttl)
                 };
                 Locks::Quorate(builder.build().map_err(io::Error::other)?, kinds.clone())
             }
@@ -172,18 +171,18 @@ impl Workload {
     }
 }
 
-/// Uses new masters for the first time, so that they are trusted from then on, by workloads that
-/// have this TTL. Returns when all have answered.
+/// Begins new masters as a set, for workloads that have this TTL.
 ///
 /// # Errors
 ///
 /// When the masters' URLs are none, or there are too many.
 pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<()> {
-    let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl).cold_start(ColdStart::None);
+    let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl);
     let redlock = builder.build().map_err(io::Error::other)?;
-    let lock = redlock.lock("introduction");
-    while lock.inspect().await.map_err(io::Error::other)?.answered() < masters.len() {
-        sleep(Duration::from_millis(2)).await;
+    match redlock.init(Init::new().never_used("")).await {
+        Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
+            redlock.init(Init::new().never_used(fingerprint)).await.map_err(io::Error::other)
+        }
+        other => other.map_err(io::Error::other),
     }
-    Ok(())
 }

@@ -294,7 +294,7 @@ pub(super) fn unknown(why: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use quorate::{ColdStart, Redlock};
+    use quorate::Redlock;
     use quorate_testkit::Masters;
 
     use super::*;
@@ -302,7 +302,7 @@ mod tests {
     #[tokio::test]
     async fn a_look_at_a_lease_that_is_over_makes_it_no_longer() {
         let masters = Masters::start(1);
-        let redlock = Redlock::builder().masters(masters.urls()).cold_start(ColdStart::None);
+        let redlock = Redlock::builder().masters(masters.urls()).all_new();
         let lock = redlock.build().unwrap().mutex("looked-at").lease(Duration::from_millis(100));
         let held = Held::Quorate(lock.acquire().await.unwrap().into());
         let ends = held.deadline().unwrap();

@@ -6,7 +6,7 @@ use quorate_testkit::Masters;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::{output, quorate, read, wait_until, wait_until_released};
+use crate::{output, quorate, read, start, wait_until, wait_until_released};
 
 /// A measurement of so long that every step has some cycles.
 fn bench(masters: &Masters, args: &[&str]) -> (i32, String, String) {
@@ -23,7 +23,7 @@ fn assert_plausible(summary: &Value) {
 
 #[test]
 fn a_table_shows_what_a_lock_costs_and_nothing_is_left() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let (code, out, error) = bench(&masters, &["--concurrency", "1,8"]);
     assert_eq!((code, error.as_str()), (0, ""), "no progress bar where there is no terminal: {out}");
     for part in [
@@ -45,7 +45,7 @@ fn a_table_shows_what_a_lock_costs_and_nothing_is_left() {
 
 #[test]
 fn json_has_every_percentile_in_milliseconds() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let (code, out, error) = bench(&masters, &["--concurrency", "1,8", "--ttl", "5s", "--json"]);
     assert_eq!(code, 0, "{error}");
     let report: Value = serde_json::from_str(&out).unwrap();
@@ -76,7 +76,7 @@ fn json_has_every_percentile_in_milliseconds() {
 
 #[test]
 fn the_page_needs_nothing_else_and_tells_no_password() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     for server in masters.iter() {
         let _: String = server.command(&["ACL", "SETUSER", "me", "on", ">hunter2", "~*", "&*", "+@all"]);
     }
@@ -109,7 +109,7 @@ fn the_page_needs_nothing_else_and_tells_no_password() {
 
 #[test]
 fn a_dead_minority_is_named_and_counted() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     masters[2].kill();
     let (code, out, error) = bench(&masters, &["--concurrency", "4", "--json"]);
     assert_eq!(code, 0, "{error}");
@@ -133,7 +133,7 @@ fn a_dead_minority_is_named_and_counted() {
 /// A minute is asked for, and nobody would wait for it.
 #[test]
 fn without_a_quorum_it_fails_at_once_and_writes_no_report() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     masters[0].kill();
     masters[1].kill();
     let folder = tempfile::TempDir::new().unwrap();
@@ -149,7 +149,7 @@ fn without_a_quorum_it_fails_at_once_and_writes_no_report() {
 
 #[test]
 fn a_quorum_that_is_lost_ends_it_with_what_was_measured() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let mut command = quorate(&masters);
     command.args(["bench", "--duration", "4s", "--concurrency", "4", "--json"]);
     let bench = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -168,7 +168,7 @@ fn a_quorum_that_is_lost_ends_it_with_what_was_measured() {
 
 #[test]
 fn ctrl_c_shows_what_was_measured_and_leaves_nothing() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let mut command = quorate(&masters);
     command.args(["bench", "--duration", "10m", "--concurrency", "16"]);
     let bench = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -3,9 +3,16 @@
 use quorate_testkit::Masters;
 use serde_json::Value;
 
-use crate::{careful, output, quorate};
+use crate::{begin, output, quorate, start};
 
 const KEEPING: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
+
+/// Masters that are a set, and keep every write.
+fn keeping() -> Masters {
+    let masters = Masters::start_with(3, KEEPING);
+    begin(&masters, &[]);
+    masters
+}
 
 fn doctor(masters: &Masters, args: &[&str]) -> (i32, String, String) {
     output(quorate(masters).args(["doctor", "--timeout", "1s"]).args(args))
@@ -13,20 +20,22 @@ fn doctor(masters: &Masters, args: &[&str]) -> (i32, String, String) {
 
 #[test]
 fn where_all_is_well_it_says_so_and_ends_with_0() {
-    let masters = Masters::start_with(3, KEEPING);
+    let masters = keeping();
     let (code, out, error) = doctor(&masters, &[]);
     assert_eq!((code, error.as_str()), (0, ""), "{out}");
     assert!(out.lines().all(|line| line.starts_with("ok    ")), "{out}");
     for url in masters.urls() {
         assert!(out.contains(&format!("ok    {url}  role: master")), "{out}");
     }
+    assert_eq!(out.matches(" of 3: it remembers what it granted").count(), 3, "{out}");
+    assert!(out.contains("  set: ") && out.contains("cold start quarantine"), "{out}");
     assert!(out.ends_with("quorum: 3 of 3 masters can vote, and a quorum is 2\n"), "{out}");
-    assert!(masters.iter().all(|server| server.command::<i64>(&["DBSIZE"]) == 0));
+    assert!(masters.iter().all(|server| server.command::<i64>(&["DBSIZE"]) == 1), "the record");
 }
 
 #[test]
 fn the_exit_code_tells_warnings_and_a_lost_quorum_apart() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let (code, out, _) = doctor(&masters, &[]);
     assert_eq!(code, 78, "they forget all when they restart: {out}");
     assert!(
@@ -47,19 +56,51 @@ fn the_exit_code_tells_warnings_and_a_lost_quorum_apart() {
 }
 
 #[test]
-fn new_masters_are_no_quorum_unless_they_are_trusted() {
+fn masters_that_are_no_set_are_no_quorum_until_somebody_begins_it() {
     let masters = Masters::start_with(3, KEEPING);
-    let (code, out, _) = output(careful(&masters).args(["doctor", "--timeout", "1s"]));
+    let (code, out, _) = doctor(&masters, &[]);
     assert_eq!(code, 69, "{out}");
-    for part in ["--cold-start none", "no lock can be had for 34.3 s"] {
+    for part in [
+        "record: it has no record of a set of masters",
+        "set: no master",
+        "quorate init",
+        "no lock can be had",
+    ] {
         assert!(out.contains(part), "no {part:?} in {out}");
     }
+    assert!(masters.iter().all(|server| server.command::<i64>(&["DBSIZE"]) == 0), "nothing is written");
+    begin(&masters, &["--fsync"]);
+    let (code, out, _) = doctor(&masters, &[]);
+    assert_eq!(code, 0, "{out}");
+    assert!(
+        out.contains("cold start fsync") && out.contains("if it restarts, it has no vote for 4.0 s"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_a_client_is_refused_for_is_said_with_the_option_that_helps() {
+    let masters = keeping();
+    for (option, fix) in
+        [(&["--max-ttl", "1m"][..], "-> use --max-ttl 30000ms"), (&["--strict"], "-> use no --strict")]
+    {
+        let (code, out, _) = doctor(&masters, option);
+        assert_eq!(code, 69, "{out}");
+        assert!(out.contains(fix), "no {fix:?} in {out}");
+    }
+    let urls = masters.urls();
+    let (code, out, _) = output(quorate(&masters).env("QUORATE_MASTERS", urls[..2].join(",")).arg("doctor"));
+    assert_eq!(code, 69, "{out}");
+    let mut set = urls.clone();
+    set.sort_unstable();
+    let both = format!("its set is {}, and this client's {}", set.join(", "), urls[..2].join(", "));
+    assert!(out.contains(&both), "no {both:?} in {out}");
 }
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "this test measures by the wall clock")]
 fn a_frozen_master_costs_some_time_outs() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     masters[2].freeze();
     let begun = std::time::Instant::now();
     let (code, out, _) = output(quorate(&masters).args(["doctor", "--timeout", "200ms"]));
@@ -70,7 +111,7 @@ fn a_frozen_master_costs_some_time_outs() {
 
 #[test]
 fn json_is_for_programs() {
-    let masters = Masters::start_with(3, KEEPING);
+    let masters = keeping();
     masters[1].kill();
     let (code, out, error) = doctor(&masters, &["--json"]);
     assert_eq!(code, 78, "{error}");

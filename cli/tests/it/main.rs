@@ -12,6 +12,7 @@ mod compose;
 mod doctor;
 mod elect;
 mod guards;
+mod init;
 mod neighbours;
 mod operations;
 mod permits;
@@ -27,18 +28,44 @@ use quorate_testkit::{Masters, RedisServer};
 /// A bound for what should happen at once, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The command, with these masters in its environment: they are new, and vote at once.
+/// The command, with these masters in its environment.
 fn quorate(masters: &Masters) -> Command {
-    let mut command = careful(masters);
-    command.env("QUORATE_COLD_START", "none");
-    command
-}
-
-/// The same, but masters that are new have no vote yet.
-fn careful(masters: &Masters) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
     command.env("QUORATE_MASTERS", masters.urls().join(",")).stdin(Stdio::null());
     command
+}
+
+/// New masters that are a set, and vote at once.
+fn start(count: usize) -> Masters {
+    let masters = Masters::start(count);
+    begin(&masters, &[]);
+    masters
+}
+
+/// Has new masters begin as a set on these terms, as a person does who knows that they are new.
+fn begin(masters: &Masters, terms: &[&str]) {
+    let begun = init(masters, &format!("--never-used={}", fingerprint(masters)), terms);
+    assert_eq!(begun.0, 0, "{begun:?}");
+}
+
+fn init(masters: &Masters, never_used: &str, terms: &[&str]) -> (i32, String, String) {
+    output(quorate(masters).args(["init", never_used]).args(terms))
+}
+
+/// What a refused init prints.
+fn fingerprint(masters: &Masters) -> String {
+    let (code, _, error) = init(masters, "--never-used", &["--prefix", "nobody:"]);
+    let (_, command) = error.split_once("quorate init --never-used=").expect(&error);
+    assert_eq!(code, 81, "{error}");
+    command.split_whitespace().next().unwrap().to_owned()
+}
+
+/// So many masters of a set lose their keys, one after the other, and have no vote for a while.
+fn forget(masters: &Masters, count: usize, terms: &[&str]) {
+    for server in masters.iter().take(count) {
+        let _: String = server.command(&["FLUSHALL"]);
+        assert_eq!(output(quorate(masters).arg("init").args(terms)).0, 0, "it has its record again");
+    }
 }
 
 /// The lock `l` is this owner's on a master, so often, for a minute: the fields of

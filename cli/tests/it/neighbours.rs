@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use quorate_testkit::{Masters, RedisServer};
 use serde_json::Value;
 
-use crate::{careful, output, quorate, read, wait_until};
+use crate::{begin, output, quorate, read, wait_until};
 
 /// The settings of both clients; the one in Python takes milliseconds.
 const OURS: [&str; 4] = ["--max-ttl", "3s", "--ttl", "2s"];
@@ -25,8 +25,7 @@ fn a_client_in_python_counts_beside_run_and_nothing_is_lost_whatever_one_master_
         return;
     }
     let mut masters = Masters::start_with_clocks(5, &[]);
-    let (code, _, error) = output(quorate(&masters).args(["run", "l"]).args(OURS).args(["--", "true"]));
-    assert_eq!(code, 0, "{error}");
+    begin(&masters, &OURS[..2]);
     let folder = tempfile::TempDir::new().unwrap();
     let [count, log] = ["count", "log"].map(|name| folder.path().join(name).display().to_string());
     std::fs::write(&count, "0").unwrap();
@@ -90,7 +89,7 @@ impl Drop for Ends<'_> {
 
 /// How a master stands with a new client.
 fn standing(masters: &Masters, place: usize) -> String {
-    let (_, out, _) = output(careful(masters).args(["status", "l", "--max-ttl", "3s", "--json"]));
+    let (_, out, _) = output(quorate(masters).args(["status", "l", "--max-ttl", "3s", "--json"]));
     let status: Value = serde_json::from_str(&out).unwrap();
     status["masters"][place]["standing"].as_str().unwrap().to_owned()
 }

@@ -1,11 +1,12 @@
 //! docs/OPERATIONS.md: its commands, as they stand there.
 
 use std::fs;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use quorate_testkit::{Masters, RedisServer};
 
-use crate::{quorate, wait_until, wait_until_released};
+use crate::{output, quorate, start, wait_until, wait_until_released};
 
 /// The commands below a heading, with other values in the lines that set the variables named.
 fn commands(heading: &str, values: &[(&str, &str)]) -> String {
@@ -21,20 +22,44 @@ fn commands(heading: &str, values: &[(&str, &str)]) -> String {
     lines.join("\n")
 }
 
-fn run(commands: &str) {
-    let status = Command::new("bash").args(["-euo", "pipefail", "-c", commands]).status().unwrap();
-    assert!(status.success(), "{commands}");
+fn run(commands: &str, masters: &Masters) {
+    let folder = Path::new(env!("CARGO_BIN_EXE_quorate")).parent().unwrap();
+    let status = Command::new("bash")
+        .args(["-euo", "pipefail", "-c", commands])
+        .env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()))
+        .env("QUORATE_MASTERS", masters.urls().join(","))
+        .env("QUORATE_MAX_TTL", "1s")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.unwrap().success(), "{commands}");
 }
 
 fn entry(server: &RedisServer) -> Option<String> {
     server.command(&["HGET", "quorate:{l}", "x"])
 }
 
+#[test]
+fn a_set_begins_and_begins_again_when_all_lost_their_keys() {
+    let masters = Masters::start(3);
+    let job = || {
+        let args = ["run", "l", "-n", "--max-ttl", "1s", "--ttl", "1s", "--", "true"];
+        output(quorate(&masters).args(args)).0
+    };
+    assert_eq!(job(), 81);
+    run(&commands("Begin a set", &[]), &masters);
+    assert_eq!(job(), 0);
+    masters.iter().for_each(|server| server.command(&["FLUSHALL"]));
+    assert_eq!(job(), 81);
+    run(&commands("After all masters lost their keys", &[]), &masters);
+    assert_eq!(job(), 0);
+}
+
 /// Every connection is closed on the way, so that a job that did not read the new password could
 /// not renew its lease.
 #[test]
 fn the_masters_password_is_changed_while_a_job_runs() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let (file, done) = (folder.path().join("password"), folder.path().join("done"));
     fs::write(&file, "the first").unwrap();
@@ -55,7 +80,7 @@ fn the_masters_password_is_changed_while_a_job_runs() {
     let ports: Vec<String> = masters.iter().map(port).collect();
     let values = [("MASTERS", ports.join(" ")), ("FILE", file.display().to_string())];
     let values = values.each_ref().map(|(variable, value)| (*variable, value.as_str()));
-    run(&commands("Change the masters' password", &values));
+    run(&commands("Change the masters' password", &values), &masters);
     let before: Vec<_> = masters.iter().map(entry).collect();
     for server in masters.iter() {
         let _: i64 = server.command(&["CLIENT", "KILL", "USER", "quorate"]);

@@ -8,7 +8,7 @@ use quorate_testkit::Masters;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::{output, quorate, read, wait_until, wait_until_released};
+use crate::{output, quorate, read, start, wait_until, wait_until_released};
 
 /// Runs a job that writes its permit's number, fence and owner to `file`, and then waits to be
 /// ended.
@@ -42,7 +42,7 @@ fn permit_and_owner(file: &Path) -> (u32, String) {
 
 #[test]
 fn as_many_jobs_run_as_there_are_permits_and_the_next_one_waits() {
-    let masters = Masters::start(5);
+    let masters = start(5);
     let folder = tempfile::TempDir::new().unwrap();
     let files: Vec<_> = (0..4).map(|i| folder.path().join(i.to_string())).collect();
     let mut jobs: Vec<_> = files[..3].iter().map(|file| job(&masters, "3", file)).collect();
@@ -69,7 +69,7 @@ fn as_many_jobs_run_as_there_are_permits_and_the_next_one_waits() {
 
 #[test]
 fn another_number_of_permits_is_refused_while_a_job_runs() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("job");
     let running = job(&masters, "2", &file);
@@ -91,7 +91,7 @@ fn another_number_of_permits_is_refused_while_a_job_runs() {
 /// Asked for as what it is not, a lock is neither free nor out of reach.
 #[test]
 fn a_name_that_is_held_as_another_kind_is_said_to_be() {
-    let masters = Masters::start(5);
+    let masters = start(5);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("job");
     let running = job(&masters, "2", &file);
@@ -124,7 +124,7 @@ fn json(command: &mut Command, expected: i32) -> Value {
 
 #[test]
 fn a_status_shows_each_permit_that_is_held_and_a_release_takes_the_one_of_the_owner_it_names() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let files = ["a", "b"].map(|name| folder.path().join(name));
     let with = |verb: &[&str]| {
@@ -169,7 +169,7 @@ fn a_status_shows_each_permit_that_is_held_and_a_release_takes_the_one_of_the_ow
 
 #[test]
 fn a_number_of_permits_outside_of_its_limits_is_refused() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     for permits in ["0", "1001"] {
         let (code, _, error) =
             output(quorate(&masters).args(["run", "l", "--permits", permits, "--", "true"]));
@@ -191,9 +191,9 @@ fn a_number_of_permits_outside_of_its_limits_is_refused() {
 /// A job may run others: what it has is not what they have.
 #[test]
 fn a_job_without_a_permit_is_not_told_that_of_another() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let inner = format!(
-        "echo $QUORATE_PERMIT; {} run inner --cold-start none -- sh -c 'echo ${{QUORATE_PERMIT-none}}'",
+        "echo $QUORATE_PERMIT; {} run inner -- sh -c 'echo ${{QUORATE_PERMIT-none}}'",
         env!("CARGO_BIN_EXE_quorate")
     );
     let (code, out, error) =

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use quorate_testkit::{Masters, RedisServer};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{output, quorate, read, wait_until, wait_until_released};
+use crate::{begin, output, quorate, read, start, wait_until, wait_until_released};
 
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
@@ -16,7 +16,7 @@ fn signal(child: &Child, signal: Signal) {
 /// Read, sleep, write, in a file: an update is lost as soon as two are inside.
 #[test]
 fn eight_processes_never_lose_an_update() {
-    let masters = Masters::start(5);
+    let masters = start(5);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("counter");
     std::fs::write(&file, "0").unwrap();
@@ -35,7 +35,7 @@ fn eight_processes_never_lose_an_update() {
 
 #[test]
 fn the_jobs_exit_code_output_and_environment_are_passed_on() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let job = "echo $QUORATE_LOCK; echo $QUORATE_OWNER; echo $QUORATE_FENCE; exit 7";
     let (code, out, _) = output(quorate(&masters).args(["run", "a lock", "--", "sh", "-c", job]));
     assert_eq!(code, 7);
@@ -54,7 +54,7 @@ fn the_jobs_exit_code_output_and_environment_are_passed_on() {
 /// The job asks for the status of its own lock.
 #[test]
 fn others_are_told_where_a_job_runs_and_what_it_is() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let of_job = |options: &[&str]| {
         let me = env!("CARGO_BIN_EXE_quorate");
         let status = [me, "status", "l", "--timeout", "2s"];
@@ -72,7 +72,7 @@ fn others_are_told_where_a_job_runs_and_what_it_is() {
 
 #[test]
 fn each_failure_has_its_own_exit_code() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let plain = folder.path().join("plain");
     std::fs::write(&plain, "x").unwrap();
@@ -122,7 +122,7 @@ fn each_failure_has_its_own_exit_code() {
 
 #[test]
 fn signals_go_to_the_jobs_whole_process_group() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("log");
     // A shell, and a child of its own that a signal to the shell alone would not reach.
@@ -144,6 +144,7 @@ fn signals_go_to_the_jobs_whole_process_group() {
 #[test]
 fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
     let masters = Masters::start(3);
+    begin(&masters, &["--max-ttl", "5m"]);
     (0..2).for_each(|i| crate::hold(&masters[i], "7c9e6679-7425-40de-944b-e07fc1f90ae7:1", 1));
     let mut run = quorate(&masters)
         .args(["run", "l", "--ttl", "5m", "--max-ttl", "5m", "--", "true"])
@@ -158,7 +159,7 @@ fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
 
 #[test]
 fn the_lease_is_renewed_while_the_job_runs() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let mut run = quorate(&masters)
         .args(["run", "l", "--ttl", "3s", "--timeout", "1s", "--", "sleep", "5"])
         .spawn()
@@ -192,7 +193,7 @@ enum Messages {
 /// alive.
 fn a_stubborn_job_is_gone_before_the_lease(fault: fn(&RedisServer), messages: Messages) {
     let ttl = Duration::from_secs(2);
-    let masters = Masters::start(5);
+    let masters = start(5);
     let folder = tempfile::TempDir::new().unwrap();
     let (beat, terms) = (folder.path().join("beat"), folder.path().join("terms"));
     let noise = if messages == Messages::Stuck { "yes >&2 &" } else { "" };
@@ -252,7 +253,7 @@ fn a_job_does_not_outlive_its_lease_when_messages_cannot_be_written() {
 /// Suspended, it would renew nothing and kill nobody while the job goes on.
 #[test]
 fn it_does_not_let_itself_be_suspended_from_the_keyboard() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let mut run = quorate(&masters)
         .args(["run", "l", "--ttl", "3s", "--timeout", "1s", "--", "sleep", "5"])
         .stderr(Stdio::piped())
@@ -273,7 +274,7 @@ fn as_the_first_process_it_ends_when_the_job_was_killed() {
     if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|status| status.success()) {
         return quorate_testkit::skipped("the first process", "no namespaces here");
     }
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("ready");
     let job =
@@ -283,7 +284,6 @@ fn as_the_first_process_it_ends_when_the_job_was_killed() {
         .arg(env!("CARGO_BIN_EXE_quorate"))
         .args(["run", "l", "--ttl", "1s", "--", "sh", "-c", &job])
         .env("QUORATE_MASTERS", masters.urls().join(","))
-        .env("QUORATE_COLD_START", "none")
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -296,7 +296,7 @@ fn as_the_first_process_it_ends_when_the_job_was_killed() {
 
 #[test]
 fn a_job_that_ends_in_its_grace_is_not_killed() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("log");
     let job = format!(
@@ -317,7 +317,7 @@ fn a_job_that_ends_in_its_grace_is_not_killed() {
 
 #[test]
 fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("owner");
     let job = format!("echo $QUORATE_OWNER > {0}.tmp; mv {0}.tmp {0}; sleep 60", file.display());
@@ -339,7 +339,7 @@ fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
 /// they do.
 #[test]
 fn fair_locks_are_had_in_the_order_of_arrival_across_processes() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let (log, gate) = (folder.path().join("log"), folder.path().join("gate"));
     let run = |args: &[&str]| {
@@ -375,7 +375,7 @@ fn fair_locks_are_had_in_the_order_of_arrival_across_processes() {
 
 #[test]
 fn a_name_is_fair_for_all_or_for_nobody() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("owner");
     let job = format!("echo $QUORATE_OWNER > {}; sleep 60", file.display());
@@ -396,7 +396,7 @@ fn a_name_is_fair_for_all_or_for_nobody() {
 /// wait for it.
 #[test]
 fn shared_jobs_run_together_and_an_exclusive_one_alone() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
     let (log, gate) = (folder.path().join("log"), folder.path().join("gate"));
     let run = |args: &[&str]| {
@@ -432,7 +432,7 @@ fn shared_jobs_run_together_and_an_exclusive_one_alone() {
 
 #[test]
 fn a_job_has_one_kind_of_lock() {
-    let masters = Masters::start(1);
+    let masters = start(1);
     let kinds = [&["--shared"][..], &["--exclusive"], &["--fair"], &["--permits", "2"]];
     for (place, one) in kinds.iter().enumerate() {
         for other in &kinds[place + 1..] {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use quorate_testkit::Masters;
 use serde_json::Value;
 
-use crate::{output, quorate, wait_until};
+use crate::{output, quorate, start, wait_until};
 
 const OWNER: &str = "0f8fad5b-d9cb-469f-a165-70867728950e:3";
 const ANOTHER: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7:1";
@@ -19,7 +19,7 @@ fn hold(masters: &Masters, count: usize) {
 
 #[test]
 fn a_status_says_who_holds_it_where_and_for_how_long() {
-    let masters = Masters::start(5);
+    let masters = start(5);
     let status = || output(quorate(&masters).args(["status", "l", "--timeout", "3s"]));
     let (code, out, _) = status();
     assert_eq!(code, 0);
@@ -56,7 +56,7 @@ fn a_status_says_who_holds_it_where_and_for_how_long() {
 
 #[test]
 fn a_status_in_json_is_for_programs() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     hold(&masters, 2);
     masters[2].kill();
     let (code, out, _) = output(quorate(&masters).args(["status", "l", "--json"]));
@@ -81,7 +81,7 @@ fn a_status_in_json_is_for_programs() {
 
 #[test]
 fn a_list_shows_every_name_with_its_holder() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let list = |more: &[&str]| output(quorate(&masters).arg("list").args(more));
     assert!(list(&[]).1.ends_with("0 names are held or waited for\n"));
     hold(&masters, 2);
@@ -98,7 +98,7 @@ fn a_list_shows_every_name_with_its_holder() {
 
 #[test]
 fn a_release_takes_a_lock_only_from_the_owner_it_names() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     hold(&masters, 3);
     let release = |owner: &str| output(quorate(&masters).args(["release", "l", "--owner", owner]));
     let other = OWNER.replace(":3", ":4");
@@ -164,7 +164,7 @@ fn no_password_is_in_the_help_or_an_error() {
 
 #[test]
 fn masters_can_be_given_one_by_one() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
     command.args(["status", "l"]);
     for url in masters.urls() {
@@ -175,7 +175,7 @@ fn masters_can_be_given_one_by_one() {
 
 #[test]
 fn what_is_empty_in_the_environment_is_not_set() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let mut status = quorate(&masters);
     let urls = format!(" {}, ", masters.urls().join(" , "));
     let (_, out, _) =
@@ -190,7 +190,7 @@ fn what_is_empty_in_the_environment_is_not_set() {
 
 #[test]
 fn output_that_is_lost_is_an_error() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = quorate(&masters).args(["status", "l"]).stdout(full).status().unwrap();
     assert_eq!(status.code(), Some(70));
@@ -198,7 +198,7 @@ fn output_that_is_lost_is_an_error() {
 
 #[test]
 fn output_that_nobody_reads_is_not_an_error() {
-    let masters = Masters::start(3);
+    let masters = start(3);
     let mut status = quorate(&masters).args(["status", "l"]).stdout(Stdio::piped()).spawn().unwrap();
     drop(status.stdout.take());
     assert_eq!(status.wait().unwrap().code(), Some(0));

@@ -74,7 +74,7 @@ local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
 end
 
 local function inspect(k, _, slot)
-  time_here() -- looks at the marker: the first reply tells the client if this master forgot
+  time_here() -- looks at the record: the first reply tells the client if this master forgot
   -- guard: shared-nobody
   local it = look(k, '')
   local reply = {'seen', it.holder and slot or '', call('ZCARD', it.queue)}

@@ -1,7 +1,7 @@
 -- inspect: says of what kind a name is, how many wait for it, and who holds it: for each entry that
 -- counts its field, and what `description_of` says.
 local function inspect(k, _, slot)
-  time_here() -- looks at the marker: the first reply tells the client if this master forgot
+  time_here() -- looks at the record: the first reply tells the client if this master forgot
   -- guard: inspect-nobody
   local it = read(k, slot, '')
   local entries, fields = read_all(it.key)

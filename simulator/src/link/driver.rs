@@ -88,6 +88,7 @@ impl Link {
 
     fn request(&self, message: Message<'_>, now: Time, header: SessionHeader) -> Request {
         match message {
+            Message::Look => Request { asked: None, header, task: RequestKind::Look },
             Message::Ping => Request { asked: Some(now), header, task: RequestKind::Ping },
             Message::Evaluate { script, calls, .. } => {
                 let asked = calls.iter().filter(|pending| pending.is_vote());
@@ -174,10 +175,11 @@ impl Link {
 
     fn ask_to_be_known(self: &Arc<Self>) {
         let is_new = self.server.redis.is_whole();
-        let hello = self
-            .handshake
-            .get()
-            .map(|handshake| handshake.hello(if is_new { Insight::New } else { Insight::Nothing }));
+        let insight = if is_new { Insight::New } else { Insight::KeepsAll(false) };
+        self.greet_with(self.handshake.get().map(|handshake| handshake.hello(insight)), is_new);
+    }
+
+    fn greet_with(self: &Arc<Self>, hello: Option<Hello>, is_new: bool) {
         self.transmit(Request {
             asked: None,
             header: SessionHeader::default(),
@@ -185,30 +187,37 @@ impl Link {
         });
     }
 
-    /// The answer to the first message of a connection.
-    pub(super) fn greeted(self: &Arc<Self>, greeted: Option<(&Hello, Greeting)>) {
-        let welcome = match (self.handshake.get(), greeted) {
+    /// The answer to a message of the handshake; `was_new` tells what the master was taken for.
+    pub(super) fn greeted(self: &Arc<Self>, greeted: Option<(&Hello, Greeting)>, was_new: bool) {
+        let outcome = match (self.handshake.get(), greeted) {
             (Some(handshake), Some((hello, answer))) => handshake.outcome(hello, answer),
             _ => HelloOutcome::Known(SessionHeader::default()),
         };
-        match welcome {
+        match outcome {
             HelloOutcome::Known(header) => {
                 let is_known = self.handshake.get().is_some();
                 self.state().header = header;
                 self.with(|link, now| link.opened(is_known, now));
             }
-            HelloOutcome::Again => self.ask_again(),
+            HelloOutcome::Ask(next) => self.greet_with(Some(next), was_new),
+            HelloOutcome::Look => unreachable!("it was said how the master keeps what it has"),
+            HelloOutcome::Again => self.ask_again(None),
+            HelloOutcome::Hear(news, _) => self.ask_again(Some(news)),
             HelloOutcome::Refused(why) => self.with(|link, now| link.not_opened(why, now)),
         }
     }
 
-    /// Asks once more when it is known what time it is.
-    fn ask_again(self: &Arc<Self>) {
+    /// Asks once more when it is known what time it is, or more than these news of the masters. The
+    /// link gives an attempt up that takes long.
+    fn ask_again(self: &Arc<Self>, news: Option<u64>) {
         let Some(handshake) = self.handshake.get().cloned() else { return };
         let connection = self.state().network.connection();
         let link = self.clone();
         self.process.run(async move {
-            handshake.until_time_is_known().await;
+            match news {
+                None => handshake.until_time_is_known().await,
+                Some(news) => handshake.until_more_is_heard(news).await,
+            }
             if link.state().network.connection() == connection {
                 link.ask_to_be_known();
             }

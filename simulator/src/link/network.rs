@@ -48,10 +48,11 @@ pub(super) struct Request {
 }
 
 pub(super) enum RequestKind {
-    /// The first message of a connection. It tells whether the master was new when the question was
-    /// made up.
+    /// One of the first messages of a connection. It tells whether the master was new when the
+    /// first question was made up.
     Hello(Option<Hello>, bool),
     Ping,
+    Look,
     Calls(&'static Script, Vec<Arc<Call>>),
 }
 
@@ -67,7 +68,7 @@ pub(super) enum NetworkReply {
 pub(super) enum FromMaster {
     /// The reply to the message of this number.
     Reply(u64, NetworkReply),
-    /// The word that its marker changed.
+    /// The word that its record changed.
     Invalidation,
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::seam::{Call, Failure, Hello, Value};
+use quorate_testkit::Resp;
 
 use super::Link;
 use super::network::{FromMaster, Greeting, NetworkReply, Request, RequestKind};
@@ -64,7 +65,7 @@ impl Link {
             let link = self.clone();
             self.process.deliver(move || match message {
                 FromMaster::Reply(number, reply) => link.receive(number, reply),
-                FromMaster::Invalidation => link.marker_changed(),
+                FromMaster::Invalidation => link.record_changed(),
             });
         }
         self.hearing.pump(self);
@@ -121,6 +122,7 @@ impl Link {
                 NetworkReply::Greeting(hello.as_ref().map(|hello| self.greet(hello)))
             }
             RequestKind::Ping => NetworkReply::To(Ok(Value::Nil)),
+            RequestKind::Look => NetworkReply::To(Ok(self.look())),
             RequestKind::Calls(script, calls) => {
                 let reply = self.server.run(script, calls, &request.header, late);
                 self.note(|| format!("executes {} -> {}", described(calls), tell_reply(&reply)));
@@ -130,6 +132,13 @@ impl Link {
         self.send_back(self.delay(), FromMaster::Reply(number, reply));
     }
 
+    fn look(&self) -> Value {
+        match self.server.redis.command(&["INFO", "memory"]) {
+            Resp::Bulk(info) => Value::Text(String::from_utf8_lossy(&info).into()),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
     fn send_back(self: &Arc<Self>, delay: Duration, message: FromMaster) {
         let arrives = self.state().network.back.push(self.world.now() + delay, message);
         let link = self.clone();
@@ -137,8 +146,7 @@ impl Link {
     }
 
     fn greet(&self, hello: &Hello) -> Greeting {
-        let script = self.handshake.get().expect("it asked").script();
-        let answer = self.server.redis.greet(script, hello);
+        let answer = self.server.redis.greet(hello);
         self.note(|| format!("greets -> {}", tell(&answer)));
         answer
     }
@@ -150,7 +158,7 @@ impl Link {
         }
     }
 
-    /// The master tells this connection that its marker changed, if it was greeted on it.
+    /// The master tells this connection that its record changed, if it was greeted on it.
     pub(crate) fn tell_of_change(self: &Arc<Self>) {
         let delay = self.delay();
         let is_greeted = {
@@ -162,7 +170,7 @@ impl Link {
         }
     }
 
-    fn marker_changed(self: &Arc<Self>) {
+    fn record_changed(self: &Arc<Self>) {
         self.with(|link, now| link.pushed(&[Value::Text("invalidate".into())], now));
     }
 
@@ -179,8 +187,8 @@ impl Link {
             state.network.next_reply()
         } {
             match (reply, &request.task) {
-                (NetworkReply::Greeting(greeting), RequestKind::Hello(hello, _)) => {
-                    self.greeted(hello.as_ref().zip(greeting));
+                (NetworkReply::Greeting(greeting), RequestKind::Hello(hello, was_new)) => {
+                    self.greeted(hello.as_ref().zip(greeting), *was_new);
                 }
                 (NetworkReply::To(reply), task) => self.answered(task, reply),
                 (NetworkReply::Greeting(_), _) => unreachable!("only a hello is greeted"),

@@ -56,7 +56,7 @@ fn each_fault_outside_of_the_assumptions_breaks_exclusion_where_masters_are_trus
     }
 }
 
-/// Nothing guards against who deletes a name's key on a master and leaves the marker.
+/// Nothing guards against who deletes a name's key on a master and leaves the record.
 #[test]
 fn keys_that_are_deleted_break_exclusion() {
     assert!(breaks_exclusion(|seed| Plan::new(seed, Profile::Outside(Kind::Eviction))));

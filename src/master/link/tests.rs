@@ -129,7 +129,7 @@ impl Driven {
     /// Sends everything that there is to send, and says how many messages that was.
     fn send(&mut self) -> usize {
         let numbers = |message: Message<'_>| match message {
-            Message::Ping => (None, Vec::new()),
+            Message::Ping | Message::Look => (None, Vec::new()),
             Message::Evaluate { script, calls, .. } => {
                 assert!(!calls.is_empty() && calls.len() <= 64);
                 assert!(calls.iter().all(|pending| std::ptr::eq(pending.call().script, script)));
@@ -178,7 +178,7 @@ impl Driven {
         self.deliver();
     }
 
-    fn marker_changed(&mut self) {
+    fn record_changed(&mut self) {
         self.link.pushed(&[Value::Text("invalidate".into()), Value::Nil], self.now);
         if !self.link.is_open() {
             self.sent.clear();
@@ -298,7 +298,7 @@ proptest! {
                     items[0] = Value::Nil;
                     driven.answer_with(Ok(Value::List(items)));
                 }
-                Step::Push => driven.marker_changed(),
+                Step::Push => driven.record_changed(),
                 Step::Break => driven.broke(),
                 Step::Wait(millis) => driven.wait(ms(millis)),
             }
@@ -564,7 +564,7 @@ fn what_a_master_says_unasked_is_no_reply() {
 }
 
 #[test]
-fn no_reply_counts_behind_the_word_that_the_marker_changed() {
+fn no_reply_counts_behind_the_word_that_the_record_changed() {
     let mut driven = Driven::up();
     let [before, behind] = [(); 2].map(|()| {
         let number = driven.call(VOTE);
@@ -572,10 +572,40 @@ fn no_reply_counts_behind_the_word_that_the_marker_changed() {
         number
     });
     driven.answer();
-    driven.marker_changed();
+    driven.record_changed();
     driven.link.answered(Ok(Value::List(vec![Value::Int(7); 2])), driven.now);
     driven.deliver();
     assert_eq!(driven.heard(before), [Ok(Value::Int(7))]);
     assert!(matches!(driven.heard(behind)[..], [Err(Failure::Unknown(Silence::ConnectionLost(_)))]));
     assert_eq!((driven.link.is_open(), driven.link.opens_at()), (false, Some(driven.now)));
+}
+
+/// A master that may drop keys by now gives no vote, once it was looked at.
+#[test]
+fn every_few_seconds_a_call_is_behind_a_look_at_the_memory_policy_and_counts_where_that_is_right() {
+    let mut driven = Driven::up();
+    driven.call(VOTE);
+    assert_eq!(driven.send(), 1, "it was looked at just before");
+    driven.answer();
+    let info = |limit: u64, policy| {
+        Ok(Value::Text(format!("maxmemory:{limit}\r\nmaxmemory_policy:{policy}").into()))
+    };
+    for (said, counts) in [
+        (info(1, "noeviction"), true),
+        (info(0, "allkeys-lru"), true),
+        (Err("NOPERM".to_owned()), true),
+        (info(1, "allkeys-lru"), false),
+    ] {
+        driven.now += LOOK;
+        let call = driven.call(VOTE);
+        assert_eq!(driven.send(), 2);
+        driven.answer_with(said);
+        if counts {
+            driven.answer();
+            assert_eq!(driven.heard(call), [Ok(Value::Int(7))]);
+        } else {
+            let heard = driven.heard(call);
+            assert!(matches!(&heard[..], [Err(Failure::Unknown(Silence::ConnectionLost(_)))]), "{heard:?}");
+        }
+    }
 }

@@ -54,6 +54,7 @@ fn every_type_of_redis_has_a_value() {
         (":+5\r\n", Value::Int(5)),
         ("$0\r\n\r\n", text("")),
         ("$4\r\na\r\nb\r\n", text("a\r\nb")),
+        ("=8\r\ntxt:a: b\r\n", text("a: b")),
         ("$-1\r\n", Value::Nil),
         ("*-1\r\n", Value::Nil),
         ("_\r\n", Value::Nil),

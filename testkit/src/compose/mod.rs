@@ -29,8 +29,9 @@ const KEEPER: &str = include_str!("keeper.sh");
 const PORTS_TO_TRY: u32 = 5;
 
 /// A project of its own from a compose file: new containers, networks and volumes, whatever else
-/// was started from the file. Every service is a server, and publishes the port 6379 at a fixed
-/// one. Dropping it takes all of that down, and so does the end of this process, whatever ends it.
+/// was started from the file. Every service without a profile is a server, and publishes the port
+/// 6379 at a fixed one. Dropping it takes all of that down, and so does the end of this process,
+/// whatever ends it.
 ///
 /// Each project has ports of its own if the file has them behind `QUORATE_PORTS`, as the
 /// repository's has.
@@ -42,7 +43,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Starts every service of a compose file. Returns when all servers answer.
+    /// Starts every service of a compose file that has no profile. Returns when all servers answer.
     ///
     /// # Errors
     ///

@@ -67,18 +67,22 @@ impl EmbeddedLink {
         match &*known {
             Some((then, header)) if *then == life => Ok(header.clone()),
             _ => {
-                let insight = if server.is_whole() { Insight::New } else { Insight::Nothing };
-                let hello = handshake.hello(insight);
-                let answer = server.greet(handshake.script(), &hello);
-                match handshake.outcome(&hello, answer) {
-                    HelloOutcome::Known(header) => {
-                        *known = Some((life, header.clone()));
-                        Ok(header)
+                let insight = if server.is_whole() { Insight::New } else { Insight::KeepsAll(false) };
+                let mut hello = handshake.hello(insight);
+                loop {
+                    let answer = server.greet(&hello);
+                    hello = match handshake.outcome(&hello, answer) {
+                        HelloOutcome::Known(header) => {
+                            *known = Some((life, header.clone()));
+                            return Ok(header);
+                        }
+                        HelloOutcome::Ask(next) => next,
+                        HelloOutcome::Look => unreachable!("it was said how it keeps what it has"),
+                        HelloOutcome::Again => {
+                            return Err(Failure::Unreachable("its clock and this host's differ".into()));
+                        }
+                        HelloOutcome::Hear(_, why) | HelloOutcome::Refused(why) => return Err(why),
                     }
-                    HelloOutcome::Again => {
-                        Err(Failure::Unreachable("its clock and this host's differ".into()))
-                    }
-                    HelloOutcome::Refused(why) => Err(why),
                 }
             }
         }

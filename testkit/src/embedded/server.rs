@@ -103,8 +103,8 @@ impl EmbeddedServer {
     }
 
     /// Asks the question of a handshake.
-    pub fn greet(&self, script: &Script, hello: &Hello) -> Result<Value, Failure> {
-        match self.evaluate(script, hello.words.keys(), hello.words.args()) {
+    pub fn greet(&self, hello: &Hello) -> Result<Value, Failure> {
+        match self.evaluate(hello.script, hello.words.keys(), hello.words.args()) {
             Resp::Error(text) => Err(Failure::from_error_reply(&text)),
             reply => Ok(value(reply)),
         }

@@ -1,22 +1,24 @@
 //! Random commands that plant what a lock does not expect, take something away, or ask.
 
-use crate::operations::{Draw, MARKER};
+use crate::operations::{Draw, RECORD};
 
-/// A command about a name's key, its queue, or, seldom, the master's marker.
+/// A command about a name's key, its queue, or, seldom, the master's record.
 pub(crate) fn command(draw: &mut Draw) -> Vec<String> {
     if draw.dice.happens(6) {
-        return about_marker(draw);
+        return about_record(draw);
     }
     let [name, queue] = draw.keys();
     if draw.dice.happens(500) { about_name(draw, &name) } else { about_queue(draw, &queue) }
 }
 
-/// From here on calls are refused, until the marker is written again.
-fn about_marker(draw: &mut Draw) -> Vec<String> {
-    match draw.dice.below(3) {
-        0 => words(&["DEL", MARKER]),
-        1 => words(&["SET", MARKER, "fedc9876|0|its terms"]),
-        _ => words(&["PEXPIRE", MARKER, "-1"]),
+/// From here on calls are refused, until the record is written again.
+fn about_record(draw: &mut Draw) -> Vec<String> {
+    match draw.dice.below(5) {
+        0 => words(&["DEL", RECORD]),
+        1 => words(&["HDEL", RECORD, "stamp"]),
+        2 => words(&["HSET", RECORD, "state", "member", "stamp", "fedc9876"]),
+        3 => words(&["SET", RECORD, "no record"]),
+        _ => words(&["PEXPIRE", RECORD, "-1"]),
     }
 }
 

@@ -11,7 +11,7 @@ use quorate_testkit::Resp;
 
 use crate::ears::Ears;
 use crate::moments::PATIENCE;
-use crate::operations::{Draw, MARK, MARKER, Request};
+use crate::operations::{Draw, RECORD, Request, STAMP};
 use crate::pair::{Pair, command, same};
 
 /// How many go to the servers together.
@@ -89,7 +89,7 @@ fn compare(kind: &'static str) {
         if is_first {
             pair.ask(script, &[command(&["FLUSHALL"])]);
         }
-        pair.ask(script, &[command(&["SET", MARKER, MARK])]);
+        pair.ask(script, &[command(&["DEL", RECORD]), command(&["HSET", RECORD, "stamp", STAMP])]);
         draw.moments.begin(is_first);
         let drawn = Instant::now();
         let requests: Vec<Request> = (0..TOGETHER).map(|_| draw.request()).collect();

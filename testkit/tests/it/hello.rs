@@ -1,66 +1,73 @@
-//! The handshake on both servers: what it answers, and what marker it leaves.
+//! The scripts of the handshake on both servers: what they answer, and what record they leave.
 
 use std::time::SystemTime;
 
-use quorate::seam::HELLO;
+use quorate::seam::{HELLO, RECORD};
 use quorate_testkit::{Resp, Restart};
 
 use crate::operations::Request;
 use crate::pair::{Pair, command, same};
 
-const TERMS: &str = "its terms";
+/// The key of the record.
+const KEY: &str = "master";
 
-/// The second replication id of a server that never was a replica.
-const NONE: &str = "0000000000000000000000000000000000000000";
+/// What a client writes of a record.
+const FIELDS: &[&str] = &["stamp", "one", "members", "1 redis://a\n2 redis://b", "keeps_all", "0"];
 
-/// What a client tells of itself and of the master.
+/// What a client writes.
 #[derive(Clone, Copy)]
-struct Client {
-    terms: &'static str,
-    trusts: &'static str,
-    /// The uptime that it trusts (s).
-    at_most: u64,
-    /// How far its clock is from the master's (us).
+struct Write {
+    seen: &'static str,
+    /// The run id and the second replication id that it saw; without one, those that are there.
+    run_id: Option<&'static str>,
+    replid2: Option<&'static str>,
+    /// How far T is ahead of the servers' clocks (us).
     ahead: i64,
-    /// Whether that is the time of most masters.
-    by_others: bool,
-    fsync: bool,
-    /// The latest end of a quarantine that it saw, or nothing.
-    latest: &'static str,
+    pause: &'static str,
+    least: &'static str,
+    fields: &'static [&'static str],
 }
 
-const CLIENT: Client = Client {
-    terms: TERMS,
-    trusts: "quarantine",
-    at_most: 0,
-    ahead: 0,
-    by_others: true,
-    fsync: false,
-    latest: "",
-};
+const FIRST: Write =
+    Write { seen: "", run_id: None, replid2: None, ahead: 0, pause: "34300000", least: "0", fields: FIELDS };
 
-/// Greets both servers, which have the same keys then, and says what both answered.
-fn greet(pair: &mut Pair, client: Client) -> String {
+/// The time by a clock that is so far ahead of the servers' (us).
+fn time(ahead: i64) -> String {
     let now: i64 = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros().try_into().unwrap();
-    let flag = |is: bool| if is { "1" } else { "0" };
-    let args = [
-        "m",
-        client.terms,
-        "9000000000000",
-        client.trusts,
-        &client.at_most.to_string(),
-        &(now + client.ahead).to_string(),
-        flag(client.fsync),
-        client.latest,
-        flag(client.by_others),
-    ];
-    let args = args.map(str::to_owned).to_vec();
-    let (embedded, real) = pair.ask(&HELLO, &[Request::Script(Vec::new(), args)]).remove(0);
+    (now + ahead).to_string()
+}
+
+/// Runs a script on both servers, which answer the same, and have the same keys then. Tells the
+/// first word of the reply, of a refusal the first of its error, and an error as it is.
+fn run(pair: &mut Pair, script: &quorate::seam::Script, args: &[&str]) -> String {
+    let args = args.iter().map(|&arg| arg.to_owned()).collect();
+    let (embedded, real) = pair.ask(script, &[Request::Script(Vec::new(), args)]).remove(0);
     let (what, embedded_what) = (kind(&real), kind(&embedded));
     let is_same = if what.starts_with("CLOCK") { embedded_what == what } else { same(&embedded, &real) };
     assert!(is_same, "embedded {embedded:?}\nreal     {real:?}");
-    pair.compare_keys(&HELLO);
+    pair.compare_keys(script);
     what
+}
+
+/// Says hello with a clock that is so far ahead (us).
+fn greet(pair: &mut Pair, ahead: i64) -> String {
+    run(pair, &HELLO, &[KEY, &time(ahead)])
+}
+
+fn write(pair: &mut Pair, write: Write) -> String {
+    let info: String = pair.server.command(&["INFO"]);
+    let of_info = |field: &str| field_of(&info, field).to_owned();
+    let run_id = write.run_id.map_or_else(|| of_info("run_id"), str::to_owned);
+    let replid2 = write.replid2.map_or_else(|| of_info("master_replid2"), str::to_owned);
+    let time = time(write.ahead);
+    let head = [KEY, write.seen, &run_id, &replid2, &time, write.pause, write.least];
+    run(pair, &RECORD, &[&head, write.fields].concat())
+}
+
+/// A field of what INFO says.
+fn field_of<'a>(info: &'a str, field: &str) -> &'a str {
+    let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+    fields.find(|(name, _)| *name == field).unwrap().1
 }
 
 /// What an answer says. That of a wrong clock says by how much, which is not the same twice.
@@ -71,10 +78,10 @@ fn kind(answer: &Resp) -> String {
         other => panic!("{other:?}"),
     };
     match &*text(0) {
-        "welcome" if text(2) == "0" => format!("{}, votes", text(4)),
-        "welcome" => text(4),
-        _ if text(1).contains(" s ahead of the others") => "CLOCK, ahead".to_owned(),
-        _ => text(1).split(' ').next().unwrap().to_owned(),
+        "refused" if text(1).contains(" s ahead of the others") => "CLOCK, ahead".to_owned(),
+        "refused" => text(1).split(' ').next().unwrap().to_owned(),
+        "master" => format!("master, {} words", items.len()),
+        other => other.to_owned(),
     }
 }
 
@@ -82,74 +89,90 @@ fn kind(answer: &Resp) -> String {
 fn pair() -> Pair {
     let mut pair = Pair::start();
     let info: String = pair.server.command(&["INFO", "server"]);
-    let run_id = info.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap();
-    pair.embedded.restart(run_id, Restart::Empty);
-    pair.ask(&HELLO, &[command(&["FLUSHALL"])]);
+    pair.embedded.restart(field_of(&info, "run_id"), Restart::Empty);
+    ask(&mut pair, &["FLUSHALL"]);
     pair
 }
 
-/// Puts a marker on both, or takes it away.
-fn mark(pair: &mut Pair, marker: Option<&str>) {
-    let words = match marker {
-        Some(marker) => command(&["SET", "m", marker]),
-        None => command(&["DEL", "m"]),
-    };
-    pair.ask(&HELLO, &[words]);
+fn ask(pair: &mut Pair, words: &[&str]) {
+    pair.ask(&HELLO, &[command(words)]);
 }
 
 #[test]
-fn a_master_is_new_or_known_or_restarted_and_trusted_as_the_client_says() {
+fn a_record_is_written_and_told_as_it_is() {
     let mut pair = pair();
-    let trusting = |trusts| Client { trusts, ..CLIENT };
-    assert_eq!(greet(&mut pair, CLIENT), "new");
-    assert_eq!(greet(&mut pair, CLIENT), "known", "and it has no vote yet");
-    assert_eq!(greet(&mut pair, trusting("none")), "known", "what was found once is not lifted");
-    let fsync = Client { fsync: true, ..trusting("fsync") };
-    let old = trusting("uptime");
-    let young = Client { at_most: 1_000_000, ..old };
-    let seen = |client| Client { latest: "0", ..client };
-    for (client, new, restarted) in [
-        (CLIENT, "new", "restarted"),
-        (trusting("none"), "new, votes", "restarted, votes"),
-        (fsync, "new, votes", "restarted"), // to the end of the quarantine that it had
-        (seen(fsync), "new", "restarted"),
-        (trusting("fsync"), "new", "restarted"),
-        (old, "new, votes", "restarted"),
-        (seen(old), "new", "restarted"),
-        (young, "new", "restarted"),
+    assert_eq!(greet(&mut pair, 0), "master, 5 words");
+    let another = Some("another");
+    for other in [
+        Write { seen: "one", ..FIRST },
+        Write { run_id: another, ..FIRST },
+        Write { replid2: another, ..FIRST },
     ] {
-        mark(&mut pair, None);
-        assert_eq!(greet(&mut pair, client), new);
-        mark(&mut pair, Some(&format!("another|{NONE}|8888888888888888|its terms")));
-        assert_eq!(greet(&mut pair, client), restarted);
+        assert_eq!(write(&mut pair, other), "changed");
     }
-    mark(&mut pair, Some(&format!("another|{NONE}|0|its terms")));
-    assert_eq!(greet(&mut pair, fsync), "restarted, votes");
+    assert_eq!(write(&mut pair, FIRST), "written");
+    assert_eq!(greet(&mut pair, 0), "master, 17 words");
+    assert_eq!(write(&mut pair, FIRST), "changed");
+    let next = Write { seen: "one", ..FIRST };
+    for (pause, least) in
+        [("", "0"), ("", "7"), ("0", "0"), ("0", "7"), ("0", "9000000000000000"), ("4000000", "0")]
+    {
+        assert_eq!(write(&mut pair, Write { pause, least, ..next }), "written");
+    }
+    let more = &["stamp", "two", "state", "member", "more", ""];
+    assert_eq!(write(&mut pair, Write { fields: more, ..next }), "written");
+    assert_eq!(greet(&mut pair, 0), "master, 21 words");
+    assert_eq!(write(&mut pair, next), "changed");
+    let last = Write { seen: "two", ..FIRST };
+    assert_eq!(write(&mut pair, Write { run_id: another, ..last }), "changed");
+    assert_eq!(write(&mut pair, Write { replid2: another, ..last }), "changed");
+    for ahead in [-5_000_000, 5_000_000] {
+        assert_eq!(write(&mut pair, Write { pause: "0", ahead, ..last }), "changed");
+    }
+    assert_eq!(write(&mut pair, Write { ahead: -5_000_000, ..last }), "written");
 }
 
 #[test]
-fn a_master_that_cannot_be_used_is_refused_and_keeps_what_it_has() {
+fn what_cannot_be_written_is_not() {
     let mut pair = pair();
-    assert_eq!(greet(&mut pair, Client { by_others: false, ..CLIENT }), "CLOCK");
-    for (ahead, answer) in [(-600_000_000, "CLOCK, ahead"), (600_000_000, "CLOCK"), (0, "new")] {
-        assert_eq!(greet(&mut pair, Client { ahead, ..CLIENT }), answer);
+    let fails = |pair: &mut Pair, how: Write, why: &str| {
+        let said = write(pair, how);
+        assert!(said.starts_with("Error(") && said.contains(why), "{said}");
+    };
+    fails(&mut pair, Write { pause: "", ..FIRST }, "must be strings or integers");
+    fails(&mut pair, Write { fields: &["stamp"], ..FIRST }, "wrong number of arguments");
+    ask(&mut pair, &["CONFIG", "SET", "maxmemory", "1"]);
+    fails(&mut pair, FIRST, "OOM");
+    assert_eq!(greet(&mut pair, 0), "master, 5 words");
+    ask(&mut pair, &["CONFIG", "SET", "maxmemory", "0"]);
+    ask(&mut pair, &["HSET", KEY, "no", "record"]);
+    assert_eq!(write(&mut pair, FIRST), "changed");
+    ask(&mut pair, &["SET", KEY, "no record"]);
+    fails(&mut pair, FIRST, "WRONGTYPE");
+    assert!(greet(&mut pair, 0).contains("WRONGTYPE"), "the server's own words");
+    ask(&mut pair, &["DEL", KEY]);
+    ask(&mut pair, &["REPLICAOF", "127.0.0.1", "1"]);
+    fails(&mut pair, FIRST, "READONLY");
+}
+
+#[test]
+fn a_master_that_cannot_be_used_is_refused() {
+    let mut pair = pair();
+    assert_eq!(write(&mut pair, FIRST), "written");
+    for (ahead, answer) in [(-600_000_000, "CLOCK, ahead"), (600_000_000, "CLOCK"), (0, "master, 17 words")] {
+        assert_eq!(greet(&mut pair, ahead), answer);
     }
-    assert_eq!(greet(&mut pair, Client { terms: "others", ..CLIENT }), "DISAGREES");
-    for marker in ["", "x", "a|0|b|its terms", "a|0|1", "||", "a|0|-1|its terms"] {
-        mark(&mut pair, Some(marker));
-        assert_eq!(greet(&mut pair, CLIENT), "WRONGTYPE", "{marker}");
-    }
-    mark(&mut pair, None);
-    pair.ask(&HELLO, &[command(&["HSET", "m", "f", "v"])]);
-    assert!(greet(&mut pair, CLIENT).contains("WRONGTYPE"), "the server's own words");
-    mark(&mut pair, None);
     for (setting, answer) in [
-        (&["CONFIG", "SET", "maxmemory", "1073741824"][..], "new"),
+        (&["CONFIG", "SET", "maxmemory", "1073741824"][..], "master, 17 words"),
         (&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"], "EVICTS"),
-        (&["CONFIG", "SET", "maxmemory", "0"], "known"),
+        (&["CONFIG", "SET", "maxmemory", "0"], "master, 17 words"),
         (&["REPLICAOF", "127.0.0.1", "1"], "REPLICA"),
     ] {
-        pair.ask(&HELLO, &[command(setting)]);
-        assert_eq!(greet(&mut pair, CLIENT), answer, "{setting:?}");
+        ask(&mut pair, setting);
+        assert_eq!(greet(&mut pair, 0), answer, "{setting:?}");
     }
+    ask(&mut pair, &["REPLICAOF", "NO", "ONE"]);
+    ask(&mut pair, &["ACL", "SETUSER", "default", "-hdel"]);
+    let said = greet(&mut pair, 0);
+    assert!(said.starts_with("Error(") && said.contains("can't run this command"), "{said}");
 }

@@ -24,8 +24,9 @@ pub(crate) struct Draw {
     pub(crate) kind: &'static str,
 }
 
-pub(crate) const MARKER: &str = "quorate:marker";
-pub(crate) const MARK: &str = "0123abcd|0|its terms";
+/// The key of the master's record, and its stamp.
+pub(crate) const RECORD: &str = "quorate:master";
+pub(crate) const STAMP: &str = "0123456789abcdef";
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 /// Most of the time it is the same one, so that a lock is extended, left and entered again.
@@ -119,14 +120,14 @@ impl Draw {
     /// refused.
     fn head(&mut self) -> Vec<String> {
         let (votes, not_yet) = (self.moments.votes_from(true), self.moments.votes_from(false));
-        let [key, mark, votes_from] = match self.dice.below(1000) {
-            0..30 => [MARKER, "another|0|its terms", &votes],
-            30..60 => [MARKER, MARK, &not_yet],
-            60..65 => ["quorate:{a}", MARK, &votes],
-            _ => [MARKER, MARK, &votes],
+        let [key, stamp, votes_from] = match self.dice.below(1000) {
+            0..30 => [RECORD, "another", &votes],
+            30..60 => [RECORD, STAMP, &not_yet],
+            60..65 => ["quorate:{a}", STAMP, &votes],
+            _ => [RECORD, STAMP, &votes],
         };
         let strict = if self.dice.happens(100) { "1" } else { "" };
-        [key, mark, votes_from, "94300", strict].map(str::to_owned).into()
+        [key, stamp, votes_from, "94300", strict].map(str::to_owned).into()
     }
 
     /// Adds one operation to a call.

@@ -10,7 +10,7 @@ use quorate_testkit::EmbeddedServer;
 
 const NAME: &str = "quorate:{bench}";
 const KEYS: [&str; 2] = [NAME, "quorate:waiting:{bench}"];
-const HEAD: [&str; 5] = ["marker", "1|0|terms", "0", "94300", ""];
+const HEAD: [&str; 5] = ["master", "0123456789abcdef", "0", "94300", ""];
 const OWNER: &str = "0123456789abcdef0123456789abcdef:123";
 const NOW: u64 = 1_000_000_000_000;
 
@@ -45,7 +45,7 @@ fn price(what: &str, mut run: impl FnMut()) {
 #[ignore = "it measures"]
 fn price_of_an_operation() {
     let server = EmbeddedServer::with_clock(0, Arc::new(|| NOW));
-    server.command(&["SET", "marker", "1|0|terms"]);
+    server.command(&["HSET", HEAD[0], "stamp", HEAD[1]]);
     price("acquire, evict", || {
         run(&server, &[ACQUIRE]);
         server.command(&["DEL", NAME]);

@@ -5,9 +5,9 @@ mod scene;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::{env, fs, iter};
+use std::{env, fs};
 
-use quorate::seam::{HELLO, SCRIPTS, Script};
+use quorate::seam::{HELLO, RECORD, SCRIPTS, Script};
 use quorate_testkit::RedisServer;
 use scene::{Master, Scene, Step};
 use serde_json::Value;
@@ -20,8 +20,8 @@ const LEAST_SCENES: usize = 350;
 pub(crate) struct Vector {
     file: String,
     about: String,
-    /// The kind whose script it is about.
-    pub(crate) kind: String,
+    /// The name of the script that it is about.
+    pub(crate) script_name: String,
     only: Option<String>,
     steps: Vec<Value>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn vectors() -> Vec<Vector> {
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
         scenes.into_iter().map(move |scene| Vector {
             about: scene["about"].as_str().unwrap().to_owned(),
-            kind: file.split('-').next().unwrap().to_owned(),
+            script_name: file.split('-').next().unwrap().to_owned(),
             only: scene.get("only").map(|only| only.as_str().unwrap().to_owned()),
             steps: scene["steps"].as_array().unwrap().clone(),
             file: file.clone(),
@@ -53,8 +53,8 @@ impl Vector {
         self.only.as_ref().is_none_or(|only| only == master)
     }
 
-    /// Plays it on an embedded master with this script of its kind. Answers what is not as it
-    /// should be.
+    /// Plays it on an embedded master with this script in place of its own. Answers what is not as
+    /// it should be.
     pub(crate) fn play_embedded(&self, script: &Script) -> Step {
         if !self.is_for("embedded") {
             return Ok(());
@@ -71,10 +71,15 @@ impl Vector {
         play().or_else(|_| play()).or_else(|_| play())
     }
 
-    /// The script of its kind.
+    /// The script that it is about.
     fn script(&self) -> &'static Script {
-        SCRIPTS.iter().find(|script| script.name() == self.kind).unwrap()
+        scripts().find(|script| script.name() == self.script_name).unwrap()
     }
+}
+
+/// All scripts of docs/protocol.
+fn scripts() -> impl Iterator<Item = &'static Script> {
+    [&HELLO, &RECORD].into_iter().chain(SCRIPTS.iter().copied())
 }
 
 /// Plays every scene, and tells all that are not as they should be.
@@ -103,7 +108,7 @@ fn embedded_masters_do_what_the_vectors_say() {
 #[test]
 fn the_scripts_of_the_docs_are_those_that_are_sent() {
     let mut table = String::new();
-    for script in iter::once(&HELLO).chain(SCRIPTS.iter().copied()) {
+    for script in scripts() {
         let (name, file) = (script.name(), root(&format!("docs/protocol/{}.lua", script.name())));
         if env::var_os("QUORATE_WRITE").is_some() {
             fs::write(&file, script.source()).unwrap();

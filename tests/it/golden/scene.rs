@@ -18,6 +18,9 @@ const A_CALL: u64 = 50;
 /// When an embedded server starts (us since 1970).
 const START: u64 = 1_700_000_000_123_456;
 
+/// The key of the master's record.
+const RECORD: &str = "master";
+
 pub(super) enum Master<'a> {
     Real(&'a RedisServer, &'a Mutex<redis::Connection>),
     Embedded {
@@ -153,7 +156,7 @@ impl<'a> Scene<'a> {
             master.command(&["REPLICAOF", "NO", "ONE"]);
         }
         master.command(&["FLUSHALL"]);
-        master.command(&["SET", "marker", "m"]);
+        master.command(&["HSET", RECORD, "stamp", "m"]);
         Self { master, script, tokens: BTreeMap::new(), ears: Vec::new(), heard: Arc::default() }
     }
 
@@ -166,14 +169,18 @@ impl<'a> Scene<'a> {
     }
 
     fn step(&mut self, step: &Value) -> Step {
-        let (what, value) = ["call", "redis", "hash", "queue", "ttl", "hears", "heard", "pass"]
+        let (what, value) = ["call", "run", "redis", "hash", "queue", "ttl", "hears", "heard", "pass"]
             .iter()
             .find_map(|what| Some((*what, step.get(what)?)))
             .ok_or("it has nothing that it does")?;
         match what {
             "call" => self.call(step),
+            "run" => {
+                let reply = json(&self.master.eval(self.script, &[], &self.texts(value)));
+                self.same(&step["reply"], &reply, "the reply")
+            }
             "redis" => {
-                let words: Vec<String> = list(value).iter().map(|word| self.text(word)).collect();
+                let words = self.texts(value);
                 let reply = self.master.command(&words.iter().map(|word| &**word).collect::<Vec<_>>());
                 match step.get("reply") {
                     Some(wanted) => self.same(wanted, &json(&reply), "the reply"),
@@ -212,8 +219,8 @@ impl<'a> Scene<'a> {
     fn call(&mut self, step: &Value) -> Step {
         let begins =
             |key: &str, usual: &str| step.get(key).map_or_else(|| usual.to_owned(), |value| self.text(value));
-        let head = [("marker", "m"), ("votes_from", "0"), ("kept_free", "94300"), ("strict", "")];
-        let mut args = vec!["marker".to_owned()];
+        let head = [("stamp", "m"), ("votes_from", "0"), ("kept_free", "94300"), ("strict", "")];
+        let mut args = vec![RECORD.to_owned()];
         args.extend(head.map(|(key, usual)| begins(key, usual)));
         let mut keys = Vec::new();
         for operation in list(&step["call"]) {
@@ -222,7 +229,7 @@ impl<'a> Scene<'a> {
                 keys.extend([key_of(name), queue_of(name)]);
             }
             args.extend([self.text(&operation[0]), names.len().to_string(), its.len().to_string()]);
-            args.extend(its.iter().map(|word| self.text(word)));
+            args.extend(self.texts(&operation[2]));
         }
         let reply = json(&self.master.eval(self.script, &keys, &args));
         let Some(replies) = reply.as_array() else { return self.same(&step["reply"], &reply, "the call") };
@@ -246,14 +253,20 @@ impl<'a> Scene<'a> {
         fields.iter().try_for_each(|(field, value)| self.same(&wanted[field], &value.as_str().into(), field))
     }
 
-    /// A word with its moments and tokens in place.
+    /// Words with what stands for something in place.
+    fn texts(&self, words: &Value) -> Vec<String> {
+        list(words).iter().map(|word| self.text(word)).collect()
+    }
+
+    /// A word with its moments, tokens and ids in place.
     fn text(&self, word: &Value) -> String {
         let Some(text) = word.as_str() else { return word.to_string() };
         let mut made = String::new();
         for part in text.split_inclusive(['<', '>']) {
             match (part.strip_suffix('>'), part.strip_suffix('<')) {
                 (Some(name), _) => {
-                    made += &self.value(name).map_or_else(|| part.to_owned(), |value| value.to_string())
+                    let id = || self.id(name).unwrap_or_else(|| part.to_owned());
+                    made += &self.value(name).map_or_else(id, |value| value.to_string());
                 }
                 (_, Some(before)) => made += before,
                 _ => made += part,
@@ -269,6 +282,18 @@ impl<'a> Scene<'a> {
             None if name == "now" => Some(self.master.now()),
             None => self.tokens.get(name).copied(),
         }
+    }
+
+    /// What stands for `run_id` or `replid2`.
+    fn id(&self, name: &str) -> Option<String> {
+        let field = match name {
+            "run_id" => "run_id",
+            "replid2" => "master_replid2",
+            _ => return None,
+        };
+        let info = plain(&self.master.command(&["INFO"]));
+        let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+        Some(fields.find(|(name, _)| *name == field).unwrap().1.to_owned())
     }
 
     /// Whether something is as it should be; tokens that are new get their names.
@@ -290,6 +315,7 @@ impl<'a> Scene<'a> {
                 let most: i64 = text[4..text.len() - 1].parse().unwrap();
                 got.as_i64().is_some_and(|left| (most - 1000..=most).contains(&left))
             }
+            "<run_id>" | "<replid2>" => got.as_str() == self.id(&text[1..text.len() - 1]).as_deref(),
             _ if text.contains('<') => return self.same_words(text, got, what),
             _ => wanted == got,
         };

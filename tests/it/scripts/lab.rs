@@ -10,7 +10,8 @@ use redis::ConnectionLike;
 
 /// The key of a guarded value.
 pub(super) const VALUE: &str = "value";
-pub(super) const MARKER: &str = "marker";
+/// The key of the master's record.
+pub(super) const RECORD: &str = "master";
 
 /// When an embedded server starts (us since 1970).
 const START: u64 = 1_700_000_000_123_456;
@@ -31,7 +32,6 @@ enum Server {
 struct Real {
     user: RefCell<redis::Connection>,
     admin: RefCell<redis::Connection>,
-    #[expect(dead_code, reason = "it is stopped when it is dropped")]
     server: RedisServer,
 }
 
@@ -116,6 +116,14 @@ impl<'a> Lab<'a> {
         match self.command(&["HGET", VALUE, name]) {
             Resp::Nil => None,
             reply => Some(text(&reply)),
+        }
+    }
+
+    /// The port of a real server.
+    pub(super) fn port(&self) -> Option<u16> {
+        match &self.server {
+            Server::Real(real) => Some(real.server.port()),
+            Server::Embedded(..) => None,
         }
     }
 

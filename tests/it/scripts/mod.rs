@@ -1,6 +1,6 @@
-//! The scripts that are no lock's: the handshake's, and that of a resource which checks fences
-//! itself. The scripts of locks are tried by the golden vectors (`golden`), and all of them with a
-//! guard left out: some scene or scenario has to notice (`mutation`).
+//! The scripts that are no lock's: those of the handshake, and that of a resource which checks
+//! fences itself. The scripts of locks are tried by the golden vectors (`golden`), and all of them
+//! with a guard left out: some scene or scenario has to notice (`mutation`).
 
 mod fenced;
 mod hello;
@@ -9,6 +9,7 @@ mod mutation;
 mod quick;
 mod quick_rw;
 mod quick_semaphore;
+mod record;
 mod source;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use quorate::seam::{SCRIPTS, Script};
 use quorate_testkit::Resp;
 
-use super::lab::{Lab, MARKER};
+use super::lab::{Lab, RECORD};
 
 super::scenarios! {
     &crate::scripts::quick::SCRIPT;
@@ -43,9 +43,9 @@ pub(super) fn alone<'a>(script: &Script, text: impl Fn((&'static str, &'static s
 /// Calls the script for these operations, each on a name of its own, with its words behind its
 /// number of names.
 pub(super) fn call(lab: &Lab<'_>, operations: &[&str]) -> Vec<Resp> {
-    lab.command(&["SET", MARKER, "m"]);
+    lab.command(&["HSET", RECORD, "stamp", "m"]);
     let now = lab.now().to_string();
-    let mut args: Vec<String> = [MARKER, "m", "0", "94300", ""].map(str::to_owned).into();
+    let mut args: Vec<String> = [RECORD, "m", "0", "94300", ""].map(str::to_owned).into();
     let mut keys = Vec::new();
     for (place, operation) in operations.iter().enumerate() {
         let words: Vec<&str> = operation.split(' ').collect();

@@ -1,7 +1,7 @@
 //! All scripts, and the files that they are made of.
 
 use quorate::fence;
-use quorate::seam::{HELLO, SCRIPTS, Script};
+use quorate::seam::{HELLO, RECORD, SCRIPTS, Script};
 
 /// One file below `scripts/lua`.
 #[derive(Clone, Debug)]
@@ -13,9 +13,9 @@ pub(super) struct File {
 /// The script of a guarded value.
 pub(super) static FENCED: Script = Script::new("fenced", fence::SET);
 
-/// Those of locks, that of the handshake, and that of a guarded value.
+/// Those of locks, those of the handshake, and that of a guarded value.
 pub(super) fn scripts() -> impl Iterator<Item = &'static Script> {
-    SCRIPTS.iter().copied().chain([&HELLO, &FENCED])
+    SCRIPTS.iter().copied().chain([&HELLO, &RECORD, &FENCED])
 }
 
 /// The files of all scripts, as they are, each once.

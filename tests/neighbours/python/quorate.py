@@ -2,8 +2,9 @@
 """A client of the distributed lock of docs/PROTOCOL.md (version 2), with Python's standard library alone.
 
 It has the reentrant lock (slot `lock`), one name at a time, with a new owner for each acquire: it polls, and takes no
-place in a queue. An event loop in a thread of its own talks to the masters, so their state needs no locks. Moments and
-times are in us inside, and in seconds outside. "Section" is one of docs/PROTOCOL.md.
+place in a queue. It never writes a master's record (section 3): others begin the set, and take masters back that forgot.
+An event loop in a thread of its own talks to the masters, so their state needs no locks. Moments and times are in us
+inside, and in seconds outside. "Section" is one of docs/PROTOCOL.md.
 """
 import argparse, asyncio, collections, hashlib, itertools, os, pathlib, random, secrets, signal, statistics, subprocess
 import sys, threading, time, urllib.parse, uuid
@@ -14,7 +15,9 @@ BAND, UNSEEN = 250_000, 500_000  # section 1
 RECONNECT = 50_000  # a master that could not be reached is not tried again for so long (not in the specification)
 NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS')  # section 8
 NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the first four rows
-TELL = ('KIND', 'WRONGTYPE', 'NOPERM', 'DISAGREES', 'REPLICA', 'EVICTS')  # sections 3 and 8: waiting does not help
+TELL = ('KIND', 'WRONGTYPE', 'NOPERM', 'REPLICA', 'EVICTS', 'NOSET', 'OTHERSET', 'OTHERTERMS')  # waiting does not help
+FIELDS = {'set', 'member', 'members', 'incarnation', 'run_id', 'replid2', 'stamp', 'quarantine', 'protocol', 'max_ttl',
+          'strict', 'state'}  # section 3: those of a record that this client reads
 
 
 class NotAcquired(Exception):
@@ -58,9 +61,9 @@ async def command(stream, *words):
     return await read_reply(stream[0])
 
 
-def pack(operations, keys_of, marker_key, marker, votes_from, kept_free, strict=''):
+def pack(operations, keys_of, record_key, stamp, votes_from, kept_free, strict=''):
     """The words of a call behind its script (section 6). An operation is (verb, names, arguments)."""
-    keys, words = [], [marker_key, marker, votes_from, kept_free, strict]
+    keys, words = [], [record_key, stamp, votes_from, kept_free, strict]
     for verb, names, arguments in operations:
         keys += [key for name in names for key in keys_of(name)]
         words += [verb, len(names), len(arguments), *arguments]
@@ -87,15 +90,16 @@ class Master:
         self.client, self.url = client, urllib.parse.urlsplit(url)
         self.lock, self.stream, self.clock = asyncio.Lock(), None, None
         self.run_id, self.connection, self.broken = None, None, None
-        self.marker, self.votes_from, self.down_until = None, '0', 0
-        self.last, self.before, self.latest = None, [], ''  # the markers that were seen here, and the latest UNTIL
+        self.stamp, self.votes_from, self.down_until = None, '0', 0
+        self.record = None  # the one that was seen last
+        self.last, self.before, self.latest = None, [], 0  # the incarnations that voted, and the latest quarantine's end
 
     def drop(self):
         if self.connection:  # what was sent on it may still arrive: it is closed on the server first (section 2)
             self.broken = (self.run_id, self.connection)
         if self.stream:
             self.stream[1].transport.abort()
-        self.stream = self.connection = self.marker = None
+        self.stream = self.connection = self.stamp = None
 
     def estimate(self, now):
         """By how much its clock is ahead of ours: (low, high), wider with its age (section 1)."""
@@ -106,7 +110,7 @@ class Master:
         """Why it cannot be used, or None."""
         if self.stream and self.stream[0].at_eof():
             self.drop()
-        if self.marker:
+        if self.stamp:
             return None
         if clock() < self.down_until:
             return 'out of reach'
@@ -120,7 +124,7 @@ class Master:
         return why
 
     async def handshake(self):
-        """Section 3: on each new connection, and where the master forgot its marker."""
+        """Section 3: on each new connection, and where the master has another record."""
         client, url = self.client, self.url
         if not self.stream:
             self.stream = await asyncio.open_connection(url.hostname, url.port or 6379)
@@ -132,31 +136,55 @@ class Master:
                     return str(reply)
         while True:
             asked, trusted = clock(), client.trusted()
-            reply = await evaluate(self.stream, HELLO, [
-                0, client.prefix + 'marker', client.terms, client.quarantine, client.trust,
-                -(-client.quarantine // 10**6), trusted or time.time_ns() // 1000, '0', self.latest,
-                '1' if trusted else '0', *self.before])
+            reply = await evaluate(
+                self.stream, HELLO, [0, client.prefix + 'master', trusted or time.time_ns() // 1000])
             if isinstance(reply, Failure):
                 return str(reply)
-            client.note(self, int(reply[2] if reply[0] == 'refused' else reply[3]), asked, clock())
+            client.note(self, int(reply[2] if reply[0] == 'refused' else reply[1]), asked, clock())
             if trusted or reply[0] != 'refused' or not reply[1].startswith('CLOCK'):
                 break
             while not client.trusted():  # for as long as a connection may take
                 await asyncio.sleep(0.002)
         if reply[0] == 'refused':
             return reply[1]
-        run_id = reply[1].split('|')[0]
+        run_id, replid2, record = reply[2], reply[3], dict(zip(reply[5::2], reply[6::2]))
         if any(other.run_id == run_id for other in client.masters if other is not self):
             return 'it is the same server as another master of the list'
         self.run_id = run_id
-        if self.last not in (None, reply[1]):
-            self.before = [marker for marker in self.before if marker != reply[1]][-15:] + [self.last]
-        self.last, self.latest = reply[1], str(max(int(self.latest or 0), int(reply[2])))
+        why = self.without_vote(run_id, replid2, record)
+        if why:
+            return why
         connection = await command(self.stream, 'CLIENT', 'ID')
         if self.broken and self.broken[0] == run_id and self.broken[1] != connection:  # section 2: undo and release
             await command(self.stream, 'CLIENT', 'KILL', 'ID', self.broken[1])
         self.connection, self.broken = connection if isinstance(connection, int) else None, None
-        self.marker, self.votes_from = reply[1], reply[2]
+        self.stamp, self.votes_from = record['stamp'], record['quarantine']
+        return None
+
+    def without_vote(self, run_id, replid2, record):
+        """Section 3, for a client that writes no record: why this master has no vote, or None."""
+        if record and not FIELDS <= record.keys():
+            return 'what it has is no record that this client knows'
+        client, self.record = self.client, record
+        others = [other.record for other in client.masters if other is not self and other.record]
+        if not record:
+            return 'it lost its record' if others else 'NOSET it has no record of a set'
+        if (record['protocol'], record['max_ttl'], record['strict']) != client.terms:
+            return f'OTHERTERMS {record["protocol"]}, a max TTL of {record["max_ttl"]} ms, strict: {record["strict"]}'
+        mine = [other for other in others if other['set'] == record['set']]
+        strangers = [other for other in others if other['set'] != record['set'] and other['state'] == 'member']
+        is_twice = any(other['member'] == record['member'] for other in mine)
+        if strangers or is_twice or len(record['members'].split('\n')) != len(client.masters):
+            return 'OTHERSET its set is ' + record['members'].replace('\n', ', ')
+        has_copied = replid2 != record['replid2'] and replid2.strip('0')
+        went_back = record['incarnation'] in self.before or int(record['quarantine']) < self.latest
+        if run_id != record['run_id'] or has_copied or went_back:
+            return 'it may have forgotten grants, and nobody wrote its record anew yet'
+        if record['state'] != 'member':
+            return 'it is no member yet'
+        if self.last not in (None, record['incarnation']):
+            self.before = self.before[-15:] + [self.last]
+        self.last, self.latest = record['incarnation'], int(record['quarantine'])
         return None
 
     async def ready(self):
@@ -173,7 +201,7 @@ class Master:
             timer = client.loop.call_later((deadline - asked) / 1e6, self.drop)
             try:
                 reply = await evaluate(self.stream, LOCK, pack(
-                    [operation], client.keys_of, client.prefix + 'marker', self.marker, self.votes_from, client.kept_free))
+                    [operation], client.keys_of, client.prefix + 'master', self.stamp, self.votes_from, client.kept_free))
             except (OSError, EOFError) as error:
                 self.drop()
                 return ['unknown', f'no answer: {error!r}']  # section 8: no vote, and has to be undone
@@ -184,7 +212,7 @@ class Master:
             at, reply = reply
             off = bool(at) and client.note(self, at, asked, clock())
             if at is None or (isinstance(reply, list) and reply[1:] and str(reply[1]).startswith('READONLY')):
-                self.marker = None  # FORGOT: the handshake again before the next call (section 3)
+                self.stamp = None  # FORGOT: the handshake again before the next call (section 3)
             return ['off', reply] if off and isinstance(reply, int) and reply > 0 else reply
 
 
@@ -241,13 +269,13 @@ class Lease:
 
 
 class Client:
-    def __init__(self, urls, prefix='quorate:', max_ttl=30.0, timeout=0.25, trust='quarantine'):
+    def __init__(self, urls, prefix='quorate:', max_ttl=30.0, timeout=0.25):
         if not 1 <= len(urls) <= 15 or len(prefix.encode()) > 256 or set(prefix) & set('{}'):
             raise ValueError('1 to 15 masters; a prefix of 256 bytes at most, without braces')
         self.id, self.rounds = str(uuid.uuid4()), itertools.count(1)
-        self.prefix, self.timeout, self.max_ttl, self.trust = prefix, int(timeout * 1e6), int(max_ttl * 1e6), trust
+        self.prefix, self.timeout, self.max_ttl = prefix, int(timeout * 1e6), int(max_ttl * 1e6)
         self.quorum, self.proposed = len(urls) // 2 + 1, 0
-        self.terms = f'v2, {len(urls)} masters and a max TTL of {self.max_ttl // 1000} ms'  # section 3
+        self.terms = 'v2', str(self.max_ttl // 1000), '0'  # section 3
         self.quarantine = self.max_ttl * 101 // 100 + 4_000_000  # Q of section 3
         self.kept_free = -(-(self.quarantine + 60_000_000) // 1000)  # R of section 9, H8
         self.loop, self.cleaning = asyncio.new_event_loop(), set()

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -17,6 +18,8 @@ import unittest.mock
 import quorate
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+RECORD = (quorate.SCRIPTS / 'record.lua').read_bytes()
+QUARANTINE = 34_300_000  # Q of section 3
 SERVER = shutil.which('redis-server')
 
 
@@ -72,6 +75,31 @@ def start(servers):
             if time.monotonic() > until:
                 raise RuntimeError('redis-server does not answer')
             time.sleep(0.02)
+
+
+def fields_of(servers, place):
+    """What a client that writes records writes of one of these masters."""
+    return {
+        'set': 's', 'member': place + 1, 'members': '\n'.join(f'{i + 1} {s.url}' for i, s in enumerate(servers)),
+        'incarnation': secrets.token_hex(8), 'stamp': secrets.token_hex(8), 'generation': 0, 'protocol': 'v2',
+        'max_ttl': 30000, 'strict': 0, 'cold_start': 'quarantine', 'keeps_all': 0, 'state': 'member'}
+
+
+def write(server, fields, pause, least=0):
+    """Another client writes these fields of a record, which is there or not (section 3)."""
+    async def once():
+        stream = await asyncio.open_connection('127.0.0.1', server.port)
+        try:
+            seen = await quorate.command(stream, 'HGET', 'quorate:master', 'stamp')
+            info = await quorate.command(stream, 'INFO')
+            run_id, replid2 = (re.search(rf'^{field}:(\w+)', info, re.M)[1] for field in ('run_id', 'master_replid2'))
+            words = [word for field in fields.items() for word in field]
+            return await quorate.evaluate(stream, RECORD, [
+                0, 'quorate:master', seen or '', run_id, replid2, wall(), pause, least, *words])
+        finally:
+            stream[1].close()
+    reply = asyncio.run(once())
+    assert reply[0] == 'written', reply
 
 
 def eventually(check, seconds=2.0):
@@ -140,7 +168,7 @@ class Replay:
         stream = await asyncio.open_connection('127.0.0.1', self.server.port)
         ask = lambda *words: quorate.command(stream, *words)
         await ask('FLUSHALL')
-        await ask('SET', 'marker', 'm')
+        await ask('HSET', 'master', 'stamp', 'm')
         wrong = []
 
         def compare(step, expected, actual):
@@ -152,8 +180,8 @@ class Replay:
                 if 'call' in step:
                     operations = [(v, names, [self.filled(a) for a in arguments]) for v, names, arguments in step['call']]
                     packed = quorate.pack(
-                        operations, self.keys_of, 'marker', step.get('marker', 'm'), self.filled(step.get('votes_from', 0)),
-                        step.get('kept_free', 94300), step.get('strict', ''))
+                        operations, self.keys_of, 'master', step.get('stamp', 'm'),
+                        self.filled(step.get('votes_from', 0)), step.get('kept_free', 94300), step.get('strict', ''))
                     reply = await quorate.evaluate(stream, self.script, packed)
                     is_list = isinstance(reply, list)
                     compare(step, step['reply'], reply[1:] if is_list else reply)
@@ -200,13 +228,12 @@ class Test(unittest.TestCase):
             server.kill()
 
     def masters(self, count):
-        """That many masters without keys, whose markers are there: a client that trusts all on sight wrote them."""
+        """That many masters, which are a set, and have no other keys."""
         servers = self.servers[:count]
         start(servers)
-        for server in servers:
+        for place, server in enumerate(servers):
             server.ask('FLUSHALL')
-        self.client(servers, trust='none').acquire('first').release()
-        self.assertTrue(eventually(lambda: all(server.ask('EXISTS', 'quorate:marker') for server in servers)))
+            write(server, fields_of(servers, place), 0)
         return servers
 
     def client(self, servers, **options):
@@ -248,24 +275,29 @@ class Test(unittest.TestCase):
 
             self.assertTrue(eventually(lambda: count() >= goal // 2, 30))
             servers[0].ask('FLUSHALL')
+            self.assertTrue(eventually(lambda: count() >= goal * 5 // 8, 30))
+            write(servers[0], fields_of(servers, 0), QUARANTINE)
             self.assertTrue(eventually(lambda: count() >= goal * 3 // 4, 30))
             servers[1].kill()
             self.assertTrue(eventually(lambda: count() >= goal * 7 // 8, 30))
             start(servers[1:2])
+            write(servers[1], fields_of(servers, 1), QUARANTINE)
             counted = [int(worker.communicate(timeout=60)[0]) for worker in workers]
             print(f'{counted} in {time.monotonic() - began:.1f} s', file=sys.stderr)
             self.assertEqual((sum(counted), count()), (goal, goal))
-            marker = [server.ask('GET', 'quorate:marker').split('|')[2] for server in servers]
-            self.assertEqual([until != '0' for until in marker], [True, True, False, False, False])
+            ends = [server.ask('HGET', 'quorate:master', 'quarantine') for server in servers]
+            self.assertEqual([end != '0' for end in ends], [True, True, False, False, False])
 
     def test_3_extended_lease_survives_a_restart(self):
-        for trust, is_healed in ('quarantine', False), ('none', True):
-            with self.subTest(trust):
+        for pause, is_healed in (None, False), (QUARANTINE, False), (0, True):
+            with self.subTest(pause):
                 servers = self.masters(3)
-                client, other = self.client(servers, trust=trust), self.client(servers, trust=trust)
+                client, other = self.client(servers), self.client(servers)
                 lease = client.acquire('l', 2)
                 servers[0].kill()
                 start(servers[:1])
+                if pause is not None:
+                    write(servers[0], fields_of(servers, 0), pause)
                 until = lease.valid_until
                 self.assertTrue(lease.extend())
                 self.assertGreater(lease.valid_until, until)
@@ -347,6 +379,77 @@ class Test(unittest.TestCase):
         client.run(asyncio.wait_for(self.cleaned(client), 3))
         self.assertEqual(servers[0].ask('HEXISTS', 'quorate:{l}', 'x'), 0)
         self.assertEqual(*[server.ask('HGET', 'quorate:{l}', 'last') for server in servers[:2]])
+
+    def test_a_record_says_whether_a_master_votes(self):
+        for fields, pause, why in (
+                ({'max_ttl': 60000}, '', 'OTHERTERMS'),
+                ({'protocol': 'v3'}, '', 'OTHERTERMS'),
+                ({'set': 'another'}, '', 'OTHERSET'),
+                ({'member': 2}, '', 'OTHERSET'),
+                ({'members': '1 redis://a'}, '', 'OTHERSET'),
+                ({'state': 'candidate'}, '', 'no member yet'),
+                ({'stamp': 'another'}, QUARANTINE, 'QUARANTINE'),
+        ):
+            with self.subTest(fields):
+                servers = self.masters(3)
+                servers[2].kill()  # so the vote of the first one is needed
+                write(servers[0], fields, pause)
+                with self.assertRaisesRegex(quorate.NotAcquired, why):
+                    self.client(servers).acquire('l', wait=0.5)
+                write(servers[0], fields_of(servers, 0), 0)
+                self.client(servers).acquire('l', wait=2).release()
+
+    def test_b_a_master_that_forgot_waits_for_another_client(self):
+        servers = self.masters(3)
+        client = self.client(servers)
+        client.acquire('l').release()
+        servers[2].kill()
+        first = servers[0].ask('HGETALL', 'quorate:master')
+        nobody = lambda why: self.assertRaisesRegex(quorate.NotAcquired, why)
+        servers[0].ask('DEL', 'quorate:master')
+        with nobody('it lost its record'):
+            client.acquire('l', wait=0.5)
+        write(servers[0], fields_of(servers, 0), 0)
+        client.acquire('l', wait=2).release()
+        servers[0].ask('HSET', 'quorate:master', *first)  # an older copy of its keys is back
+        with nobody('may have forgotten'):
+            client.acquire('l', wait=0.5)
+        write(servers[0], fields_of(servers, 0), 0)
+        client.acquire('l', wait=2).release()
+        servers[0].ask('REPLICAOF', '127.0.0.1', '1')
+        servers[0].ask('REPLICAOF', 'NO', 'ONE')  # it may have the keys of another server
+        with nobody('may have forgotten'):
+            self.client(servers).acquire('l', wait=0.5)
+        servers[0].ask('HSET', 'quorate:master', 'run_id', 'another')
+        with nobody('may have forgotten'):
+            self.client(servers).acquire('l', wait=0.5)
+        write(servers[0], fields_of(servers, 0), 0)
+        client.acquire('l', wait=2).release()
+        for server in servers[:2]:
+            server.ask('DEL', 'quorate:master')
+        with nobody('NOSET'):
+            self.client(servers).acquire('l', wait=5)
+
+    def test_c_what_is_prepared_on_one_master_is_a_matter_of_that_one(self):
+        for fields in {'set': 'another', 'state': 'candidate'}, {'set': 'another', 'member': 1, 'state': 'candidate'}, None:
+            with self.subTest(fields):
+                servers = self.masters(3)
+                if fields:
+                    write(servers[2], fields, '')
+                client = self.client(servers)
+                client.acquire('l', wait=2).release()
+                if not fields:
+                    servers[2].ask('DEL', 'quorate:master')
+                    servers[2].ask('HSET', 'quorate:master', 'no', 'record')
+                    client.acquire('l', wait=2).release()
+                self.assertTrue(eventually(lambda: client.masters[2].record and not client.masters[2].stamp))
+                for server in servers[:2]:
+                    write(server, {'stamp': secrets.token_hex(8)}, '')  # which they are asked about again
+                client.acquire('l', wait=2).release()
+                self.assertTrue(all(master.stamp for master in client.masters[:2]))
+        write(servers[0], {'set': 'another'}, '')  # a member
+        with self.assertRaisesRegex(quorate.NotAcquired, 'OTHERSET'):
+            self.client(servers).acquire('l', wait=0.5)
 
     async def cleaned(self, client):
         while client.cleaning:

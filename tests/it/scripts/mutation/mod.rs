@@ -20,7 +20,7 @@ use quorate::seam::{SCRIPTS, Script};
 use quorate_testkit::{EmbeddedServer, Resp};
 
 use super::source::{self, File};
-use super::{Scenario, fenced, hello, quick, quick_rw, quick_semaphore};
+use super::{Scenario, fenced, hello, quick, quick_rw, quick_semaphore, record};
 use crate::golden::{self, Vector};
 use make::Edit;
 
@@ -93,14 +93,17 @@ fn every_guard_of_the_scripts_is_needed() {
     allowed::check(&survivors.map(|(_, mutant)| mutant).collect::<Vec<_>>());
 }
 
-/// The golden vectors for the scripts of locks, and the scenarios of the others.
+/// The golden vectors of each script, and the scenarios of those that are no lock's.
 fn checks(vectors: &[Vector]) -> Checks<'_> {
     let of = |script: &'static Script| -> Vec<Check<'_>> {
-        match script.name() {
-            "hello" => hello::SCENARIOS.iter().map(Check::Scenario).collect(),
-            "fenced" => fenced::SCENARIOS.iter().map(Check::Scenario).collect(),
-            name => vectors.iter().filter(|vector| vector.kind == name).map(Check::Vector).collect(),
-        }
+        let scenarios = match script.name() {
+            "hello" => hello::SCENARIOS,
+            "record" => record::SCENARIOS,
+            "fenced" => fenced::SCENARIOS,
+            _ => &[],
+        };
+        let vectors = vectors.iter().filter(|vector| vector.script_name == script.name());
+        scenarios.iter().map(Check::Scenario).chain(vectors.map(Check::Vector)).collect()
     };
     let mut checks: Checks<'_> = source::scripts().map(|script| (script.name(), of(script))).collect();
     for (_, name, scenarios) in QUICK {

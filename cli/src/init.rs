@@ -1,0 +1,148 @@
+//! `quorate init`: begins a set of masters, or completes one.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate::{ColdStart, Error, Init, Redlock, Standing};
+
+use crate::args::InitArgs;
+use crate::ask;
+use crate::exit::{self, Code, Failure};
+use crate::job;
+use crate::say::{out, say};
+use crate::words::quoted;
+
+/// When to say for the first time what it waits for, and how often from then on.
+const FIRST: Duration = Duration::from_secs(1);
+const EVERY: Duration = Duration::from_secs(10);
+
+pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
+    let are_given = args.masters.are_given();
+    let mut options = args.masters.options()?;
+    if args.fsync {
+        options.push("--fsync".to_owned());
+    }
+    let redlock = args.masters.builder()?.wait(args.wait).build()?;
+    if are_given {
+        // Without passwords.
+        options.extend(masters(&redlock).into_iter().flat_map(|url| ["--master".to_owned(), url]));
+    }
+    let mut how = Init::new();
+    if args.fsync {
+        how = how.cold_start(ColdStart::Fsync);
+    }
+    let never_used = match args.never_used.as_deref() {
+        Some("") => Some(ask(&redlock, &how, &options).await?),
+        given => given.map(Arc::from),
+    };
+    if let Some(fingerprint) = &never_used {
+        how = how.never_used(fingerprint);
+    }
+    let mut signals = job::fatal_signals()?;
+    let waited = tokio::select! {
+        done = begin(&redlock, how) => done?,
+        signal = job::next(&mut signals) => {
+            return Err(Failure::new(job::code_of(signal), format!("ended by {signal}: run it again to go on")));
+        }
+    };
+    let count = masters(&redlock).len();
+    match (never_used, waited) {
+        (Some(_), _) => {
+            out!("the set of {count} masters has begun: no client ever used them, so they vote at once")
+        }
+        (None, true) => out!("the set of {count} masters is complete now"),
+        (None, false) => out!("the set of {count} masters is complete"),
+    }
+    Ok(exit::OK)
+}
+
+/// Their URLs, without users and passwords.
+fn masters(redlock: &Redlock) -> Vec<String> {
+    redlock.master_status().iter().map(|status| status.master.to_string()).collect()
+}
+
+/// Begins the set, and says now and then what it waits for. Returns whether it waited for a master.
+async fn begin(redlock: &Redlock, how: Init) -> Result<bool, Error> {
+    let mut init = pin!(redlock.init(how));
+    let mut waited = false;
+    let mut pause = FIRST;
+    loop {
+        tokio::select! {
+            done = &mut init => return done.map(|()| waited),
+            () = tokio::time::sleep(pause) => {}
+        }
+        pause = EVERY;
+        let status = redlock.master_status();
+        if let Some(waits) = waits_for(status.iter().map(|each| (&*each.master, &each.standing))) {
+            waited = true;
+            say(format_args!("waiting for {waits}"));
+        }
+    }
+}
+
+/// The first master that stands in the way, and how many others do; one that is not reached comes
+/// before one that has no vote yet.
+fn waits_for<'a>(standings: impl Iterator<Item = (&'a str, &'a Standing)>) -> Option<String> {
+    let in_the_way: Vec<_> = standings
+        .filter_map(|(master, standing)| match standing {
+            Standing::Trusted | Standing::Quarantined { .. } => None,
+            Standing::Refused(why) => Some((master, Some(why))),
+            _ => Some((master, None)),
+        })
+        .collect();
+    let (master, why) = in_the_way.iter().min_by_key(|(_, why)| why.is_some())?;
+    let others = match in_the_way.len() - 1 {
+        0 => String::new(),
+        1 => " and another master".to_owned(),
+        more => format!(" and {more} others"),
+    };
+    Some(format!("{master}{others}: {}", why.map_or("it is not reached", |why| &**why)))
+}
+
+/// The fingerprint of the masters, once a person at a terminal has said that no client ever used
+/// them. Elsewhere it is refused, with a command that has these options.
+async fn ask(redlock: &Redlock, how: &Init, options: &[String]) -> Result<Arc<str>, Failure> {
+    let fingerprint = match begin(redlock, how.clone().never_used("")).await {
+        Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => fingerprint,
+        Err(error) => return Err(error.into()),
+        Ok(_) => return Err(Failure::new(exit::FAILED, "the masters have no fingerprint")),
+    };
+    let masters = masters(redlock).join(", ");
+    let question =
+        format!("{masters}\nHas no client ever used these masters? If one did, two may hold a lock.");
+    match ask::is_confirmed(&question) {
+        Some(true) => Ok(fingerprint),
+        Some(false) => Err(Failure::new(
+            exit::REFUSED,
+            "nothing was begun; for masters that may have been used: quorate init",
+        )),
+        None => {
+            let options: String = options.iter().map(|option| format!(" {}", quoted(option))).collect();
+            Err(Failure::new(
+                exit::REFUSED,
+                format!(
+                    "only a person can say that no client ever used {masters}: two may hold a lock if one did. If \
+                     none did: quorate init --never-used={fingerprint}{options}"
+                ),
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_reached_is_named_before_what_has_no_vote_yet() {
+        let begins = Standing::Refused("its set begins in 3.0 s".into());
+        let waits =
+            |standings: &[&Standing]| waits_for(["a", "b", "c"].into_iter().zip(standings.iter().copied()));
+        let [vote, unknown] = [Standing::Trusted, Standing::Unknown];
+        assert_eq!(waits(&[&vote, &vote, &vote]), None);
+        assert_eq!(waits(&[&vote, &begins, &vote]).unwrap(), "b: its set begins in 3.0 s");
+        assert_eq!(waits(&[&begins, &begins, &begins]).unwrap(), "a and 2 others: its set begins in 3.0 s");
+        assert_eq!(waits(&[&begins, &vote, &unknown]).unwrap(), "c and another master: it is not reached");
+    }
+}

@@ -1,0 +1,285 @@
+//! What the masters' records say: of which set each is one, and when it has a vote. The rules that
+//! clients go by decide that ([`Membership`]); this feeds them, and words what they come to. Pure.
+
+use std::time::Duration;
+
+use super::alone::{keeps_all, secs};
+use super::facts::{Facts, FoundRecord, Server, Visitor, twin_of};
+use super::report::Finding;
+use crate::protocol::VERSION;
+use crate::random::SystemRandom;
+use crate::trust::{Change, ColdStart, HelloStep, Insight, MasterRecord, MemberState, Membership, Shown};
+use crate::vote::Refusal;
+
+const ABOUT: &str = "record";
+
+/// What a client that connects now comes to with each master.
+pub(super) struct Records {
+    masters: Vec<Option<Foretold>>,
+    /// When all candidates are ready; `None` where a master stands in the way.
+    begins_in: Option<Duration>,
+    /// Whether most masters are members: then a candidate waits for no other.
+    goes_on: bool,
+}
+
+/// What it comes to with one, after all that is to be written there.
+struct Foretold {
+    shown: Shown,
+    /// What is written first that costs the vote for a while.
+    anew: Option<Change>,
+    step: HelloStep,
+}
+
+impl Records {
+    pub(super) fn new(all: &[Facts], visitor: &Visitor) -> Self {
+        let names = all.iter().map(|facts| facts.master.clone()).collect();
+        let mut membership = Membership::new(names, visitor.terms.clone());
+        let mut masters: Vec<_> = (0..all.len()).map(|index| first_look(all, index)).collect();
+        // First not all are known, and then it matters what was written on others.
+        for _ in 0..3 {
+            for (index, (foretold, facts)) in masters.iter_mut().zip(all).enumerate() {
+                if let (Some(foretold), Ok(server)) = (foretold, &facts.server) {
+                    foretold.shake_hands(&mut membership, index, server, visitor);
+                }
+            }
+        }
+        let ready_in: Option<Vec<_>> = masters.iter().map(|master| master.as_ref()?.ready_in()).collect();
+        let records = masters.iter().flatten().filter_map(|foretold| foretold.shown.record.as_ref());
+        let members = records.filter(|record| record.state == MemberState::Member).count();
+        Self {
+            begins_in: ready_in.and_then(|each| each.into_iter().max()),
+            goes_on: members > all.len() / 2,
+            masters,
+        }
+    }
+
+    /// What there is to say of one master's record, and when it has a vote; nothing where another
+    /// finding tells why it has none.
+    pub(super) fn look(
+        &self,
+        index: usize,
+        facts: &Facts,
+        visitor: &Visitor,
+    ) -> Option<(Finding, Option<Duration>)> {
+        let server = facts.server.as_ref().ok()?;
+        if let Some(finding) = unusable(server, visitor) {
+            return Some((finding, None));
+        }
+        let foretold = self.masters[index].as_ref()?;
+        let found = server.found();
+        let wait = foretold.wait();
+        let begins_in = if self.goes_on { wait } else { self.begins_in };
+        Some(match (&foretold.step, &foretold.anew) {
+            (HelloStep::Refuse(reason, why), _) => (refused(*reason, why, found, visitor), None),
+            (_, Some(change)) if change.record.state == MemberState::Candidate => {
+                (begin_anew(found, begins_in), begins_in)
+            }
+            (_, Some(change)) => (forgot(found, server, change), wait),
+            (HelloStep::Wait(why) | HelloStep::Hear(why), None) if found.is_some() => {
+                (begin(why, begins_in), begins_in)
+            }
+            (HelloStep::Wait(why) | HelloStep::Hear(why), None) => {
+                (Finding::fail(ABOUT, why, "see to it that all masters answer: they are needed here"), None)
+            }
+            (HelloStep::Vote | HelloStep::Write(_), None) => (vote(found, wait.unwrap_or_default()), wait),
+        })
+    }
+}
+
+/// What a client is shown by a master, unless it refuses the master before that: it is no master,
+/// or one that has its vote by another name.
+fn first_look(all: &[Facts], index: usize) -> Option<Foretold> {
+    let server = all[index].server.as_ref().ok()?;
+    let info = |field| server.info.get(field);
+    let is_known = matches!(server.record, FoundRecord::Absent | FoundRecord::Read(_));
+    if !is_known || info("role") != Some("master") || twin_of(all, index).is_some() {
+        return None;
+    }
+    let shown = Shown {
+        time: server.looks.last()?.time,
+        run_id: info("run_id")?.into(),
+        replid2: info("master_replid2").unwrap_or_default().into(),
+        has_replicas: server.replicas() > 0,
+        record: server.found().cloned(),
+    };
+    Some(Foretold { shown, anew: None, step: HelloStep::Wait(String::new()) })
+}
+
+impl Foretold {
+    /// A handshake, until it writes no more.
+    fn shake_hands(&mut self, membership: &mut Membership, index: usize, server: &Server, visitor: &Visitor) {
+        let insight = match membership.cold_start(&self.shown) {
+            _ if visitor.terms.all_new => Insight::New,
+            ColdStart::Fsync => keeps_all(&server.kept).map_or(Insight::NotTold, Insight::KeepsAll),
+            ColdStart::Quarantine => Insight::Unknown,
+        };
+        // It writes three times at most.
+        for _ in 0..4 {
+            self.step = membership.next(index, self.shown.clone(), insight, &SystemRandom);
+            let HelloStep::Write(change) = &self.step else { return };
+            self.shown.record = Some(written(change, &self.shown));
+            if change.costs_the_vote() && self.anew.is_none() {
+                self.anew = Some(change.clone());
+            }
+        }
+    }
+
+    /// When candidates that wait for it may go on: a member keeps nobody waiting.
+    fn ready_in(&self) -> Option<Duration> {
+        if self.step == HelloStep::Vote { Some(Duration::ZERO) } else { self.wait() }
+    }
+
+    /// For how long the master has no vote; `None` where that has no end yet.
+    fn wait(&self) -> Option<Duration> {
+        let record = self.shown.record.as_ref().filter(|_| !matches!(self.step, HelloStep::Refuse(..)))?;
+        Some(Duration::from_micros(record.quarantine.saturating_sub(self.shown.time)))
+    }
+}
+
+/// The record after a change, as `record.lua` writes it.
+fn written(Change { quarantine, least, record, .. }: &Change, shown: &Shown) -> MasterRecord {
+    let ends_in = |pause: Duration| {
+        let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+        let ends = if pause == 0 { 0 } else { shown.time.saturating_add(pause) };
+        ends.max(*least)
+    };
+    MasterRecord {
+        run_id: shown.run_id.clone(),
+        replid2: shown.replid2.clone(),
+        quarantine: quarantine.map_or(record.quarantine, ends_in),
+        ..record.clone()
+    }
+}
+
+/// What is at the key of the record and is none.
+fn unusable(server: &Server, visitor: &Visitor) -> Option<Finding> {
+    let key = &visitor.terms.record;
+    match &server.record {
+        FoundRecord::Unread(why) if why.starts_with("WRONGTYPE") => Some(Finding::fail(
+            ABOUT,
+            format!("the key {key} is no record, but something else"),
+            format!("find out what wrote it, and when nobody uses it: DEL {key}"),
+        )),
+        FoundRecord::Strange => Some(Finding::fail(
+            ABOUT,
+            format!("the key {key} is no record that this version can read"),
+            format!("use the version that wrote it, or when nobody uses it: DEL {key}"),
+        )),
+        FoundRecord::Unread(_) | FoundRecord::Absent | FoundRecord::Read(_) => None,
+    }
+}
+
+fn vote(found: Option<&MasterRecord>, wait: Duration) -> Finding {
+    let Some(record) = found else {
+        return Finding::ok(ABOUT, "it has none yet, and takes the first client's");
+    };
+    if record.state == MemberState::Candidate {
+        let what = "candidate: the next clients make it a member";
+        return Finding::warn(ABOUT, what, "have a client connect, or run quorate init");
+    }
+    let which = format!("member {} of {}", record.member, record.members.len());
+    if wait.is_zero() {
+        return Finding::ok(ABOUT, format!("{which}: it remembers what it granted"));
+    }
+    let what = format!("{which}: it may have forgotten what it granted, and has no vote for {}", secs(wait));
+    Finding::warn(ABOUT, what, "wait: that ends by itself")
+}
+
+/// A member that is written anew.
+fn forgot(found: Option<&MasterRecord>, server: &Server, change: &Change) -> Finding {
+    let has_restarted = |record: &MasterRecord| server.info.get("run_id") != Some(&*record.run_id);
+    let what = match found {
+        None => "it lost its record, and gets it back",
+        Some(record) if record.set != change.record.set => {
+            "somebody began another set with it, and its own takes it back"
+        }
+        Some(record) if has_restarted(record) => "it restarted",
+        Some(_) => "it took over the keys of another server, as its replica",
+    };
+    let wait = secs(change.quarantine.unwrap_or_default());
+    let what = format!("{what}: it has no vote for {wait} from when a client connects");
+    Finding::warn(ABOUT, what, "have a client connect, or run quorate init")
+}
+
+/// A candidate that is written anew, or a member that becomes one: most of them lost their records.
+fn begin_anew(found: Option<&MasterRecord>, begins_in: Option<Duration>) -> Finding {
+    let what = if found.is_some() { "candidate that restarted" } else { "it lost its record, as most did" };
+    let when = begins_in.map_or("once all masters are there".to_owned(), |time| {
+        format!("{} from when a client connects", secs(time))
+    });
+    let what = format!("{what}: its set begins, or goes on, {when}");
+    Finding::warn(ABOUT, what, "run quorate init: it waits for that")
+}
+
+fn begin(why: &str, begins_in: Option<Duration>) -> Finding {
+    let what = match begins_in {
+        Some(time) => format!("candidate: its set begins, or goes on, in {}", secs(time)),
+        None => format!("candidate: {why}"),
+    };
+    Finding::warn(ABOUT, what, "run quorate init: it waits for that")
+}
+
+/// A client with these settings is refused, or with any.
+fn refused(reason: Refusal, why: &str, found: Option<&MasterRecord>, visitor: &Visitor) -> Finding {
+    if let (Refusal::OtherTerms, Some(record)) = (reason, found) {
+        return Finding::fail(ABOUT, why, same_terms(record, visitor));
+    }
+    // Most say what to do behind the last colon. Two masters that are the same member do not.
+    let copied = "one of them has a copy of the other's keys: take it off the list, or FLUSHALL there";
+    let (what, fix) = why.rsplit_once(": ").unwrap_or((why, copied));
+    Finding::fail(ABOUT, what, fix)
+}
+
+/// What to change for the terms of the set.
+fn same_terms(record: &MasterRecord, visitor: &Visitor) -> String {
+    let terms = &record.terms;
+    let mut changes = Vec::new();
+    if *terms.protocol != *VERSION {
+        changes.push("the version of the other clients".to_owned());
+    }
+    if u128::from(terms.max_ttl) != visitor.terms.max_ttl.as_millis() {
+        changes.push(format!("--max-ttl {}ms", terms.max_ttl));
+    }
+    match (terms.strict, visitor.terms.strict) {
+        (true, false) => changes.push("--strict".to_owned()),
+        (false, true) => changes.push("no --strict".to_owned()),
+        _ => {}
+    }
+    format!("use {}, as they do", changes.join(" and "))
+}
+
+/// Which sets the masters are of. `None` where nothing is to be said: nobody answered.
+pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
+    const ABOUT: &str = "set";
+    let answered = all.iter().filter_map(|facts| facts.server.as_ref().ok());
+    let known = answered.filter(|server| matches!(server.record, FoundRecord::Absent | FoundRecord::Read(_)));
+    let known: Vec<_> = known.map(|server| server.found()).collect();
+    let mut sets: Vec<_> = known.iter().flatten().collect();
+    sets.sort_by_key(|record| &record.set);
+    sets.dedup_by_key(|record| &record.set);
+    match &sets[..] {
+        [] if known.is_empty() || visitor.terms.all_new => None,
+        [] => {
+            let fix = "begin it once, with all masters up: quorate init";
+            Some(Finding::fail(ABOUT, "no master that answered has a record of a set", fix))
+        }
+        [record] => {
+            let MasterRecord { set, terms, members, .. } = record;
+            let count = members.len();
+            let what = format!("{set}: {count} masters, {terms}, cold start {}", terms.cold_start);
+            Some(Finding::ok(ABOUT, what))
+        }
+        _ => {
+            let each = sets.iter().map(|record| format!("{} of {}", record.set, record.members.names()));
+            let what = format!("they are of several sets: {}", each.collect::<Vec<_>>().join("; "));
+            Some(Finding::fail(ABOUT, what, "name the masters of one set"))
+        }
+    }
+}
+
+/// What their set trusts of a master that restarts.
+pub(super) fn cold_start(all: &[Facts]) -> ColdStart {
+    let mut servers = all.iter().filter_map(|facts| facts.server.as_ref().ok());
+    let record = servers.find_map(|server| server.found());
+    record.map(|record| record.terms.cold_start).unwrap_or_default()
+}

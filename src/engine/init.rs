@@ -1,0 +1,128 @@
+//! Begins a set of masters, or completes one: each writes its record, as the handshakes of this
+//! client decide ([`Membership`](crate::trust::Membership)), while this waits for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use super::engine::Engine;
+use super::quorum::quorum;
+use crate::error::Error;
+use crate::set::Init;
+use crate::trust::{Beginning, MasterStatus, Standing, Trust};
+
+/// How often to look where no handshake says anything.
+const LOOK: Duration = Duration::from_millis(250);
+
+impl Engine {
+    pub(crate) async fn init(self: &Arc<Self>, how: Init) -> Result<(), Error> {
+        let engine = self.clone();
+        self.run_while_wanted(async move {
+            let trust = engine.dispatcher.trust();
+            let _until_then = EndOnDrop(trust);
+            trust.forget_misfits();
+            let never_used = match &how.never_used {
+                None => None,
+                Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
+            };
+            trust.begin(Some(Beginning { cold_start: how.cold_start, never_used }));
+            let all = engine.dispatcher.masters();
+            match engine.until(|trust| (trust.members() == all).then_some(())).await {
+                // It was complete before: one that is away comes back to it.
+                Err(_) if trust.members() >= quorum(all) && trust.misfit().is_none() => Ok(()),
+                done => done,
+            }
+        })
+        .await
+    }
+
+    pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), Error> {
+        let engine = self.clone();
+        self.run_while_wanted(async move {
+            let trust = engine.dispatcher.trust();
+            let _until_then = EndOnDrop(trust);
+            trust.forget_misfits();
+            trust.recover(true);
+            let enough = quorum(engine.dispatcher.masters());
+            engine.until(|trust| (trust.members() >= enough).then_some(())).await
+        })
+        .await
+    }
+
+    /// The processes of the masters, if they are the ones that a person named, and none has a
+    /// record.
+    async fn never_used(self: &Arc<Self>, fingerprint: &str) -> Result<Vec<Arc<str>>, Error> {
+        let seen = self.until(|trust| match trust.has_record() {
+            Some(master) => Some(Err(master)),
+            None => trust.unrecorded().map(Ok),
+        });
+        let run_ids = match seen.await? {
+            Ok(run_ids) => run_ids,
+            Err(master) => {
+                let why = format!("{master} has a record, so it was used: begin it without --never-used");
+                return Err(Error::NotBegun { why: why.into(), fingerprint: None });
+            }
+        };
+        let its = fingerprint_of(&run_ids);
+        if *its == *fingerprint {
+            return Ok(run_ids);
+        }
+        let why = format!("the fingerprint of these masters is {its}, and not {fingerprint:?}");
+        Err(Error::NotBegun { why: why.into(), fingerprint: Some(its) })
+    }
+
+    /// Waits for what the masters' records come to, with all masters connected: for as long as this
+    /// client waits, and for a quarantine when all were heard.
+    async fn until<T>(self: &Arc<Self>, what: impl Fn(&Trust) -> Option<T>) -> Result<T, Error> {
+        let trust = self.dispatcher.trust();
+        let began = self.clock().now();
+        loop {
+            let seen = trust.record_seen.notified();
+            if let Some(found) = what(trust) {
+                return Ok(found);
+            }
+            let status = self.master_status();
+            let quarantine = if trust.heard_all() { trust.terms().quarantine() } else { Duration::ZERO };
+            let refused = trust.misfit();
+            if refused.is_some() || self.clock().now() >= began + self.settings().wait + quarantine {
+                let why = refused.map_or_else(|| in_the_way(&status), |why| why.to_string());
+                return Err(Error::NotBegun { why: why.into(), fingerprint: None });
+            }
+            let masters = (0..self.dispatcher.masters()).map(|index| self.dispatcher.master(index).ready());
+            tokio::select! {
+                biased;
+                () = seen => {}
+                () = async { join_all(masters).await; std::future::pending().await } => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+}
+
+/// What keeps the masters from being a set.
+fn in_the_way(status: &[MasterStatus]) -> String {
+    let of_one = |MasterStatus { master, standing, .. }: &MasterStatus| match standing {
+        Standing::Trusted | Standing::Quarantined { .. } => None,
+        Standing::Unknown => Some(format!("{master}: it is not reached")),
+        Standing::Refused(why) => Some(format!("{master}: {why}")),
+    };
+    status.iter().filter_map(of_one).collect::<Vec<_>>().join("; ")
+}
+
+/// What names the processes of new masters to a person.
+fn fingerprint_of(run_ids: &[Arc<str>]) -> Arc<str> {
+    let mut run_ids: Vec<&str> = run_ids.iter().map(|run_id| &**run_id).collect();
+    run_ids.sort_unstable();
+    sha1_smol::Sha1::from(run_ids.join("\n")).digest().to_string()[..8].into()
+}
+
+/// No set begins any more, nor goes on without others, when this is over.
+struct EndOnDrop<'a>(&'a Trust);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.begin(None);
+        self.0.recover(false);
+    }
+}

@@ -1,0 +1,188 @@
+//! The record of a master: which set of masters it is one of, on which terms, and who it is that
+//! remembers what was granted here. See docs/PROTOCOL.md.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::terms::{ColdStart, Terms};
+use crate::master::Value;
+use crate::protocol::VERSION;
+
+/// A master's record, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MasterRecord {
+    /// Names the set, for ever.
+    pub(crate) set: Arc<str>,
+    /// Which of the [`members`](MasterRecord::members) this master is.
+    pub(crate) member: u32,
+    pub(crate) members: Members,
+    /// Drawn anew whenever the master may have forgotten something.
+    pub(crate) incarnation: Arc<str>,
+    /// The process that remembers, and that process's second replication id.
+    pub(crate) run_id: Arc<str>,
+    pub(crate) replid2: Arc<str>,
+    /// What calls name in place of all this.
+    pub(crate) stamp: Arc<str>,
+    /// Until when (us) the master has no vote.
+    pub(crate) quarantine: u64,
+    /// How often the members or the terms have changed, twice for each change.
+    pub(crate) generation: u64,
+    pub(crate) terms: SetTerms,
+    /// Whether each write was on its disk before the reply, and no replica was connected, when that
+    /// was looked at last.
+    pub(crate) keeps_all: bool,
+    pub(crate) state: MemberState,
+}
+
+/// What the clients of one set have agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SetTerms {
+    pub(crate) protocol: Arc<str>,
+    /// In milliseconds.
+    pub(crate) max_ttl: u64,
+    pub(crate) strict: bool,
+    pub(crate) cold_start: ColdStart,
+}
+
+/// Whether a master counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemberState {
+    /// Not yet: its set, or its place in it, is being prepared.
+    Candidate,
+    /// It does.
+    Member,
+}
+
+/// The masters of a set: a number for ever, and the URL without user and password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Members(Arc<[(u32, Arc<str>)]>);
+
+impl Members {
+    /// The first members of a set: they are numbered in the order of their names.
+    pub(crate) fn first(names: &[Arc<str>]) -> Self {
+        let mut names: Vec<Arc<str>> = names.to_vec();
+        names.sort_unstable();
+        Self((1..).zip(names).collect())
+    }
+
+    /// Those that live in one process, in this order.
+    pub(crate) fn in_order(names: &[Arc<str>]) -> Self {
+        Self((1..).zip(names.iter().cloned()).collect())
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let one = |line: &str| {
+            let (id, name) = line.split_once(' ')?;
+            Some((id.parse().ok()?, name.into()))
+        };
+        text.lines().map(one).collect::<Option<Arc<[_]>>>().map(Self)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The number of the member with this name.
+    pub(crate) fn id_of(&self, name: &str) -> Option<u32> {
+        self.0.iter().find(|(_, its)| **its == *name).map(|(id, _)| *id)
+    }
+
+    /// Their names, for a sentence.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(|(_, name)| &**name).collect();
+        names.join(", ")
+    }
+}
+
+/// A line for each.
+impl fmt::Display for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = self.0.iter().map(|(id, name)| format!("{id} {name}"));
+        f.write_str(&lines.by_ref().collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl SetTerms {
+    /// Those of a client, in a set with this policy, which is the set's alone.
+    pub(crate) fn of(terms: &Terms, cold_start: ColdStart) -> Self {
+        let max_ttl = u64::try_from(terms.max_ttl.as_millis()).unwrap_or(u64::MAX);
+        Self { protocol: VERSION.into(), max_ttl, strict: terms.strict, cold_start }
+    }
+}
+
+/// As in a sentence about those whose terms they are.
+impl fmt::Display for SetTerms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "protocol {} and a max TTL of {} ms", self.protocol, self.max_ttl)?;
+        if self.strict { f.write_str(", strict") } else { Ok(()) }
+    }
+}
+
+impl MemberState {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Candidate => "candidate",
+            Self::Member => "member",
+        }
+    }
+}
+
+impl MasterRecord {
+    /// Reads the fields of a record, each followed by its value. `None` if one is missing, or makes
+    /// no sense: it is not a record, or that of a later version.
+    pub(crate) fn read(words: &[Value]) -> Option<Self> {
+        let pairs = words.chunks_exact(2).map(|pair| Some((&**pair[0].text()?, pair[1].text()?)));
+        let fields: BTreeMap<&str, &Arc<str>> = pairs.collect::<Option<_>>()?;
+        let text = |field: &str| fields.get(field).map(|&text| text.clone());
+        let number = |field: &str| text(field)?.parse::<u64>().ok();
+        let flag = |field: &str| Some(&*text(field)? == "1");
+        let state = text("state")?;
+        Some(Self {
+            set: text("set")?,
+            member: number("member")?.try_into().ok()?,
+            members: Members::read(&text("members")?)?,
+            incarnation: text("incarnation")?,
+            run_id: text("run_id")?,
+            replid2: text("replid2")?,
+            stamp: text("stamp")?,
+            quarantine: number("quarantine")?,
+            generation: number("generation")?,
+            terms: SetTerms {
+                protocol: text("protocol")?,
+                max_ttl: number("max_ttl")?,
+                strict: flag("strict")?,
+                cold_start: text("cold_start")?.parse().ok()?,
+            },
+            keeps_all: flag("keeps_all")?,
+            state: [MemberState::Candidate, MemberState::Member].into_iter().find(|s| s.word() == &*state)?,
+        })
+    }
+
+    /// The fields that a client writes; the script adds the others.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let flag = |is: bool| u8::from(is).to_string();
+        [
+            ("set", self.set.to_string()),
+            ("member", self.member.to_string()),
+            ("members", self.members.to_string()),
+            ("incarnation", self.incarnation.to_string()),
+            ("stamp", self.stamp.to_string()),
+            ("generation", self.generation.to_string()),
+            ("protocol", self.terms.protocol.to_string()),
+            ("max_ttl", self.terms.max_ttl.to_string()),
+            ("strict", flag(self.terms.strict)),
+            ("cold_start", self.terms.cold_start.to_string()),
+            ("keeps_all", flag(self.keeps_all)),
+            ("state", self.state.word().to_owned()),
+        ]
+        .into_iter()
+    }
+}
+
+/// The name of the set that begins with these members and terms: whoever begins the same set gives
+/// it the same name.
+pub(crate) fn name_of_set(members: &Members, terms: &SetTerms) -> Arc<str> {
+    let text = format!("{members}\n{terms}\n{}", terms.cold_start);
+    sha1_smol::Sha1::from(text).digest().to_string()[..16].into()
+}
