@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use quorate::Redlock;
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
 
@@ -62,6 +63,8 @@ pub struct Stage {
     store: RedisServer,
     file: PathBuf,
     log: Log,
+    /// A client with the masters' own names.
+    _begun: Option<Redlock>,
 }
 
 impl Stage {
@@ -72,11 +75,10 @@ impl Stage {
     /// When something does not start, with its log.
     pub fn set(mut arena: Arena, setting: Setting) -> Self {
         let Setting { subject, ttl, new_masters, seed, role, client: start, run, history } = setting;
-        if !new_masters {
+        let begun = (!new_masters).then(|| {
             let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
-            let introduced = runtime().block_on(introduce(&urls, ttl));
-            introduced.expect("masters that were just started answer");
-        }
+            runtime().block_on(introduce(&urls, ttl)).expect("masters that were just started answer")
+        });
         let store = RedisServer::start();
         // Its folder has everything else as well, so that its keeper removes that, however this
         // process ends.
@@ -108,7 +110,7 @@ impl Stage {
                 command
             }));
         }
-        Self { arena, ttl, store, file, log }
+        Self { arena, ttl, store, file, log, _begun: begun }
     }
 
     /// What there is so far, if no line is under way.

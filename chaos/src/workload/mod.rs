@@ -171,18 +171,21 @@ impl Workload {
     }
 }
 
-/// Begins new masters as a set, for workloads that have this TTL.
+/// Begins new masters as a set, for workloads that have this TTL. What it returns has the masters'
+/// own names: as long as it is there, a master that was emptied gets its record again, which
+/// clients cannot give it that have other names for it.
 ///
 /// # Errors
 ///
 /// When the masters' URLs are none, or there are too many.
-pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<()> {
+pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock> {
     let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl);
     let redlock = builder.build().map_err(io::Error::other)?;
-    match redlock.init(Init::new().never_used("")).await {
+    let done = match redlock.init(Init::new().never_used("")).await {
         Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
-            redlock.init(Init::new().never_used(fingerprint)).await.map_err(io::Error::other)
+            redlock.init(Init::new().never_used(fingerprint)).await
         }
-        other => other.map_err(io::Error::other),
-    }
+        other => other,
+    };
+    done.map(|()| redlock).map_err(io::Error::other)
 }
