@@ -133,7 +133,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "no field of INFO has a name that ends with one of these, yet",
         &["info-field: without '\\n' ..", "record-info-field: without '\\n' .."],
     ),
-    ("no such key is there", &["only-a-master: ':none' -> ':none~'", "only-a-master: without key .."]),
+    ("no such field is there", &["only-a-master: 'none' -> 'none~'"]),
     (
         "no other has 0 there; nobody waits where `queued` is not there, and whoever breaks its own lock has left it",
         &[
