@@ -443,6 +443,11 @@ impl Redlock {
         self.engine().init(how).await
     }
 
+    /// [`init`](Redlock::init) [without async](crate::blocking).
+    pub fn init_blocking(&self, how: Init) -> Result<(), Error> {
+        blocking::wait(&self.inner, self.init(how))
+    }
+
     /// Has masters that forgot their set go on without those that are gone for good. By themselves
     /// they wait for all masters of the set where most of them forgot it: of three, one is dead and
     /// another one comes back without its keys. A person decides that the dead one is not waited
@@ -464,11 +469,6 @@ impl Redlock {
     /// [`recover`](Redlock::recover) [without async](crate::blocking).
     pub fn recover_blocking(&self) -> Result<(), Error> {
         blocking::wait(&self.inner, self.recover())
-    }
-
-    /// [`init`](Redlock::init) [without async](crate::blocking).
-    pub fn init_blocking(&self, how: Init) -> Result<(), Error> {
-        blocking::wait(&self.inner, self.init(how))
     }
 
     /// The status of each master: whether it may vote, and if not, why and for how long; whether it

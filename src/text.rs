@@ -3,6 +3,12 @@
 /// The most characters of an error's line.
 const LINE: usize = 160;
 
+/// The first digits of a text's SHA-1, which is the same everywhere.
+pub(crate) fn digest(text: &str, digits: usize) -> String {
+    let digest = sha1_smol::Sha1::from(text).digest().to_string();
+    digest[..digits].to_owned()
+}
+
 /// At most `most` characters of a text: what could break the line is escaped, and the middle of a
 /// longer text is left out.
 pub(crate) fn shortened(text: &str, most: usize) -> String {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use quorate::{Error, Guard, Init, Outcome, Redlock, Vote};
+use quorate::{Error, Guard, Outcome, Redlock, Vote};
+use quorate_chaos::workload::begin;
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::args::DemoArgs;
@@ -139,16 +140,6 @@ impl Show {
         tokio::time::sleep(self.pause).await;
         out!("\n{what}");
         tokio::time::sleep(self.pause).await;
-    }
-}
-
-/// Begins the set: these servers are this demo's own, so no client ever used them.
-async fn begin(redlock: &Redlock) -> Result<(), Error> {
-    match redlock.init(Init::new().never_used("")).await {
-        Err(Error::NotBegun { fingerprint: Some(its), .. }) => {
-            redlock.init(Init::new().never_used(its)).await
-        }
-        other => other,
     }
 }
 

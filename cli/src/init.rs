@@ -39,13 +39,7 @@ pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
     if let Some(fingerprint) = &never_used {
         how = how.never_used(fingerprint);
     }
-    let mut signals = job::fatal_signals()?;
-    let waited = tokio::select! {
-        done = begin(&redlock, how) => done?,
-        signal = job::next(&mut signals) => {
-            return Err(Failure::new(job::code_of(signal), format!("ended by {signal}: run it again to go on")));
-        }
-    };
+    let waited = job::unless_ended(begin(&redlock, how)).await?;
     let count = masters(&redlock).len();
     match (never_used, waited) {
         (Some(_), _) => {

@@ -50,6 +50,19 @@ pub(crate) fn fatal_signals() -> Result<SelectAll<impl Stream<Item = Signal> + U
     arrivals(&FATAL).map_err(|error| Failure::new(exit::FAILED, format!("signals: {error}")))
 }
 
+/// Does what can be run again, unless a signal ends this process first.
+pub(crate) async fn unless_ended<T>(
+    what: impl Future<Output = Result<T, quorate::Error>>,
+) -> Result<T, Failure> {
+    let mut signals = fatal_signals()?;
+    tokio::select! {
+        done = what => Ok(done?),
+        signal = next(&mut signals) => {
+            Err(Failure::new(code_of(signal), format!("ended by {signal}: run it again to go on")))
+        }
+    }
+}
+
 /// Each of these signals, when it arrives.
 fn arrivals(signals: &[Signal]) -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin + use<>>> {
     signals

@@ -47,13 +47,7 @@ async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
     {
         return Err(Failure::new(exit::REFUSED, "nothing was changed"));
     }
-    let mut signals = job::fatal_signals()?;
-    tokio::select! {
-        done = redlock.recover() => done?,
-        signal = job::next(&mut signals) => {
-            return Err(Failure::new(job::code_of(signal), format!("ended by {signal}: run it again to go on")));
-        }
-    }
+    job::unless_ended(redlock.recover()).await?;
     out!("the set goes on: masters that had forgotten it vote when their quarantine is over");
     Ok(exit::OK)
 }

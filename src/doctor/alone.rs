@@ -128,9 +128,9 @@ fn memory(info: &Info) -> Option<Finding> {
         0 => return Some(Finding::ok(ABOUT, "no limit")),
         _ => format!("{:.1} MiB at most, and then {policy}", limit as f64 / f64::from(1 << 20)),
     };
-    Some(match policy {
-        "noeviction" => Finding::ok(ABOUT, what),
-        _ => Finding::fail(
+    Some(match info.evicts() {
+        None => Finding::ok(ABOUT, what),
+        Some(_) => Finding::fail(
             ABOUT,
             format!("{what}: it may drop locks"),
             "CONFIG SET maxmemory-policy noeviction",

@@ -86,6 +86,12 @@ impl Info {
         let value = |line| str::strip_prefix(line, field)?.strip_prefix(':');
         self.0.lines().find_map(value).map(str::trim_end)
     }
+
+    /// The policy by which the server drops keys, locks among them, where its memory is full.
+    pub(crate) fn evicts(&self) -> Option<&str> {
+        let is_limited = self.get("maxmemory") != Some("0");
+        self.get("maxmemory_policy").filter(|policy| is_limited && *policy != "noeviction")
+    }
 }
 
 /// What a server writes to its disk, by its own settings; `None` if this user may not read them.

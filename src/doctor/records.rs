@@ -117,7 +117,7 @@ impl Foretold {
         for _ in 0..4 {
             self.step = membership.next(index, self.shown.clone(), insight, &SystemRandom);
             let HelloStep::Write(change) = &self.step else { return };
-            self.shown.record = Some(written(change, &self.shown));
+            self.shown.record = Some(change.written(self.shown.time));
             if change.costs_the_vote() && self.anew.is_none() {
                 self.anew = Some(change.clone());
             }
@@ -133,21 +133,6 @@ impl Foretold {
     fn wait(&self) -> Option<Duration> {
         let record = self.shown.record.as_ref().filter(|_| !matches!(self.step, HelloStep::Refuse(..)))?;
         Some(Duration::from_micros(record.quarantine.saturating_sub(self.shown.time)))
-    }
-}
-
-/// The record after a change, as `record.lua` writes it.
-fn written(Change { quarantine, least, record, .. }: &Change, shown: &Shown) -> MasterRecord {
-    let ends_in = |pause: Duration| {
-        let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
-        let ends = if pause == 0 { 0 } else { shown.time.saturating_add(pause) };
-        ends.max(*least)
-    };
-    MasterRecord {
-        run_id: shown.run_id.clone(),
-        replid2: shown.replid2.clone(),
-        quarantine: quarantine.map_or(record.quarantine, ends_in),
-        ..record.clone()
     }
 }
 

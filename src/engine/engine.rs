@@ -24,6 +24,7 @@ use crate::owner::Owner;
 use crate::protocol::{Kind, WakeChannelPrefix};
 use crate::random::Random;
 use crate::renewal::Renewal;
+use crate::text::digest;
 use crate::trust::MasterStatus;
 use crate::wake::{LocalQueues, WakeHub};
 
@@ -99,8 +100,7 @@ impl Engine {
         let mut words: Vec<&str> = self.dispatcher.names().iter().map(|name| &**name).collect();
         words.sort_unstable();
         words.push(&self.settings.prefix);
-        let digest = sha1_smol::Sha1::from(words.join("\n")).digest().to_string();
-        digest[..16].to_owned()
+        digest(&words.join("\n"), 16)
     }
 
     /// An owner that was never given out before, nor by a copy of this process.

@@ -10,6 +10,7 @@ use super::engine::Engine;
 use super::quorum::quorum;
 use crate::error::Error;
 use crate::set::Init;
+use crate::text::digest;
 use crate::trust::{Beginning, MasterStatus, Standing, Trust};
 
 /// How often to look where no handshake says anything.
@@ -21,16 +22,16 @@ impl Engine {
         self.run_while_wanted(async move {
             let trust = engine.dispatcher.trust();
             let _until_then = EndOnDrop(trust);
-            trust.forget_misfits();
+            trust.membership().forget_misfits();
             let never_used = match &how.never_used {
                 None => None,
                 Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
             };
-            trust.begin(Some(Beginning { cold_start: how.cold_start, never_used }));
+            trust.membership().begin(Some(Beginning { cold_start: how.cold_start, never_used }));
             let all = engine.dispatcher.masters();
             match engine.until(|trust| (trust.members() == all).then_some(())).await {
                 // It was complete before: one that is away comes back to it.
-                Err(_) if trust.members() >= quorum(all) && trust.misfit().is_none() => Ok(()),
+                Err(_) if trust.members() >= quorum(all) && trust.membership().misfit().is_none() => Ok(()),
                 done => done,
             }
         })
@@ -42,8 +43,8 @@ impl Engine {
         self.run_while_wanted(async move {
             let trust = engine.dispatcher.trust();
             let _until_then = EndOnDrop(trust);
-            trust.forget_misfits();
-            trust.recover(true);
+            trust.membership().forget_misfits();
+            trust.membership().recover(true);
             let enough = quorum(engine.dispatcher.masters());
             engine.until(|trust| (trust.members() >= enough).then_some(())).await
         })
@@ -53,9 +54,9 @@ impl Engine {
     /// The processes of the masters, if they are the ones that a person named, and none has a
     /// record.
     async fn never_used(self: &Arc<Self>, fingerprint: &str) -> Result<Vec<Arc<str>>, Error> {
-        let seen = self.until(|trust| match trust.has_record() {
-            Some(master) => Some(Err(master)),
-            None => trust.unrecorded().map(Ok),
+        let seen = self.until(|trust| {
+            let membership = trust.membership();
+            membership.has_record().map(Err).or_else(|| membership.unrecorded().map(Ok))
         });
         let run_ids = match seen.await? {
             Ok(run_ids) => run_ids,
@@ -83,8 +84,9 @@ impl Engine {
                 return Ok(found);
             }
             let status = self.master_status();
-            let quarantine = if trust.heard_all() { trust.terms().quarantine() } else { Duration::ZERO };
-            let refused = trust.misfit();
+            let quarantine =
+                if trust.membership().heard_all() { trust.terms().quarantine() } else { Duration::ZERO };
+            let refused = trust.membership().misfit();
             if refused.is_some() || self.clock().now() >= began + self.settings().wait + quarantine {
                 let why = refused.map_or_else(|| in_the_way(&status), |why| why.to_string());
                 return Err(Error::NotBegun { why: why.into(), fingerprint: None });
@@ -112,9 +114,9 @@ fn in_the_way(status: &[MasterStatus]) -> String {
 
 /// What names the processes of new masters to a person.
 fn fingerprint_of(run_ids: &[Arc<str>]) -> Arc<str> {
-    let mut run_ids: Vec<&str> = run_ids.iter().map(|run_id| &**run_id).collect();
+    let mut run_ids = run_ids.to_vec();
     run_ids.sort_unstable();
-    sha1_smol::Sha1::from(run_ids.join("\n")).digest().to_string()[..8].into()
+    digest(&run_ids.join("\n"), 8).into()
 }
 
 /// No set begins any more, nor goes on without others, when this is over.
@@ -122,7 +124,8 @@ struct EndOnDrop<'a>(&'a Trust);
 
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.begin(None);
-        self.0.recover(false);
+        let mut membership = self.0.membership();
+        membership.begin(None);
+        membership.recover(false);
     }
 }

@@ -293,11 +293,8 @@ impl LinkState {
     /// next handshake refuses it.
     fn look_answered(&mut self, reply: Result<Value, String>, now: Instant) {
         let Ok(Value::Text(info)) = reply else { return };
-        let info = Info(info.to_string());
-        match info.get("maxmemory_policy") {
-            None | Some("noeviction") => {}
-            Some(_) if info.get("maxmemory") == Some("0") => {}
-            Some(policy) => self.connection_lost(&format!("its maxmemory-policy is {policy} now"), true, now),
+        if let Some(policy) = Info(info.to_string()).evicts() {
+            self.connection_lost(&format!("its maxmemory-policy is {policy} now"), true, now);
         }
     }
 

@@ -181,7 +181,8 @@ impl SetUp {
             "tracking",
             self.ask(command(&["CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"])).await?,
         );
-        let mut hello = handshake.hello(Insight::Unknown);
+        let mut insight = Insight::Unknown;
+        let mut hello = handshake.hello(insight);
         loop {
             let answer = match self.ask_and_follow(handshake.key(), &hello).await? {
                 Ok(reply) => Ok(value(reply)),
@@ -190,15 +191,18 @@ impl SetUp {
             hello = match handshake.outcome(&hello, answer) {
                 HelloOutcome::Known(header) => return Ok(header),
                 HelloOutcome::Ask(next) => next,
-                HelloOutcome::Look => handshake.hello(self.look_at_persistence().await?),
+                HelloOutcome::Look => {
+                    insight = self.look_at_persistence().await?;
+                    handshake.hello(insight)
+                }
                 HelloOutcome::Again => {
                     handshake.until_time_is_known().await;
-                    handshake.hello(Insight::Unknown)
+                    handshake.hello(insight)
                 }
                 HelloOutcome::Hear(news, why) => {
                     let heard = handshake.until_more_is_heard(news);
                     timeout(patience, heard).await.map_err(|_| why)?;
-                    handshake.hello(Insight::Unknown)
+                    handshake.hello(insight)
                 }
                 HelloOutcome::Refused(why) => return Err(why),
             }

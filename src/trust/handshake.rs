@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::knowledge::Trust;
@@ -177,7 +178,7 @@ impl Handshake {
         }
         let record = shown.record.clone();
         let step = membership.next(self.index, shown, hello.insight, &*trust.random);
-        trust.note_fit(self.index, &membership, &step);
+        trust.has_other_list.store(membership.other_list().is_some(), Ordering::Relaxed);
         let news = membership.news;
         drop(membership);
         trust.record_seen.notify_waiters();

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 use super::clocks::{ClockError, Clocks};
-use super::membership::{Beginning, HelloStep, Membership};
+use super::membership::Membership;
 use super::observed::ObservedVersions;
 use super::standing::{Contact, MasterStatus, Standing};
 use super::terms::Terms;
 use crate::clock::{Clock, Moment};
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
-use crate::vote::Refusal;
 
 /// How far (us) the proposed tokens may run ahead of the time, which they do if there is more than
 /// one proposal a microsecond.
@@ -27,10 +26,8 @@ pub(crate) struct Trust {
     clocks: Mutex<Clocks>,
     standings: Mutex<Vec<Standing>>,
     membership: Mutex<Membership>,
-    /// Whether the client's list is not that of a set: whether a master is why.
-    has_other_list: AtomicBool,
-    /// Why each master refuses this client's list or terms.
-    misfits: Mutex<Vec<Option<Misfit>>>,
+    /// Whether the membership knows of another list: every acquire asks.
+    pub(super) has_other_list: AtomicBool,
     pub(super) random: Arc<dyn Random>,
     /// Notified after each handshake that told a master's record.
     pub(crate) record_seen: Notify,
@@ -40,14 +37,6 @@ pub(crate) struct Trust {
     pub(super) time_seen: Notify,
     /// In strict mode, how long entries have been watched.
     pub(crate) watched: ObservedVersions,
-}
-
-/// Why this client is no client of a master's set.
-#[derive(Clone, Debug)]
-struct Misfit {
-    /// Whether its list is why.
-    is_list: bool,
-    why: Arc<str>,
 }
 
 impl Trust {
@@ -63,7 +52,6 @@ impl Trust {
             standings: Mutex::new(vec![Standing::Unknown; masters]),
             membership: Mutex::new(Membership::new(names, terms.clone())),
             has_other_list: AtomicBool::new(false),
-            misfits: Mutex::new(vec![None; masters]),
             random,
             record_seen: Notify::new(),
             watched: ObservedVersions::new(clock.clone(), masters),
@@ -145,34 +133,8 @@ impl Trust {
     }
 
     /// What is known of the masters' records.
-    pub(super) fn membership(&self) -> MutexGuard<'_, Membership> {
+    pub(crate) fn membership(&self) -> MutexGuard<'_, Membership> {
         self.membership.lock()
-    }
-
-    /// From now on the list may begin as a set, or not any more.
-    pub(crate) fn begin(&self, how: Option<Beginning>) {
-        self.membership().begin(how);
-    }
-
-    /// From now on masters that forgot their set go on without those that are not there; or not any
-    /// more.
-    pub(crate) fn recover(&self, recovers: bool) {
-        self.membership().recover(recovers);
-    }
-
-    /// The processes of all masters, if each was heard and none has a record.
-    pub(crate) fn unrecorded(&self) -> Option<Vec<Arc<str>>> {
-        self.membership().unrecorded()
-    }
-
-    /// Whether each master showed whether it has a record.
-    pub(crate) fn heard_all(&self) -> bool {
-        self.membership().heard_all()
-    }
-
-    /// A master that showed a record.
-    pub(crate) fn has_record(&self) -> Option<Arc<str>> {
-        self.membership().has_record()
     }
 
     /// How many masters are members of the set, and connected.
@@ -182,41 +144,10 @@ impl Trust {
         self.standings().iter().filter(counts).count()
     }
 
-    /// Notes whether this step says that this client is no client of the masters' set.
-    pub(super) fn note_fit(&self, index: usize, membership: &Membership, step: &HelloStep) {
-        let mut misfits = self.misfits.lock();
-        misfits[index] = match step {
-            HelloStep::Refuse(reason @ (Refusal::OtherMembers | Refusal::OtherTerms), why) => {
-                let is_list = *reason == Refusal::OtherMembers && membership.is_other_list(index);
-                Some(Misfit { is_list, why: format!("{}: {why}", membership.name(index)).into() })
-            }
-            HelloStep::Refuse(Refusal::NoSet, why) if membership.begins() => {
-                Some(Misfit { is_list: false, why: format!("{}: {why}", membership.name(index)).into() })
-            }
-            _ => None,
-        };
-        self.has_other_list.store(misfits.iter().flatten().any(|misfit| misfit.is_list), Ordering::Relaxed);
-    }
-
-    /// Why this client's list is not that of a set, if it is not. A master that voted before, and
-    /// is of another set by now, is a fault of that master alone.
+    /// Why this client's list is not that of a set, if it is not.
     pub(crate) fn other_list(&self) -> Option<Arc<str>> {
-        if !self.has_other_list.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.misfits.lock().iter().flatten().find(|misfit| misfit.is_list).map(|misfit| misfit.why.clone())
-    }
-
-    /// Why a master refuses this client's list or terms.
-    pub(crate) fn misfit(&self) -> Option<Arc<str>> {
-        self.misfits.lock().iter().flatten().next().map(|misfit| misfit.why.clone())
-    }
-
-    /// What masters said of this client's list and terms counts no more: somebody may have changed
-    /// something since.
-    pub(crate) fn forget_misfits(&self) {
-        self.misfits.lock().fill(None);
-        self.has_other_list.store(false, Ordering::Relaxed);
+        let has_other_list = self.has_other_list.load(Ordering::Relaxed);
+        has_other_list.then(|| self.membership().other_list()).flatten()
     }
 
     pub(crate) fn terms(&self) -> &Terms {

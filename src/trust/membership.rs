@@ -88,6 +88,16 @@ pub(crate) struct Membership {
     seen: Vec<SeenIncarnations>,
     /// How often a master showed another record than before.
     pub(crate) news: u64,
+    /// Why each master refuses this client's list or terms, or the word that it was never used.
+    misfits: Vec<Option<Misfit>>,
+}
+
+/// Why this client is no client of a master's set.
+#[derive(Clone, Debug)]
+struct Misfit {
+    /// Whether its list is why.
+    is_list: bool,
+    why: Arc<str>,
 }
 
 /// The incarnations that voted with this client at one address. One that is back after another was
@@ -142,12 +152,16 @@ impl Shown {
 impl Membership {
     pub(crate) fn new(names: Vec<Arc<str>>, terms: Terms) -> Self {
         let count = names.len();
-        let seen = vec![SeenIncarnations::default(); count];
-        Self { names, terms, begins: None, recovers: false, shown: vec![None; count], seen, news: 0 }
-    }
-
-    pub(crate) fn name(&self, index: usize) -> &str {
-        &self.names[index]
+        Self {
+            names,
+            terms,
+            begins: None,
+            recovers: false,
+            shown: vec![None; count],
+            seen: vec![SeenIncarnations::default(); count],
+            news: 0,
+            misfits: vec![None; count],
+        }
     }
 
     /// From now on a set may begin, where no master of the list has a record; or not any more.
@@ -161,13 +175,37 @@ impl Membership {
         self.recovers = recovers;
     }
 
+    /// Whether each master showed whether it has a record.
     pub(crate) fn heard_all(&self) -> bool {
         self.shown.iter().all(Option::is_some)
     }
 
-    /// Whether a set may begin.
-    pub(crate) fn begins(&self) -> bool {
-        self.begins.is_some()
+    /// Why this client's list is not that of a set, if it is not. A master that voted before, and
+    /// is of another set by now, is a fault of that master alone.
+    pub(crate) fn other_list(&self) -> Option<Arc<str>> {
+        self.misfits.iter().flatten().find(|misfit| misfit.is_list).map(|misfit| misfit.why.clone())
+    }
+
+    /// Why a master refuses this client's list or terms.
+    pub(crate) fn misfit(&self) -> Option<Arc<str>> {
+        self.misfits.iter().flatten().next().map(|misfit| misfit.why.clone())
+    }
+
+    /// What masters said of this client's list and terms counts no more: somebody may have changed
+    /// something since.
+    pub(crate) fn forget_misfits(&mut self) {
+        self.misfits.fill(None);
+    }
+
+    /// What a step says of this client's list and terms.
+    fn misfit_of(&self, index: usize, step: &HelloStep) -> Option<Misfit> {
+        let HelloStep::Refuse(reason, why) = step else { return None };
+        let is_list = match reason {
+            Refusal::OtherMembers => self.is_other_list(index),
+            Refusal::NoSet if self.begins.is_none() => return None,
+            _ => false,
+        };
+        Some(Misfit { is_list, why: format!("{}: {why}", self.names[index]).into() })
     }
 
     /// A master that showed a record.
@@ -197,7 +235,7 @@ impl Membership {
     /// Whether a master that is none of the set makes this client's list another one. Not so if it
     /// voted with this client before. Nor if it has no record, and the client has other names for
     /// the rest than the set has: it may have one for this master, too.
-    pub(crate) fn is_other_list(&self, index: usize) -> bool {
+    fn is_other_list(&self, index: usize) -> bool {
         let has_record = self.records().any(|(at, _)| at == index);
         let is_named_so =
             |(at, its): (usize, &MasterRecord)| its.members.id_of(&self.names[at]) == Some(its.member);
@@ -227,6 +265,7 @@ impl Membership {
         let last = self.shown[index].replace(shown);
         let its = |shown: &Shown| shown.record.as_ref().map(|record| record.stamp.clone());
         self.news += u64::from(last.as_ref().map(its) != self.shown[index].as_ref().map(its));
+        self.misfits[index] = self.misfit_of(index, &step);
         step
     }
 }
@@ -249,11 +288,9 @@ impl<'a> MasterCase<'a> {
             // Another set wants a master that forgot that it is one of ours.
             return self.admit(ours, MemberState::Member, Some(record));
         }
-        if let Some(first) = self.first_after(record) {
-            return HelloStep::Write(first);
-        }
-        if let Some(refused) = self.other_terms(record).or_else(|| self.other_set(record)) {
-            return refused;
+        let first = self.first_after(record);
+        if let Some(step) = first.or_else(|| self.other_terms(record)).or_else(|| self.other_set(record)) {
+            return step;
         }
         let seen = &self.membership.seen[self.index];
         let went_back = seen.went_back(record);
@@ -269,14 +306,7 @@ impl<'a> MasterCase<'a> {
                 found: Some(record.stamp.clone()),
                 quarantine: Some(quarantine),
                 least: record.quarantine.max(seen.latest),
-                record: MasterRecord {
-                    incarnation: fresh(self.random),
-                    run_id: self.shown.run_id.clone(),
-                    replid2: self.shown.replid2.clone(),
-                    stamp: fresh(self.random),
-                    keeps_all: self.keeps_all() == Some(true),
-                    ..record.clone()
-                },
+                record: self.anew(record),
             });
         }
         let keeps_all = self.keeps_all().unwrap_or(record.keeps_all);
@@ -324,7 +354,7 @@ impl<'a> MasterCase<'a> {
         let Membership { names, terms, begins, .. } = self.membership;
         if self.insight == Insight::New {
             let record = self.first(Members::in_order(names), ColdStart::default(), MemberState::Member);
-            return self.write(MasterRecord { set: "new".into(), ..record }, Duration::ZERO);
+            return self.write(None, MasterRecord { set: "new".into(), ..record }, Duration::ZERO);
         }
         let unheard = self.unheard();
         let not_heard = |other| HelloStep::Hear(format!("it has no record, and {other} was not heard yet"));
@@ -337,9 +367,9 @@ impl<'a> MasterCase<'a> {
             match (self.others().any(is_begun), unheard.first(), never_used) {
                 (true, ..) => {}
                 (false, Some(other), _) if found.is_none() => return not_heard(other),
-                (false, _, None) => return self.write(first, terms.quarantine()),
+                (false, _, None) => return self.write(None, first, terms.quarantine()),
                 (false, _, Some(never_used)) if never_used.contains(&self.shown.run_id) => {
-                    return self.write(first, Duration::ZERO);
+                    return self.write(None, first, Duration::ZERO);
                 }
                 _ => {
                     let why = "its process is another one than the fingerprint names, or lost its record";
@@ -407,17 +437,8 @@ impl<'a> MasterCase<'a> {
         let is_free = |id: &u32| self.others().all(|(_, other)| other.set != its.set || other.member != *id);
         match place.filter(is_free) {
             Some(member) if its.members.len() == names.len() => {
-                let record = MasterRecord {
-                    set: its.set.clone(),
-                    member,
-                    members: its.members.clone(),
-                    generation: its.generation,
-                    terms: its.terms.clone(),
-                    ..self.first(its.members.clone(), its.terms.cold_start, state)
-                };
-                let least = seen[self.index].latest;
-                let found = found.map(|found| found.stamp.clone());
-                HelloStep::Write(Change { found, quarantine: Some(terms.quarantine()), least, record })
+                let record = MasterRecord { member, state, ..self.anew(its) };
+                self.write(found, record, terms.quarantine())
             }
             _ => self.other_members(its),
         }
@@ -442,15 +463,28 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Writes a record where there is none.
-    fn write(&self, record: MasterRecord, quarantine: Duration) -> HelloStep {
+    /// A record of the same set for a master that may have forgotten something.
+    fn anew(&self, record: &MasterRecord) -> MasterRecord {
+        MasterRecord {
+            incarnation: fresh(self.random),
+            run_id: self.shown.run_id.clone(),
+            replid2: self.shown.replid2.clone(),
+            stamp: fresh(self.random),
+            keeps_all: self.keeps_all() == Some(true),
+            ..record.clone()
+        }
+    }
+
+    /// Gives the master a place in a set that it had none in, by its own word.
+    fn write(&self, found: Option<&MasterRecord>, record: MasterRecord, quarantine: Duration) -> HelloStep {
+        let found = found.map(|found| found.stamp.clone());
         let least = self.membership.seen[self.index].latest;
-        HelloStep::Write(Change { found: None, quarantine: Some(quarantine), least, record })
+        HelloStep::Write(Change { found, quarantine: Some(quarantine), least, record })
     }
 
     /// The record of a set that begins here, in place of one that was prepared and came to nothing
     /// for as long as a quarantine lasts.
-    fn first_after(&self, record: &MasterRecord) -> Option<Change> {
+    fn first_after(&self, record: &MasterRecord) -> Option<HelloStep> {
         let Membership { names, terms, begins, .. } = self.membership;
         let begins = begins.as_ref()?;
         let quarantine = u64::try_from(terms.quarantine().as_micros()).unwrap_or(u64::MAX);
@@ -461,12 +495,7 @@ impl<'a> MasterCase<'a> {
             && record.quarantine > 0
             && record.quarantine.saturating_add(quarantine) < self.shown.time
             && !self.others().any(|(_, its)| is_of_it(its));
-        came_to_nothing.then(|| Change {
-            found: Some(record.stamp.clone()),
-            quarantine: Some(terms.quarantine()),
-            least: 0,
-            record: first,
-        })
+        came_to_nothing.then(|| self.write(Some(record), first, terms.quarantine()))
     }
 
     /// Whether the master keeps all that it writes, and nothing can take its place; `None` where
@@ -524,6 +553,17 @@ impl Change {
     /// Whether it costs the master its vote for a while.
     pub(crate) fn costs_the_vote(&self) -> bool {
         self.quarantine.is_some_and(|time| !time.is_zero())
+    }
+
+    /// The record when `record.lua` has written it at this time (us).
+    pub(crate) fn written(&self, now: u64) -> MasterRecord {
+        let ends_in = |pause: Duration| {
+            let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+            let ends = if pause == 0 { 0 } else { now.saturating_add(pause) };
+            ends.max(self.least)
+        };
+        let quarantine = self.quarantine.map_or(self.record.quarantine, ends_in);
+        MasterRecord { quarantine, ..self.record.clone() }
     }
 
     /// Some fields of a record that counts.

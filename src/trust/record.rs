@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::terms::{ColdStart, Terms};
 use crate::master::Value;
 use crate::protocol::VERSION;
+use crate::text::digest;
 
 /// A master's record, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,8 +99,8 @@ impl Members {
 /// A line for each.
 impl fmt::Display for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = self.0.iter().map(|(id, name)| format!("{id} {name}"));
-        f.write_str(&lines.by_ref().collect::<Vec<_>>().join("\n"))
+        let lines: Vec<String> = self.0.iter().map(|(id, name)| format!("{id} {name}")).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 
@@ -183,6 +184,5 @@ impl MasterRecord {
 /// The name of the set that begins with these members and terms: whoever begins the same set gives
 /// it the same name.
 pub(crate) fn name_of_set(members: &Members, terms: &SetTerms) -> Arc<str> {
-    let text = format!("{members}\n{terms}\n{}", terms.cold_start);
-    sha1_smol::Sha1::from(text).digest().to_string()[..16].into()
+    digest(&format!("{members}\n{terms}\n{}", terms.cold_start), 16).into()
 }

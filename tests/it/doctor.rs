@@ -292,7 +292,10 @@ async fn a_set_that_most_of_its_masters_forgot_waits_for_the_one_that_is_away() 
     // there is none, nothing but init does.
     masters.iter().for_each(RedisServer::wipe);
     until("all to go on again", back).await;
-    redlock.shutdown(SOON).await;
+    drop(redlock);
+    let is_alone =
+        |master: &RedisServer| master.command::<String>(&["CLIENT", "LIST"]).trim().lines().count() == 1;
+    until("its connections to be closed", async || masters.iter().all(is_alone)).await;
     masters.iter().for_each(RedisServer::wipe);
     let report = examine().await;
     assert_found(&report.masters[2], "record", Severity::Fail, &["no record of a set", "quorate init"]);

@@ -181,11 +181,20 @@ impl Workload {
 pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock> {
     let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl);
     let redlock = builder.build().map_err(io::Error::other)?;
-    let done = match redlock.init(Init::new().never_used("")).await {
+    begin(&redlock).await.map_err(io::Error::other)?;
+    Ok(redlock)
+}
+
+/// Begins a client's masters as a set: they are this process's own, so no client ever used them.
+///
+/// # Errors
+///
+/// Those of [`Redlock::init`].
+pub async fn begin(redlock: &Redlock) -> Result<(), Error> {
+    match redlock.init(Init::new().never_used("")).await {
         Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
             redlock.init(Init::new().never_used(fingerprint)).await
         }
         other => other,
-    };
-    done.map(|()| redlock).map_err(io::Error::other)
+    }
 }

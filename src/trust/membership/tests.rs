@@ -37,14 +37,14 @@ fn terms(max_ttl: Duration) -> Terms {
 
 /// A master: its process, its record, and until when it remembers a lock to be whose.
 #[derive(Clone, Debug)]
-struct Master {
+struct MadeUpMaster {
     run_id: u64,
     replid2: u64,
     record: Option<MasterRecord>,
     held: Option<(usize, u64)>,
 }
 
-impl Master {
+impl MadeUpMaster {
     fn new(run_id: u64) -> Self {
         Self { run_id, replid2: 0, record: None, held: None }
     }
@@ -67,14 +67,7 @@ impl Master {
         if !is_seen || ours != (&shown.run_id, &shown.replid2) {
             return;
         }
-        let before = self.record.as_ref().map_or(0, |record| record.quarantine);
-        let until = |pause: Duration| {
-            let pause = pause.as_micros() as u64;
-            let ends = if pause == 0 { 0 } else { now + pause };
-            ends.max(change.least)
-        };
-        let quarantine = change.quarantine.map_or(before, until);
-        self.record = Some(MasterRecord { quarantine, ..change.record.clone() });
+        self.record = Some(change.written(now));
     }
 }
 
@@ -100,7 +93,7 @@ impl Client {
     }
 
     /// One handshake, from its first hello to a vote or a refusal.
-    fn connect(&mut self, index: usize, masters: &mut [Master], now: u64, dice: &Dice) -> HelloStep {
+    fn connect(&mut self, index: usize, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> HelloStep {
         let master = &mut masters[self.list[index]];
         self.connections[index] = None;
         for _ in 0..4 {
@@ -118,12 +111,12 @@ impl Client {
         panic!("a handshake that writes for ever");
     }
 
-    fn connect_to_all(&mut self, masters: &mut [Master], now: u64, dice: &Dice) -> Vec<HelloStep> {
+    fn connect_to_all(&mut self, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> Vec<HelloStep> {
         (0..self.list.len()).map(|index| self.connect(index, masters, now, dice)).collect()
     }
 
     /// Which of the masters vote for it.
-    fn voters(&self, masters: &[Master], now: u64) -> Vec<usize> {
+    fn voters(&self, masters: &[MadeUpMaster], now: u64) -> Vec<usize> {
         let votes = |(index, connection): (usize, &Option<(Arc<str>, u64)>)| {
             let (stamp, until) = connection.as_ref()?;
             let master = self.list[index];
@@ -154,8 +147,8 @@ fn refusal(step: &HelloStep) -> Option<Refusal> {
 }
 
 /// Three masters of a set that began at 0, and one more.
-fn set(dice: &Dice) -> Vec<Master> {
-    let mut masters: Vec<_> = (1..5).map(Master::new).collect();
+fn set(dice: &Dice) -> Vec<MadeUpMaster> {
+    let mut masters: Vec<_> = (1..5).map(MadeUpMaster::new).collect();
     let mut client = Client::new(&[0, 1, 2], Some(Some(vec!["1".into(), "2".into(), "3".into()])));
     for _ in 0..3 {
         client.connect_to_all(&mut masters, 0, dice);
@@ -167,7 +160,7 @@ fn set(dice: &Dice) -> Vec<Master> {
 #[test]
 fn only_init_begins_a_set_and_its_masters_vote_when_all_were_read_after_their_quarantines() {
     let dice = Dice::new(1);
-    let mut masters: Vec<_> = (1..4).map(Master::new).collect();
+    let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
     let steps = Client::new(&[0, 1, 2], None).connect_to_all(&mut masters, 0, &dice);
     assert_eq!(refusal(&steps[2]), Some(Refusal::NoSet));
     let mut client = Client::new(&[0, 1, 2], Some(None));
@@ -189,7 +182,7 @@ fn only_init_begins_a_set_and_its_masters_vote_when_all_were_read_after_their_qu
 
 #[test]
 fn a_master_that_forgot_has_no_vote_for_a_quarantine() {
-    type Change = fn(&mut [Master]);
+    type Change = fn(&mut [MadeUpMaster]);
     let changes: [(&str, Change); 4] = [
         ("it restarted", |masters| masters[0].run_id = 9),
         ("it was a replica", |masters| masters[0].replid2 = 9),
@@ -269,7 +262,7 @@ fn a_list_or_terms_that_differ_are_refused() {
 fn a_set_takes_back_a_master_that_another_one_wants() {
     let dice = Dice::new(1);
     let mut masters = set(&dice);
-    masters.push(Master::new(5));
+    masters.push(MadeUpMaster::new(5));
     let mut clients = [Client::new(&[0, 1, 2], None), Client::new(&[2, 3, 4], Some(None))];
     clients[0].connect_to_all(&mut masters, 0, &dice);
     masters[2].record = None;
@@ -292,7 +285,7 @@ fn a_client_with_other_terms_gives_no_master_its_record_again() {
     let dice = Dice::new(1);
     for prepared in [false, true] {
         let mut masters = set(&dice);
-        masters.push(Master::new(5));
+        masters.push(MadeUpMaster::new(5));
         masters[1].record = None;
         if prepared {
             let mut other = Client::new(&[1, 3, 4], Some(None));
@@ -313,7 +306,7 @@ fn a_client_with_other_terms_gives_no_master_its_record_again() {
 #[test]
 fn a_master_that_loses_its_first_record_while_its_set_begins_is_not_new_again() {
     let dice = Dice::new(1);
-    let mut masters: Vec<_> = (1..6).map(Master::new).collect();
+    let mut masters: Vec<_> = (1..6).map(MadeUpMaster::new).collect();
     let all = (1..6).map(|run_id: u64| run_id.to_string().into()).collect();
     let mut client = Client::new(&[0, 1, 2, 3, 4], Some(Some(all)));
     for index in [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 1, 2, 3, 4] {
@@ -331,7 +324,7 @@ fn a_master_that_loses_its_first_record_while_its_set_begins_is_not_new_again() 
 #[test]
 fn a_master_that_had_its_first_record_is_not_new_for_a_client_that_saw_that() {
     let dice = Dice::new(1);
-    let mut masters: Vec<_> = (1..4).map(Master::new).collect();
+    let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
     let all = || Some(Some((1..4).map(|run_id: u64| run_id.to_string().into()).collect()));
     let mut stale = Client::new(&[0, 1, 2], all());
     for index in [0, 1, 2, 0, 1] {
@@ -416,8 +409,8 @@ fn a_master_gets_its_record_again_from_a_client_that_knows_enough_of_its_set() {
 fn a_foreign_master_costs_its_own_vote_and_no_other() {
     let dice = Dice::new(1);
     let mut masters = set(&dice);
-    masters.push(Master::new(5));
-    masters.push(Master::new(6));
+    masters.push(MadeUpMaster::new(5));
+    masters.push(MadeUpMaster::new(6));
     let mut others = Client::new(&[3, 4, 5], Some(Some(vec!["4".into(), "5".into(), "6".into()])));
     (0..3).for_each(|_| drop(others.connect_to_all(&mut masters, 0, &dice)));
     assert_eq!(others.voters(&masters, 0), [3, 4, 5]);
@@ -444,9 +437,9 @@ fn a_master_with_a_replica_does_not_count_as_one_that_keeps_all() {
         (false, Insight::KeepsAll(true), true),
         (true, Insight::KeepsAll(true), false),
     ] {
-        let mut master = Master::new(1);
+        let mut master = MadeUpMaster::new(1);
         master.record = membership.shown[0].as_ref().and_then(|shown| shown.record.clone());
-        let shown = |master: &Master| Shown { has_replicas, ..master.shown(5) };
+        let shown = |master: &MadeUpMaster| Shown { has_replicas, ..master.shown(5) };
         if let HelloStep::Write(change) = membership.next(0, shown(&master), insight, &dice) {
             master.write(&change, 5);
         }
@@ -484,7 +477,7 @@ fn a_short_quarantine_is_for_masters_that_kept_all_alone() {
 #[test]
 fn what_was_prepared_and_came_to_nothing_is_in_nobodys_way_for_long() {
     let dice = Dice::new(1);
-    let mut masters: Vec<_> = (1..6).map(Master::new).collect();
+    let mut masters: Vec<_> = (1..6).map(MadeUpMaster::new).collect();
     let mut other = Client::new(&[0, 3, 4], Some(None));
     (0..2).for_each(|_| drop(other.connect_to_all(&mut masters, 0, &dice)));
     let mut client = Client::new(&[0, 1, 2], Some(None));
@@ -499,7 +492,7 @@ fn what_was_prepared_and_came_to_nothing_is_in_nobodys_way_for_long() {
     assert_eq!(client.voters(&masters, now + quarantine()), [0, 1, 2]);
     // One master of a set that another one prepares, when its quarantine is over.
     let mut masters = set(&dice);
-    masters.push(Master::new(5));
+    masters.push(MadeUpMaster::new(5));
     masters[2].record = None;
     let mut other = Client::new(&[2, 3, 4], Some(None));
     (0..2).for_each(|_| drop(other.connect_to_all(&mut masters, 0, &dice)));
@@ -516,7 +509,7 @@ const STEP: u64 = 3_000_000;
 /// ends.
 fn walk(seed: u64, lists: &[&[usize]], faults: bool) -> usize {
     let dice = Dice::new(seed);
-    let mut masters: Vec<_> = (1..6).map(Master::new).collect();
+    let mut masters: Vec<_> = (1..6).map(MadeUpMaster::new).collect();
     let mut clients: Vec<Client> = Vec::new();
     let mut holder: Option<(usize, u64)> = None;
     let mut grants = 0;
@@ -533,7 +526,7 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool) -> usize {
             }
             1 => now += STEP * (1 + dice.below(8) as u64),
             10 => masters[at].run_id = next_run,
-            11 | 12 => masters[at] = Master::new(next_run),
+            11 | 12 => masters[at] = MadeUpMaster::new(next_run),
             13 => (masters[at].record, masters[at].held) = (None, None),
             _ if !clients.is_empty() => {
                 let number = dice.below(clients.len());
