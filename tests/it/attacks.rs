@@ -122,9 +122,14 @@ impl Stage {
 
     /// Whether somebody else gets the lock while it is held.
     async fn is_held_by_two(&self, guard: &Guard) -> bool {
+        self.is_held_by_two_within(ms(600), guard).await
+    }
+
+    /// The same of the first who gets it, within so long.
+    async fn is_held_by_two_within(&self, long: Duration, guard: &Guard) -> bool {
         let (second, newcomer) = (self.second.lock("l"), self.newcomer());
         let begun = std::time::Instant::now();
-        while begun.elapsed() < ms(600) {
+        while begun.elapsed() < long {
             for lock in [&second, &newcomer.lock("l")] {
                 if lock.try_acquire().await.is_ok() {
                     return guard.is_valid();
@@ -150,14 +155,9 @@ async fn attack(name: &str, stage: &mut Stage, guard: &Guard) -> bool {
     match name {
         "clock step" => stage.victim().step_clock(FAR),
         "restart without its keys" => stage.masters[VICTIM].restart_empty(),
-        "restart with a slow clock that is put right" => {
-            stage.victim().step_clock(-3_600_000);
-            stage.masters[VICTIM].restart_empty();
-            if stage.is_held_by_two(guard).await {
-                return true;
-            }
-            stage.victim().step_clock(3_600_000);
-        }
+        "restart with a slow clock that is put right" => return slow_restart(stage, guard, 3_600_000).await,
+        // As much as a handshake may take for the delay of a message.
+        "restart with a clock a little slow" => return slow_restart(stage, guard, 950).await,
         "FLUSHALL" => stage.victim().wipe(),
         "clock strobe" => return strobe(stage, guard).await,
         "restart, and then a clock strobe" => {
@@ -171,6 +171,17 @@ async fn attack(name: &str, stage: &mut Stage, guard: &Guard) -> bool {
         "a rollback by replication" => stage.victim().copy(&stage.older),
         other => panic!("{other}"),
     }
+    stage.is_held_by_two(guard).await
+}
+
+/// It restarts with a clock that is so much (ms) behind, and is put right.
+async fn slow_restart(stage: &mut Stage, guard: &Guard, behind: i64) -> bool {
+    stage.victim().step_clock(-behind);
+    stage.masters[VICTIM].restart_empty();
+    if stage.is_held_by_two(guard).await {
+        return true;
+    }
+    stage.victim().step_clock(behind);
     stage.is_held_by_two(guard).await
 }
 
@@ -216,6 +227,7 @@ attacks! {
     a_clock_step: "clock step";
     a_restart_without_its_keys: "restart without its keys";
     a_restart_with_a_slow_clock_that_is_put_right: "restart with a slow clock that is put right";
+    a_restart_with_a_clock_that_is_a_little_slow: "restart with a clock a little slow";
     a_flushall: "FLUSHALL";
     a_clock_strobe: "clock strobe";
     a_restart_and_then_a_clock_strobe: "restart, and then a clock strobe";
@@ -288,6 +300,25 @@ async fn a_replica_that_was_promoted_has_no_vote_though_it_writes_before_it_answ
         for client in [&second, &client(2..5)] {
             let error = client.lock("l").wait(ms(300)).acquire().await.unwrap_err();
             assert!(guard.is_valid(), "{error}");
+        }
+    }
+}
+
+/// The clocks are where each client takes them for right, and the victim's is stepped by as much as
+/// nobody notices: from as far behind as it may be for the one who has the lock to as far ahead as
+/// it may be for those who ask. It ends the lease for them too soon; the guard has ended before.
+#[tokio::test]
+async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
+    let lease = Duration::from_secs(3);
+    for (guards, breaks) in [(Guards::On, false), (Guards::Strict, false), (Guards::Out, true)] {
+        for _ in 0..times() {
+            let stage = Stage::set(guards).await;
+            stage.victim().set_clock_offset(-240);
+            [3, 4].iter().for_each(|&at| stage.masters[at].set_clock_offset(240));
+            let guard = stage.first.lock("l").lease(lease).try_acquire().await.unwrap();
+            stage.victim().set_clock_offset(480);
+            let is_held_by_two = stage.is_held_by_two_within(lease * 2, &guard).await;
+            assert_eq!(is_held_by_two, breaks, "guards {guards:?}");
         }
     }
 }
