@@ -276,13 +276,19 @@ pub(crate) struct InitArgs {
 /// Show the set of masters, and each member
 ///
 /// Its name and its terms, and whether each member remembers what it granted, or for how long it
-/// has no vote. It is what the masters say: nothing is written there.
+/// has no vote. It is what the masters say: nothing is written there, unless it is to --wait.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct MembersArgs {
     #[command(subcommand)]
     pub(crate) change: Option<MembersChange>,
+
+    /// First wait until every master has a vote, for this long at most; it ends with 78 where one
+    /// has none by then. It connects as any client does, so a master that restarted while there was
+    /// none gets its quarantine now
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) masters: MasterArgs,

@@ -114,7 +114,8 @@ Exit codes:
    76  the lease was lost before the job had ended; the job was ended if it still ran (run). With elect only if it
        had ended by itself by then, or could not be ended
    77  that owner does not have the lock (release)
-   78  something is wrong with the masters, but a quorum of them can vote (doctor)
+   78  something is wrong with the masters, but a quorum of them can vote (doctor); a master has no vote yet (members
+       --wait)
    79  a property of the locks does not hold (chaos)
    80  nothing was found, but the search for an order was given up for some locks (chaos)
    81  the masters refuse for good: no set of masters was begun, they are those of another set, or have other terms; a

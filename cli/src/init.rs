@@ -14,8 +14,8 @@ use crate::say::{out, say};
 use crate::words::quoted;
 
 /// When to say for the first time what it waits for, and how often from then on.
-const FIRST: Duration = Duration::from_secs(1);
-const EVERY: Duration = Duration::from_secs(10);
+pub(crate) const FIRST: Duration = Duration::from_secs(1);
+pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
 pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
     let are_given = args.masters.are_given();
@@ -68,21 +68,27 @@ async fn begin(redlock: &Redlock, how: Init) -> Result<bool, Error> {
         }
         pause = EVERY;
         let status = redlock.master_status();
-        if let Some(waits) = waits_for(status.iter().map(|each| (&*each.master, &each.standing))) {
+        let no_members = status.iter().filter(|each| !is_member(&each.standing));
+        if let Some(waits) = waits_for(no_members.map(|each| (&*each.master, &each.standing))) {
             waited = true;
             say(format_args!("waiting for {waits}"));
         }
     }
 }
 
-/// The first master that stands in the way, and how many others do; one that is not reached comes
-/// before one that has no vote yet.
-fn waits_for<'a>(standings: impl Iterator<Item = (&'a str, &'a Standing)>) -> Option<String> {
-    let in_the_way: Vec<_> = standings
-        .filter_map(|(master, standing)| match standing {
-            Standing::Trusted | Standing::Quarantined { .. } => None,
-            Standing::Refused(why) => Some((master, Some(why))),
-            _ => Some((master, None)),
+/// Whether a master is one of the set, with a vote or without one yet.
+fn is_member(standing: &Standing) -> bool {
+    matches!(standing, Standing::Trusted | Standing::Quarantined { .. })
+}
+
+/// The first of these masters, which stand in the way, and how many others do; one that is not
+/// reached comes before one that has no vote yet.
+pub(crate) fn waits_for<'a>(in_the_way: impl Iterator<Item = (&'a str, &'a Standing)>) -> Option<String> {
+    let in_the_way: Vec<_> = in_the_way
+        .map(|(master, standing)| match standing {
+            Standing::Unknown => (master, None),
+            Standing::Refused(why) => (master, Some(why.to_string())),
+            other => (master, Some(other.to_string())),
         })
         .collect();
     let (master, why) = in_the_way.iter().min_by_key(|(_, why)| why.is_some())?;
@@ -91,7 +97,7 @@ fn waits_for<'a>(standings: impl Iterator<Item = (&'a str, &'a Standing)>) -> Op
         1 => " and another master".to_owned(),
         more => format!(" and {more} others"),
     };
-    Some(format!("{master}{others}: {}", why.map_or("it is not reached", |why| &**why)))
+    Some(format!("{master}{others}: {}", why.as_deref().unwrap_or("it is not reached")))
 }
 
 /// The fingerprint of the masters, once a person at a terminal has said that no client ever used
@@ -126,17 +132,23 @@ async fn ask(redlock: &Redlock, how: &Init, options: &[String]) -> Result<Arc<st
 
 #[cfg(test)]
 mod tests {
+    use quorate::Moment;
+
     use super::*;
 
     #[test]
     fn what_is_not_reached_is_named_before_what_has_no_vote_yet() {
         let begins = Standing::Refused("its set begins in 3.0 s".into());
+        let quarantined =
+            Standing::Quarantined { until: Moment::default(), left: Duration::from_millis(3_000) };
         let waits =
             |standings: &[&Standing]| waits_for(["a", "b", "c"].into_iter().zip(standings.iter().copied()));
-        let [vote, unknown] = [Standing::Trusted, Standing::Unknown];
-        assert_eq!(waits(&[&vote, &vote, &vote]), None);
-        assert_eq!(waits(&[&vote, &begins, &vote]).unwrap(), "b: its set begins in 3.0 s");
+        let unknown = Standing::Unknown;
+        assert_eq!(waits(&[]), None);
+        assert_eq!(waits(&[&begins]).unwrap(), "a: its set begins in 3.0 s");
+        assert!(waits(&[&quarantined]).unwrap().starts_with("a: in quarantine for 3.0 s more"));
         assert_eq!(waits(&[&begins, &begins, &begins]).unwrap(), "a and 2 others: its set begins in 3.0 s");
-        assert_eq!(waits(&[&begins, &vote, &unknown]).unwrap(), "c and another master: it is not reached");
+        assert_eq!(waits(&[&begins, &unknown]).unwrap(), "b and another master: it is not reached");
+        assert!(is_member(&quarantined) && is_member(&Standing::Trusted) && !is_member(&begins));
     }
 }

@@ -52,11 +52,11 @@ pub(crate) fn fatal_signals() -> Result<SelectAll<impl Stream<Item = Signal> + U
 
 /// Does what can be run again, unless a signal ends this process first.
 pub(crate) async fn unless_ended<T>(
-    what: impl Future<Output = Result<T, quorate::Error>>,
+    what: impl Future<Output = Result<T, impl Into<Failure>>>,
 ) -> Result<T, Failure> {
     let mut signals = fatal_signals()?;
     tokio::select! {
-        done = what => Ok(done?),
+        done = what => done.map_err(Into::into),
         signal = next(&mut signals) => {
             Err(Failure::new(code_of(signal), format!("ended by {signal}: run it again to go on")))
         }

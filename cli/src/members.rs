@@ -1,18 +1,81 @@
 //! `quorate members`: the set that the masters are.
 
+use std::time::Duration;
+
 use quorate::doctor::{Examined, Finding, Report, Severity};
+use quorate::{Outcome, Redlock, Refusal, Standing, Vote};
 
 use crate::args::{MasterArgs, MembersArgs, MembersChange, RecoverArgs};
 use crate::ask;
 use crate::exit::{self, Code, Failure};
+use crate::init::{EVERY, FIRST, waits_for};
 use crate::job;
-use crate::say::out;
+use crate::say::{out, say};
+
+/// How often to ask the masters whether they have a vote.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A name to ask the masters about. Nothing is written there.
+const ANY_NAME: &str = "members";
 
 pub(crate) async fn members(args: MembersArgs) -> Result<Code, Failure> {
     match args.change {
         Some(MembersChange::Recover(args)) => recover(args).await,
-        None => Ok(show(args.masters).await?.0),
+        None => show_after(args.wait, args.masters).await,
     }
+}
+
+/// Shows the set, once all masters have a vote or this time is over.
+async fn show_after(wait: Option<Duration>, masters: MasterArgs) -> Result<Code, Failure> {
+    let mut all_vote = true;
+    if let Some(limit) = wait {
+        let redlock = masters.clone().client()?;
+        all_vote = job::unless_ended(until_all_vote(&redlock, limit)).await?;
+    }
+    let (code, _) = show(masters).await?;
+    Ok(if code == exit::OK && !all_vote { exit::UNWELL } else { code })
+}
+
+/// Waits until all masters have a vote, for this long at most, and says now and then what it waits
+/// for. Returns whether all have, and fails where no waiting helps.
+async fn until_all_vote(redlock: &Redlock, limit: Duration) -> Result<bool, Failure> {
+    let began = redlock.now();
+    let mut next_message = began + FIRST;
+    loop {
+        // This connects, and notices a master that is silent by now.
+        let seen = redlock.inspect(ANY_NAME).await?;
+        if let Some(vote) = for_good(seen.votes()) {
+            return Err(Failure::new(exit::REFUSED, vote.to_string()));
+        }
+        let status = redlock.master_status();
+        let without_vote = status.iter().filter_map(|each| match each.reachable {
+            Some(true) if each.standing == Standing::Trusted => None,
+            Some(true) => Some((&*each.master, &each.standing)),
+            _ => Some((&*each.master, &Standing::Unknown)),
+        });
+        let Some(waits) = waits_for(without_vote) else { return Ok(true) };
+        let now = redlock.now();
+        if now >= began + limit {
+            return Ok(false);
+        }
+        if now >= next_message {
+            next_message = now + EVERY;
+            say(format_args!("waiting for {waits}"));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// A vote by which a person has to act: on this client's list or terms, or because no set was
+/// begun. One master alone may say that before it has heard of the others' records.
+fn for_good(votes: &[Vote]) -> Option<&Vote> {
+    let reason = |vote: &Vote| match &vote.outcome {
+        Outcome::Refused { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    let is_without_set = votes.iter().all(|vote| reason(vote) == Some(Refusal::NoSet));
+    let is_other = |vote: &&Vote| matches!(reason(vote), Some(Refusal::OtherTerms | Refusal::OtherMembers));
+    if is_without_set { votes.first() } else { votes.iter().find(is_other) }
 }
 
 /// Shows the set, and returns what it comes to and how many masters do not answer.

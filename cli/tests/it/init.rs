@@ -179,6 +179,36 @@ fn the_members_are_shown_with_the_terms_of_their_set() {
     assert_eq!(output(quorate(&masters).arg("members")).0, 69);
 }
 
+#[test]
+fn members_waits_until_every_master_has_a_vote() {
+    let mut masters = Masters::start(3);
+    begin(&masters, &SHORT);
+    let members = |masters: &Masters, wait: &str, terms: &[&str]| {
+        output(quorate(masters).args(["members", "--wait", wait]).args(terms))
+    };
+    let begun = Instant::now();
+    assert_eq!(members(&masters, "1m", &SHORT).0, 0);
+    assert!(begun.elapsed() < Duration::from_secs(5), "all have a vote: {:?}", begun.elapsed());
+    masters[1].kill();
+    let (code, out, error) = members(&masters, "2s", &SHORT);
+    assert!(code == 78 && out.contains("it cannot be reached"), "{code} {out}{error}");
+    assert!(error.contains(&format!("waiting for {}: it is not reached", masters[1].url())), "{error}");
+
+    masters[1].restart_empty();
+    let begun = Instant::now();
+    let (code, out, error) = members(&masters, "1m", &SHORT);
+    assert!(code == 0 && !out.contains("no vote"), "{code} {out}{error}");
+    assert!(error.contains(&format!("waiting for {}: in quarantine for ", masters[1].url())), "{error}");
+    assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
+
+    let begun = Instant::now();
+    let (code, _, error) = members(&masters, "1m", &["--max-ttl", "1m"]);
+    assert!(code == 81 && error.contains("max TTL of 1000 ms"), "{code} {error}");
+    let (code, _, error) = members(&masters, "1m", &["--prefix", "nobody:"]);
+    assert!(code == 81 && error.contains("quorate init"), "{code} {error}");
+    assert!(begun.elapsed() < SOON, "it is told at once: {:?}", begun.elapsed());
+}
+
 /// The command at a terminal, where somebody types this.
 fn at_a_terminal(masters: &Masters, typed: &str) -> (bool, String) {
     let command = format!("{} init --never-used", env!("CARGO_BIN_EXE_quorate"));
