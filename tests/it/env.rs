@@ -6,6 +6,12 @@ use std::time::Duration;
 use quorate::{Builder, Error, Init, Redlock};
 use quorate_testkit::Masters;
 
+/// The same, from a machine that is not too busy to connect in time.
+fn connected_with(variables: &[(&str, &str)]) -> String {
+    let mut told = std::iter::repeat_with(|| with(variables)).take(20);
+    told.find(|told| !told.contains("no connection within")).expect("an answer of the masters")
+}
+
 /// What a process with these variables makes of them.
 fn with(variables: &[(&str, &str)]) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
@@ -51,13 +57,13 @@ fn a_client_is_what_the_environment_says() {
     begin(builder().prefix("strict:").strict());
     let urls = format!(" {} , {},, {}\t", masters[0].url(), masters[1].url(), masters[2].url());
     let urls = ("QUORATE_MASTERS", &*urls);
-    let told = with(&[urls, ("QUORATE_PREFIX", "mine:"), ("QUORATE_MAX_TTL", "9s")]);
+    let told = connected_with(&[urls, ("QUORATE_PREFIX", "mine:"), ("QUORATE_MAX_TTL", "9s")]);
     assert!(told.starts_with("a lock of 3 masters for 8 s"), "{told}");
-    let told = with(&[urls, ("QUORATE_PREFIX", "strict:"), ("QUORATE_STRICT", "1")]);
+    let told = connected_with(&[urls, ("QUORATE_PREFIX", "strict:"), ("QUORATE_STRICT", "1")]);
     assert!(told.starts_with("a lock of 3 masters"), "{told}");
-    let told = with(&[urls, ("QUORATE_PREFIX", "strict:")]);
+    let told = connected_with(&[urls, ("QUORATE_PREFIX", "strict:")]);
     assert!(told.contains("other terms"), "{told}");
-    let told = with(&[urls]);
+    let told = connected_with(&[urls]);
     assert!(told.contains("quorate init"), "it begins no set by itself: {told}");
 }
 
