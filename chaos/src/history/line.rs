@@ -124,6 +124,9 @@ pub struct Run {
     pub compose: bool,
     /// How many client processes there are.
     pub clients: usize,
+    /// Whether the masters are trusted to keep everything when they restart.
+    #[serde(default)]
+    pub fsync: bool,
     /// How long leases last.
     pub ttl: Micros,
 }

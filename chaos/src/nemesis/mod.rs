@@ -9,7 +9,7 @@
 //! | [`Keys`] | a master loses its keys while it lives |
 //! | [`Commands`] | an administrator's or another client's command: scripts forgotten, clients killed or paused, a script that does not end |
 //! | [`Limits`] | a master refuses writes: it is out of memory, or a replica |
-//! | [`Replicas`] | a replica that lags takes a master's place |
+//! | [`Replicas`] | a replica that lags takes a master's place; a master goes back to a copy that lags; its address leads to another server, and back |
 //! | [`Disks`] | a master's disk is slow |
 //! | [`Clients`] | a client is killed, and started again; stands still; its wall clock is stepped |
 //!

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quorate::Redlock;
+use quorate::{ColdStart, Redlock};
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
 
@@ -40,6 +40,8 @@ pub struct Setting {
     /// Whether the masters are new, and vote at once. Otherwise they are introduced, and a master
     /// that forgets has no vote for a TTL.
     pub new_masters: bool,
+    /// What is trusted of masters that restart, where they are introduced.
+    pub cold_start: ColdStart,
     /// What decides what clients do.
     pub seed: u64,
     /// What clients decide by themselves.
@@ -74,10 +76,13 @@ impl Stage {
     ///
     /// When something does not start, with its log.
     pub fn set(mut arena: Arena, setting: Setting) -> Self {
-        let Setting { subject, ttl, new_masters, seed, role, client: start, run, history } = setting;
+        let Setting { subject, ttl, new_masters, cold_start, seed, role, client: start, run, history } =
+            setting;
         let begun = (!new_masters).then(|| {
             let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
-            runtime().block_on(introduce(&urls, ttl)).expect("masters that were just started answer")
+            runtime()
+                .block_on(introduce(&urls, ttl, cold_start))
+                .expect("masters that were just started answer")
         });
         let store = RedisServer::start();
         // Its folder has everything else as well, so that its keeper removes that, however this

@@ -52,6 +52,15 @@ pub(super) fn replicas(dice: &Dice) -> What {
     What::Replicas(*dice.one_of(&[Replicas::Promotion, Replicas::Relapse]))
 }
 
+/// Besides, addresses that lead away. A client that comes anew when one leads back cannot know it,
+/// so this is drawn where clients live.
+pub(super) fn addresses(dice: &Dice) -> What {
+    match dice.below(4) {
+        0 | 1 => replicas(dice),
+        _ => What::Replicas(Replicas::Detour { has_copy: dice.happens(500) }),
+    }
+}
+
 pub(super) fn disks(dice: &Dice) -> What {
     match dice.below(3) {
         0 => What::Servers(Servers::Kill),

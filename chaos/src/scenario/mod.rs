@@ -12,10 +12,11 @@ mod draw;
 use std::ops::Range;
 use std::time::Duration;
 
+use quorate::ColdStart;
 use quorate_testkit::Dice;
 
 use crate::master::Host;
-use crate::nemesis::What;
+use crate::nemesis::{Replicas, What};
 use crate::persistence::Persistence;
 use crate::plan::{Plan, Planned};
 use cast::{Cast, Targets};
@@ -25,6 +26,10 @@ const PAUSE: Duration = Duration::from_millis(1_500);
 
 /// How long a fault lasts, at least and at most.
 const LASTS: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(4);
+
+/// How much longer an address leads to another server: longer than that has no vote, where leases
+/// last 2 s.
+const AWAY: Duration = Duration::from_secs(8);
 
 /// How often a fault is drawn that does not suit the masters' host, before there seems to be none
 /// that does.
@@ -69,7 +74,11 @@ pub const ALL: [Scenario; 13] = [
     ),
     scenario("amnesia", "masters forget: flushed, wiped, restarted empty", draw::amnesia)
         .with(&Persistence::ALL),
-    scenario("replicas", "replicas that lag take masters' places", draw::replicas),
+    scenario(
+        "replicas",
+        "replicas that lag take masters' places; masters' addresses lead to other servers, and back",
+        draw::addresses,
+    ),
     scenario("disks", "masters' disks are slow, and masters are killed", draw::disks)
         .with(&[Persistence::EverySecond, Persistence::Always]),
     scenario(
@@ -145,6 +154,16 @@ impl Scenario {
         *Dice::new(seed, "persistence", 0).one_of(self.keeps)
     }
 
+    /// How the masters begin as a set: where they keep everything, half of the seeds trust that.
+    pub fn cold_start(&self, seed: u64) -> ColdStart {
+        let trusts = self.persistence(seed) == Persistence::Always;
+        if trusts && Dice::new(seed, "cold start", 0).happens(500) {
+            ColdStart::Fsync
+        } else {
+            ColdStart::Quarantine
+        }
+    }
+
     /// The plan of a seed: faults that begin within `length`, on `masters` and `clients`. No
     /// master, and no client, has two at a time, besides those of the network.
     pub fn plan(&self, seed: u64, length: Duration, masters: usize, clients: usize) -> Plan {
@@ -155,7 +174,11 @@ impl Scenario {
         while at < length {
             let Some(what) = self.drawn(&dice) else { break };
             let lasts = dice.time(LASTS.start, LASTS.end);
-            let until = if what.is_over_at_once() { at } else { at + lasts };
+            let until = match what {
+                What::Replicas(Replicas::Detour { .. }) => at + AWAY + lasts,
+                _ if what.is_over_at_once() => at,
+                _ => at + lasts,
+            };
             if let Some(fault) = cast.fault(what, at, until) {
                 faults.push(Planned { number: faults.len(), at, until, fault });
             }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
-use quorate::{Error, Init, Redlock};
+use quorate::{ColdStart, Error, Init, Redlock};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
@@ -178,10 +178,10 @@ impl Workload {
 /// # Errors
 ///
 /// When the masters' URLs are none, or there are too many.
-pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock> {
+pub async fn introduce(masters: &[String], ttl: Duration, cold_start: ColdStart) -> io::Result<Redlock> {
     let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl);
     let redlock = builder.build().map_err(io::Error::other)?;
-    begin(&redlock).await.map_err(io::Error::other)?;
+    begin(&redlock, cold_start).await.map_err(io::Error::other)?;
     Ok(redlock)
 }
 
@@ -190,10 +190,11 @@ pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock>
 /// # Errors
 ///
 /// Those of [`Redlock::init`].
-pub async fn begin(redlock: &Redlock) -> Result<(), Error> {
-    match redlock.init(Init::new().never_used("")).await {
+pub async fn begin(redlock: &Redlock, cold_start: ColdStart) -> Result<(), Error> {
+    let init = || Init::new().cold_start(cold_start);
+    match redlock.init(init().never_used("")).await {
         Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
-            redlock.init(Init::new().never_used(fingerprint)).await
+            redlock.init(init().never_used(fingerprint)).await
         }
         other => other,
     }
