@@ -88,6 +88,11 @@ pub enum Event {
         /// Which one.
         fault: FaultRecord,
     },
+    /// A client with another list of masters has asked for a lock.
+    Stranger {
+        /// Why it did not get it; `None` if it did.
+        why: Option<String>,
+    },
     /// Everything is healed.
     Calm,
     /// Nobody holds, waits for, or asks for anything any more.

@@ -121,7 +121,9 @@ impl Trial {
         let cold_start = self.scenario.cold_start(seed);
         let new_masters = false;
         let role = Role::Works;
-        let setting = Setting { subject, ttl, new_masters, cold_start, seed, role, client, run, history };
+        let clients = self.scenario.clients();
+        let setting =
+            Setting { subject, ttl, new_masters, cold_start, clients, seed, role, client, run, history };
         let mut stage = Stage::set(arena, setting);
         stage.until_holds(WARM);
         tell(Phase::Storm);

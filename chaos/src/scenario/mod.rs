@@ -2,7 +2,7 @@
 //! always the same one.
 //!
 //! In all of them nothing may be found of Quorate's locks. What is promised has limits: wall clocks
-//! of a majority of the masters that jump together are in no plan.
+//! of a majority of the masters jump together only where clients are in strict mode.
 //!
 //! `draw.rs` draws what faults are, `cast.rs` which masters and clients they strike.
 
@@ -15,10 +15,12 @@ use std::time::Duration;
 use quorate::ColdStart;
 use quorate_testkit::Dice;
 
+use crate::client_setup::ClientSetup;
 use crate::master::Host;
 use crate::nemesis::{Replicas, What};
 use crate::persistence::Persistence;
 use crate::plan::{Plan, Planned};
+use crate::workload::Kind;
 use cast::{Cast, Targets};
 
 /// The longest pause between two faults.
@@ -48,12 +50,13 @@ pub struct Scenario {
     draw: Option<fn(&Dice) -> What>,
     targets: Targets,
     host: Host,
+    clients: ClientSetup,
 }
 
 const ALWAYS: &[Persistence] = &[Persistence::Always];
 
 /// All of them.
-pub const ALL: [Scenario; 13] = [
+pub const ALL: [Scenario; 16] = [
     CALM,
     scenario(
         "servers",
@@ -69,9 +72,10 @@ pub const ALL: [Scenario; 13] = [
     scenario("clients", "client processes are killed and started again, or stand still", draw::clients),
     scenario(
         "clocks",
-        "wall clocks of masters, a minority at a time, and of clients are stepped, or go to and fro",
+        "wall clocks of masters, a minority at a time, and of clients jump; a host comes up with a wrong one",
         draw::clocks,
-    ),
+    )
+    .with(&[Persistence::Dump, Persistence::Always]),
     scenario("amnesia", "masters forget: flushed, wiped, restarted empty", draw::amnesia)
         .with(&Persistence::ALL),
     scenario(
@@ -86,6 +90,9 @@ pub const ALL: [Scenario; 13] = [
         "what an administrator does: clients killed or paused, scripts flushed or endless, no memory, read-only",
         draw::commands,
     ),
+    COPIES,
+    STRICT,
+    STRANGER,
     FAILOVER,
     MINORITY,
     INSIDE,
@@ -94,6 +101,38 @@ pub const ALL: [Scenario; 13] = [
 
 /// Nothing at all.
 pub const CALM: Scenario = Scenario { draw: None, ..scenario("calm", "nothing goes wrong", draw::servers) };
+
+/// Clients that are copies of each other.
+const COPIES: Scenario = Scenario {
+    clients: ClientSetup::Copies,
+    ..scenario(
+        "copies",
+        "client processes are copies of one, with the same random numbers; they and the network fail",
+        draw::copies,
+    )
+};
+
+/// What only strict mode survives.
+const STRICT: Scenario = Scenario {
+    clients: ClientSetup::Strict,
+    targets: Targets::AllClocks,
+    ..scenario(
+        "strict",
+        "clients in strict mode: wall clocks of all masters jump together, clients and the network fail",
+        draw::strict,
+    )
+};
+
+/// A client with another list of masters.
+const STRANGER: Scenario = Scenario {
+    clients: ClientSetup::Stranger,
+    ..scenario(
+        "stranger",
+        "one more client has another list of masters; masters forget and fail, and the network",
+        draw::stranger,
+    )
+    .with(&Persistence::ALL)
+};
 
 /// Masters that fail, in every way that their host has.
 pub const FAILOVER: Scenario = scenario(
@@ -128,7 +167,15 @@ pub const OUTSIDE: Scenario = scenario(
 
 /// One whose masters keep everything, and whose faults strike anybody.
 const fn scenario(name: &'static str, about: &'static str, draw: fn(&Dice) -> What) -> Scenario {
-    Scenario { name, about, keeps: ALWAYS, draw: Some(draw), targets: Targets::Any, host: Host::Process }
+    Scenario {
+        name,
+        about,
+        keeps: ALWAYS,
+        draw: Some(draw),
+        targets: Targets::Any,
+        host: Host::Process,
+        clients: ClientSetup::Usual,
+    }
 }
 
 impl Scenario {
@@ -147,6 +194,18 @@ impl Scenario {
         let scenario = Self { host, ..self };
         let is_possible = scenario.draw.is_none() || scenario.drawn(&Dice::new(0, "hosts", 0)).is_some();
         is_possible.then_some(scenario)
+    }
+
+    /// What is special about its clients.
+    pub fn clients(&self) -> ClientSetup {
+        self.clients
+    }
+
+    /// The kinds of locks of which it promises something: Redis's clock ends those that other
+    /// libraries have, too, in strict mode as well.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let is_promised = |kind: &Kind| self.clients != ClientSetup::Strict || !kind.is_of_others();
+        Kind::ALL.into_iter().filter(is_promised).collect()
     }
 
     /// What the masters keep when they are killed.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use quorate::ColdStart;
 use quorate_chaos::run::{Job, Role, Setting, Stage};
 use quorate_chaos::workload::Subject;
-use quorate_chaos::{Arena, Persistence};
+use quorate_chaos::{Arena, ClientSetup, Persistence};
 
 /// This is what the processes of the other tests run, and otherwise nothing.
 #[test]
@@ -29,6 +29,7 @@ pub(crate) fn setting(subject: Subject, ttl: Duration) -> Setting {
         ttl,
         new_masters: true,
         cold_start: ColdStart::Quarantine,
+        clients: ClientSetup::Usual,
         seed: 1,
         role: Role::Works,
         client,
