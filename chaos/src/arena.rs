@@ -127,11 +127,17 @@ impl Arena {
     /// ones lead there. The old one is killed.
     pub fn replace(&mut self, master: usize, server: RedisServer) {
         self.masters[master].kill();
+        self.lead(master, server.address());
+        self.masters[master] = Master::Process(server);
+    }
+
+    /// A master's address leads to this server, for all clients: their connections break, and new
+    /// ones lead there.
+    pub fn lead(&self, master: usize, server: SocketAddr) {
         for proxy in self.proxies.iter().map(|ways| &ways[master]) {
-            proxy.lead_to(server.address());
+            proxy.lead_to(server);
             proxy.reset();
         }
-        self.masters[master] = Master::Process(server);
     }
 }
 

@@ -67,6 +67,7 @@
 
 mod arena;
 pub mod checkers;
+mod client_setup;
 pub mod figures;
 pub mod history;
 mod master;
@@ -79,6 +80,7 @@ pub mod scenario;
 pub mod workload;
 
 pub use arena::{Arena, Client};
+pub use client_setup::ClientSetup;
 pub use master::{Host, Master};
 pub use persistence::Persistence;
 pub use plan::{Plan, PlanEvent, Planned};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quorate::{Error, Guard, Outcome, Redlock, Vote};
+use quorate::{ColdStart, Error, Guard, Outcome, Redlock, Vote};
 use quorate_chaos::workload::begin;
 use quorate_testkit::{Masters, RedisServer};
 
@@ -44,7 +44,7 @@ impl Show {
         let client = || Redlock::builder().masters(masters.urls()).max_ttl(MAX_TTL).ttl(MAX_TTL).build();
         let first = client()?;
         let second = client()?;
-        begin(&first).await?;
+        begin(&first, ColdStart::default()).await?;
         out!(
             "They are one set now, and new: quorate init --never-used. A lock needs a majority of them: three."
         );

@@ -3,11 +3,12 @@
 
 use quorate_simulator::checkers::{fences, liveness, windows};
 
-use super::{linearizable, permits, readers, store, ttl};
+use super::{linearizable, permits, readers, store, stranger, ttl};
 use crate::history::{Call, History, Hold, Made, Outcome, Share};
 
-/// Every property: its name, and whether something happened that it is about.
-pub fn exercised(history: &History) -> [(&'static str, bool); 8] {
+/// Every property: its name, and whether something happened that it is about. That of the stranger
+/// is there only where a stranger is.
+pub fn exercised(history: &History) -> Vec<(&'static str, bool)> {
     let held = |is: fn(&Hold) -> bool| history.holds.iter().any(is);
     let made = |is: &dyn Fn(&Made) -> bool| history.calls.iter().any(is);
     let is_accepted =
@@ -17,7 +18,7 @@ pub fn exercised(history: &History) -> [(&'static str, bool); 8] {
         waits && history.calm.is_some_and(|calm| made.invoked >= calm)
     };
     let is_acquire = |made: &Made| matches!(made.call, Call::Acquire { .. });
-    [
+    let mut properties = vec![
         (windows::NAME, held(Hold::is_exclusive)),
         (fences::NAME, held(|hold| hold.is_exclusive() && hold.fence.is_some())),
         (permits::NAME, held(|hold| matches!(hold.lock.share, Share::Permits(_)))),
@@ -26,13 +27,18 @@ pub fn exercised(history: &History) -> [(&'static str, bool); 8] {
         (linearizable::NAME, held(Hold::is_exclusive)),
         (ttl::NAME, made(&is_acquire) && history.quiet.is_some()),
         (liveness::NAME, made(&waits_in_calm)),
-    ]
+    ];
+    if !history.strangers.is_empty() {
+        properties.push((stranger::NAME, true));
+    }
+    properties
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::made_up::{acquire, exclusive, fenced, history, permits, shared};
     use super::*;
+    use crate::history::StrangerAsked;
 
     fn names(history: &History) -> Vec<&'static str> {
         let all = exercised(history).into_iter();
@@ -58,6 +64,8 @@ mod tests {
         };
         let written = made(Call::Write { resource: "l".to_owned(), fence: 1 }, Outcome::Accepted);
         assert_eq!(names(&History { calls: vec![written], ..History::default() }), ["store"]);
+        let strangers = vec![StrangerAsked { at: 7, why: None }];
+        assert_eq!(names(&History { strangers, ..History::default() }), ["stranger"]);
         let asked = made(Call::Acquire { lock: exclusive("l"), ttl: 1, wait: 1 }, Outcome::Cancelled);
         let asked = |calm| History { calls: vec![asked.clone()], calm, quiet: Some(9), ..History::default() };
         assert_eq!(names(&asked(Some(7))), ["ttl", "liveness"]);

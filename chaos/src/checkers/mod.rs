@@ -8,6 +8,7 @@
 //! | [`permits`] | no more hold a semaphore than it has permits | here |
 //! | [`readers`] | readers and writers of one lock never hold it together | here |
 //! | [`store`] | the fenced store accepts nothing older than what it has accepted before | here |
+//! | [`stranger`] | a client with another list of masters gets no lock | here |
 //! | [`ttl`] | no key outlives its TTL, or has none | here |
 //! | [`linearizable`] | every history of an exclusive lock is one of a fenced mutex: with a verdict of its own, for the search may be too long | here |
 //!
@@ -30,6 +31,7 @@ pub mod readers;
 mod search;
 pub mod simulated;
 pub mod store;
+pub mod stranger;
 pub mod ttl;
 mod words;
 
@@ -43,12 +45,13 @@ pub struct Checker {
 }
 
 /// Those that must hold whatever strikes, and need no search.
-pub const SAFETY: [Checker; 5] = [
+pub const SAFETY: [Checker; 6] = [
     Checker { name: windows::NAME, check: simulated::windows },
     Checker { name: fences::NAME, check: simulated::fences },
     Checker { name: permits::NAME, check: permits::check },
     Checker { name: readers::NAME, check: readers::check },
     Checker { name: store::NAME, check: store::check },
+    Checker { name: stranger::NAME, check: stranger::check },
 ];
 
 /// Everything that violates any of them, in the order of time.

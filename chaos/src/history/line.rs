@@ -88,6 +88,11 @@ pub enum Event {
         /// Which one.
         fault: FaultRecord,
     },
+    /// A client with another list of masters has asked for a lock.
+    Stranger {
+        /// Why it did not get it; `None` if it did.
+        why: Option<String>,
+    },
     /// Everything is healed.
     Calm,
     /// Nobody holds, waits for, or asks for anything any more.
@@ -124,6 +129,9 @@ pub struct Run {
     pub compose: bool,
     /// How many client processes there are.
     pub clients: usize,
+    /// Whether the masters are trusted to keep everything when they restart.
+    #[serde(default)]
+    pub fsync: bool,
     /// How long leases last.
     pub ttl: Micros,
 }

@@ -19,6 +19,8 @@ pub struct History {
     pub keys: Vec<Key>,
     /// When masters had no vote, by their answers to clients.
     pub abstentions: Vec<Abstention>,
+    /// When a client with another list of masters asked for a lock.
+    pub strangers: Vec<StrangerAsked>,
     /// The faults.
     pub faults: Vec<Struck>,
     /// Since when everything is healed.
@@ -147,6 +149,15 @@ pub struct Abstention {
     pub at: Micros,
     /// Which master, and why.
     pub of: NoVote,
+}
+
+/// A client with another list of masters has asked for a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StrangerAsked {
+    /// When it knew what came of it.
+    pub at: Micros,
+    /// Why it did not get it; `None` if it did.
+    pub why: Option<String>,
 }
 
 /// A key that was seen on a master.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{
-    Abstention, Call, Event, FaultRecord, History, Hold, Key, Line, Made, Micros, Outcome, Pause, Struck,
+    Abstention, Call, Event, FaultRecord, History, Hold, Key, Line, Made, Micros, Outcome, Pause,
+    StrangerAsked, Struck,
 };
 
 /// Why lines are no history.
@@ -91,6 +92,8 @@ struct Reader {
     /// Where calls are in the history, and the guards that they acquired.
     calls: BTreeMap<Id, usize>,
     holds: BTreeMap<Id, usize>,
+    /// Which process was seen first with an owner.
+    owners: BTreeMap<String, String>,
 }
 
 impl Reader {
@@ -123,6 +126,7 @@ impl Reader {
             Event::Healed { fault } => {
                 self.struck(&fault).into_iter().for_each(|struck| struck.to = Some(at))
             }
+            Event::Stranger { why } => self.history.strangers.push(StrangerAsked { at, why }),
             Event::Calm => self.history.calm = Some(at),
             Event::Quiet => self.history.quiet = Some(at),
             Event::Key { master, key, ttl } => {
@@ -172,6 +176,11 @@ impl Reader {
         match (call, outcome) {
             (Call::Acquire { lock, .. }, Outcome::Granted { owner, deadline, fence, permit }) => {
                 let process = id.0.clone();
+                // Two processes are two owners, also where they say that they are one.
+                let owner = match self.owners.entry(owner.clone()).or_insert_with(|| process.clone()) {
+                    first if *first == process => owner,
+                    _ => format!("{owner} of {process}"),
+                };
                 let granted = at;
                 let given_back = None;
                 let free = None;
@@ -224,6 +233,23 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_processes_are_two_owners_though_they_say_that_they_are_one() {
+        let line = |at: u64, process: &str, rest: &str| {
+            serde_json::from_str::<Line>(&format!(r#"{{"at":{at},"process":"{process}","event":{rest}}}"#))
+                .unwrap()
+        };
+        let acquire = r#""invoke","number":N,"call":{"do":"acquire","lock":{"kind":"k","names":["l"],"share":"exclusive"},"ttl":1,"wait":0}"#;
+        let granted = r#""return","number":N,"outcome":{"is":"granted","owner":"o","deadline":90,"fence":1}"#;
+        let calls = [("p", "0"), ("p", "1"), ("q", "0")].into_iter().zip([10, 20, 30]);
+        let lines = calls.flat_map(|((process, number), at)| {
+            [acquire, granted].map(|rest| line(at, process, &rest.replace('N', number)))
+        });
+        let holds = read(lines.collect()).unwrap().holds;
+        let owners: Vec<_> = holds.iter().map(|hold| &*hold.owner).collect();
+        assert_eq!(owners, ["o", "o", "o of q"]);
+    }
 
     #[test]
     fn a_process_that_is_killed_while_it_writes_leaves_a_part_of_a_line() {

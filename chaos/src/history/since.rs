@@ -1,6 +1,6 @@
 //! A history by a clock of its own.
 
-use super::{Abstention, History, Hold, Key, Made, Micros, Outcome, Pause, Struck};
+use super::{Abstention, History, Hold, Key, Made, Micros, Outcome, Pause, StrangerAsked, Struck};
 
 impl History {
     /// The same, with times from its first call or fault on.
@@ -18,6 +18,7 @@ impl History {
             back(begin, [from].into_iter().chain(to).chain(before.iter_mut().map(|(_, at)| at)));
         }
         back(begin, self.abstentions.iter_mut().map(|Abstention { at, .. }| at));
+        back(begin, self.strangers.iter_mut().map(|StrangerAsked { at, .. }| at));
         back(begin, self.keys.iter_mut().map(|Key { seen, .. }| seen));
         back(begin, [&mut self.end].into_iter().chain(&mut self.calm).chain(&mut self.quiet));
         self

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use quorate_testkit::ServerClock;
+use quorate_testkit::{ServerClock, Toxic, Way};
 
 use super::wound::Wound;
 use crate::arena::Arena;
@@ -25,10 +25,16 @@ pub enum Clocks {
         /// How long it stays where it is.
         every: Duration,
     },
+    /// The host comes up with a clock that is wrong. On it are the master and a client, which is
+    /// new and reaches no other master.
+    Host {
+        /// How far it is off.
+        millis: i64,
+    },
 }
 
 impl Clocks {
-    pub(super) fn strike(self, arena: &mut Arena, masters: &[usize]) -> Wound {
+    pub(super) fn strike(self, arena: &mut Arena, masters: &[usize], clients: &[usize]) -> Wound {
         let clocks: Vec<_> = masters.iter().map(|master| arena.masters[*master].process().clock()).collect();
         match self {
             Self::Step { millis } => {
@@ -54,8 +60,28 @@ impl Clocks {
                     strobe.join().expect("a strobe ends");
                 })
             }
+            Self::Host { millis } => boot(arena, masters[0], clients[0], millis),
         }
     }
+}
+
+/// A master and a client start anew, by a clock that is so far off.
+fn boot(arena: &mut Arena, master: usize, client: usize, millis: i64) -> Wound {
+    arena.clients[client].kill();
+    arena.masters[master].kill();
+    let clocks = [arena.masters[master].process().clock(), arena.clients[client].clock().clone()];
+    clocks.iter().for_each(|clock| clock.set_offset(millis));
+    let others = (0..arena.masters.len()).filter(|other| *other != master);
+    let cut = |other| (other, arena.proxy(client, other).add(Way::Both, Toxic::Blackhole));
+    let holes: Vec<_> = others.map(cut).collect();
+    arena.masters[master].restart();
+    arena.clients[client].restart();
+    Wound::new(move |arena| {
+        put_right(&clocks);
+        for (other, hole) in holes {
+            arena.proxy(client, other).remove(hole);
+        }
+    })
 }
 
 fn put_right(clocks: &[ServerClock]) {
@@ -67,6 +93,7 @@ impl fmt::Display for Clocks {
         match self {
             Self::Step { millis } => write!(f, "clock stepped by {millis} ms"),
             Self::Strobe { millis, every } => write!(f, "clock to and fro by {millis} ms every {every:?}"),
+            Self::Host { millis } => write!(f, "host comes up with its clock off by {millis} ms"),
         }
     }
 }

@@ -5,11 +5,11 @@
 //! |---|---|
 //! | [`Servers`] | a master is killed and started again, with what it persisted or with nothing; stands still; is off its network |
 //! | [`Network`] | every [`Toxic`](quorate_testkit::Toxic), partitions one way or both; connections that break, at one end only too |
-//! | [`Clocks`] | a master's wall clock is stepped, or goes to and fro |
+//! | [`Clocks`] | a master's wall clock is stepped, or goes to and fro; a master and a client start with one that is wrong |
 //! | [`Keys`] | a master loses its keys while it lives |
 //! | [`Commands`] | an administrator's or another client's command: scripts forgotten, clients killed or paused, a script that does not end |
 //! | [`Limits`] | a master refuses writes: it is out of memory, or a replica |
-//! | [`Replicas`] | a replica that lags takes a master's place |
+//! | [`Replicas`] | a replica that lags takes a master's place; a master goes back to a copy that lags; its address leads to another server, and back |
 //! | [`Disks`] | a master's disk is slow |
 //! | [`Clients`] | a client is killed, and started again; stands still; its wall clock is stepped |
 //!
@@ -51,7 +51,8 @@ pub struct Fault {
     pub what: What,
     /// The masters that have it.
     pub masters: Vec<usize>,
-    /// The clients that have it; for one of the network, whose ways to these masters have it.
+    /// The clients that have it. Of one of the network, those whose ways to these masters have it,
+    /// and of one of a host the client that is on it.
     pub clients: Vec<usize>,
 }
 
@@ -88,7 +89,7 @@ impl Fault {
         match self.what {
             What::Servers(what) => what.strike(arena, &self.masters),
             What::Network(what) => what.strike(arena, &self.masters, &self.clients),
-            What::Clocks(what) => what.strike(arena, &self.masters),
+            What::Clocks(what) => what.strike(arena, &self.masters, &self.clients),
             What::Keys(what) => what.strike(arena, &self.masters),
             What::Commands(what) => what.strike(arena, &self.masters),
             What::Limits(what) => what.strike(arena, &self.masters),

@@ -23,6 +23,8 @@ pub(super) const STOP: &str = "stop";
 pub enum Role {
     /// It works until it is stopped.
     Works,
+    /// It asks for locks with another list of masters until it is stopped.
+    Strays,
     /// It follows orders, line by line: see [`Order`].
     Obeys,
     /// It adds elements to a set until it is stopped: see [`lock_set`](crate::workload::lock_set).
@@ -65,6 +67,7 @@ impl Job {
         let runtime = Runtime::new()?;
         match self.role {
             Role::Works => runtime.block_on(self.workload.run(stop)),
+            Role::Strays => runtime.block_on(self.workload.stray(stop)),
             Role::Obeys => runtime.block_on(self.workload.obey(orders)),
             Role::AddsToSet(care) => runtime.block_on(self.workload.add_to_set(care, stop)),
         }

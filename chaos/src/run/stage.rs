@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quorate::Redlock;
+use quorate::{ColdStart, Redlock};
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
 
@@ -14,9 +14,10 @@ use super::client::{Job, Role, STOP};
 use super::stop::Stop;
 use crate::arena::{Arena, Client};
 use crate::checkers::ttl;
+use crate::client_setup::ClientSetup;
 use crate::history::{self, Event as HistoryEvent, History, Made, Recorder, read_file};
 use crate::master::Master;
-use crate::nemesis::{Clients, Fault, What, Wound};
+use crate::nemesis::{Clients, Clocks, Fault, What, Wound};
 use crate::plan::{Plan, PlanEvent};
 use crate::workload::lock_set::SET;
 use crate::workload::{Order, Subject, Workload, introduce, patience};
@@ -40,6 +41,10 @@ pub struct Setting {
     /// Whether the masters are new, and vote at once. Otherwise they are introduced, and a master
     /// that forgets has no vote for a TTL.
     pub new_masters: bool,
+    /// What is trusted of masters that restart, where they are introduced.
+    pub cold_start: ColdStart,
+    /// What is special about the clients.
+    pub clients: ClientSetup,
     /// What decides what clients do.
     pub seed: u64,
     /// What clients decide by themselves.
@@ -63,6 +68,8 @@ pub struct Stage {
     store: RedisServer,
     file: PathBuf,
     log: Log,
+    /// What the stranger has in its list, if there is one.
+    _elsewhere: Option<RedisServer>,
     /// A client with the masters' own names.
     _begun: Option<Redlock>,
 }
@@ -74,10 +81,25 @@ impl Stage {
     ///
     /// When something does not start, with its log.
     pub fn set(mut arena: Arena, setting: Setting) -> Self {
-        let Setting { subject, ttl, new_masters, seed, role, client: start, run, history } = setting;
+        let Setting {
+            subject,
+            ttl,
+            new_masters,
+            cold_start,
+            clients,
+            seed,
+            role,
+            client: start,
+            run,
+            history,
+        } = setting;
+        let strict = clients == ClientSetup::Strict;
+        let copied = (clients == ClientSetup::Copies).then_some(seed);
         let begun = (!new_masters).then(|| {
             let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
-            runtime().block_on(introduce(&urls, ttl)).expect("masters that were just started answer")
+            runtime()
+                .block_on(introduce(&urls, ttl, strict, cold_start))
+                .expect("masters that were just started answer")
         });
         let store = RedisServer::start();
         // Its folder has everything else as well, so that its keeper removes that, however this
@@ -88,29 +110,48 @@ impl Stage {
         let lives = (0..arena.places()).map(|_| Arc::new(AtomicU32::new(0))).collect();
         let log = Log { recorder, lives };
         run.into_iter().for_each(|run| log.record(HistoryEvent::Run(run)));
+        let workload = |masters| Workload {
+            masters,
+            store: store.url(),
+            history: file.clone(),
+            process: String::new(),
+            seed,
+            subject: subject.clone(),
+            tasks: TASKS,
+            ttl,
+            new_masters,
+            strict,
+            copied,
+        };
         for (client, life) in log.lives.iter().enumerate() {
-            let mut workload = Workload {
-                masters: arena.urls(client),
-                store: store.url(),
-                history: file.clone(),
-                process: String::new(),
-                seed,
-                subject: subject.clone(),
-                tasks: TASKS,
-                ttl,
-                new_masters,
-            };
+            let mut workload = workload(arena.urls(client));
             let life = life.clone();
             arena.clients.push(Client::start_in(&folder, move || {
                 let life = life.fetch_add(1, Ordering::SeqCst) + 1;
                 workload.process = name(client, life);
-                workload.seed = seed.wrapping_add(client as u64 * 100 + u64::from(life));
+                workload.seed =
+                    copied.unwrap_or_else(|| seed.wrapping_add(client as u64 * 100 + u64::from(life)));
                 let mut command = start();
                 Job { role, workload: workload.clone() }.give_to(&mut command);
                 command
             }));
         }
-        Self { arena, ttl, store, file, log, _begun: begun }
+        let elsewhere = (clients == ClientSetup::Stranger).then(RedisServer::start);
+        if let Some(server) = &elsewhere {
+            // By the masters' own names: with others it could be a client whose names for all of
+            // them differ.
+            let mut masters: Vec<_> = arena.masters.iter().map(Master::url).collect();
+            masters.pop();
+            masters.push(server.url());
+            let process = "stranger".to_owned();
+            let workload = Workload { masters, process, seed, ..workload(Vec::new()) };
+            arena.clients.push(Client::start_in(&folder, move || {
+                let mut command = start();
+                Job { role: Role::Strays, workload: workload.clone() }.give_to(&mut command);
+                command
+            }));
+        }
+        Self { arena, ttl, store, file, log, _elsewhere: elsewhere, _begun: begun }
     }
 
     /// What there is so far, if no line is under way.
@@ -283,14 +324,17 @@ impl Log {
 
     /// The name of the process that a client is now.
     fn name(&self, client: usize) -> String {
-        name(client, self.lives[client].load(Ordering::SeqCst))
+        let life = self.lives.get(client);
+        life.map_or_else(|| "stranger".to_owned(), |life| name(client, life.load(Ordering::SeqCst)))
     }
 
     fn strikes(&self, number: Option<usize>, fault: &Fault) {
         self.record(HistoryEvent::Strikes { fault: in_words(number, fault) });
         for process in fault.clients.iter().map(|client| self.name(*client)) {
             match fault.what {
-                What::Clients(Clients::Kill) => self.record(HistoryEvent::Killed { process }),
+                What::Clients(Clients::Kill) | What::Clocks(Clocks::Host { .. }) => {
+                    self.record(HistoryEvent::Killed { process });
+                }
                 What::Clients(Clients::Freeze) => self.record(HistoryEvent::Paused { process }),
                 _ => {}
             }

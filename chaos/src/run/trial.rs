@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use quorate::ColdStart;
+
 use super::client::Role;
 use super::stage::{Setting, Stage};
 use super::stop::Stop;
@@ -82,6 +84,7 @@ impl Trial {
             masters: self.masters,
             compose: host == Host::Container,
             clients: self.clients,
+            fsync: self.scenario.cold_start(self.seed) == ColdStart::Fsync,
             ttl: micros(self.ttl),
         }
     }
@@ -115,8 +118,12 @@ impl Trial {
         let ttl = self.ttl;
         let seed = self.seed;
         let run = Some(self.about(arena.host()));
+        let cold_start = self.scenario.cold_start(seed);
+        let new_masters = false;
+        let role = Role::Works;
+        let clients = self.scenario.clients();
         let setting =
-            Setting { subject, ttl, new_masters: false, seed, role: Role::Works, client, run, history };
+            Setting { subject, ttl, new_masters, cold_start, clients, seed, role, client, run, history };
         let mut stage = Stage::set(arena, setting);
         stage.until_holds(WARM);
         tell(Phase::Storm);

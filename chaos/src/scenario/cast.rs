@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use quorate_testkit::Dice;
 
-use crate::nemesis::{Fault, What};
+use crate::nemesis::{Clocks, Fault, Replicas, What};
 
 /// What faults strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Targets {
     /// A minority of the masters, mostly, and sometimes more; other ones each time.
     Any,
+    /// The same, but all masters at once where their clocks jump.
+    AllClocks,
     /// Always masters of the same minority.
     Minority,
 }
@@ -22,9 +24,11 @@ pub(super) struct Cast<'a> {
     masters: usize,
     /// Those that faults may strike, if not all.
     minority: Option<Vec<usize>>,
+    /// Whether the clocks of all masters jump together.
+    all_clocks: bool,
     /// Until when each master has a fault, and then each client.
     busy: Vec<Duration>,
-    /// Until when each master's wall clock is wrong.
+    /// Until when each master's wall clock is wrong, or its address.
     wrong: Vec<Duration>,
 }
 
@@ -34,7 +38,14 @@ impl<'a> Cast<'a> {
         let minority = || (0..masters).cycle().skip(first).take(most(masters)).collect();
         let busy = vec![Duration::ZERO; masters + clients];
         let wrong = vec![Duration::ZERO; masters];
-        Self { dice, masters, minority: (targets == Targets::Minority).then(minority), busy, wrong }
+        Self {
+            dice,
+            masters,
+            minority: (targets == Targets::Minority).then(minority),
+            all_clocks: targets == Targets::AllClocks,
+            busy,
+            wrong,
+        }
     }
 
     /// This fault, on those that are free; `None` if nobody is.
@@ -53,6 +64,18 @@ impl<'a> Cast<'a> {
                 masters.clear();
                 self.occupy(&mut clients, at, until);
             }
+            What::Clocks(Clocks::Host { .. }) => {
+                masters.truncate(1);
+                clients.truncate(1);
+                self.leave_right(what, &mut masters, at, until);
+                self.occupy(&mut masters, at, until);
+                self.occupy(&mut clients, at, until);
+            }
+            What::Clocks(_) if self.all_clocks => {
+                clients.clear();
+                masters = (0..self.masters).collect();
+                self.occupy(&mut masters, at, until);
+            }
             _ => {
                 clients.clear();
                 self.leave_right(what, &mut masters, at, until);
@@ -61,7 +84,9 @@ impl<'a> Cast<'a> {
         }
         let clients: Vec<_> = clients.into_iter().map(|client| client - self.masters).collect();
         let strikes = match what {
-            What::Network(_) => !masters.is_empty() && !clients.is_empty(),
+            What::Network(_) | What::Clocks(Clocks::Host { .. }) => {
+                !masters.is_empty() && !clients.is_empty()
+            }
             _ => !masters.is_empty() || !clients.is_empty(),
         };
         strikes.then_some(Fault { what, masters, clients })
@@ -83,9 +108,10 @@ impl<'a> Cast<'a> {
         places.iter().for_each(|place| self.busy[*place] = until);
     }
 
-    /// Leaves the clocks of a majority right: where those jump, nothing is promised.
+    /// Leaves the clocks of a majority right: where those jump, nothing is promised. And the
+    /// addresses of a majority: where those lead to servers of no set, clients do not wait.
     fn leave_right(&mut self, what: What, masters: &mut Vec<usize>, at: Duration, until: Duration) {
-        if !matches!(what, What::Clocks(_)) {
+        if !matches!(what, What::Clocks(_) | What::Replicas(Replicas::Detour { has_copy: false })) {
             return;
         }
         masters.retain(|master| self.busy[*master] <= at);

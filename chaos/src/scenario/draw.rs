@@ -31,6 +31,14 @@ pub(super) fn clients(dice: &Dice) -> What {
 }
 
 pub(super) fn clocks(dice: &Dice) -> What {
+    match dice.below(4) {
+        0 => What::Clocks(Clocks::Host { millis: *dice.one_of(&[-60_000, 60_000]) }),
+        _ => jumps(dice),
+    }
+}
+
+/// Clocks of processes that go on.
+fn jumps(dice: &Dice) -> What {
     let millis = *dice.one_of(&[-60_000, -2_000, 2_000, 60_000]);
     match dice.below(3) {
         0 => What::Clients(Clients::Step { millis }),
@@ -52,6 +60,15 @@ pub(super) fn replicas(dice: &Dice) -> What {
     What::Replicas(*dice.one_of(&[Replicas::Promotion, Replicas::Relapse]))
 }
 
+/// Besides, addresses that lead away. A client that comes anew when one leads back cannot know it,
+/// so this is drawn where clients live.
+pub(super) fn addresses(dice: &Dice) -> What {
+    match dice.below(4) {
+        0 | 1 => replicas(dice),
+        _ => What::Replicas(Replicas::Detour { has_copy: dice.happens(500) }),
+    }
+}
+
 pub(super) fn disks(dice: &Dice) -> What {
     match dice.below(3) {
         0 => What::Servers(Servers::Kill),
@@ -67,6 +84,26 @@ pub(super) fn commands(dice: &Dice) -> What {
         3 => What::Commands(Commands::BusyScript),
         4 => What::Limits(Limits::OutOfMemory),
         _ => What::Limits(Limits::ReadOnly),
+    }
+}
+
+pub(super) fn copies(dice: &Dice) -> What {
+    if dice.happens(500) { clients(dice) } else { network(dice) }
+}
+
+pub(super) fn strict(dice: &Dice) -> What {
+    match dice.below(6) {
+        0 => clients(dice),
+        1 => network(dice),
+        _ => jumps(dice),
+    }
+}
+
+pub(super) fn stranger(dice: &Dice) -> What {
+    match dice.below(3) {
+        0 => amnesia(dice),
+        1 => servers(dice),
+        _ => network(dice),
     }
 }
 

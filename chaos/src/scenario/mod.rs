@@ -2,7 +2,7 @@
 //! always the same one.
 //!
 //! In all of them nothing may be found of Quorate's locks. What is promised has limits: wall clocks
-//! of a majority of the masters that jump together are in no plan.
+//! of a majority of the masters jump together only where clients are in strict mode.
 //!
 //! `draw.rs` draws what faults are, `cast.rs` which masters and clients they strike.
 
@@ -12,12 +12,15 @@ mod draw;
 use std::ops::Range;
 use std::time::Duration;
 
+use quorate::ColdStart;
 use quorate_testkit::Dice;
 
+use crate::client_setup::ClientSetup;
 use crate::master::Host;
-use crate::nemesis::What;
+use crate::nemesis::{Replicas, What};
 use crate::persistence::Persistence;
 use crate::plan::{Plan, Planned};
+use crate::workload::Kind;
 use cast::{Cast, Targets};
 
 /// The longest pause between two faults.
@@ -25,6 +28,10 @@ const PAUSE: Duration = Duration::from_millis(1_500);
 
 /// How long a fault lasts, at least and at most.
 const LASTS: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(4);
+
+/// How much longer an address leads to another server: longer than that has no vote, where leases
+/// last 2 s.
+const AWAY: Duration = Duration::from_secs(8);
 
 /// How often a fault is drawn that does not suit the masters' host, before there seems to be none
 /// that does.
@@ -43,12 +50,13 @@ pub struct Scenario {
     draw: Option<fn(&Dice) -> What>,
     targets: Targets,
     host: Host,
+    clients: ClientSetup,
 }
 
 const ALWAYS: &[Persistence] = &[Persistence::Always];
 
 /// All of them.
-pub const ALL: [Scenario; 13] = [
+pub const ALL: [Scenario; 16] = [
     CALM,
     scenario(
         "servers",
@@ -64,12 +72,17 @@ pub const ALL: [Scenario; 13] = [
     scenario("clients", "client processes are killed and started again, or stand still", draw::clients),
     scenario(
         "clocks",
-        "wall clocks of masters, a minority at a time, and of clients are stepped, or go to and fro",
+        "wall clocks of masters, a minority at a time, and of clients jump; a host comes up with a wrong one",
         draw::clocks,
-    ),
+    )
+    .with(&[Persistence::Dump, Persistence::Always]),
     scenario("amnesia", "masters forget: flushed, wiped, restarted empty", draw::amnesia)
         .with(&Persistence::ALL),
-    scenario("replicas", "replicas that lag take masters' places", draw::replicas),
+    scenario(
+        "replicas",
+        "replicas that lag take masters' places; masters' addresses lead to other servers, and back",
+        draw::addresses,
+    ),
     scenario("disks", "masters' disks are slow, and masters are killed", draw::disks)
         .with(&[Persistence::EverySecond, Persistence::Always]),
     scenario(
@@ -77,6 +90,9 @@ pub const ALL: [Scenario; 13] = [
         "what an administrator does: clients killed or paused, scripts flushed or endless, no memory, read-only",
         draw::commands,
     ),
+    COPIES,
+    STRICT,
+    STRANGER,
     FAILOVER,
     MINORITY,
     INSIDE,
@@ -85,6 +101,38 @@ pub const ALL: [Scenario; 13] = [
 
 /// Nothing at all.
 pub const CALM: Scenario = Scenario { draw: None, ..scenario("calm", "nothing goes wrong", draw::servers) };
+
+/// Clients that are copies of each other.
+const COPIES: Scenario = Scenario {
+    clients: ClientSetup::Copies,
+    ..scenario(
+        "copies",
+        "client processes are copies of one, with the same random numbers; they and the network fail",
+        draw::copies,
+    )
+};
+
+/// What only strict mode survives.
+const STRICT: Scenario = Scenario {
+    clients: ClientSetup::Strict,
+    targets: Targets::AllClocks,
+    ..scenario(
+        "strict",
+        "clients in strict mode: wall clocks of all masters jump together, clients and the network fail",
+        draw::strict,
+    )
+};
+
+/// A client with another list of masters.
+const STRANGER: Scenario = Scenario {
+    clients: ClientSetup::Stranger,
+    ..scenario(
+        "stranger",
+        "one more client has another list of masters; masters forget and fail, and the network",
+        draw::stranger,
+    )
+    .with(&Persistence::ALL)
+};
 
 /// Masters that fail, in every way that their host has.
 pub const FAILOVER: Scenario = scenario(
@@ -119,7 +167,15 @@ pub const OUTSIDE: Scenario = scenario(
 
 /// One whose masters keep everything, and whose faults strike anybody.
 const fn scenario(name: &'static str, about: &'static str, draw: fn(&Dice) -> What) -> Scenario {
-    Scenario { name, about, keeps: ALWAYS, draw: Some(draw), targets: Targets::Any, host: Host::Process }
+    Scenario {
+        name,
+        about,
+        keeps: ALWAYS,
+        draw: Some(draw),
+        targets: Targets::Any,
+        host: Host::Process,
+        clients: ClientSetup::Usual,
+    }
 }
 
 impl Scenario {
@@ -140,9 +196,31 @@ impl Scenario {
         is_possible.then_some(scenario)
     }
 
+    /// What is special about its clients.
+    pub fn clients(&self) -> ClientSetup {
+        self.clients
+    }
+
+    /// The kinds of locks of which it promises something: Redis's clock ends those that other
+    /// libraries have, too, in strict mode as well.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let is_promised = |kind: &Kind| self.clients != ClientSetup::Strict || !kind.is_of_others();
+        Kind::ALL.into_iter().filter(is_promised).collect()
+    }
+
     /// What the masters keep when they are killed.
     pub fn persistence(&self, seed: u64) -> Persistence {
         *Dice::new(seed, "persistence", 0).one_of(self.keeps)
+    }
+
+    /// How the masters begin as a set: where they keep everything, half of the seeds trust that.
+    pub fn cold_start(&self, seed: u64) -> ColdStart {
+        let trusts = self.persistence(seed) == Persistence::Always;
+        if trusts && Dice::new(seed, "cold start", 0).happens(500) {
+            ColdStart::Fsync
+        } else {
+            ColdStart::Quarantine
+        }
     }
 
     /// The plan of a seed: faults that begin within `length`, on `masters` and `clients`. No
@@ -155,7 +233,11 @@ impl Scenario {
         while at < length {
             let Some(what) = self.drawn(&dice) else { break };
             let lasts = dice.time(LASTS.start, LASTS.end);
-            let until = if what.is_over_at_once() { at } else { at + lasts };
+            let until = match what {
+                What::Replicas(Replicas::Detour { .. }) => at + AWAY + lasts,
+                _ if what.is_over_at_once() => at,
+                _ => at + lasts,
+            };
             if let Some(fault) = cast.fault(what, at, until) {
                 faults.push(Planned { number: faults.len(), at, until, fault });
             }

@@ -78,6 +78,11 @@ impl Kind {
         }
     }
 
+    /// Whether other libraries have these locks, too.
+    pub(crate) fn is_of_others(self) -> bool {
+        matches!(self, Self::PlainMutex | Self::Redisson)
+    }
+
     /// Locks of one name here are one lock.
     fn name(self) -> &'static str {
         match self {

@@ -22,22 +22,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
-use quorate::{Error, Init, Redlock};
+use quorate::seam::Random;
+use quorate::{ColdStart, Error, Init, Redlock};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::history::Recorder;
+use crate::history::{Event, Outcome, Recorder};
 use crate::naive::NaiveClient;
 use cycle::Cycle;
 use store::Store;
-use subject::Locks;
+use subject::{Locks, Refused};
 
 /// How long a process may take to give everything back.
 const FLUSH: Duration = Duration::from_secs(20);
+
+/// How long one that strays leaves its masters to be heard. Until the other server is heard, most
+/// masters of the set may vote: it is their quorum, so nobody else has the lock.
+const HEARD: Duration = Duration::from_secs(1);
+
+/// The longest pause (ms) between two tries of one that strays.
+const STRAYS: u64 = 100;
 
 /// What a process is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +70,11 @@ pub struct Workload {
     /// Whether masters without a record vote at once: those of a run that begins with it are new,
     /// unless they were [introduced](introduce).
     pub new_masters: bool,
+    /// Whether it is in strict mode, as all others are then.
+    pub strict: bool,
+    /// What decides the randomness of its locks, where it is a copy of other processes: they have
+    /// the same.
+    pub copied: Option<u64>,
 }
 
 /// An order to a process.
@@ -111,6 +125,32 @@ impl Workload {
         Ok(())
     }
 
+    /// Asks for locks until it is stopped, and writes down what it is told.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub async fn stray(self, stop: CancellationToken) -> io::Result<()> {
+        let cycle = self.open().await?;
+        cycle.locks.connect().await;
+        sleep(HEARD).await;
+        let dice = Dice::new(self.seed, "stranger", 0);
+        while !stop.is_cancelled() {
+            sleep(dice.millis(0, STRAYS)).await;
+            let why = match cycle.locks.draw(&dice).acquire(self.ttl, Duration::ZERO).await {
+                Ok(held) => {
+                    drop(held);
+                    None
+                }
+                Err(Refused { outcome: Outcome::Failed { why } | Outcome::Unknown { why }, .. }) => Some(why),
+                Err(_) => continue,
+            };
+            cycle.recorder.record(Event::Stranger { why })?;
+        }
+        cycle.locks.close(FLUSH).await;
+        Ok(())
+    }
+
     /// Follows orders, one after the other, until there are no more, and then releases what it has.
     ///
     /// # Errors
@@ -151,6 +191,11 @@ impl Workload {
         Ok(match &self.subject {
             Subject::Quorate(kinds) => {
                 let builder = Redlock::builder().masters(&self.masters).ttl(self.ttl);
+                let builder = if self.strict { builder.strict() } else { builder };
+                let builder = match self.copied {
+                    Some(seed) => builder.random(Arc::new(Copied(Dice::new(seed, "copy", 0)))),
+                    None => builder,
+                };
                 let builder = if self.new_masters {
                     builder.all_new().max_ttl(MAX_TTL)
                 } else {
@@ -171,6 +216,16 @@ impl Workload {
     }
 }
 
+/// Randomness that copies of a process share.
+#[derive(Debug)]
+struct Copied(Dice);
+
+impl Random for Copied {
+    fn next_u64(&self) -> u64 {
+        self.0.number()
+    }
+}
+
 /// Begins new masters as a set, for workloads that have this TTL. What it returns has the masters'
 /// own names: as long as it is there, a master that was emptied gets its record again, which
 /// clients cannot give it that have other names for it.
@@ -178,10 +233,16 @@ impl Workload {
 /// # Errors
 ///
 /// When the masters' URLs are none, or there are too many.
-pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock> {
+pub async fn introduce(
+    masters: &[String],
+    ttl: Duration,
+    strict: bool,
+    cold_start: ColdStart,
+) -> io::Result<Redlock> {
     let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl);
+    let builder = if strict { builder.strict() } else { builder };
     let redlock = builder.build().map_err(io::Error::other)?;
-    begin(&redlock).await.map_err(io::Error::other)?;
+    begin(&redlock, cold_start).await.map_err(io::Error::other)?;
     Ok(redlock)
 }
 
@@ -190,10 +251,11 @@ pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock>
 /// # Errors
 ///
 /// Those of [`Redlock::init`].
-pub async fn begin(redlock: &Redlock) -> Result<(), Error> {
-    match redlock.init(Init::new().never_used("")).await {
+pub async fn begin(redlock: &Redlock, cold_start: ColdStart) -> Result<(), Error> {
+    let init = || Init::new().cold_start(cold_start);
+    match redlock.init(init().never_used("")).await {
         Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
-            redlock.init(Init::new().never_used(fingerprint)).await
+            redlock.init(init().never_used(fingerprint)).await
         }
         other => other,
     }

@@ -1,12 +1,13 @@
 //! Masters' clocks that jump.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::SystemTime;
 
 use quorate_chaos::nemesis::{Clocks, What};
-use quorate_chaos::{Arena, Persistence};
+use quorate_chaos::{Arena, Client, Persistence};
 
-use crate::{arena, first, ms, until};
+use crate::{arena, first, has, ms, reaches, set, until};
 
 /// How many seconds a master's clock is off.
 fn off(arena: &Arena, master: usize) -> i64 {
@@ -24,6 +25,21 @@ fn a_clock_is_stepped_and_put_right() {
         wound.heal(&mut arena);
         assert_eq!(off(&arena, 0), 0);
     }
+}
+
+/// A master and a client that comes up on one host.
+#[test]
+fn a_host_comes_up_with_a_clock_that_is_wrong_and_is_put_right() {
+    let mut arena = arena(Persistence::Always);
+    arena.clients.extend((0..2).map(|_| Client::start(|| Command::new("cat"))));
+    set(&arena.masters[0], "k");
+    let wound = first(What::Clocks(Clocks::Host { millis: -60_000 })).strike(&mut arena);
+    assert_eq!((off(&arena, 0), off(&arena, 1)), (-60, 0));
+    assert!(has(&arena.masters[0], "k"), "it started again with what it kept");
+    assert!(reaches(&arena, 0, 0) && !reaches(&arena, 0, 1) && reaches(&arena, 1, 1));
+    wound.heal(&mut arena);
+    assert_eq!(off(&arena, 0), 0);
+    assert!(reaches(&arena, 0, 1) && arena.clients[0].process().is_alive());
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn lines_are_as_they_are_described() {
         r#"{"at":71000900,"process":"p","event":"return","number":7,"outcome":{"is":"granted","owner":"9f0c:1","deadline":72978000,"fence":7}}"#,
         r#"{"at":71000901,"process":"p","event":"invoke","number":8,"call":{"do":"write","resource":"r","fence":7}}"#,
         r#"{"at":71000902,"process":"p","event":"return","number":8,"outcome":{"is":"unknown","why":"timed out"}}"#,
+        r#"{"at":71000903,"process":"p","event":"stranger","why":"another list"}"#,
         r#"{"at":71000903,"process":"p","event":"calm"}"#,
         r#"{"at":71000904,"process":"p","event":"key","master":2,"key":"quorate:{l}","ttl":null}"#,
     ];
@@ -58,6 +59,7 @@ fn lines_are_as_they_are_described() {
         returned(71_000_900, 7, granted(72_978_000)),
         invoke(71_000_901, 8, Call::Write { resource: "r".to_owned(), fence: 7 }),
         returned(71_000_902, 8, Outcome::Unknown { why: "timed out".to_owned() }),
+        line(71_000_903, Event::Stranger { why: Some("another list".to_owned()) }),
         line(71_000_903, Event::Calm),
         line(71_000_904, Event::Key { master: 2, key: "quorate:{l}".to_owned(), ttl: None }),
     ];
@@ -66,7 +68,7 @@ fn lines_are_as_they_are_described() {
         assert_eq!(serde_json::from_str::<Line>(text).unwrap(), line);
     }
     for text in [
-        r#"{"at":1,"process":"nemesis","event":"run","version":"0.1.0","scenario":"calm","seed":7,"duration":10000000,"subject":"quorate","kinds":["mutex"],"masters":5,"compose":false,"clients":3,"ttl":2000000}"#,
+        r#"{"at":1,"process":"nemesis","event":"run","version":"0.1.0","scenario":"calm","seed":7,"duration":10000000,"subject":"quorate","kinds":["mutex"],"masters":5,"compose":false,"clients":3,"fsync":false,"ttl":2000000}"#,
         r#"{"at":2,"process":"p","event":"return","number":7,"outcome":{"is":"failed","why":"held"},"no_vote":[{"master":2,"why":"quarantine"}]}"#,
         r#"{"at":3,"process":"nemesis","event":"recovers","fault":{"number":1,"family":"servers","what":"kill","masters":[0,2],"clients":[]},"master":2}"#,
     ] {

@@ -1,4 +1,4 @@
-//! A replica that takes a master's place.
+//! Other servers that take masters' places.
 
 use quorate_chaos::Persistence;
 use quorate_chaos::nemesis::{Replicas, What};
@@ -25,5 +25,24 @@ fn a_replica_that_lags_takes_over_without_what_came_last() {
         arena.masters[0].restart();
         assert!(reaches(&arena, 1, 0));
         assert_eq!(has(&arena.masters[0], "k"), persistence == Persistence::Always, "it persists as it did");
+    }
+}
+
+#[test]
+fn an_address_that_leads_to_another_server_leads_back_to_the_same_master() {
+    for has_copy in [false, true] {
+        let mut arena = arena(Persistence::Always);
+        let run_id = arena.masters[0].process().run_id();
+        set(&arena.masters[0], "early");
+        let wound = first(What::Replicas(Replicas::Detour { has_copy })).strike(&mut arena);
+        let mut away = connect(&arena, 1, 0).unwrap();
+        assert_eq!(redis::cmd("EXISTS").arg("early").query::<bool>(&mut away).unwrap(), has_copy);
+        redis::cmd("SET").arg("away").arg("v").exec(&mut away).unwrap();
+        wound.heal(&mut arena);
+        assert!(redis::cmd("PING").exec(&mut away).is_err(), "clients' connections break");
+        let mut back = connect(&arena, 1, 0).unwrap();
+        let mut exists = |key: &str| redis::cmd("EXISTS").arg(key).query::<bool>(&mut back).unwrap();
+        assert!(exists("early") && !exists("away"));
+        assert_eq!(arena.masters[0].process().run_id(), run_id, "it went on");
     }
 }

@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use quorate_chaos::nemesis::What;
+use quorate::ColdStart;
+use quorate_chaos::nemesis::{Replicas, What};
 use quorate_chaos::scenario::{self, Scenario};
-use quorate_chaos::{Persistence, Plan};
+use quorate_chaos::workload::Kind;
+use quorate_chaos::{ClientSetup, Persistence, Plan, Planned};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -43,6 +45,9 @@ fn each_has_its_own_faults() {
         ("replicas", &["replicas"]),
         ("disks", &["disks", "servers"]),
         ("commands", &["commands", "limits"]),
+        ("copies", &["clients", "network"]),
+        ("strict", &["clients", "clocks", "network"]),
+        ("stranger", &["keys", "network", "servers"]),
         ("minority", &["network", "servers"]),
     ] {
         assert_eq!(of(name), own.iter().copied().collect(), "{name}");
@@ -51,6 +56,31 @@ fn each_has_its_own_faults() {
     let kept: BTreeSet<_> =
         (0..50).map(|seed| format!("{:?}", Scenario::named("servers").unwrap().persistence(seed))).collect();
     assert_eq!(kept.len(), Persistence::ALL.len());
+}
+
+/// Only where masters keep everything may they be trusted to, and then half of the seeds do.
+#[test]
+fn what_masters_keep_decides_whether_they_are_trusted() {
+    for scenario in scenario::ALL {
+        let fsync = |seed: &u64| scenario.cold_start(*seed) == ColdStart::Fsync;
+        let keeps_all = |seed: &u64| scenario.persistence(*seed) == Persistence::Always;
+        assert!((0..50).filter(fsync).all(|seed| keeps_all(&seed)), "{}", scenario.name);
+        let (trusts, mistrusts) =
+            ((0..50).filter(fsync).count(), (0..50).filter(|seed| !fsync(seed)).count());
+        assert!(trusts > 0 && mistrusts > 0, "{}: {trusts}, {mistrusts}", scenario.name);
+    }
+}
+
+/// An address that leads away does so for longer than the other server has no vote.
+#[test]
+fn a_detour_is_long_and_is_drawn_where_clients_live() {
+    let is_detour =
+        |planned: &&Planned| matches!(planned.fault.what, What::Replicas(Replicas::Detour { .. }));
+    let faults = plan(Scenario::named("replicas").unwrap(), 1).faults;
+    let detours: Vec<_> = faults.iter().filter(is_detour).collect();
+    assert!(!detours.is_empty());
+    assert!(detours.iter().all(|planned| planned.until - planned.at > Duration::from_secs(8)));
+    assert!(!plan(scenario::OUTSIDE, 1).faults.iter().any(|planned| is_detour(&planned)));
 }
 
 /// Where the clocks of a majority jump together, nothing is promised.
@@ -71,6 +101,20 @@ fn the_clocks_of_a_majority_are_never_wrong_together() {
         }
     }
     assert_eq!(most, 2, "some are");
+}
+
+/// What is promised in strict mode needs no clock.
+#[test]
+fn where_clients_are_strict_all_clocks_are_wrong_together() {
+    let strict = Scenario::named("strict").unwrap();
+    let faults = plan(strict, 1).faults;
+    let clocks: Vec<_> =
+        faults.iter().filter(|planned| matches!(planned.fault.what, What::Clocks(_))).collect();
+    assert!(!clocks.is_empty());
+    assert!(clocks.iter().all(|planned| planned.fault.masters == [0, 1, 2, 3, 4]));
+    assert_eq!(strict.clients(), ClientSetup::Strict);
+    assert!(!strict.kinds().contains(&Kind::Redisson) && strict.kinds().contains(&Kind::ReadWrite));
+    assert_eq!(scenario::OUTSIDE.kinds(), Kind::ALL);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use quorate::ColdStart;
 use quorate_chaos::run::{Job, Role, Setting, Stage};
 use quorate_chaos::workload::Subject;
-use quorate_chaos::{Arena, Persistence};
+use quorate_chaos::{Arena, ClientSetup, Persistence};
 
 /// This is what the processes of the other tests run, and otherwise nothing.
 #[test]
@@ -23,7 +24,18 @@ pub(crate) fn client() -> Command {
 
 /// New masters, and clients that decide by themselves.
 pub(crate) fn setting(subject: Subject, ttl: Duration) -> Setting {
-    Setting { subject, ttl, new_masters: true, seed: 1, role: Role::Works, client, run: None, history: None }
+    Setting {
+        subject,
+        ttl,
+        new_masters: true,
+        cold_start: ColdStart::Quarantine,
+        clients: ClientSetup::Usual,
+        seed: 1,
+        role: Role::Works,
+        client,
+        run: None,
+        history: None,
+    }
 }
 
 /// Masters that persist always, and clients, in these numbers.

@@ -33,8 +33,11 @@ fn masters_that_forgot_have_no_vote_and_are_healed_one_by_one() {
     stage.obeyed(0, Order::Acquire { ttl: 5_000, wait: 500, reads: false });
     let history = stage.history().unwrap();
 
-    let without: Vec<_> = history.abstentions.iter().map(|one| (one.of.master, &*one.of.why)).collect();
-    assert_eq!(without, [(0, "quarantine"), (2, "quarantine")], "{:?}", history.calls);
+    let without: Vec<_> = history.abstentions.iter().map(|one| one.of.master).collect();
+    assert_eq!(without, [0, 2], "{:?}", history.calls);
+    // One of them may be a candidate of its set for as long, which is no connection.
+    let whys: Vec<_> = history.abstentions.iter().map(|one| &*one.of.why).collect();
+    assert!(whys.contains(&"quarantine"), "{whys:?}");
     let struck = &history.faults[0];
     assert!(struck.until(0) < struck.until(2) && struck.until(2) <= struck.to, "{struck:?}");
     assert_eq!(history.run, Some(run.clone()));

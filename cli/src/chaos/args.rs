@@ -123,13 +123,14 @@ impl ChaosArgs {
         check_masters("--masters", self.masters)?;
         within("--clients", &self.clients, &CLIENTS, usize::to_string)?;
         within("--ttl", &self.ttl, &TTL, time)?;
+        let scenario = self.scenario()?;
         Ok(Trial {
-            scenario: self.scenario()?,
+            scenario,
             seed: self.seed.unwrap_or(seed),
             length: self.duration,
             masters: self.masters,
             clients: self.clients,
-            subject: self.subject()?,
+            subject: self.subject(&scenario)?,
             ttl: self.ttl,
         })
     }
@@ -162,13 +163,18 @@ impl ChaosArgs {
         scenario.on(host).ok_or_else(|| Failure::new(exit::USAGE, no_fault()))
     }
 
-    fn subject(&self) -> Result<Subject, Failure> {
+    fn subject(&self, scenario: &Scenario) -> Result<Subject, Failure> {
         if self.subject != Locks::Quorate && !self.kind.is_empty() {
             let wrong = format!("--kind is for --subject quorate; {} has one kind", name(&self.subject));
             return Err(Failure::new(exit::USAGE, wrong));
         }
+        if let Some(kind) = self.kind.iter().find(|kind| !scenario.kinds().contains(kind)) {
+            let wrong =
+                format!("--kind {kind} is nothing for --scenario {}: Redis's clock ends it", self.scenario);
+            return Err(Failure::new(exit::USAGE, wrong));
+        }
         Ok(match self.subject {
-            Locks::Quorate if self.kind.is_empty() => Subject::Quorate(Kind::ALL.to_vec()),
+            Locks::Quorate if self.kind.is_empty() => Subject::Quorate(scenario.kinds()),
             Locks::Quorate => Subject::Quorate(self.kind.clone()),
             Locks::Textbook => Subject::Naive(Naive::Textbook),
             Locks::Rslock => Subject::Rslock,
@@ -261,6 +267,7 @@ mod tests {
             ("--scenario storm", ["storm", "inside"]),
             ("--subject del --kind fair", ["--kind", "del"]),
             ("--compose --scenario replicas", ["replicas", "containers"]),
+            ("--scenario strict --kind fair,redisson", ["strict", "redisson"]),
         ] {
             let failure = typed(words).trial(1).unwrap_err();
             assert_eq!(failure.code, exit::USAGE);

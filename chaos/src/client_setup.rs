@@ -1,0 +1,16 @@
+//! What is special about the clients of a run.
+
+/// What is special about all clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientSetup {
+    /// Nothing.
+    Usual,
+    /// They are in strict mode, and so is their set.
+    Strict,
+    /// They are copies of one process: each draws the same random numbers and does the same, also
+    /// when it is started again.
+    Copies,
+    /// There is one more, the stranger, whose list of masters has another server in the last one's
+    /// place. It asks for locks, and must get none once all were heard.
+    Stranger,
+}
