@@ -11,6 +11,7 @@ use quorate_testkit::Dice;
 
 use crate::history::Time;
 use crate::true_time::TrueTime;
+use crate::world::World;
 
 /// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.
 const EPOCH: i64 = 1_790_000_000_000_000;
@@ -106,6 +107,9 @@ impl WallClock {
     }
 }
 
+/// The owners of a copy have numbers above this one, which no original comes to.
+const COPIED: u64 = 1_000_000;
+
 /// A client's randomness.
 #[derive(Debug)]
 pub(crate) struct Chance {
@@ -117,6 +121,14 @@ pub(crate) struct Chance {
 impl Chance {
     pub(crate) fn new(dice: Dice) -> Self {
         Self { dice, owners: AtomicU64::new(0) }
+    }
+
+    /// That of a client, which may be a copy of another one. Only the operating system tells them
+    /// apart.
+    pub(crate) fn of_client(world: &World, original: usize, number: usize) -> Self {
+        let chance = Self::new(world.dice("client", original as u64));
+        let first = if number == original { 0 } else { COPIED };
+        Self { owners: AtomicU64::new(first), ..chance }
     }
 }
 

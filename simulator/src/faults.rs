@@ -71,13 +71,24 @@ pub enum Kind {
     Rollback,
     /// It takes over the keys of a moment before, as a replica, and its process goes on.
     Relapse,
+    /// A client is a copy of another one, with the same randomness and the same clock.
+    Clone,
+    /// The clock is far ahead, or behind, whenever it renews a lease, and right before and after.
+    RenewalStrobe,
+    /// Its address leads to another server for a while, and then to the first again.
+    Detour,
+    /// It restarts with older data, and with a clock that is wrong, as is that of a client on its
+    /// host, which is new, and the only one to reach it, and reaches nobody else.
+    SharedClock,
+    /// The clocks of all are set at once. Clients are strict.
+    AllClocks,
     /// Somebody deletes keys, and the record stays.
     Eviction,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
@@ -85,23 +96,34 @@ impl Kind {
         Self::Promotion,
         Self::Rollback,
         Self::Relapse,
+        Self::Clone,
+        Self::RenewalStrobe,
+        Self::Detour,
+        Self::SharedClock,
+        Self::AllClocks,
         Self::Eviction,
     ];
 
-    /// Those that such locks are guarded against: `any`. Not `relapse`, so that the seeds of the
-    /// long check come to what they came to before there was that. Redis's own expiry ends the keys
-    /// of other libraries, so clocks free them.
+    /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
+    /// libraries, so clocks free them.
     pub fn guarded(locks: Locks) -> Vec<Self> {
-        let is_clock = |kind: &Self| matches!(kind, Self::ClockStep | Self::ClockStrobe);
-        let kinds = Self::ALL.into_iter().filter(|kind| !matches!(kind, Self::Relapse | Self::Eviction));
-        kinds.filter(|kind| !(locks.are_shared() && is_clock(kind))).collect()
+        let is_guarded =
+            |kind: &Self| *kind != Self::Eviction && !(locks.are_shared() && kind.is_of_clocks());
+        Self::ALL.into_iter().filter(is_guarded).collect()
+    }
+
+    /// Whether masters' clocks are set.
+    fn is_of_clocks(self) -> bool {
+        use Kind::{AllClocks, ClockStep, ClockStrobe, RenewalStrobe, SharedClock};
+        matches!(self, ClockStep | ClockStrobe | RenewalStrobe | SharedClock | AllClocks)
     }
 
     /// How many masters may have it in one run. What clocks show is judged by what most of them
-    /// show.
+    /// show, but by strict clients, and where nobody reaches those that are wrong.
     fn most_masters(self) -> usize {
         match self {
-            Self::ClockStep | Self::ClockStrobe => MASTERS / 2,
+            Self::ClockStep | Self::ClockStrobe | Self::RenewalStrobe => MASTERS / 2,
+            Self::SharedClock => MASTERS / 2 + 1,
             _ => MASTERS,
         }
     }
@@ -116,6 +138,11 @@ impl Kind {
             Self::Promotion => "promotion",
             Self::Rollback => "rollback",
             Self::Relapse => "relapse",
+            Self::Clone => "clone",
+            Self::RenewalStrobe => "renewal-strobe",
+            Self::Detour => "detour",
+            Self::SharedClock => "shared-clock",
+            Self::AllClocks => "all-clocks",
             Self::Eviction => "eviction",
         }
     }
@@ -137,17 +164,54 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
     if let Profile::Outside(kind) = profile {
         let first = dice.below(MASTERS);
         let most = kind.most_masters();
-        for _ in 0..=dice.below(3) {
-            let masters =
-                (0..most).map(|next| (first + next) % MASTERS).filter(|_| dice.happens(500)).collect();
+        let times = match kind {
+            Kind::Clone => 0, // it is there from the beginning
+            Kind::SharedClock => 1,
+            _ => 1 + dice.below(3),
+        };
+        for _ in 0..times {
+            let strikes_all = matches!(kind, Kind::AllClocks | Kind::SharedClock);
+            let strikes = |_: &usize| strikes_all || dice.happens(500);
+            let masters = (0..most).map(|next| (first + next) % MASTERS).filter(strikes).collect();
             let at = dice.time(Duration::ZERO, STORM);
             // Far enough for every key to be over, or so little that it may go unseen.
             let by = if dice.happens(500) { STEP } else { dice.between(-SMALL_STEP, SMALL_STEP) };
+            let (at, until) = match kind {
+                Kind::RenewalStrobe => (at, at + dice.time(ttl / 4, ttl * 2)),
+                Kind::Detour => (at, at + dice.time(Duration::ZERO, LONG_DETOUR)),
+                Kind::SharedClock => (Duration::ZERO, at.max(ttl / 2)),
+                _ => (at, at + dice.millis(5, 200)),
+            };
+            // Behind, a quarantine that is measured by it is over when it is put right.
+            let by = if kind == Kind::SharedClock && dice.happens(700) { -STEP } else { by };
             let what = What::Excluded { kind, masters, by };
-            faults.push(Fault { number: faults.len(), at, until: at + dice.millis(5, 200), what });
+            faults.push(Fault { number: faults.len(), at, until, what });
         }
     }
     faults
+}
+
+impl Fault {
+    /// When a master restarts whose clock is wrong then; older data are of half that time.
+    pub(crate) fn struck_at(&self) -> Time {
+        self.until * 9 / 10
+    }
+
+    /// In which directions it keeps messages between these from getting through at this moment.
+    pub(crate) fn cuts(&self, client: usize, master: usize, now: Time) -> (bool, bool) {
+        match &self.what {
+            What::Cut { client: one, master: other, there, back } if (*one, *other) == (client, master) => {
+                (*there, *back)
+            }
+            // The client of a number is on the host of the master of that number.
+            What::Excluded { kind: Kind::SharedClock, masters, .. } => {
+                let is_cut = |host: &usize| (client == *host) != (master == *host && now >= self.struck_at());
+                let is_cut = masters.iter().any(is_cut);
+                (is_cut, is_cut)
+            }
+            _ => (false, false),
+        }
+    }
 }
 
 fn ordinary_fault(dice: &Dice, number: usize, ttl: Duration) -> Fault {
@@ -197,7 +261,7 @@ impl fmt::Display for Fault {
             What::Excluded { kind, masters, by } => {
                 write!(f, "{kind} on")?;
                 masters.iter().try_for_each(|master| write!(f, " m{master}"))?;
-                if matches!(kind, Kind::ClockStep | Kind::ClockStrobe) {
+                if kind.is_of_clocks() {
                     write!(f, " by {by} us")?;
                 }
                 write!(f, " {until}")
@@ -208,6 +272,10 @@ impl fmt::Display for Fault {
 
 /// How far clocks are set: far enough for every key to be over.
 const STEP: i64 = 60_000_000;
+
+/// How long addresses lead to other servers, at most: for longer than a quarantine lasts, so that
+/// some of them vote.
+const LONG_DETOUR: Duration = Duration::from_secs(12);
 
 /// How far at most, where it is little.
 const SMALL_STEP: i64 = 3_000_000;

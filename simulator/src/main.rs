@@ -43,8 +43,9 @@ struct Args {
     #[arg(long, conflicts_with = "seed", value_parser = value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe,
-    /// flush-all, promotion, rollback, or any: those of them in turn that the locks are guarded
-    /// against; or relapse; or eviction, which nothing guards against
+    /// flush-all, promotion, rollback, relapse, clone, renewal-strobe, detour, shared-clock,
+    /// all-clocks, or any: those of them in turn that the locks are guarded against; or eviction,
+    /// which nothing guards against
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
     /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock
@@ -167,7 +168,7 @@ const ANY: &str = "any";
 
 /// With locks of any kind, so many seeds in turn have the same: as many as there are faults of
 /// `any` at least, so that each kind has each of them.
-const SEEDS_OF_A_KIND: usize = 7;
+const SEEDS_OF_A_KIND: usize = 16;
 
 fn choice<T: Copy + fmt::Display>(kinds: &[T], name: &str) -> Result<Choice<T>, String> {
     let found = kinds.iter().find(|kind| kind.to_string() == name).map(|kind| Choice(Some(*kind)));

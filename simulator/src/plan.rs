@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quorate_testkit::Dice;
 
-use crate::faults::{Fault, Profile};
+use crate::faults::{Fault, Kind, Profile};
 use crate::history::Time;
 use crate::locks::Locks;
 use crate::size::{ACTORS, CLIENTS, LOCKS, LONGER, MASTERS, OPERATIONS};
@@ -19,6 +19,10 @@ const RATE: i64 = 4_000;
 
 /// How far wall clocks are apart, in microseconds, where nobody sets them.
 const OFF: i64 = 100_000;
+
+/// The client that is a copy of another one, where one is, and that one.
+const COPY: usize = 1;
+const ORIGINAL: usize = 0;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -109,7 +113,7 @@ impl Plan {
         let mut plan = Self {
             seed,
             profile,
-            strict: Dice::new(seed, "strict", 0).happens(300),
+            strict: profile == Profile::Outside(Kind::AllClocks) || Dice::new(seed, "strict", 0).happens(300),
             trusting: false,
             locks: Locks::default(),
             ttl,
@@ -122,6 +126,7 @@ impl Plan {
             faults: Vec::new(),
             healed: Time::ZERO,
         };
+        plan.clients = (0..CLIENTS).map(|client| plan.clients[plan.original_of(client)]).collect();
         plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
         plan.healed = plan.faults.iter().map(|fault| fault.until).max().unwrap_or_default();
         plan
@@ -146,6 +151,12 @@ impl Plan {
     /// Whether something goes wrong that Redlock's argument excludes.
     pub(crate) fn is_outside(&self) -> bool {
         self.profile != Profile::Inside
+    }
+
+    /// The client that a client is a copy of; most are originals.
+    pub(crate) fn original_of(&self, client: usize) -> usize {
+        let is_copy = self.profile == Profile::Outside(Kind::Clone) && client == COPY;
+        if is_copy { ORIGINAL } else { client }
     }
 
     /// The same with none but these tasks.

@@ -11,7 +11,7 @@ use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
 use crate::clocks::WallClock;
 use crate::entries::{Entry, entries, field_of, owner_of, text};
-use crate::history::{Key, Name, Place, Time};
+use crate::history::{ClientNumber, Key, Name, Place, Time};
 use crate::world::World;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -38,6 +38,23 @@ struct ServerState {
     restarts: u64,
     /// What it had when `remember` was last called.
     remembered: Option<Snapshot>,
+    /// How far (us) its clock is ahead while it renews leases.
+    strobe: i64,
+    detour: Detour,
+}
+
+/// What there is besides the server behind an address that leads to two in turn.
+#[derive(Default)]
+struct Detour {
+    /// The process and the keys of the other one, once there is one.
+    other: Option<(String, Snapshot)>,
+    leads_away: bool,
+    /// The clients that have had a connection to the server since the address leads to it.
+    known_to: BTreeSet<ClientNumber>,
+    /// Those that may be the first to connect to it, because they know the one that was there
+    /// before; and the stamp that its record has until one of them connects.
+    first: BTreeSet<ClientNumber>,
+    stamp: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,6 +86,8 @@ impl Server {
             written: BTreeMap::new(),
             restarts: 0,
             remembered: None,
+            strobe: 0,
+            detour: Detour::default(),
         };
         Arc::new(Self { number, redis, clock, world, is_trusting, state: Mutex::new(state) })
     }
@@ -100,7 +119,11 @@ impl Server {
     ) -> Result<Value, String> {
         let script = if self.is_trusting { trusting(script) } else { script };
         let words: Vec<&Words> = calls.iter().map(|call| &call.words).collect();
+        let renews = words.iter().any(|words| words.args().next() == Some("extend"));
+        let strobe = if renews { self.state().strobe } else { 0 };
+        self.clock.step(strobe);
         let reply = self.redis.call(script, header, &words);
+        self.clock.step(-strobe);
         if late {
             let words = words.iter().flat_map(|words| words.args()).filter(|word| word.contains(':'));
             self.state().late_tickets.extend(words.map(str::to_owned));
@@ -248,6 +271,49 @@ impl Server {
         true
     }
 
+    /// From now on its clock is so far (us) ahead while it renews leases.
+    pub(crate) fn strobe_renewals(&self, by: i64) {
+        self.state().strobe = by;
+    }
+
+    /// From now on its address leads to another server, which is empty at first, or to the first
+    /// again. Whether it did not before. The caller has to break its connections.
+    pub(crate) fn lead_away(&self, away: bool) -> bool {
+        let here = (self.redis.run_id(), self.redis.snapshot());
+        let mut state = self.state();
+        let detour = &mut state.detour;
+        if std::mem::replace(&mut detour.leads_away, away) == away {
+            return false;
+        }
+        let (run_id, with) = match detour.other.replace(here) {
+            Some((run_id, keys)) => (run_id, Restart::From(keys)),
+            None => (format!("{:020x}{:020x}", self.number, u64::MAX), Restart::Empty),
+        };
+        detour.first = std::mem::take(&mut detour.known_to);
+        state.backlog.clear();
+        drop(state);
+        self.redis.restart(run_id, with);
+        self.state().detour.stamp = self.stamp();
+        true
+    }
+
+    /// Whether a client may not connect yet: one that comes first, and does not know the server
+    /// that was there before, cannot know that there was one.
+    pub(crate) fn is_closed_to(&self, client: ClientNumber) -> bool {
+        let detour = &self.state().detour;
+        !detour.first.is_empty() && !detour.first.contains(&client) && detour.stamp == self.stamp()
+    }
+
+    /// A client has a connection to it.
+    pub(crate) fn is_known_to(&self, client: ClientNumber) {
+        self.state().detour.known_to.insert(client);
+    }
+
+    /// The stamp of its record, if it has one.
+    fn stamp(&self) -> Option<String> {
+        text(&self.redis.command(&["HGET", RECORD, "stamp"]))
+    }
+
     /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is
     /// refused.
     pub(crate) fn evict(&self, dice: &Dice) {
@@ -388,6 +454,9 @@ enum KeySite<'a> {
     /// The key of a lock of another library, of this name.
     Shared(&'a str),
 }
+
+/// The key of the record.
+const RECORD: &str = "quorate:master";
 
 /// What the keys of queues begin with.
 const QUEUES: &str = "quorate:waiting:";

@@ -132,6 +132,14 @@ impl Stage {
         self.servers[master].start(with);
     }
 
+    /// A master's address leads to another server from now on, or to the first one again:
+    /// connections break.
+    pub(crate) fn lead_away(&self, master: usize, away: bool) {
+        if self.servers[master].lead_away(away) {
+            self.clients.iter().for_each(|client| client.links[master].break_off());
+        }
+    }
+
     /// A master goes back to what it remembered, within its process, and tells its connections.
     pub(crate) fn relapse(&self, master: usize) {
         if self.servers[master].relapse() {
@@ -175,7 +183,7 @@ impl Client {
             .ttl(plan.ttl)
             .max_ttl(plan.ttl * LONGER)
             .clock(clock.clone())
-            .random(Arc::new(Chance::new(world.dice("client", number as u64))))
+            .random(Arc::new(Chance::of_client(world, plan.original_of(number), number)))
             .executor(Arc::new(Tasks(process.clone())));
         if plan.strict {
             builder = builder.strict();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use quorate_testkit::Restart;
 
 use crate::faults::{Fault, Kind, What};
+use crate::size::{CLIENTS, MASTERS};
 use crate::stage::Stage;
 
 /// How long a master that was killed is down, at least, before it is back with older data.
@@ -39,6 +40,9 @@ impl Fault {
             What::Step { client, by } => stage.clients[client].clock.wall_clock().step(by),
             What::Excluded { kind, ref masters, by } => {
                 masters.iter().for_each(|master| excluded_begins(kind, stage, *master, by));
+                if kind == Kind::SharedClock {
+                    self.arrange_restarts(stage, masters, by);
+                }
             }
         }
     }
@@ -59,8 +63,29 @@ impl Fault {
             What::Step { .. } | What::Break { .. } | What::Kill { .. } => {}
             What::Excluded { kind, ref masters, by } => {
                 masters.iter().for_each(|master| excluded_ends(kind, stage, *master, by));
+                if kind == Kind::SharedClock {
+                    cut_all(stage);
+                }
             }
         }
+    }
+
+    /// Masters remember what they have, and restart with that and a clock that is wrong. Before,
+    /// the clients on their hosts are not there yet.
+    fn arrange_restarts(&self, stage: &Arc<Stage>, masters: &[usize], by: i64) {
+        cut_all(stage);
+        let (its, hosts) = (stage.clone(), masters.to_vec());
+        stage.world.at(self.struck_at() / 2, move || {
+            hosts.iter().for_each(|host| its.servers[*host].remember());
+        });
+        let (its, hosts) = (stage.clone(), masters.to_vec());
+        stage.world.at(self.struck_at(), move || {
+            for host in hosts {
+                set_host_clock(&its, host, by);
+                fall_back(&its, host);
+            }
+            cut_all(&its);
+        });
     }
 }
 
@@ -78,23 +103,29 @@ impl What {
 
 /// What all cuts of a link that there are now make of it.
 fn cut(stage: &Arc<Stage>, client: usize, master: usize) {
-    let ways = stage.faults_now().filter_map(|fault| match fault.what {
-        What::Cut { client: one, master: other, there, back } => {
-            ((one, other) == (client, master)).then_some((there, back))
-        }
-        _ => None,
-    });
+    let now = stage.world.now();
+    let ways = stage.faults_now().map(|fault| fault.cuts(client, master, now));
     let (there, back) = ways.fold((false, false), |sum, way| (sum.0 || way.0, sum.1 || way.1));
     stage.link(client, master).block(there, back);
+}
+
+/// The same for all links.
+fn cut_all(stage: &Arc<Stage>) {
+    for client in 0..CLIENTS {
+        (0..MASTERS).for_each(|master| cut(stage, client, master));
+    }
 }
 
 fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     let server = &stage.servers[master];
     match kind {
         Kind::RestartEmpty => stage.stop(master),
-        Kind::ClockStep | Kind::ClockStrobe => server.clock.step(by),
+        Kind::ClockStep | Kind::ClockStrobe | Kind::AllClocks => server.clock.step(by),
         Kind::FlushAll => server.redis.wipe(),
         Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
+        Kind::RenewalStrobe => server.strobe_renewals(by),
+        Kind::Detour => stage.lead_away(master, true),
+        Kind::Clone | Kind::SharedClock => {}
         Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
     }
 }
@@ -102,8 +133,11 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
 fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     match kind {
         Kind::RestartEmpty => stage.start(master, Restart::Empty),
-        Kind::ClockStep | Kind::FlushAll | Kind::Eviction => {}
+        Kind::ClockStep | Kind::AllClocks | Kind::FlushAll | Kind::Clone | Kind::Eviction => {}
         Kind::ClockStrobe => stage.servers[master].clock.step(-by),
+        Kind::RenewalStrobe => stage.servers[master].strobe_renewals(0),
+        Kind::Detour => stage.lead_away(master, false),
+        Kind::SharedClock => set_host_clock(stage, master, -by),
         Kind::Promotion => fall_back(stage, master),
         Kind::Relapse => stage.relapse(master),
         Kind::Rollback => {
@@ -112,6 +146,12 @@ fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
             stage.world.clone().after(DOWN, move || fall_back(&stage, master));
         }
     }
+}
+
+/// The clock of a master's host, which is that of a client, too.
+fn set_host_clock(stage: &Arc<Stage>, host: usize, by: i64) {
+    stage.servers[host].clock.step(by);
+    stage.clients[host].clock.wall_clock().step(by);
 }
 
 /// It is back with what it remembered.

@@ -197,6 +197,7 @@ impl Link {
             HelloOutcome::Known(header) => {
                 let is_known = self.handshake.get().is_some();
                 self.state().header = header;
+                self.server.is_known_to(self.process.number);
                 self.with(|link, now| link.opened(is_known, now));
             }
             HelloOutcome::Ask(next) => self.greet_with(Some(next), was_new),

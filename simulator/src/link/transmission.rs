@@ -114,6 +114,9 @@ impl Link {
             RequestKind::Hello(_, was_new) if *was_new != self.server.redis.is_whole() => {
                 return self.break_off(); // what is known of a process is not said to the next one
             }
+            RequestKind::Hello(..) if self.server.is_closed_to(self.process.number) => {
+                return self.break_off(); // it comes later
+            }
             RequestKind::Hello(hello, _) => {
                 {
                     let network = &mut self.state().network;
