@@ -11,7 +11,6 @@ use quorate_testkit::Dice;
 
 use crate::history::Time;
 use crate::true_time::TrueTime;
-use crate::world::World;
 
 /// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.
 const EPOCH: i64 = 1_790_000_000_000_000;
@@ -123,12 +122,9 @@ impl Chance {
         Self { dice, owners: AtomicU64::new(0) }
     }
 
-    /// That of a client, which may be a copy of another one. Only the operating system tells them
-    /// apart.
-    pub(crate) fn of_client(world: &World, original: usize, number: usize) -> Self {
-        let chance = Self::new(world.dice("client", original as u64));
-        let first = if number == original { 0 } else { COPIED };
-        Self { owners: AtomicU64::new(first), ..chance }
+    /// The same for a copy of the process: only the operating system tells them apart.
+    pub(crate) fn of_copy(self) -> Self {
+        Self { owners: AtomicU64::new(COPIED), ..self }
     }
 }
 

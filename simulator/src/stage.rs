@@ -179,11 +179,14 @@ impl Client {
         let weather = Weather { delay, repeated: plan.repeated, overtaken: plan.overtaken };
         let links: Vec<_> =
             servers.iter().map(|server| Link::new(world, &process, server, weather)).collect();
+        let original = plan.original_of(number);
+        let chance = Chance::new(world.dice("client", original as u64));
+        let chance = if original == number { chance } else { chance.of_copy() };
         let mut builder = Redlock::builder()
             .ttl(plan.ttl)
             .max_ttl(plan.ttl * LONGER)
             .clock(clock.clone())
-            .random(Arc::new(Chance::of_client(world, plan.original_of(number), number)))
+            .random(Arc::new(chance))
             .executor(Arc::new(Tasks(process.clone())));
         if plan.strict {
             builder = builder.strict();
