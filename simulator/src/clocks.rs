@@ -9,7 +9,7 @@ use quorate::Moment;
 use quorate::seam::{Clock, Random};
 use quorate_testkit::Dice;
 
-use crate::history::Time;
+use crate::history::{ClientNumber, Time};
 use crate::true_time::TrueTime;
 
 /// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.
@@ -106,8 +106,8 @@ impl WallClock {
     }
 }
 
-/// The owners of a copy have numbers above this one, which no original comes to.
-const COPIED: u64 = 1_000_000;
+/// More than the fresh numbers that one client draws.
+const FRESH: u64 = 10_000;
 
 /// A client's randomness.
 #[derive(Debug)]
@@ -122,9 +122,10 @@ impl Chance {
         Self { dice, owners: AtomicU64::new(0) }
     }
 
-    /// The same for a copy of the process: only the operating system tells them apart.
-    pub(crate) fn of_copy(self) -> Self {
-        Self { owners: AtomicU64::new(COPIED), ..self }
+    /// The same for the client of this number: it draws no fresh number that another one draws, not
+    /// even a copy of it. So the stamps of two records differ.
+    pub(crate) fn of_client(self, number: ClientNumber) -> Self {
+        Self { owners: AtomicU64::new(number as u64 * FRESH), ..self }
     }
 }
 
