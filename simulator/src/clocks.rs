@@ -9,9 +9,8 @@ use quorate::Moment;
 use quorate::seam::{Clock, Random};
 use quorate_testkit::Dice;
 
-use crate::history::Time;
+use crate::history::{ClientNumber, Time};
 use crate::true_time::TrueTime;
-use crate::world::World;
 
 /// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.
 const EPOCH: i64 = 1_790_000_000_000_000;
@@ -107,8 +106,8 @@ impl WallClock {
     }
 }
 
-/// The owners of a copy have numbers above this one, which no original comes to.
-const COPIED: u64 = 1_000_000;
+/// More than the fresh numbers that one client draws.
+const FRESH: u64 = 10_000;
 
 /// A client's randomness.
 #[derive(Debug)]
@@ -123,12 +122,10 @@ impl Chance {
         Self { dice, owners: AtomicU64::new(0) }
     }
 
-    /// That of a client, which may be a copy of another one. Only the operating system tells them
-    /// apart.
-    pub(crate) fn of_client(world: &World, original: usize, number: usize) -> Self {
-        let chance = Self::new(world.dice("client", original as u64));
-        let first = if number == original { 0 } else { COPIED };
-        Self { owners: AtomicU64::new(first), ..chance }
+    /// The same for the client of this number: it draws no fresh number that another one draws, not
+    /// even a copy of it. So the stamps of two records differ.
+    pub(crate) fn of_client(self, number: ClientNumber) -> Self {
+        Self { owners: AtomicU64::new(number as u64 * FRESH), ..self }
     }
 }
 

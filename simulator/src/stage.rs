@@ -179,11 +179,12 @@ impl Client {
         let weather = Weather { delay, repeated: plan.repeated, overtaken: plan.overtaken };
         let links: Vec<_> =
             servers.iter().map(|server| Link::new(world, &process, server, weather)).collect();
+        let chance = Chance::new(world.dice("client", plan.original_of(number) as u64));
         let mut builder = Redlock::builder()
             .ttl(plan.ttl)
             .max_ttl(plan.ttl * LONGER)
             .clock(clock.clone())
-            .random(Arc::new(Chance::of_client(world, plan.original_of(number), number)))
+            .random(Arc::new(chance.of_client(number)))
             .executor(Arc::new(Tasks(process.clone())));
         if plan.strict {
             builder = builder.strict();

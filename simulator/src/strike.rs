@@ -74,11 +74,13 @@ impl Fault {
     /// the clients on their hosts are not there yet.
     fn arrange_restarts(&self, stage: &Arc<Stage>, masters: &[usize], by: i64) {
         cut_all(stage);
-        let (its, hosts) = (stage.clone(), masters.to_vec());
+        let its = stage.clone();
+        let hosts = masters.to_vec();
         stage.world.at(self.struck_at() / 2, move || {
             hosts.iter().for_each(|host| its.servers[*host].remember());
         });
-        let (its, hosts) = (stage.clone(), masters.to_vec());
+        let its = stage.clone();
+        let hosts = masters.to_vec();
         stage.world.at(self.struck_at(), move || {
             for host in hosts {
                 set_host_clock(&its, host, by);
