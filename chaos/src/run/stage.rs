@@ -95,11 +95,10 @@ impl Stage {
         } = setting;
         let strict = clients == ClientSetup::Strict;
         let copied = (clients == ClientSetup::Copies).then_some(seed);
+        let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
         let begun = (!new_masters).then(|| {
-            let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
-            runtime()
-                .block_on(introduce(&urls, ttl, strict, cold_start))
-                .expect("masters that were just started answer")
+            let introduced = runtime().block_on(introduce(&urls, ttl, strict, cold_start));
+            introduced.expect("masters that were just started answer")
         });
         let store = RedisServer::start();
         // Its folder has everything else as well, so that its keeper removes that, however this
@@ -140,9 +139,8 @@ impl Stage {
         if let Some(server) = &elsewhere {
             // By the masters' own names: with others it could be a client whose names for all of
             // them differ.
-            let mut masters: Vec<_> = arena.masters.iter().map(Master::url).collect();
-            masters.pop();
-            masters.push(server.url());
+            let (_, others) = urls.split_last().expect("there are masters");
+            let masters = others.iter().cloned().chain([server.url()]).collect();
             let process = "stranger".to_owned();
             let workload = Workload { masters, process, seed, ..workload(Vec::new()) };
             arena.clients.push(Client::start_in(&folder, move || {
