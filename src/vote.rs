@@ -200,7 +200,7 @@ pub enum Refusal {
     AnotherKind,
     /// A later round of the same owner, or a higher token, came first.
     Stale,
-    /// It lost keys, or restarted, since this client connected, which now reconnects.
+    /// It lost keys, or restarted, since the handshake, which this client now makes again.
     Forgot,
     /// It is new, or restarted, or lost its keys, and cannot vote until all that it granted before
     /// is over.

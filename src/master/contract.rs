@@ -25,14 +25,15 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
 
     /// Gives the master its handshake: once, before the first call. Each new connection shakes
     /// hands before it carries anything, and puts the [`SessionHeader`](crate::seam::SessionHeader)
-    /// that it gets at the head of every call. If the first reply is nil, it shakes hands again.
+    /// that it gets at the head of every call. If the first reply is nil, or it is told that the
+    /// record changed, it shakes hands again before it carries anything else.
     fn introduce(&self, handshake: Handshake);
 
     /// Runs one operation of a script, once, and gives its sink the answer, as that of the master
     /// with this index, within the time-out: see [`CallKind`](crate::seam::CallKind). It never
     /// blocks, and can be called on any thread. A call is sent again only if the master refused it
-    /// before it ran anything: it did not know the script, or this user may not do one of the
-    /// operations in the message.
+    /// before it ran anything: it did not know the script, its record is another one, or this user
+    /// may not do one of the operations in the message.
     fn call(&self, call: Arc<Call>, index: usize);
 
     /// Resolves when the master is connected and answers; at once if it does. It may never resolve.

@@ -5,18 +5,23 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
+use super::answer::Failure;
+use super::asks::Asks;
 use super::call::Call;
-use super::link::{LinkState, Reach};
+use super::hello::shake_hands_again;
+use super::link::{LinkState, Question, Reach};
 use super::pending::Delivery;
 use super::resp::Frame;
 use super::session::{self, Identity, LinkSettings, Session};
 use super::transport::Transport;
 use crate::sync::{Mutex, MutexGuard};
-use crate::trust::Contact;
+use crate::trust::{Contact, SessionHeader};
 
 /// A [`LinkState`] and what drives it. Its callers and its I/O task share it.
 pub(crate) struct LinkDriver {
@@ -153,7 +158,7 @@ impl LinkDriver {
                 Ok(Session { stream, identity, header }) => {
                     predecessor = identity.or(predecessor);
                     self.change_and_deliver(|state| state.opened(header.is_some(), now()));
-                    self.serve(Transport::new(stream, header.unwrap_or_default())).await;
+                    self.serve(Transport::new(stream, header.unwrap_or_default()), settings).await;
                 }
                 Err(why) => self.change_and_deliver(|state| state.not_opened(why, now())),
             }
@@ -161,20 +166,54 @@ impl LinkDriver {
     }
 
     /// Moves messages until the connection is lost, or not wanted any more.
-    async fn serve(&self, mut transport: Transport) {
+    async fn serve(&self, mut transport: Transport, settings: &LinkSettings) {
         let mut frames = Vec::new();
+        let mut greeting = None;
         poll_fn(|context| {
             self.io_task.register(context.waker());
             let read = transport.read(context, &mut frames);
             if !frames.is_empty() {
                 self.change_and_deliver(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
             }
+            self.greet(&mut greeting, &mut transport, settings, context);
             if let Err(why) = read.and_then(|()| self.send(&mut transport, context)) {
                 self.change_and_deliver(|state| state.broke(&why, now()));
             }
             if self.state().is_open() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
+    }
+
+    /// Makes the handshake again where that is due.
+    fn greet(
+        &self,
+        greeting: &mut Option<Greeting>,
+        transport: &mut Transport,
+        LinkSettings { handshake, patience, .. }: &LinkSettings,
+        context: &mut Context<'_>,
+    ) {
+        let Some(handshake) = handshake.get() else { return };
+        loop {
+            if greeting.is_none() && self.state().takes_up_handshake() {
+                let (asks, questions) = mpsc::unbounded_channel();
+                let header = shake_hands_again(Asks::Open(asks), handshake.clone(), *patience).boxed();
+                *greeting = Some(Greeting { header, questions });
+            }
+            let Some(Greeting { header, questions }) = greeting else { return };
+            let made = header.poll_unpin(context);
+            while let Ok(question) = questions.try_recv() {
+                self.state().ask(question);
+            }
+            match made {
+                Poll::Pending => return,
+                Poll::Ready(Ok(header)) => {
+                    transport.set_header(header);
+                    self.change_and_deliver(LinkState::greeted);
+                }
+                Poll::Ready(Err(why)) => self.change_and_deliver(|state| state.not_greeted(why, now())),
+            }
+            *greeting = None;
+        }
     }
 
     /// Sends the next messages, as many as the socket takes.
@@ -195,6 +234,12 @@ impl LinkDriver {
     }
 }
 
+/// A handshake that is made again, and its next commands.
+struct Greeting {
+    header: BoxFuture<'static, Result<SessionHeader, Failure>>,
+    questions: mpsc::UnboundedReceiver<Question>,
+}
+
 /// Whether the master answers; `None` where there was no call yet, or while a connection is being
 /// opened to a master that answered on the last one.
 fn answers(reach: &Reach) -> Option<bool> {
@@ -208,7 +253,7 @@ fn answers(reach: &Reach) -> Option<bool> {
 fn hand_in(state: &mut LinkState, frame: Frame) {
     match frame {
         Frame::Reply(reply) => state.answered(reply, now()),
-        Frame::Push(push) => state.pushed(&push, now()),
+        Frame::Push(push) => state.pushed(&push),
     }
 }
 

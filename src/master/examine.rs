@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::answer::Value;
+use super::asks::{command, reply_text, setting};
 use super::dial::Dialler;
 use super::login::{self, LoggedIn, describe};
-use super::session::{command, reply_text, setting};
 use crate::clock::Clock;
 use crate::doctor::{ClockLook, Denied, FoundRecord, Info, Kept, Server, Unasked};
 use crate::trust::MasterRecord;

@@ -15,13 +15,17 @@
 //! Silent      --for too long-->                        Down
 //! Down        --opened, in the background-->           Up
 //! ```
+//! In Up and Silent the handshake is made again on the same connection when the master's record is
+//! another one; calls wait for that.
 //! Every other call that is not answered in time only has a ping sent. In Idle and Connecting calls
 //! wait until they can be sent, each within its own time-out. In Down every call fails at once; in
 //! Silent only votes do.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::answer::{Failure, Value};
@@ -90,6 +94,8 @@ pub struct LinkState {
     connection: Connection,
     backoff: Backoff,
     queue: PendingQueue,
+    /// The next commands of a handshake on an open connection.
+    questions: VecDeque<Question>,
     /// How long the last answer took, from when its message was sent.
     last_round_trip: Option<Duration>,
     deliveries: Vec<Delivery>,
@@ -117,6 +123,26 @@ struct Open {
     /// When it was last found that the master drops no keys.
     looked: Instant,
     ping: Option<Ping>,
+    handshake: HandshakeState,
+}
+
+/// How far the handshake is on an open connection. Calls are sent when it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HandshakeState {
+    Done,
+    /// The record is another one: the driver is to make the handshake again.
+    Due,
+    /// The driver makes it, and whether the record was changed again meanwhile.
+    UnderWay {
+        is_due_again: bool,
+    },
+}
+
+/// A command of a handshake on an open connection, and who waits for the reply.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) words: Vec<String>,
+    pub(super) reply: oneshot::Sender<Result<Value, String>>,
 }
 
 /// A `PING`, which finds out whether the master answers at all. Its reply comes after those to all
@@ -134,6 +160,8 @@ pub enum Message<'a> {
     Ping,
     /// `INFO memory`.
     Look,
+    /// A command of a handshake.
+    Ask(&'a [String]),
     /// One call of a script, with these operations.
     Evaluate {
         /// The script of all of them.
@@ -158,6 +186,7 @@ impl LinkState {
             connection: Connection::None,
             backoff: Backoff::new(RECONNECT.0, RECONNECT.1),
             queue: PendingQueue::default(),
+            questions: VecDeque::new(),
             last_round_trip: None,
             deliveries: Vec::new(),
         }
@@ -229,8 +258,43 @@ impl LinkState {
             tracing::debug!(master = &*self.master, "connected");
             self.reach = Reach::Up;
             let ping = self.ping_for_overdue(now);
-            let open = Open { since: now, is_known, has_served: false, looked: now, ping };
+            let handshake = HandshakeState::Done;
+            let open = Open { since: now, is_known, has_served: false, looked: now, ping, handshake };
             self.connection = Connection::Open(open);
+        }
+    }
+
+    /// Whether the driver is to make the handshake again on the open connection. It then calls
+    /// [`greeted`](Self::greeted) or [`not_greeted`](Self::not_greeted), if the connection is still
+    /// the same. Returns that once for each time.
+    pub fn takes_up_handshake(&mut self) -> bool {
+        let Connection::Open(open) = &mut self.connection else { return false };
+        let is_due = open.handshake == HandshakeState::Due;
+        if is_due {
+            open.handshake = HandshakeState::UnderWay { is_due_again: false };
+        }
+        is_due
+    }
+
+    /// Has a command of a handshake sent on the open connection.
+    pub(super) fn ask(&mut self, question: Question) {
+        self.questions.push_back(question);
+    }
+
+    /// The handshake was made again: calls can be sent.
+    pub fn greeted(&mut self) {
+        let Connection::Open(open) = &mut self.connection else { return };
+        open.handshake = match open.handshake {
+            HandshakeState::UnderWay { is_due_again: true } => HandshakeState::Due,
+            _ => HandshakeState::Done,
+        };
+    }
+
+    /// The handshake that was made again came to this failure: the connection is given up.
+    pub fn not_greeted(&mut self, why: Failure, now: Instant) {
+        if self.is_open() {
+            self.fail_sent(why.text());
+            self.retry_later(why, now);
         }
     }
 
@@ -255,7 +319,11 @@ impl LinkState {
             self.queue.note_sent(Sent::Ping, now);
             return Some(send(Message::Ping));
         }
-        if self.queue.under_way() >= MOST_UNDER_WAY {
+        if let Some(Question { words, reply }) = self.questions.pop_front() {
+            self.queue.note_sent(Sent::Question(reply), now);
+            return Some(send(Message::Ask(&words)));
+        }
+        if open.handshake != HandshakeState::Done || self.queue.under_way() >= MOST_UNDER_WAY {
             return None;
         }
         if open.looked + LOOK <= now && self.queue.has_unsent() {
@@ -285,7 +353,8 @@ impl LinkState {
         match message {
             Sent::Ping => self.ping_answered(now),
             Sent::Look => self.look_answered(reply, now),
-            Sent::Batch(batch) => self.batch_answered(batch, reply, now),
+            Sent::Question(asked) => drop(asked.send(reply)), // the handshake may have ended
+            Sent::Batch(batch) => self.batch_answered(batch, reply),
         }
     }
 
@@ -300,13 +369,19 @@ impl LinkState {
 
     /// Hands in a push of RESP3, which is no reply. The connection follows one key, the record: if
     /// that is another one by now, what the master answers behind the push counts no more.
-    pub fn pushed(&mut self, push: &[Value], now: Instant) {
+    pub fn pushed(&mut self, push: &[Value]) {
         match push.first().and_then(Value::text) {
-            Some(kind) if **kind == *"invalidate" => {
-                self.connection_lost("its record changed under this connection", true, now);
-            }
+            Some(kind) if **kind == *"invalidate" => self.record_changed(),
             kind => tracing::debug!(master = &*self.master, ?kind, "the master told something"),
         }
+    }
+
+    fn record_changed(&mut self) {
+        let Connection::Open(open) = &mut self.connection else { return };
+        open.handshake = match open.handshake {
+            HandshakeState::Done | HandshakeState::Due => HandshakeState::Due,
+            HandshakeState::UnderWay { .. } => HandshakeState::UnderWay { is_due_again: true },
+        };
     }
 
     fn ping_answered(&mut self, now: Instant) {
@@ -325,16 +400,11 @@ impl LinkState {
         self.queue.has_overdue().then_some(Ping { since: now, is_sent: false })
     }
 
-    fn batch_answered(
-        &mut self,
-        Batch { calls, with_source }: Batch,
-        reply: Result<Value, String>,
-        now: Instant,
-    ) {
+    fn batch_answered(&mut self, Batch { calls, with_source }: Batch, reply: Result<Value, String>) {
         match reply {
             // The master ran nothing, so the calls can be sent again.
             Err(error) if is_code(&error, &["NOSCRIPT"]) && !with_source => {
-                return self.queue.send_with_source(calls);
+                return self.queue.send_again(Batch { calls, with_source: true });
             }
             // The master refused all operations of the batch, perhaps for the keys of one: the user
             // has no right to them, or in a cluster two locks are in two slots. Each is sent alone.
@@ -348,21 +418,47 @@ impl LinkState {
             Ok(Value::List(items)) if items.len() == calls.len() + 1 => {
                 let mut items = items.into_iter();
                 let time = items.next().and_then(time_of);
+                self.note_served();
+                match (time, self.connection) {
+                    (None, Connection::Open(Open { is_known: true, .. })) => {
+                        return self.forgot(calls, items);
+                    }
+                    (Some(_), Connection::Open(Open { handshake, .. }))
+                        if handshake != HandshakeState::Done =>
+                    {
+                        let lost = Silence::ConnectionLost("its record changed before it answered".into());
+                        return self.queue_answer_to_all(calls, &Err(Failure::Unknown(lost)));
+                    }
+                    _ => {}
+                }
                 for (pending, item) in calls.into_iter().zip(items) {
                     self.queue_answer(pending, Ok(item), time);
-                }
-                if let (None, Connection::Open(Open { is_known: true, .. })) = (time, self.connection) {
-                    self.note_served();
-                    return self.connection_lost(
-                        "it lost keys, or restarted, under this connection",
-                        true,
-                        now,
-                    );
                 }
             }
             Ok(strange) => return self.queue_answer_to_all(calls, &Ok(strange)),
         }
         self.note_served();
+    }
+
+    /// The record is another one than these calls name. The operations that were refused for that
+    /// did nothing: they are sent again when the handshake is made.
+    fn forgot(&mut self, calls: Vec<Pending>, items: impl Iterator<Item = Value>) {
+        let is_refused = |item: &Value| match item.list() {
+            Some([Value::Text(refused), Value::Text(why)]) => {
+                **refused == *"refused" && is_code(why, &["FORGOT"])
+            }
+            _ => false,
+        };
+        let (again, done): (Vec<_>, Vec<_>) =
+            calls.into_iter().zip(items).partition(|(_, item)| is_refused(item));
+        if !again.is_empty() {
+            let calls = again.into_iter().map(|(pending, _)| pending).collect();
+            self.queue.send_again(Batch { calls, with_source: false });
+        }
+        for (pending, item) in done {
+            self.queue_answer(pending, Ok(item), None);
+        }
+        self.record_changed();
     }
 
     /// The connection broke, for this reason.
@@ -501,6 +597,7 @@ impl LinkState {
 
     /// The calls that were sent get no replies any more: their outcome is unknown.
     fn fail_sent(&mut self, why: &str) {
+        self.questions.clear();
         let lost = Failure::Unknown(Silence::ConnectionLost(why.into()));
         let sent = self.queue.take_sent().collect();
         self.queue_answer_to_all(sent, &Err(lost));

@@ -3,6 +3,7 @@
 
 mod address;
 mod answer;
+mod asks;
 mod call;
 #[cfg(feature = "simulation")]
 mod connect;
@@ -10,6 +11,7 @@ mod contract;
 mod dial;
 mod driver;
 mod examine;
+mod hello;
 mod link;
 mod listen;
 mod login;

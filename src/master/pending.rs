@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::answer::{Failure, Value};
@@ -117,6 +118,8 @@ pub(super) struct Batch {
 pub(super) enum Sent {
     Ping,
     Look,
+    /// A command of a handshake, and who waits for the reply.
+    Question(oneshot::Sender<Result<Value, String>>),
     Batch(Batch),
 }
 
@@ -124,7 +127,8 @@ pub(super) enum Sent {
 #[derive(Debug, Default)]
 pub(super) struct PendingQueue {
     waiting: VecDeque<Pending>,
-    /// The batches to send again: the master did not know their script, and ran nothing.
+    /// The batches to send again: the master did not know their script, or its record is another
+    /// one, and ran nothing.
     repeated: VecDeque<Batch>,
     /// With the moment at which each was sent.
     sent: VecDeque<(Sent, Instant)>,
@@ -189,9 +193,9 @@ impl PendingQueue {
         self.sent.pop_front()
     }
 
-    /// Queues these to be sent again, with the source of their script.
-    pub(super) fn send_with_source(&mut self, calls: Vec<Pending>) {
-        self.repeated.push_back(Batch { calls, with_source: true });
+    /// Queues these to be sent again, before all calls that were never sent.
+    pub(super) fn send_again(&mut self, batch: Batch) {
+        self.repeated.push_back(batch);
     }
 
     /// Queues these to be sent one by one, before all calls that were never sent.
@@ -206,7 +210,7 @@ impl PendingQueue {
     /// Takes all calls that were sent: their connection is gone.
     pub(super) fn take_sent(&mut self) -> impl Iterator<Item = Pending> {
         let sent = self.sent.drain(..).filter_map(|(sent, _)| match sent {
-            Sent::Ping | Sent::Look => None,
+            Sent::Ping | Sent::Look | Sent::Question(_) => None,
             Sent::Batch(batch) => Some(batch),
         });
         sent.chain(self.repeated.drain(..)).flat_map(|batch| batch.calls)
@@ -229,7 +233,7 @@ impl PendingQueue {
 
     fn calls_sent(&self) -> impl Iterator<Item = &Pending> {
         let sent = self.sent.iter().filter_map(|(sent, _)| match sent {
-            Sent::Ping | Sent::Look => None,
+            Sent::Ping | Sent::Look | Sent::Question(_) => None,
             Sent::Batch(batch) => Some(batch),
         });
         sent.chain(&self.repeated).flat_map(|batch| &batch.calls)
@@ -249,7 +253,7 @@ impl PendingQueue {
             expired.unsent = self.take_waiting(|pending| due(pending) && pending.is_vote()).collect();
         }
         let sent = self.sent.iter_mut().filter_map(|(sent, _)| match sent {
-            Sent::Ping | Sent::Look => None,
+            Sent::Ping | Sent::Look | Sent::Question(_) => None,
             Sent::Batch(batch) => Some(batch),
         });
         let sent = sent.chain(&mut self.repeated).flat_map(|batch| &mut batch.calls);

@@ -47,9 +47,9 @@ pub(super) fn begin(out: &mut BytesMut, words: usize) {
 }
 
 /// A whole command.
-pub(super) fn command(out: &mut BytesMut, words: &[&str]) {
+pub(super) fn command(out: &mut BytesMut, words: &[impl AsRef<str>]) {
     begin(out, words.len());
-    words.iter().for_each(|one| word(out, one));
+    words.iter().for_each(|one| word(out, one.as_ref()));
 }
 
 /// Adds a word to a command.

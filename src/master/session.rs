@@ -1,24 +1,23 @@
 //! Opens a connection to a master: dials, logs in, loads the scripts and shakes hands.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, PushInfo, PushKind, ServerError};
-use tokio::time::timeout;
+use redis::{AsyncConnectionConfig, PushInfo, PushKind};
 
 use super::address::Address;
 use super::answer::{Failure, Value};
+use super::asks::Asks;
 use super::dial::{Dialler, Stream};
-use super::login::{self, LoggedIn, describe};
+use super::hello;
+use super::login::{self, LoggedIn};
 use super::script::Script;
 use crate::random::Random;
 use crate::sync::Mutex;
-use crate::trust::{Handshake, Hello, HelloOutcome, Insight, SessionHeader};
+use crate::trust::{Handshake, SessionHeader};
 
 /// What a link is made of: all that opening its connections needs.
 #[derive(Debug)]
@@ -33,9 +32,6 @@ pub(crate) struct LinkSettings {
     /// How long the master may be silent before it counts as silent for every caller.
     pub(crate) patience: Duration,
 }
-
-/// A server's reply, or its error reply.
-type Replied = Result<redis::Value, ServerError>;
 
 /// One connection, set up and ready for calls.
 pub(super) struct Session {
@@ -93,7 +89,7 @@ pub(super) async fn open(
         .set_push_sender(note_invalidations(invalidated.clone()));
     let LoggedIn { connection, mut moves_bytes, stream } =
         login::log_in(&settings.address, &settings.dialler, &config).await?;
-    let set_up = SetUp { connection };
+    let set_up = SetUp(Asks::Lent(connection));
     let (identity, header) = tokio::select! {
         done = set_up.run(settings, predecessor) => done?,
         () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
@@ -117,9 +113,7 @@ fn note_invalidations(noted: Arc<AtomicBool>) -> impl Fn(PushInfo) -> Result<(),
 }
 
 /// The set-up of a connection that is logged in.
-struct SetUp {
-    connection: MultiplexedConnection,
-}
+struct SetUp(Asks);
 
 impl SetUp {
     async fn run(
@@ -133,21 +127,22 @@ impl SetUp {
         }
         self.kill_predecessor(address.name(), predecessor, identity.as_ref()).await?;
         // Sent together: a server that is loading its data answers only a few times a second.
-        let loads = scripts.iter().map(|script| self.ask(command(&["SCRIPT", "LOAD", script.source()])));
-        try_join_all(loads).await?;
+        let load = async |script: &&Script| self.0.ask(&["SCRIPT", "LOAD", script.source()]).await;
+        try_join_all(scripts.iter().map(load)).await?;
         let Some(handshake) = handshake.get() else { return Ok((identity, None)) };
-        Ok((identity, Some(self.shake_hands(handshake, *patience).await?)))
+        hello::follow_changes(&self.0).await?;
+        Ok((identity, Some(hello::shake_hands(&self.0, handshake, *patience).await?)))
     }
 
     /// Asks for the server's run id and this connection's number; `None` if the user has no right
     /// to.
     async fn identify(&self) -> Result<Option<Identity>, String> {
-        let id = command(&["CLIENT", "ID"]);
-        let server = command(&["INFO", "server"]);
-        let (connection, info) = futures::try_join!(self.ask(id), self.ask(server))?;
-        let (Ok(redis::Value::Int(connection)), Ok(info)) = (connection, info) else { return Ok(None) };
-        let text = redis::from_redis_value::<String>(info).map_err(|error| error.to_string())?;
-        let run_id = text.lines().find_map(|line| line.strip_prefix("run_id:")).map(str::to_owned);
+        let id = self.0.ask(&["CLIENT", "ID"]);
+        let server = self.0.ask(&["INFO", "server"]);
+        let (Ok(Value::Int(connection)), Ok(Value::Text(info))) = futures::try_join!(id, server)? else {
+            return Ok(None);
+        };
+        let run_id = info.lines().find_map(|line| line.strip_prefix("run_id:")).map(str::to_owned);
         Ok(run_id.map(|run_id| Identity { run_id, connection }))
     }
 
@@ -164,126 +159,14 @@ impl SetUp {
         if old.run_id != new.run_id {
             return Ok(());
         }
-        let kill = self.ask(command(&["CLIENT", "KILL", "ID", &old.connection.to_string()])).await?;
+        let kill = self.0.ask(&["CLIENT", "KILL", "ID", &old.connection.to_string()]).await?;
         if let Err(error) = kill {
             tracing::warn!(
                 master,
-                error = &*reply_text(&error),
+                error,
                 "cannot close the previous connection on the master: calls that were lost on it may still run"
             );
         }
         Ok(())
-    }
-
-    /// Shakes hands, again and again while it is not known what time it is, or what the others are.
-    async fn shake_hands(&self, handshake: &Handshake, patience: Duration) -> Result<SessionHeader, Failure> {
-        self.note_reply(
-            "tracking",
-            self.ask(command(&["CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"])).await?,
-        );
-        let mut insight = Insight::Unknown;
-        let mut hello = handshake.hello(insight);
-        loop {
-            let answer = match self.ask_and_follow(handshake.key(), &hello).await? {
-                Ok(reply) => Ok(value(reply)),
-                Err(error) => Err(Failure::from_error_reply(&reply_text(&error))),
-            };
-            hello = match handshake.outcome(&hello, answer) {
-                HelloOutcome::Known(header) => return Ok(header),
-                HelloOutcome::Ask(next) => next,
-                HelloOutcome::Look => {
-                    insight = self.look_at_persistence().await?;
-                    handshake.hello(insight)
-                }
-                HelloOutcome::Again => {
-                    handshake.until_time_is_known().await;
-                    handshake.hello(insight)
-                }
-                HelloOutcome::Hear(news, why) => {
-                    let heard = handshake.until_more_is_heard(news);
-                    timeout(patience, heard).await.map_err(|_| why)?;
-                    handshake.hello(insight)
-                }
-                HelloOutcome::Refused(why) => return Err(why),
-            }
-        }
-    }
-
-    /// Sends a request of the handshake, and has the server push a message when another connection
-    /// changes the record from now on; also where that is undone before the next call could see it,
-    /// by a copy of older keys. A server that does not know how, or does not let this user, is
-    /// looked at with the next connection only.
-    async fn ask_and_follow(&self, key: &str, hello: &Hello) -> Result<Replied, String> {
-        let mut eval = command(&["EVAL", hello.script.source(), "0"]);
-        hello.words.args().for_each(|word| {
-            eval.arg(word);
-        });
-        let next = self.ask(command(&["CLIENT", "CACHING", "YES"]));
-        let read = self.ask(command(&["HGET", key, "stamp"]));
-        let (next, _, answer) = futures::try_join!(next, read, self.ask(eval))?;
-        self.note_reply("caching", next);
-        Ok(answer)
-    }
-
-    fn note_reply(&self, what: &str, reply: Replied) {
-        if let Err(error) = reply {
-            let error = &*reply_text(&error);
-            tracing::debug!(what, error, "the server does not say when its record changes");
-        }
-    }
-
-    /// Whether the server writes every change to disk before it answers, also while it rewrites its
-    /// file.
-    async fn look_at_persistence(&self) -> Result<Insight, String> {
-        let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
-        let asked = wanted.map(|(setting, _)| self.ask(command(&["CONFIG", "GET", setting])));
-        let found = try_join_all(asked).await?;
-        let found = found.into_iter().map(|found| found.ok().and_then(setting));
-        let Some(found) = found.collect::<Option<Vec<_>>>() else { return Ok(Insight::NotTold) };
-        let is_so = found.iter().zip(wanted).all(|(found, (_, wanted))| *found == wanted);
-        Ok(Insight::KeepsAll(is_so))
-    }
-
-    /// Sends one command. An error is how the connection failed; an error reply is a reply.
-    async fn ask(&self, command: Cmd) -> Result<Replied, String> {
-        match self.connection.clone().send_packed_command(&command).await {
-            Ok(redis::Value::ServerError(error)) => Ok(Err(error)),
-            Ok(value) => Ok(Ok(value)),
-            Err(error) => Err(describe(&error)),
-        }
-    }
-}
-
-pub(super) fn command(words: &[&str]) -> Cmd {
-    let mut command = Cmd::with_capacity(words.len(), 64);
-    words.iter().for_each(|word| {
-        command.arg(word);
-    });
-    command
-}
-
-/// The value in the answer to a `CONFIG GET` of one setting: a map.
-pub(super) fn setting(found: redis::Value) -> Option<String> {
-    let pairs = redis::from_redis_value::<BTreeMap<String, String>>(found).ok()?;
-    pairs.into_values().next()
-}
-
-/// The error reply as the server sent it.
-pub(super) fn reply_text(error: &ServerError) -> String {
-    match error.details() {
-        Some(details) => format!("{} {details}", error.code()),
-        None => error.code().to_owned(),
-    }
-}
-
-pub(super) fn value(value: redis::Value) -> Value {
-    match value {
-        redis::Value::Nil => Value::Nil,
-        redis::Value::Int(number) => Value::Int(number),
-        redis::Value::BulkString(bytes) => Value::Text(String::from_utf8_lossy(&bytes).into()),
-        redis::Value::SimpleString(text) => Value::Text(text.into()),
-        redis::Value::Array(items) => Value::List(items.into_iter().map(self::value).collect()),
-        // Lua scripts reply with nothing else than the above.
-        other => Value::Text(format!("{other:?}").into()),
     }
 }

@@ -46,6 +46,11 @@ impl Transport {
         }
     }
 
+    /// From now on this stands at the head of every call.
+    pub(super) fn set_header(&mut self, header: SessionHeader) {
+        self.header = header;
+    }
+
     /// Reads what has arrived into `frames`. An error is how the connection broke.
     pub(super) fn read(&mut self, context: &mut Context<'_>, frames: &mut Vec<Frame>) -> Result<(), String> {
         loop {
@@ -78,6 +83,7 @@ impl Transport {
         let (script, with_source, calls) = match message {
             Message::Ping => return resp::command(out, &["PING"]),
             Message::Look => return resp::command(out, &["INFO", "memory"]),
+            Message::Ask(words) => return resp::command(out, words),
             Message::Evaluate { script, with_source, calls } => (script, with_source, calls),
         };
         let words = || calls.iter().map(|pending: &Pending| &pending.call().words);

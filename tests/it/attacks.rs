@@ -5,9 +5,9 @@
 //! Source: Kleppmann, "How to do distributed locking" (2016), for the first and the second; the
 //! others are their kin.
 
-use std::time::Duration;
-
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use quorate::seam::{BootClock, Call, Clock, Master, Random, SCRIPTS, connect};
 use quorate::{Builder, ColdStart, Error, Guard, Init, Lock, Moment, Redlock, Refusal, Standing};
@@ -323,6 +323,14 @@ async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
     }
 }
 
+/// The connections that follow the master's record.
+fn following(server: &RedisServer) -> Vec<String> {
+    let list: String = server.command(&["CLIENT", "LIST", "TYPE", "normal"]);
+    let is_tracking = |line: &&str| line.contains(" flags=t ");
+    let ids = list.lines().filter(is_tracking).filter_map(|line| line.split(' ').next());
+    ids.map(str::to_owned).collect()
+}
+
 /// What others write is pushed to every client. A handshake writes nothing that is there already,
 /// so however many there are, no other client connects anew (trace 13).
 #[tokio::test]
@@ -331,12 +339,7 @@ async fn a_thousand_handshakes_cost_no_other_client_its_connection() {
     let client = || crate::begin_new().master(server.url()).build().unwrap();
     let watching = client();
     answering(&watching, 1).await;
-    let ids = || -> Vec<String> {
-        let list: String = server.command(&["CLIENT", "LIST", "TYPE", "normal"]);
-        let is_tracking = |line: &&str| line.contains(" flags=t ");
-        let ids = list.lines().filter(is_tracking).filter_map(|line| line.split(' ').next());
-        ids.map(str::to_owned).collect()
-    };
+    let ids = || following(&server);
     let before = ids();
     assert_eq!(before.len(), 1, "it follows the record");
     for _ in 0..20 {
@@ -347,6 +350,47 @@ async fn a_thousand_handshakes_cost_no_other_client_its_connection() {
         assert_eq!(ids().len(), 51);
     }
     crate::until("the others to leave", async || ids() == before).await;
+}
+
+/// All records are other ones again and again, while a client takes locks and gives them back. It
+/// makes the handshakes again on the connections that it has, and nothing that it asks for fails.
+#[tokio::test]
+async fn records_that_change_cost_no_client_its_connections_and_no_acquire() {
+    let masters = Masters::start(3);
+    let redlock = crate::begin_new().masters(masters.urls()).timeout(ms(2_000)).build().unwrap();
+    answering(&redlock, 3).await;
+    let connections = || masters.iter().map(following).collect::<Vec<_>>();
+    let before = connections();
+    assert!(before.iter().all(|of_one| of_one.len() == 1), "{before:?}");
+    let done = AtomicBool::new(false);
+    let work = async |name: usize| {
+        let lock = redlock.lock(name.to_string());
+        let mut granted = 0;
+        while !done.load(Ordering::Relaxed) {
+            let guard = lock.try_acquire().await.unwrap();
+            guard.release().await.unwrap();
+            granted += 1;
+        }
+        granted
+    };
+    let change = async {
+        for change in 0..50 {
+            let stamp = format!("change {change}");
+            for master in masters.iter() {
+                let _: () = master.command(&["HSET", "quorate:master", "stamp", &stamp]);
+            }
+            tokio::time::sleep(ms(5)).await;
+        }
+        done.store(true, Ordering::Relaxed);
+    };
+    let (granted, ()) = tokio::join!(futures::future::join_all((0..8).map(work)), change);
+    assert!(granted.iter().sum::<usize>() > 50, "{granted:?}");
+    let all_grant = async || {
+        let guard = redlock.lock("l").try_acquire().await.unwrap();
+        guard.votes().iter().all(|vote| vote.outcome == quorate::Outcome::Granted)
+    };
+    crate::until("the votes of all", all_grant).await;
+    assert_eq!(connections(), before);
 }
 
 /// What is given up: a name that somebody deletes by hand on one master, or that an evicting policy

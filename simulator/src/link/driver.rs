@@ -17,14 +17,18 @@ impl Link {
     /// process runs.
     pub(super) fn with(self: &Arc<Self>, change: impl FnOnce(&mut LinkState, Instant)) {
         let mut deliveries = Vec::new();
-        {
+        let takes_up_handshake = {
             let mut state = self.state();
             let before = state.link.reach().clone();
             change(&mut state.link, self.world.time.instant());
             state.link.take_deliveries(&mut deliveries);
             self.note_reach(&before, &state);
-        }
+            state.link.takes_up_handshake()
+        };
         deliveries.into_iter().for_each(Delivery::deliver);
+        if takes_up_handshake {
+            self.ask_to_be_known();
+        }
         self.send_soon();
         self.leave();
         self.set_timers();
@@ -88,6 +92,7 @@ impl Link {
 
     fn request(&self, message: Message<'_>, now: Time, header: SessionHeader) -> Request {
         match message {
+            Message::Ask(_) => unreachable!("handshakes have requests of their own"),
             Message::Look => Request { asked: None, header, task: RequestKind::Look },
             Message::Ping => Request { asked: Some(now), header, task: RequestKind::Ping },
             Message::Evaluate { script, calls, .. } => {
@@ -198,13 +203,23 @@ impl Link {
                 let is_known = self.handshake.get().is_some();
                 self.state().header = header;
                 self.server.is_known_to(self.process.number);
-                self.with(|link, now| link.opened(is_known, now));
+                self.with(
+                    |link, now| {
+                        if link.is_open() { link.greeted() } else { link.opened(is_known, now) }
+                    },
+                );
             }
             HelloOutcome::Ask(next) => self.greet_with(Some(next), was_new),
             HelloOutcome::Look => unreachable!("it was said how the master keeps what it has"),
             HelloOutcome::Again => self.ask_again(None),
             HelloOutcome::Hear(news, _) => self.ask_again(Some(news)),
-            HelloOutcome::Refused(why) => self.with(|link, now| link.not_opened(why, now)),
+            HelloOutcome::Refused(why) => {
+                self.with(
+                    |link, now| {
+                        if link.is_open() { link.not_greeted(why, now) } else { link.not_opened(why, now) }
+                    },
+                )
+            }
         }
     }
 

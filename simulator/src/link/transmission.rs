@@ -174,7 +174,7 @@ impl Link {
     }
 
     fn record_changed(self: &Arc<Self>) {
-        self.with(|link, now| link.pushed(&[Value::Text("invalidate".into())], now));
+        self.with(|link, _| link.pushed(&[Value::Text("invalidate".into())]));
     }
 
     /// A reply arrives at the client, which gets replies in the order of its messages.

@@ -129,7 +129,7 @@ impl Driven {
     /// Sends everything that there is to send, and says how many messages that was.
     fn send(&mut self) -> usize {
         let numbers = |message: Message<'_>| match message {
-            Message::Ping | Message::Look => (None, Vec::new()),
+            Message::Ping | Message::Look | Message::Ask(_) => (None, Vec::new()),
             Message::Evaluate { script, calls, .. } => {
                 assert!(!calls.is_empty() && calls.len() <= 64);
                 assert!(calls.iter().all(|pending| std::ptr::eq(pending.call().script, script)));
@@ -179,11 +179,34 @@ impl Driven {
     }
 
     fn record_changed(&mut self) {
-        self.link.pushed(&[Value::Text("invalidate".into()), Value::Nil], self.now);
+        self.link.pushed(&[Value::Text("invalidate".into()), Value::Nil]);
         if !self.link.is_open() {
             self.sent.clear();
         }
         self.deliver();
+    }
+
+    /// The oldest message is answered: the record is another one, so each of its calls was refused.
+    fn forget(&mut self) {
+        let numbers = self.sent.front().cloned().unwrap_or_default();
+        numbers.iter().for_each(|number| self.calls[*number].may_have_run = false);
+        let refused = ["refused", "FORGOT it restarted"].map(|word| Value::Text(word.into()));
+        let mut items = vec![Value::List(refused.to_vec()); numbers.len() + 1];
+        items[0] = Value::Nil;
+        self.answer_with(Ok(Value::List(items)));
+    }
+
+    /// The handshake is made again, if it is due.
+    fn greet(&mut self, succeeds: bool) -> bool {
+        let is_due = self.link.takes_up_handshake();
+        if is_due && succeeds {
+            self.link.greeted();
+        } else if is_due {
+            self.link.not_greeted(Failure::Unreachable("it refused".into()), self.now);
+            self.sent.clear();
+        }
+        self.deliver();
+        is_due
     }
 
     /// Time goes on, and the link is looked at whenever it wants to be.
@@ -236,7 +259,8 @@ enum Step {
     Delivery,
     Refuse(&'static str),
     Strange,
-    Forget,
+    Forget(bool),
+    Greet(bool),
     Push,
     Break,
     Wait(u64),
@@ -252,7 +276,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Delivery),
         2 => prop::sample::select(vec!["NOSCRIPT none", "NOPERM no", "OOM full"]).prop_map(Step::Refuse),
         1 => Just(Step::Strange),
-        1 => Just(Step::Forget),
+        1 => any::<bool>().prop_map(Step::Forget),
+        3 => prop::bool::weighted(0.8).prop_map(Step::Greet),
         1 => Just(Step::Push),
         1 => Just(Step::Break),
         3 => (0..2_000u64).prop_map(Step::Wait),
@@ -292,7 +317,11 @@ proptest! {
                 Step::Delivery => driven.answer(),
                 Step::Refuse(why) => driven.answer_with(Err(why.to_owned())),
                 Step::Strange => driven.answer_with(Ok(Value::Int(5))),
-                Step::Forget => {
+                Step::Forget(true) => driven.forget(),
+                Step::Greet(succeeds) => {
+                    driven.greet(succeeds);
+                }
+                Step::Forget(false) => {
                     let count = driven.sent.front().map_or(0, Vec::len);
                     let mut items = vec![Value::Int(1); count + 1];
                     items[0] = Value::Nil;
@@ -492,13 +521,13 @@ fn callers_do_not_wait_for_a_connection_that_takes_long_and_an_attempt_has_a_lim
 }
 
 #[test]
-fn a_master_that_does_not_know_the_connection_any_more_gets_another_one() {
+fn with_a_master_that_has_another_record_the_handshake_is_made_again() {
     let mut driven = Driven::up();
     let number = driven.call(VOTE);
     driven.send();
     driven.answer_with(Ok(Value::List(vec![Value::Nil, Value::Int(3)])));
-    assert_eq!(driven.heard(number), [Ok(Value::Int(3))]);
-    assert_eq!((driven.link.is_open(), driven.link.opens_at()), (false, Some(driven.now)));
+    assert_eq!(driven.heard(number), [Ok(Value::Int(3))], "it did something");
+    assert!(driven.link.is_open() && driven.greet(true));
 }
 
 #[test]
@@ -556,7 +585,7 @@ fn what_a_master_says_unasked_is_no_reply() {
     let mut driven = Driven::up();
     let call = driven.call(VOTE);
     driven.send();
-    driven.link.pushed(&[Value::Text("message".into())], driven.now);
+    driven.link.pushed(&[Value::Text("message".into())]);
     driven.deliver();
     assert_eq!((driven.heard(call).len(), driven.reach()), (0, Reach::Up));
     driven.answer();
@@ -564,7 +593,7 @@ fn what_a_master_says_unasked_is_no_reply() {
 }
 
 #[test]
-fn no_reply_counts_behind_the_word_that_the_record_changed() {
+fn no_reply_counts_behind_the_word_that_the_record_changed_and_no_call_is_sent_before_the_handshake() {
     let mut driven = Driven::up();
     let [before, behind] = [(); 2].map(|()| {
         let number = driven.call(VOTE);
@@ -573,11 +602,58 @@ fn no_reply_counts_behind_the_word_that_the_record_changed() {
     });
     driven.answer();
     driven.record_changed();
-    driven.link.answered(Ok(Value::List(vec![Value::Int(7); 2])), driven.now);
-    driven.deliver();
+    let later = driven.call(VOTE);
+    assert_eq!(driven.send(), 0);
+    driven.answer();
     assert_eq!(driven.heard(before), [Ok(Value::Int(7))]);
     assert!(matches!(driven.heard(behind)[..], [Err(Failure::Unknown(Silence::ConnectionLost(_)))]));
-    assert_eq!((driven.link.is_open(), driven.link.opens_at()), (false, Some(driven.now)));
+    assert!(driven.greet(true) && !driven.greet(true), "it is due once");
+    assert_eq!((driven.send(), driven.reach()), (1, Reach::Up));
+    driven.answer();
+    assert_eq!(driven.heard(later), [Ok(Value::Int(7))]);
+}
+
+#[test]
+fn what_is_refused_for_another_record_is_sent_again_after_the_handshake_and_before_later_calls() {
+    let mut driven = Driven::up();
+    let votes = [(); 3].map(|()| driven.call(VOTE));
+    driven.send();
+    let later = driven.call(CLEAN_UP);
+    driven.calls[votes[1]].caller.wants.store(false, Ordering::Relaxed);
+    driven.forget();
+    assert_eq!(driven.send(), 0);
+    assert!(driven.greet(true));
+    assert_eq!(driven.send(), 2);
+    assert_eq!(driven.sent, [vec![votes[0], votes[2]], vec![later]]);
+    driven.answer();
+    assert_eq!(driven.heard(votes[0]), [Ok(Value::Int(7))]);
+    assert!(matches!(driven.heard(votes[1])[..], [Err(Failure::Unreachable(_))]), "nobody wants it");
+}
+
+#[test]
+fn a_record_that_changes_during_the_handshake_has_it_made_once_more() {
+    let mut driven = Driven::up();
+    driven.record_changed();
+    assert!(driven.link.takes_up_handshake());
+    driven.record_changed();
+    driven.call(VOTE);
+    driven.link.greeted();
+    assert_eq!(driven.send(), 0);
+    assert!(driven.greet(true));
+    assert_eq!(driven.send(), 1);
+}
+
+#[test]
+fn where_the_handshake_comes_to_nothing_the_connection_is_given_up() {
+    let mut driven = Driven::up();
+    let sent = driven.call(VOTE);
+    driven.send();
+    driven.record_changed();
+    let waits = driven.call(VOTE);
+    assert!(driven.greet(false));
+    assert!(matches!(driven.heard(sent)[..], [Err(Failure::Unknown(Silence::ConnectionLost(_)))]));
+    assert!(matches!(driven.heard(waits)[..], [Err(Failure::Unreachable(_))]));
+    assert!(!driven.link.is_open() && driven.link.opens_at().is_some());
 }
 
 /// A master that may drop keys by now gives no vote, once it was looked at.

@@ -10,8 +10,8 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 use super::super::Value;
+use super::super::asks::value as of_redis;
 use super::super::resp::{Frame, MAX_DEPTH, MAX_LINE, Malformed, Parser, begin, word};
-use super::super::session::value as of_redis;
 use super::*;
 
 /// The first frame, and how long it is.

@@ -1,0 +1,79 @@
+//! Sends the commands that are no calls: those of a set-up, a handshake and an examination.
+
+use std::collections::BTreeMap;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, ServerError};
+use tokio::sync::{mpsc, oneshot};
+
+use super::answer::Value;
+use super::link::Question;
+use super::login::describe;
+
+/// Where commands are sent.
+pub(super) enum Asks {
+    /// On a new connection, by the redis crate.
+    Lent(MultiplexedConnection),
+    /// On an open one, between calls.
+    Open(mpsc::UnboundedSender<Question>),
+}
+
+/// A server's reply, or the text of its error reply.
+pub(super) type Replied = Result<Value, String>;
+
+impl Asks {
+    /// Sends one command. An error is how the connection failed; an error reply is a reply.
+    pub(super) async fn ask(&self, words: &[&str]) -> Result<Replied, String> {
+        match self {
+            Self::Lent(connection) => match connection.clone().send_packed_command(&command(words)).await {
+                Ok(redis::Value::ServerError(error)) => Ok(Err(reply_text(&error))),
+                Ok(reply) => Ok(Ok(value(reply))),
+                Err(error) => Err(describe(&error)),
+            },
+            Self::Open(questions) => {
+                let (reply, replied) = oneshot::channel();
+                let words = words.iter().map(|&word| word.to_owned()).collect();
+                let _ = questions.send(Question { words, reply }); // its drop answers
+                replied.await.map_err(|_| "the connection broke".to_owned())
+            }
+        }
+    }
+}
+
+pub(super) fn command(words: &[&str]) -> Cmd {
+    let mut command = Cmd::with_capacity(words.len(), 64);
+    words.iter().for_each(|word| {
+        command.arg(word);
+    });
+    command
+}
+
+/// The value in the answer to a `CONFIG GET` of one setting: a map.
+pub(super) fn setting(found: redis::Value) -> Option<String> {
+    let pairs = redis::from_redis_value::<BTreeMap<String, String>>(found).ok()?;
+    pairs.into_values().next()
+}
+
+/// The error reply as the server sent it.
+pub(super) fn reply_text(error: &ServerError) -> String {
+    match error.details() {
+        Some(details) => format!("{} {details}", error.code()),
+        None => error.code().to_owned(),
+    }
+}
+
+pub(super) fn value(value: redis::Value) -> Value {
+    match value {
+        redis::Value::Nil => Value::Nil,
+        redis::Value::Int(number) => Value::Int(number),
+        redis::Value::BulkString(bytes) => Value::Text(String::from_utf8_lossy(&bytes).into()),
+        redis::Value::SimpleString(text) => Value::Text(text.into()),
+        redis::Value::Array(items) => Value::List(items.into_iter().map(self::value).collect()),
+        redis::Value::Map(pairs) => Value::List(
+            pairs.into_iter().flat_map(|(key, its)| [self::value(key), self::value(its)]).collect(),
+        ),
+        redis::Value::VerbatimString { text, .. } => Value::Text(text.into()),
+        // Nothing that is asked is answered with anything else.
+        other => Value::Text(format!("{other:?}").into()),
+    }
+}

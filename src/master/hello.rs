@@ -1,0 +1,94 @@
+//! Makes the handshake on a connection: on a new one while it is set up, and on an open one when
+//! the master's record is another one.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use tokio::time::timeout;
+
+use super::answer::Failure;
+use super::asks::{Asks, Replied};
+use super::link::OPEN_LIMIT;
+use crate::trust::{Handshake, Hello, HelloOutcome, Insight, SessionHeader};
+
+/// From now on the server can be told to push a message when a key changes.
+pub(super) async fn follow_changes(asks: &Asks) -> Result<(), String> {
+    note_reply("tracking", asks.ask(&["CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"]).await?);
+    Ok(())
+}
+
+/// Makes the handshake once more, on an open connection. That takes no longer than a new connection
+/// may.
+pub(super) async fn shake_hands_again(
+    asks: Asks,
+    handshake: Handshake,
+    patience: Duration,
+) -> Result<SessionHeader, Failure> {
+    let made = timeout(OPEN_LIMIT, shake_hands(&asks, &handshake, patience)).await;
+    made.unwrap_or_else(|_| Err(format!("no handshake within {OPEN_LIMIT:?}").into()))
+}
+
+/// Shakes hands, again and again while it is not known what time it is, or what the others are.
+pub(super) async fn shake_hands(
+    asks: &Asks,
+    handshake: &Handshake,
+    patience: Duration,
+) -> Result<SessionHeader, Failure> {
+    let mut insight = Insight::Unknown;
+    let mut hello = handshake.hello(insight);
+    loop {
+        let answer = ask_and_follow(asks, handshake.key(), &hello).await?;
+        let answer = answer.map_err(|error| Failure::from_error_reply(&error));
+        hello = match handshake.outcome(&hello, answer) {
+            HelloOutcome::Known(header) => return Ok(header),
+            HelloOutcome::Ask(next) => next,
+            HelloOutcome::Look => {
+                insight = look_at_persistence(asks).await?;
+                handshake.hello(insight)
+            }
+            HelloOutcome::Again => {
+                handshake.until_time_is_known().await;
+                handshake.hello(insight)
+            }
+            HelloOutcome::Hear(news, why) => {
+                let heard = handshake.until_more_is_heard(news);
+                timeout(patience, heard).await.map_err(|_| why)?;
+                handshake.hello(insight)
+            }
+            HelloOutcome::Refused(why) => return Err(why),
+        }
+    }
+}
+
+/// Sends a request of the handshake, and has the server push a message when another connection
+/// changes the record from now on; also where that is undone before the next call could see it, by
+/// a copy of older keys. A server that does not know how, or does not let this user, is looked at
+/// when a call names another record only.
+async fn ask_and_follow(asks: &Asks, key: &str, hello: &Hello) -> Result<Replied, String> {
+    let mut eval = vec!["EVAL", hello.script.source(), "0"];
+    eval.extend(hello.words.args());
+    let next = ["CLIENT", "CACHING", "YES"];
+    let read = ["HGET", key, "stamp"];
+    let (next, _, answer) = futures::try_join!(asks.ask(&next), asks.ask(&read), asks.ask(&eval))?;
+    note_reply("caching", next);
+    Ok(answer)
+}
+
+fn note_reply(what: &str, reply: Replied) {
+    if let Err(error) = reply {
+        tracing::debug!(what, error, "the server does not say when its record changes");
+    }
+}
+
+/// Whether the server writes every change to disk before it answers, also while it rewrites its
+/// file.
+async fn look_at_persistence(asks: &Asks) -> Result<Insight, String> {
+    let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
+    let found =
+        try_join_all(wanted.map(|(setting, _)| async move { asks.ask(&["CONFIG", "GET", setting]).await }));
+    let setting = |reply: Replied| reply.ok()?.list()?.last()?.text().cloned();
+    let Some(found) = found.await?.into_iter().map(setting).collect::<Option<Vec<_>>>() else {
+        return Ok(Insight::NotTold);
+    };
+    Ok(Insight::KeepsAll(found.iter().zip(wanted).all(|(found, (_, wanted))| **found == *wanted)))
+}
