@@ -171,7 +171,7 @@ fn a_set_begins_and_begins_again_when_all_lost_their_keys() {
     assert_eq!(ask(&urls).0, 0);
     masters.iter().for_each(|server| server.command(&["FLUSHALL"]));
     assert_eq!(ask(&urls).0, 81);
-    run(&commands("After all masters lost their keys", &[]), &urls);
+    run(&commands("After all masters lost their keys", &[("TERMS", "--max-ttl 2s")]), &urls);
     assert_eq!(ask(&urls).0, 0);
 }
 
