@@ -123,8 +123,13 @@ fn place(master: &Examined) -> Option<&Finding> {
 
 fn code(report: &Report, set: Option<&Finding>) -> Code {
     let answered = report.masters.iter().filter(|master| master.round_trip.is_some()).count();
+    let record = |master: &Examined| {
+        master.findings.iter().find(|finding| finding.about == "record").map(|finding| finding.severity)
+    };
+    let is_refused = report.masters.iter().any(|master| record(master) == Some(Severity::Fail));
     match set {
         _ if answered < report.quorum => exit::NO_QUORUM,
+        _ if is_refused => exit::REFUSED,
         Some(set) if set.severity == Severity::Ok => exit::OK,
         _ => exit::REFUSED,
     }

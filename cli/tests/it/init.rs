@@ -172,6 +172,12 @@ fn the_members_are_shown_with_the_terms_of_their_set() {
     let status: Value = serde_json::from_str(&out).unwrap();
     let left = status["masters"][1]["quarantine_ms"].as_u64();
     assert!(left.is_some_and(|left| left <= 4_000), "its set trusts what it wrote: {out}");
+    let (code, out, _) = output(quorate(&masters).args(["members", "--max-ttl", "1m"]));
+    assert!(code == 81 && out.contains("--max-ttl 30000ms"), "these are not its terms: {code} {out}");
+    let others = RedisServer::start();
+    let list = [masters[0].url(), masters[2].url(), others.url()].join(",");
+    let (code, out, _) = output(quorate(&masters).env("QUORATE_MASTERS", list).arg("members"));
+    assert!(code == 81, "this is not its list: {code} {out}");
     masters[1].kill();
     let (code, out, _) = output(quorate(&masters).arg("members"));
     assert!(code == 0 && out.contains("it cannot be reached"), "{out}");
