@@ -5,7 +5,7 @@
 use std::fmt;
 use std::path::Path;
 
-use quorate::{Error, ErrorKind, Outcome, Refusal, Vote};
+use quorate::{Error, ErrorKind, Inspection, Outcome, Refusal, Vote};
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,14 @@ impl From<Error> for Failure {
 pub(crate) fn is_without_set(votes: &[Vote]) -> bool {
     let says_so = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::NoSet, .. });
     votes.iter().any(says_so)
+}
+
+/// Whether so many masters refuse this client for good that the rest are no quorum.
+pub(crate) fn is_refused(seen: &Inspection) -> bool {
+    let is_for_good =
+        |vote: &&Vote| matches!(vote.outcome, Outcome::Refused { reason, .. } if reason.is_permanent());
+    let refused = seen.votes().iter().filter(is_for_good).count();
+    seen.votes().len() - refused < seen.quorum()
 }
 
 /// The error for an operator: if the masters are at fault, with each master's answer.

@@ -91,6 +91,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
     let seen = redlock.inspect(args.name).await?;
     let quarantine = Quarantine::keeps(&redlock);
     let is_without_set = exit::is_without_set(seen.votes());
+    let is_refused = is_without_set || exit::is_refused(&seen);
     let status = Status::new(&seen, &redlock.master_status(), quarantine);
     if args.json {
         say::json(&status)?;
@@ -111,7 +112,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<Code, Failure> {
         }
     }
     Ok(match status.state {
-        "unknown" if is_without_set => exit::REFUSED,
+        "unknown" if is_refused => exit::REFUSED,
         "unknown" => exit::NO_QUORUM,
         "no_lock" => exit::USAGE,
         _ => exit::OK,
@@ -213,8 +214,10 @@ impl Status {
         let quoted = &name.name;
         match *state {
             "unknown" => {
+                let refused = masters.iter().filter(|master| master.state == "refused").count();
+                let but = if refused > 0 { format!(", {refused} refused") } else { String::new() };
                 format!(
-                    "{quoted:?}: no quorum, only {answered} of {all} masters answered, and {quorum} are needed"
+                    "{quoted:?}: no quorum, only {answered} of {all} masters answered{but}, and {quorum} are needed"
                 )
             }
             "no_lock" => format!("{quoted:?} is no lock: something else has its key"),

@@ -78,9 +78,14 @@ impl Records {
             (HelloStep::Wait(why) | HelloStep::Hear(why), None) if found.is_some() => {
                 (begin(why, begins_in), begins_in)
             }
-            (HelloStep::Wait(why) | HelloStep::Hear(why), None) => {
-                (Finding::fail(ABOUT, why, "see to it that all masters answer: they are needed here"), None)
-            }
+            (HelloStep::Wait(why) | HelloStep::Hear(why), None) => (
+                Finding::fail(
+                    ABOUT,
+                    why,
+                    "see to it that all masters answer, or, where one is gone for good, run quorate members recover",
+                ),
+                None,
+            ),
             (HelloStep::Vote | HelloStep::Write(_), None) => (vote(found, wait.unwrap_or_default()), wait),
         })
     }

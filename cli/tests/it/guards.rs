@@ -103,6 +103,8 @@ fn clients_that_disagree_are_told_so() {
     assert_eq!(code, 81, "{error}");
     assert!(error.contains("60000 ms, strict, and this one has"), "{error}");
     assert!(error.contains("all clients need the same max TTL and strictness"), "{error}");
+    let (code, out, error) = output(quorate(&masters).args(["status", "l", "--max-ttl", "1m"]));
+    assert!(code == 81 && out.contains("0 of 3 masters answered, 3 refused"), "{code} {out}{error}");
     let mut strict = quorate(&masters);
     strict.env("QUORATE_STRICT", "1").env("QUORATE_MAX_TTL", "1m");
     assert_eq!(output(strict.args(["run", "l", "-n", "--", "true"])).0, 0);
