@@ -98,9 +98,14 @@ async fn show(masters: MasterArgs) -> Result<(Code, usize), Failure> {
 
 async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
     let redlock = args.masters.clone().builder()?.wait(args.wait).build()?;
-    let (_, silent) = show(args.masters).await?;
+    let (code, silent) = show(args.masters).await?;
+    if code == exit::OK && silent == 0 {
+        out!("all masters are there, and know their set: there is nothing to recover");
+        return Ok(exit::OK);
+    }
+    let do_not = if silent == 1 { "does not" } else { "do not" };
     let question = format!(
-        "{silent} of {} masters do not answer, and the set would go on without them. Are they gone for good?",
+        "{silent} of {} masters {do_not} answer, and the set would go on without them. Are they gone for good?",
         redlock.master_status().len()
     );
     if !args.yes
