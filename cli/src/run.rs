@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
-use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
+use quorate::{Error, Guard, Lock, Loss, MasterStatus, Moment, Outcome, Redlock, Standing, Vote};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{LeaseArgs, RunArgs};
@@ -16,7 +16,7 @@ use crate::lease_plan::{Due, LeasePlan};
 use crate::quarantine::Quarantine;
 use crate::say::say;
 
-/// How long after the lease to wait for a killed job; after that there is nothing more to do.
+/// How long after its SIGKILL to wait for a job; after that there is nothing more to do.
 const UNKILLABLE: Duration = Duration::from_secs(2);
 
 /// How long to wait until the release reaches the remaining masters, before it is left to the TTL.
@@ -126,9 +126,12 @@ pub(crate) async fn under(
     match guard.release().await {
         Ok(()) => Ok(Ended::ByItself(code)),
         Err(Error::Lost { .. }) => {
-            let code = code.0;
             let why = "the lease was lost before the job ended, and another job may have run meanwhile";
-            Err(Failure::new(exit::LOST, format!("{why}; the job's own code was {code}")))
+            Err(lost_unseen(why, code))
+        }
+        Err(Error::NoQuorum { name, votes, .. }) if is_gone(&votes, &redlock.master_status()) => {
+            let how = "it was released or broken, and another job may have run meanwhile";
+            Err(lost_unseen(&format!("lock {name:?} was lost before the job ended: {how}"), code))
         }
         // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
         Err(error) => {
@@ -136,6 +139,25 @@ pub(crate) async fn under(
             Ok(Ended::ByItself(code))
         }
     }
+}
+
+/// The lease was lost, and the job ended by itself before that was seen.
+fn lost_unseen(why: &str, Code(code): Code) -> Failure {
+    Failure::new(exit::LOST, format!("{why}; the job's own code was {code}"))
+}
+
+/// Whether so many masters do not have our lock any more that the rest are no quorum, by their votes
+/// on its release.
+fn is_gone(votes: &[Vote], masters: &[MasterStatus]) -> bool {
+    let is_without_it = |vote: &Vote| matches!(vote.outcome, Outcome::Absent | Outcome::Held { .. });
+    // A master in quarantine may have forgotten the lock, but it grants nobody else one either.
+    let is_quarantined = |vote: &Vote| {
+        let mut its_own = masters.iter().filter(|status| status.master == vote.master);
+        its_own.any(|status| matches!(status.standing, Standing::Quarantined { .. }))
+    };
+    let without_it = votes.iter().filter(|vote| is_without_it(vote) && !is_quarantined(vote));
+    let others = votes.len() - without_it.count();
+    others <= votes.len() / 2
 }
 
 /// Supervises one job and its lease.
