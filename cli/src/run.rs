@@ -116,7 +116,9 @@ pub(crate) async fn under(
     let asked = None;
     let ending = None;
     let kill_at = None;
-    let mut watch = Watch { guard: &guard, redlock, plan, deadline, failing, asked, ending, kill_at };
+    let killed_at = None;
+    let mut watch =
+        Watch { guard: &guard, redlock, plan, deadline, failing, asked, ending, kill_at, killed_at };
     let ended = watch.until_the_end(&mut job, signals, &mut children).await;
     drop(job); // kills it if it was not seen to end, and takes the terminal back
     let code = match ended? {
@@ -174,6 +176,8 @@ struct Watch<'a> {
     /// Why the job is being ended, once it is.
     ending: Option<String>,
     kill_at: Option<Moment>,
+    /// When SIGKILL was sent for the first time.
+    killed_at: Option<Moment>,
 }
 
 impl Watch<'_> {
@@ -195,13 +199,18 @@ impl Watch<'_> {
                 _ = children.recv() => job.go_on_if_stopped(),
                 _ = looks.tick() => {}
             }
+            // If this process stood still, the time may be over before the select sees the end.
+            if status.is_none() && self.killed_at.is_some() {
+                status = job.try_ended().map_err(failed)?;
+            }
             if let Some(status) = status
                 && (self.ending.is_none() || !job.is_alive())
             {
                 job.let_go();
                 return Ok(self.ended(job::code(status)));
             }
-            if self.ending.is_some() && self.redlock.now() >= self.deadline + UNKILLABLE {
+            let is_past = |killed_at| self.redlock.now() >= killed_at + UNKILLABLE;
+            if self.killed_at.is_some_and(is_past) {
                 return Err(Failure::new(exit::LOST, "the lease was lost, and the job could not be killed"));
             }
             self.look_after(job);
@@ -223,7 +232,9 @@ impl Watch<'_> {
         if self.ending.is_none() && self.plan.due(self.guard.remaining()) != Due::Nothing {
             self.end(job, UNRENEWED);
         }
-        if self.kill_at.is_some_and(|kill_at| self.redlock.now() >= kill_at) {
+        let now = self.redlock.now();
+        if self.kill_at.is_some_and(|kill_at| now >= kill_at) {
+            self.killed_at.get_or_insert(now);
             job.signal(Signal::SIGKILL);
         }
     }
