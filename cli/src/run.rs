@@ -25,7 +25,8 @@ pub(crate) const FLUSH: Duration = Duration::from_millis(250);
 const UNRENEWED: &str = "the lease could not be renewed";
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
-    let LeaseArgs { ttl, grace, lock_delay, .. } = args.lease;
+    let LeaseArgs { grace, lock_delay, .. } = args.lease;
+    let ttl = args.lease.ttl(&args.masters)?;
     let label = args.lease.label(&args.command);
     let plan = LeasePlan::new(ttl, grace)?;
     let mut signals = job::signals().map_err(no_signals)?;
@@ -148,8 +149,8 @@ fn lost_unseen(why: &str, Code(code): Code) -> Failure {
     Failure::new(exit::LOST, format!("{why}; the job's own code was {code}"))
 }
 
-/// Whether so many masters do not have our lock any more that the rest are no quorum, by their votes
-/// on its release.
+/// Whether so many masters no longer have our lock that the rest are no quorum, by their votes on
+/// its release.
 fn is_gone(votes: &[Vote], masters: &[MasterStatus]) -> bool {
     let is_without_it = |vote: &Vote| matches!(vote.outcome, Outcome::Absent | Outcome::Held { .. });
     // A master in quarantine may have forgotten the lock, but it grants nobody else one either.

@@ -122,6 +122,19 @@ fn each_failure_has_its_own_exit_code() {
 }
 
 #[test]
+fn the_default_ttl_is_no_longer_than_the_max_ttl() {
+    let masters = Masters::start(3);
+    begin(&masters, &["--max-ttl", "6s"]);
+    for verb in ["run", "elect"] {
+        let (code, _, error) = output(quorate(&masters).args([verb, "l", "--max-ttl", "6s", "--", "true"]));
+        assert_eq!(code, 0, "{verb}: {error}");
+        let (code, _, error) =
+            output(quorate(&masters).env("QUORATE_MAX_TTL", "6s").args([verb, "l", "--", "true"]));
+        assert_eq!(code, 0, "{verb}: {error}");
+    }
+}
+
+#[test]
 fn signals_go_to_the_jobs_whole_process_group() {
     let masters = start(3);
     let folder = tempfile::TempDir::new().unwrap();
