@@ -84,6 +84,7 @@ impl MasterArgs {
     pub(crate) fn builder(self) -> Result<Builder, Failure> {
         let prefix = self.prefix();
         let max_ttl = self.max_ttl()?;
+        let default_ttl = self.default_ttl()?;
         let strict = self.strict()?;
         let urls = match &self.masters[..] {
             [] => env::masters(),
@@ -102,7 +103,7 @@ impl MasterArgs {
         if let Some(max_ttl) = max_ttl {
             // Each verb that has leases sets their TTL itself; that of the client only must not be
             // too long.
-            builder = builder.max_ttl(max_ttl).ttl(max_ttl.min(DEFAULT_TTL));
+            builder = builder.max_ttl(max_ttl).ttl(default_ttl);
         }
         if strict {
             builder = builder.strict();
@@ -129,6 +130,11 @@ impl MasterArgs {
     fn max_ttl(&self) -> Result<Option<Duration>, Failure> {
         let given = self.max_ttl.map(|given| Ok(Some(given)));
         Ok(given.unwrap_or_else(env::max_ttl).map_err(Error::from)?)
+    }
+
+    /// The TTL of a lease where none is given.
+    fn default_ttl(&self) -> Result<Duration, Failure> {
+        Ok(self.max_ttl()?.map_or(DEFAULT_TTL, |max_ttl| max_ttl.min(DEFAULT_TTL)))
     }
 
     fn strict(&self) -> Result<bool, Failure> {
@@ -158,9 +164,9 @@ impl MasterArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LeaseArgs {
     /// How long the lease lasts without renewal, at least 1s; if this machine dies, others wait
-    /// this long
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
-    pub(crate) ttl: Duration,
+    /// this long [default: 10s, or the max TTL if that is shorter]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    ttl: Option<Duration>,
 
     /// How long the command may take to end between SIGTERM and SIGKILL when the lease cannot be
     /// renewed, up to a third of the TTL [default: a quarter of the TTL, at most 5s]
@@ -179,6 +185,11 @@ pub(crate) struct LeaseArgs {
 }
 
 impl LeaseArgs {
+    /// The TTL of a lease on these masters.
+    pub(crate) fn ttl(&self, masters: &MasterArgs) -> Result<Duration, Failure> {
+        self.ttl.map_or_else(|| masters.default_ttl(), Ok)
+    }
+
     /// The label of a holder that runs this command.
     pub(crate) fn label(&self, command: &[OsString]) -> String {
         self.label.clone().unwrap_or_else(|| {

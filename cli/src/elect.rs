@@ -21,7 +21,8 @@ pub(crate) async fn elect(args: ElectArgs) -> Result<Code, Failure> {
     if args.observe {
         return observe(args, &mut signals).await;
     }
-    let LeaseArgs { ttl, grace, lock_delay, .. } = args.lease;
+    let LeaseArgs { grace, lock_delay, .. } = args.lease;
+    let ttl = args.lease.ttl(&args.masters)?;
     let label = args.lease.label(&args.command);
     let plan = LeasePlan::new(ttl, grace)?;
     let redlock = args.masters.client()?;

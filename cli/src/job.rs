@@ -129,6 +129,11 @@ impl Job {
         self.child.wait().await
     }
 
+    /// How its first process ended, if it has.
+    pub(crate) fn try_ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
     /// The job is no longer looked after.
     pub(crate) fn let_go(&mut self) {
         self.over = true;

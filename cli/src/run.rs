@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
-use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
+use quorate::{Error, Guard, Lock, Loss, MasterStatus, Moment, Outcome, Redlock, Standing, Vote};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{LeaseArgs, RunArgs};
@@ -16,7 +16,7 @@ use crate::lease_plan::{Due, LeasePlan};
 use crate::quarantine::Quarantine;
 use crate::say::say;
 
-/// How long after the lease to wait for a killed job; after that there is nothing more to do.
+/// How long after its SIGKILL to wait for a job; after that there is nothing more to do.
 const UNKILLABLE: Duration = Duration::from_secs(2);
 
 /// How long to wait until the release reaches the remaining masters, before it is left to the TTL.
@@ -25,7 +25,8 @@ pub(crate) const FLUSH: Duration = Duration::from_millis(250);
 const UNRENEWED: &str = "the lease could not be renewed";
 
 pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
-    let LeaseArgs { ttl, grace, lock_delay, .. } = args.lease;
+    let LeaseArgs { grace, lock_delay, .. } = args.lease;
+    let ttl = args.lease.ttl(&args.masters)?;
     let label = args.lease.label(&args.command);
     let plan = LeasePlan::new(ttl, grace)?;
     let mut signals = job::signals().map_err(no_signals)?;
@@ -116,7 +117,9 @@ pub(crate) async fn under(
     let asked = None;
     let ending = None;
     let kill_at = None;
-    let mut watch = Watch { guard: &guard, redlock, plan, deadline, failing, asked, ending, kill_at };
+    let killed_at = None;
+    let mut watch =
+        Watch { guard: &guard, redlock, plan, deadline, failing, asked, ending, kill_at, killed_at };
     let ended = watch.until_the_end(&mut job, signals, &mut children).await;
     drop(job); // kills it if it was not seen to end, and takes the terminal back
     let code = match ended? {
@@ -126,9 +129,12 @@ pub(crate) async fn under(
     match guard.release().await {
         Ok(()) => Ok(Ended::ByItself(code)),
         Err(Error::Lost { .. }) => {
-            let code = code.0;
             let why = "the lease was lost before the job ended, and another job may have run meanwhile";
-            Err(Failure::new(exit::LOST, format!("{why}; the job's own code was {code}")))
+            Err(lost_unseen(why, code))
+        }
+        Err(Error::NoQuorum { name, votes, .. }) if is_gone(&votes, &redlock.master_status()) => {
+            let how = "it was released or broken, and another job may have run meanwhile";
+            Err(lost_unseen(&format!("lock {name:?} was lost before the job ended: {how}"), code))
         }
         // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
         Err(error) => {
@@ -136,6 +142,25 @@ pub(crate) async fn under(
             Ok(Ended::ByItself(code))
         }
     }
+}
+
+/// The lease was lost, and the job ended by itself before that was seen.
+fn lost_unseen(why: &str, Code(code): Code) -> Failure {
+    Failure::new(exit::LOST, format!("{why}; the job's own code was {code}"))
+}
+
+/// Whether so many masters no longer have our lock that the rest are no quorum, by their votes on
+/// its release.
+fn is_gone(votes: &[Vote], masters: &[MasterStatus]) -> bool {
+    let is_without_it = |vote: &Vote| matches!(vote.outcome, Outcome::Absent | Outcome::Held { .. });
+    // A master in quarantine may have forgotten the lock, but it grants nobody else one either.
+    let is_quarantined = |vote: &Vote| {
+        let mut its_own = masters.iter().filter(|status| status.master == vote.master);
+        its_own.any(|status| matches!(status.standing, Standing::Quarantined { .. }))
+    };
+    let without_it = votes.iter().filter(|vote| is_without_it(vote) && !is_quarantined(vote));
+    let others = votes.len() - without_it.count();
+    others <= votes.len() / 2
 }
 
 /// Supervises one job and its lease.
@@ -152,6 +177,8 @@ struct Watch<'a> {
     /// Why the job is being ended, once it is.
     ending: Option<String>,
     kill_at: Option<Moment>,
+    /// When SIGKILL was sent for the first time.
+    killed_at: Option<Moment>,
 }
 
 impl Watch<'_> {
@@ -173,13 +200,18 @@ impl Watch<'_> {
                 _ = children.recv() => job.go_on_if_stopped(),
                 _ = looks.tick() => {}
             }
+            // If this process stood still, the time may be over before the select sees the end.
+            if status.is_none() && self.killed_at.is_some() {
+                status = job.try_ended().map_err(failed)?;
+            }
             if let Some(status) = status
                 && (self.ending.is_none() || !job.is_alive())
             {
                 job.let_go();
                 return Ok(self.ended(job::code(status)));
             }
-            if self.ending.is_some() && self.redlock.now() >= self.deadline + UNKILLABLE {
+            let is_past = |killed_at| self.redlock.now() >= killed_at + UNKILLABLE;
+            if self.killed_at.is_some_and(is_past) {
                 return Err(Failure::new(exit::LOST, "the lease was lost, and the job could not be killed"));
             }
             self.look_after(job);
@@ -201,7 +233,9 @@ impl Watch<'_> {
         if self.ending.is_none() && self.plan.due(self.guard.remaining()) != Due::Nothing {
             self.end(job, UNRENEWED);
         }
-        if self.kill_at.is_some_and(|kill_at| self.redlock.now() >= kill_at) {
+        let now = self.redlock.now();
+        if self.kill_at.is_some_and(|kill_at| now >= kill_at) {
+            self.killed_at.get_or_insert(now);
             job.signal(Signal::SIGKILL);
         }
     }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use quorate_testkit::Masters;
 use rustix::process::{Pid, Signal, kill_process};
@@ -220,6 +221,25 @@ fn each_failure_has_its_own_exit_code() {
     let (code, _, error) = elect(&["m", "--wait", "0s", "--", "true"]);
     assert_eq!(code, 69);
     assert!(error.contains("no quorum") && error.contains(&masters[0].url()), "{error}");
+}
+
+/// It stands still until long after the end of its lease, as on a machine that was suspended.
+#[test]
+fn a_leader_that_stood_still_kills_its_job_and_campaigns_again() {
+    let masters = start(3);
+    let folder = TempDir::new().unwrap();
+    let leader = Candidate::start(&masters, &folder, "leader", &["--ttl", "2s"], "exec sleep 60");
+    leader.leads(1);
+    let first = leader.terms()[0].0;
+    leader.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(5)); // more than the TTL and the time to wait for a killed job
+    leader.signal(Signal::CONT);
+    leader.leads(2);
+    assert!(!is_alive(first));
+    leader.signal(Signal::TERM);
+    let (code, said) = leader.ended();
+    assert_eq!(code, Some(128 + 15), "{said}");
+    assert!(said.contains("campaigning again") && !said.contains("could not be killed"), "{said}");
 }
 
 /// The job ends by itself a moment before its lock is seen to be broken, and somebody else's.

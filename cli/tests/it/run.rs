@@ -1,6 +1,7 @@
 //! `quorate run`.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -118,6 +119,19 @@ fn each_failure_has_its_own_exit_code() {
     let (code, _, error) = run(&["l", "-n", "--", "true"]);
     assert_eq!(code, 69);
     assert!(error.contains("no quorum") && error.contains(&masters[0].url()), "{error}");
+}
+
+#[test]
+fn the_default_ttl_is_no_longer_than_the_max_ttl() {
+    let masters = Masters::start(3);
+    begin(&masters, &["--max-ttl", "6s"]);
+    for verb in ["run", "elect"] {
+        let (code, _, error) = output(quorate(&masters).args([verb, "l", "--max-ttl", "6s", "--", "true"]));
+        assert_eq!(code, 0, "{verb}: {error}");
+        let (code, _, error) =
+            output(quorate(&masters).env("QUORATE_MAX_TTL", "6s").args([verb, "l", "--", "true"]));
+        assert_eq!(code, 0, "{verb}: {error}");
+    }
 }
 
 #[test]
@@ -333,6 +347,68 @@ fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
     assert_eq!(run.wait().unwrap().code(), Some(76));
     let error = std::io::read_to_string(run.stderr.take().unwrap()).unwrap();
     assert!(error.contains("was lost"), "{error}");
+}
+
+/// A job that ends with 7 when the gate is removed; its lease is not renewed meanwhile.
+struct Gated {
+    run: Child,
+    gate: PathBuf,
+    owner: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Gated {
+    fn start(masters: &Masters, verb: &str) -> Self {
+        let folder = tempfile::TempDir::new().unwrap();
+        let (file, gate) = (folder.path().join("owner"), folder.path().join("gate"));
+        std::fs::write(&gate, "").unwrap();
+        let job = format!(
+            "echo $QUORATE_OWNER > {0}.tmp; mv {0}.tmp {0}; while [ -e {1} ]; do sleep 0.01; done; exit 7",
+            file.display(),
+            gate.display()
+        );
+        let run = quorate(masters)
+            .args([verb, "l", "--ttl", "25s", "--", "sh", "-c", &job])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_until("the job", || file.exists() && masters.keys().len() == 3);
+        Self { run, gate, owner: read(&file).trim().to_owned(), _folder: folder }
+    }
+
+    /// Lets the job end; the exit code, and what was said.
+    fn end(mut self) -> (Option<i32>, String) {
+        std::fs::remove_file(&self.gate).unwrap();
+        let said = std::io::read_to_string(self.run.stderr.take().unwrap()).unwrap();
+        (self.run.wait().unwrap().code(), said)
+    }
+}
+
+/// Nobody has the lock when the job ends, but another job had it meanwhile.
+#[test]
+fn a_job_that_ends_by_itself_after_its_lock_was_broken_says_so() {
+    for verb in ["run", "elect"] {
+        let masters = start(3);
+        let job = Gated::start(&masters, verb);
+        let (code, _, error) = output(quorate(&masters).args(["release", "l", "--owner", &job.owner]));
+        assert_eq!(code, 0, "{error}");
+        assert_eq!(output(quorate(&masters).args(["run", "l", "-n", "--", "true"])).0, 0, "another job");
+        let (code, said) = job.end();
+        assert_eq!(code, Some(76), "{verb}: {said}");
+        let how = "it was released or broken, and another job may have run meanwhile";
+        assert!(said.contains(&format!("lock \"l\" was lost before the job ended: {how}")), "{said}");
+        assert!(said.contains("the job's own code was 7"), "{said}");
+    }
+}
+
+/// Their quarantine keeps all others out, so the job was alone.
+#[test]
+fn a_job_whose_lock_was_forgotten_by_its_masters_ends_with_its_own_code() {
+    let masters = start(3);
+    let job = Gated::start(&masters, "run");
+    crate::forget(&masters, 2, &[]);
+    let (code, said) = job.end();
+    assert_eq!(code, Some(7), "{said}");
 }
 
 /// Each begins to wait before the next one comes; whoever asks without waiting is refused while
