@@ -458,7 +458,12 @@ impl LinkState {
         for (pending, item) in done {
             self.queue_answer(pending, Ok(item), None);
         }
-        self.record_changed();
+        // What was sent before a handshake that is due, or under way, tells nothing new.
+        if let Connection::Open(Open { handshake: handshake @ HandshakeState::Done, .. }) =
+            &mut self.connection
+        {
+            *handshake = HandshakeState::Due;
+        }
     }
 
     /// The connection broke, for this reason.

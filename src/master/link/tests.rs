@@ -622,7 +622,7 @@ fn what_is_refused_for_another_record_is_sent_again_after_the_handshake_and_befo
     driven.calls[votes[1]].caller.wants.store(false, Ordering::Relaxed);
     driven.forget();
     assert_eq!(driven.send(), 0);
-    assert!(driven.greet(true));
+    assert!(driven.greet(true) && !driven.greet(true));
     assert_eq!(driven.send(), 2);
     assert_eq!(driven.sent, [vec![votes[0], votes[2]], vec![later]]);
     driven.answer();
@@ -640,6 +640,19 @@ fn a_record_that_changes_during_the_handshake_has_it_made_once_more() {
     driven.link.greeted();
     assert_eq!(driven.send(), 0);
     assert!(driven.greet(true));
+    assert_eq!(driven.send(), 1);
+}
+
+#[test]
+fn calls_that_are_refused_while_the_handshake_is_under_way_ask_for_no_other_one() {
+    let mut driven = Driven::up();
+    driven.call(VOTE);
+    driven.send();
+    driven.record_changed();
+    assert!(driven.link.takes_up_handshake());
+    driven.forget();
+    driven.link.greeted();
+    assert!(!driven.greet(true));
     assert_eq!(driven.send(), 1);
 }
 
