@@ -117,6 +117,7 @@ async fn all_who_wait_get_what_is_released_together() {
     let masters = Masters::start(3);
     let clients = clients(&masters, 3);
     let guards = take_all(&clients[0], 16).await;
+    on_every(&masters, 16).await;
     let mut waiters = Vec::new();
     for i in 0..16 {
         waiters.push(waiter(semaphore(&clients[1 + i % 2], 16)).await);
@@ -146,6 +147,7 @@ async fn a_waiter_that_was_called_and_goes_away_passes_it_on() {
     let clients = clients(&masters, 3);
     for _ in 0..10 {
         let mut guards = take_all(&clients[0], 4).await;
+        on_every(&masters, 4).await;
         let first = waiter(semaphore(&clients[1], 4)).await;
         standing(masters.iter(), 1).await;
         let second = waiter(semaphore(&clients[2], 4)).await;
@@ -204,6 +206,7 @@ async fn a_permit_that_is_taken_away_is_lost_and_the_others_are_not() {
     let (redlock, operator) = (patient(&masters), patient(&masters));
     let permit = semaphore(&redlock, 2).renew_every(ms(200)); // which is when it is told
     let guards = [permit.try_acquire().await.unwrap(), permit.try_acquire().await.unwrap()];
+    on_every(&masters, 2).await;
     assert!(semaphore(&operator, 2).is_held_by(&guards[1].owner()).await.unwrap());
     semaphore(&operator, 2).force_release(&guards[1].owner()).await.unwrap();
     let lost = tokio::time::timeout(SOON, guards[1].lost()).await.unwrap();
