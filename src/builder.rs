@@ -19,7 +19,10 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::inner::{Host, Inner};
 use crate::invalid::Invalid;
-use crate::master::{Address, Dialler, LinkSettings, Master, PasswordCallback, RedisMaster, Roster, Visit};
+use crate::master::{
+    Address, Dialler, LinkSettings, Master, MasterMaker, Masters, PasswordCallback, RedisMaster, Roster,
+    Visit,
+};
 use crate::protocol::{SCRIPTS, WakeChannelPrefix};
 use crate::random::{Random, SystemRandom};
 use crate::source::{self, Checked, Source};
@@ -305,23 +308,32 @@ impl Builder {
     pub fn build(mut self) -> Result<Redlock, Error> {
         let (origins, dialler, host) = self.start()?;
         let roster = Arc::new(Roster::default());
-        let master = |origin| -> Arc<dyn Master> {
-            let address = match origin {
-                Checked::Address(address) => address,
-                Checked::Custom(master) => return master,
-            };
+        let executor = host.executor().clone();
+        let stop = host.stop().clone();
+        let random = self.random.clone();
+        let patience = self.settings.timeout();
+        let of_address = move |address| -> Arc<dyn Master> {
             let parts = LinkSettings {
                 address,
                 dialler: dialler.clone(),
                 scripts: SCRIPTS,
                 handshake: OnceLock::new(),
                 roster: roster.clone(),
-                random: self.random.clone(),
-                patience: self.settings.timeout(),
+                random: random.clone(),
+                patience,
             };
-            Arc::new(RedisMaster::new(parts, host.executor(), host.stop().clone()))
+            Arc::new(RedisMaster::new(parts, &executor, stop.clone()))
         };
-        let masters = origins.into_iter().map(master).collect();
+        let first = origins.iter().find_map(Checked::address).cloned();
+        let given = origins.into_iter().map(|origin| match origin {
+            Checked::Address(address) => of_address(address),
+            Checked::Custom(master) => master,
+        });
+        let given = given.collect();
+        let maker: Option<MasterMaker> = first.map(|first| -> MasterMaker {
+            Box::new(move |url| Address::joining(url, &first).map(&of_address))
+        });
+        let masters = Masters::new(given, maker);
         let executor = host.executor().clone();
         let engine = Engine::new(masters, self.clock, self.random, self.settings, executor);
         Ok(Redlock::new(Inner::new(engine, host)))

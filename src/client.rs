@@ -21,15 +21,17 @@ use std::sync::Arc;
 use crate::blocking;
 use crate::clock::Moment;
 use crate::election::Election;
-use crate::engine::Engine;
+use crate::engine::{Engine, Step};
 use crate::error::Error;
 use crate::guard::Unfenced;
 use crate::inner::Inner;
 use crate::inspection::{Inspection, Listing};
+use crate::invalid::Invalid;
 use crate::lock::Lock;
+use crate::master::Address;
 use crate::owner::Owner;
 use crate::protocol::{Kind, join_names};
-use crate::set::Init;
+use crate::set::{Init, SetChange, What};
 use crate::trust::MasterStatus;
 
 /// A client of N independent masters, which makes locks. Clones share everything.
@@ -471,6 +473,55 @@ impl Redlock {
         blocking::wait(&self.inner, self.recover())
     }
 
+    /// Changes the set of masters while clients hold and wait for locks: adds a master, removes one,
+    /// replaces one, or changes the max TTL. Whatever it is set up with, a client that runs learns of
+    /// the change from the masters, and goes on with the new ones; leases that are held go on.
+    ///
+    /// A change is decided by most masters of the set. Before that a new master has no vote for a
+    /// quarantine, and the leases of the generation before have to be over: this waits for both, a
+    /// little more than one [`max_ttl`](crate::Builder::max_ttl) each, at the same time. What the set
+    /// is already is left alone.
+    ///
+    /// # Cancel safety
+    ///
+    /// The change is made or is not made; run it again to know. Nothing has to be undone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotChanged`] if most masters of the set do not answer; if a new master is not reached
+    /// within the client's [`wait`](crate::Builder::wait), or is one of another set; or if the set
+    /// would become too small or too large. [`Error::Invalid`] for a URL or a TTL outside its limits.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn grow(redlock: quorate::Redlock) -> Result<(), quorate::Error> {
+    /// redlock.change_members(quorate::SetChange::add("redis://10.0.0.4")).await?;
+    /// redlock.change_members(quorate::SetChange::add("redis://10.0.0.5")).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
+        let SetChange { what, tell } = change;
+        let engine = self.engine();
+        let add = |url: &str| Ok::<_, Error>(Step::Add { name: named(url)?, url: url.into() });
+        let remove = |url: &str| Ok::<_, Error>(Step::Remove { name: named(url)? });
+        let steps = match what {
+            What::Add(url) => vec![add(&url)?],
+            What::Remove(url) => vec![remove(&url)?],
+            What::Replace { old, new } if engine.is_reachable(&named(&old)?) => {
+                vec![add(&new)?, remove(&old)?]
+            }
+            What::Replace { old, new } => vec![remove(&old)?, add(&new)?],
+            What::MaxTtl(max_ttl) => vec![Step::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
+        };
+        engine.change_members(steps, tell).await
+    }
+
+    /// [`change_members`](Redlock::change_members) [without async](crate::blocking).
+    pub fn change_members_blocking(&self, change: SetChange) -> Result<(), Error> {
+        blocking::wait(&self.inner, self.change_members(change))
+    }
+
     /// The status of each master: whether it may vote, and if not, why and for how long; whether it
     /// can be reached, since when, and its last round trip. Nothing is sent: it is what the last
     /// connection to each of them found, so a silent master whose connection is open is noticed at
@@ -526,6 +577,11 @@ impl Redlock {
     fn engine(&self) -> &Arc<Engine> {
         self.inner.engine()
     }
+}
+
+/// What the record calls the master with this URL.
+fn named(url: &str) -> Result<Arc<str>, Invalid> {
+    Address::parse(url, None).map(|address| address.name().clone())
 }
 
 impl fmt::Debug for Redlock {

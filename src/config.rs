@@ -116,9 +116,7 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_wait(self.wait)?;
         check_label(&self.label)?;
-        if self.max_ttl < MIN_TTL || self.max_ttl > MAX_TTL {
-            return Err(Invalid::max_ttl(self.max_ttl, MIN_TTL, MAX_TTL));
-        }
+        self.checked_max_ttl(self.max_ttl)?;
         self.timeout_for(self.ttl)?;
         if self.max_waiters == 0 {
             return Err(Invalid::no_waiters());
@@ -127,6 +125,14 @@ impl Settings {
             return Err(Invalid::prefix(&self.prefix, MAX_PREFIX));
         }
         Ok(())
+    }
+
+    /// Another max TTL of the set (ms), once checked.
+    pub(crate) fn checked_max_ttl(&self, max_ttl: Duration) -> Result<u64, Invalid> {
+        if max_ttl < MIN_TTL || max_ttl > MAX_TTL {
+            return Err(Invalid::max_ttl(max_ttl, MIN_TTL, MAX_TTL));
+        }
+        Ok(u64::try_from(max_ttl.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// The per-master time-out where no TTL sets a shorter one.
@@ -168,7 +174,8 @@ impl Settings {
     /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self) -> Terms {
         let Self { max_ttl, strict, all_new, .. } = *self;
-        Terms { record: format!("{}master", self.prefix), max_ttl, strict, all_new }
+        let key = |of: &str| format!("{}{of}", self.prefix);
+        Terms { record: key("master"), decree: key("decree"), max_ttl, strict, all_new }
     }
 }
 

@@ -182,6 +182,14 @@ pub enum Error {
         fingerprint: Option<Arc<str>>,
     },
 
+    /// [`Redlock::change_members`](crate::Redlock::change_members) did not change the set, or did
+    /// not see it through.
+    #[non_exhaustive]
+    NotChanged {
+        /// What stands in the way.
+        why: Arc<str>,
+    },
+
     /// The input, or the thread that made the call, was refused before anything was sent.
     Invalid(Invalid),
 
@@ -200,7 +208,7 @@ pub enum Error {
 /// | `QueueFull` | yes | yes | shed load, or allow more waiters |
 /// | `NoQuorum` | no | yes | look at the masters; they may recover by themselves |
 /// | `OtherSet` | no | no | give all clients the list of one set |
-/// | `NotBegun` | no | no | see what stands in the way, and run it again |
+/// | `NotBegun`, `NotChanged` | no | no | see what stands in the way, and run it again |
 /// | `Refused` | no | no | fix the password, the rights, the settings or the servers |
 /// | `Lost` | no | no | stop what the lock protects; another acquire begins anew |
 /// | `AnotherKind`, `OtherPermits` | no | no | use one kind of lock for a name, and one number of permits |
@@ -225,6 +233,7 @@ pub enum ErrorKind {
     NotHeld,
     OtherSet,
     NotBegun,
+    NotChanged,
     Invalid,
     Closed,
     Start,
@@ -248,6 +257,7 @@ impl Error {
             Self::NotHeld { .. } => ErrorKind::NotHeld,
             Self::OtherSet { .. } => ErrorKind::OtherSet,
             Self::NotBegun { .. } => ErrorKind::NotBegun,
+            Self::NotChanged { .. } => ErrorKind::NotChanged,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Closed => ErrorKind::Closed,
             Self::Start(_) => ErrorKind::Start,
@@ -271,6 +281,7 @@ impl Error {
             | Self::NotHeld { name, .. } => Some(name),
             Self::OtherSet { .. }
             | Self::NotBegun { .. }
+            | Self::NotChanged { .. }
             | Self::Invalid(_)
             | Self::Closed
             | Self::Start(_) => None,
@@ -327,6 +338,7 @@ impl Error {
             | Self::Cancelled { .. }
             | Self::OtherSet { .. }
             | Self::NotBegun { .. }
+            | Self::NotChanged { .. }
             | Self::Invalid(_)
             | Self::Closed
             | Self::Start(_) => &NONE,
@@ -453,6 +465,7 @@ impl Error {
             Self::NotHeld { owner, .. } => write!(f, "lock {name} is not held by {owner}"),
             Self::OtherSet { why } => write!(f, "the masters are not one set: {why}"),
             Self::NotBegun { why, .. } => write!(f, "the set of masters was not begun: {why}"),
+            Self::NotChanged { why } => write!(f, "the set of masters was not changed: {why}"),
             Self::Invalid(invalid) => write!(f, "{invalid}"),
             Self::Closed => f.write_str("the client was shut down"),
             Self::Start(_) => f.write_str("the background thread could not be started"),

@@ -1,6 +1,8 @@
-//! How a set of masters begins.
+//! How a set of masters begins, and changes.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::trust::ColdStart;
 
@@ -40,5 +42,73 @@ impl Init {
     pub fn never_used(mut self, fingerprint: impl AsRef<str>) -> Self {
         self.never_used = Some(fingerprint.as_ref().into());
         self
+    }
+}
+
+/// A change of a set of masters: see [`Redlock::change_members`](crate::Redlock::change_members).
+///
+/// # Examples
+///
+/// ```
+/// use quorate::SetChange;
+///
+/// let change = SetChange::replace("redis://10.0.0.3", "redis://10.0.0.4")
+///     .on_progress(|what, left| println!("waiting for {what}, {left:?} yet"));
+/// ```
+#[derive(Clone)]
+#[must_use = "it does nothing before `change_members`"]
+pub struct SetChange {
+    pub(crate) what: What,
+    pub(crate) tell: Arc<dyn Fn(&str, Duration) + Send + Sync>,
+}
+
+/// What to change.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Add(Box<str>),
+    Remove(Box<str>),
+    Replace { old: Box<str>, new: Box<str> },
+    MaxTtl(Duration),
+}
+
+impl SetChange {
+    fn new(what: What) -> Self {
+        Self { what, tell: Arc::new(|_, _| {}) }
+    }
+
+    /// One more master, by its URL. Other clients connect to it with their own users and passwords.
+    pub fn add(url: impl AsRef<str>) -> Self {
+        Self::new(What::Add(url.as_ref().into()))
+    }
+
+    /// One master less, by its URL or its name, dead or not. Three are the fewest that can lose one.
+    pub fn remove(master: impl AsRef<str>) -> Self {
+        Self::new(What::Remove(master.as_ref().into()))
+    }
+
+    /// Another master in place of one: it joins before the old one leaves, or afterwards if the old
+    /// one does not answer.
+    pub fn replace(old: impl AsRef<str>, new: impl AsRef<str>) -> Self {
+        Self::new(What::Replace { old: old.as_ref().into(), new: new.as_ref().into() })
+    }
+
+    /// Another [`max_ttl`](crate::Builder::max_ttl). Clients that run keep to the lower one of this
+    /// and their own.
+    pub fn max_ttl(max_ttl: Duration) -> Self {
+        Self::new(What::MaxTtl(max_ttl))
+    }
+
+    /// Calls `tell` four times a second with what the change waits for, and for how long yet at
+    /// most.
+    pub fn on_progress(mut self, tell: impl Fn(&str, Duration) + Send + Sync + 'static) -> Self {
+        self.tell = Arc::new(tell);
+        self
+    }
+}
+
+impl fmt::Debug for SetChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A URL may contain a password.
+        f.debug_struct("SetChange").finish_non_exhaustive()
     }
 }

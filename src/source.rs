@@ -75,6 +75,14 @@ impl Checked {
         Facts { master: master.clone(), server }
     }
 
+    /// Its address, if it is a server.
+    pub(crate) fn address(&self) -> Option<&Address> {
+        match self {
+            Self::Address(address) => Some(address),
+            Self::Custom(_) => None,
+        }
+    }
+
     fn is_same_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Address(one), Self::Address(other)) => one.same_server(other),

@@ -190,6 +190,11 @@ pub enum Refusal {
     OtherMembers,
     /// No master has a record of a set: none was begun.
     NoSet,
+    /// It was removed from the set.
+    Removed,
+    /// The set of masters has changed since the master was to be asked; it was not. An acquire
+    /// asks again at once.
+    Moved,
     /// It does not know a command that locks need: it is too old, not Redis, or the command was
     /// renamed.
     Unsupported,
@@ -257,6 +262,8 @@ impl Refusal {
                 | Self::OtherTerms
                 | Self::OtherMembers
                 | Self::NoSet
+                | Self::Removed
+                | Self::Moved
         )
     }
 
@@ -339,6 +346,8 @@ impl fmt::Display for Refusal {
             Self::OtherTerms => "other terms",
             Self::OtherMembers => "another set of masters",
             Self::NoSet => "no set of masters",
+            Self::Removed => "removed from the set",
+            Self::Moved => "the set of masters has changed",
             Self::Unsupported => "unsupported server",
             Self::WrongType => "not a lock",
             Self::AnotherKind => "held as another kind",

@@ -61,7 +61,7 @@ pub(crate) struct MasterArgs {
     /// The longest TTL of any lock, a term of the set of masters: all its clients must have the
     /// same [default: QUORATE_MAX_TTL if it is set and not empty, otherwise 30s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
-    max_ttl: Option<Duration>,
+    pub(crate) max_ttl: Option<Duration>,
 
     /// Never let a master's clock decide that a lease is over, a term of the set of masters: all
     /// its clients must be strict, or none [default: whether QUORATE_STRICT is 1]
@@ -308,7 +308,81 @@ pub(crate) struct MembersArgs {
 /// What is done to a set.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MembersChange {
+    Add(AddArgs),
+    Remove(RemoveArgs),
+    Replace(ReplaceArgs),
+    Set(SetArgs),
     Recover(RecoverArgs),
+}
+
+/// Have one more master in the set, while clients hold and wait for locks
+///
+/// It has no vote for a little more than the max TTL first, and this waits for that. Clients that
+/// run learn of it from the masters, and connect to it with their own users and passwords; those
+/// that start with the old list find the set by it.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct AddArgs {
+    /// The URL of the new master
+    #[arg(value_name = "URL")]
+    pub(crate) master: String,
+
+    #[command(flatten)]
+    pub(crate) how: ChangeArgs,
+}
+
+/// Have one master less in the set, dead or not, while clients hold and wait for locks
+///
+/// Three are the fewest that can lose one.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct RemoveArgs {
+    /// The master's URL, as `quorate members` shows it
+    #[arg(value_name = "URL")]
+    pub(crate) master: String,
+
+    #[command(flatten)]
+    pub(crate) how: ChangeArgs,
+}
+
+/// Have another master in place of one, dead or not, while clients hold and wait for locks
+///
+/// The new one joins before the old one leaves; where the old one does not answer, afterwards.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct ReplaceArgs {
+    /// The old master's URL, as `quorate members` shows it
+    #[arg(value_name = "OLD")]
+    pub(crate) old: String,
+
+    /// The URL of the new master
+    #[arg(value_name = "NEW")]
+    pub(crate) new: String,
+
+    #[command(flatten)]
+    pub(crate) how: ChangeArgs,
+}
+
+/// Change the max TTL of the set to --max-ttl, while clients hold and wait for locks
+///
+/// QUORATE_MAX_TTL, or its default, has to be the one that the set has, or had. Clients that run
+/// keep to the lower one of this and their own.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    pub(crate) how: ChangeArgs,
+}
+
+/// How a set is changed.
+#[derive(Debug, Args)]
+pub(crate) struct ChangeArgs {
+    /// How long to wait for masters that have to be there
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "60s")]
+    pub(crate) wait: Duration,
+
+    #[command(flatten)]
+    pub(crate) masters: MasterArgs,
 }
 
 /// Have masters that forgot their set go on without those that are gone for good

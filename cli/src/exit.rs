@@ -77,7 +77,7 @@ impl From<Error> for Failure {
             ErrorKind::Held | ErrorKind::WaitTimedOut => HELD,
             ErrorKind::NoQuorum if is_without_set(error.votes()) => REFUSED,
             ErrorKind::NoQuorum => NO_QUORUM,
-            ErrorKind::Refused | ErrorKind::OtherSet | ErrorKind::NotBegun => REFUSED,
+            ErrorKind::Refused | ErrorKind::OtherSet | ErrorKind::NotBegun | ErrorKind::NotChanged => REFUSED,
             ErrorKind::Lost => LOST,
             ErrorKind::NotHeld => NOT_HELD,
             ErrorKind::Invalid | ErrorKind::AnotherKind | ErrorKind::OtherPermits => USAGE,

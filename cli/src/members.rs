@@ -1,11 +1,12 @@
 //! `quorate members`: the set that the masters are.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use quorate::doctor::{Examined, Finding, Report, Severity};
-use quorate::{Outcome, Redlock, Refusal, Standing, Vote};
+use quorate::{Outcome, Redlock, Refusal, SetChange, Standing, Vote};
 
-use crate::args::{MasterArgs, MembersArgs, MembersChange, RecoverArgs};
+use crate::args::{ChangeArgs, MasterArgs, MembersArgs, MembersChange, RecoverArgs};
 use crate::ask;
 use crate::exit::{self, Code, Failure};
 use crate::init::{EVERY, FIRST, waits_for};
@@ -21,8 +22,37 @@ const ANY_NAME: &str = "members";
 pub(crate) async fn members(args: MembersArgs) -> Result<Code, Failure> {
     match args.change {
         Some(MembersChange::Recover(args)) => recover(args).await,
+        Some(MembersChange::Add(args)) => change(args.how, SetChange::add(args.master)).await,
+        Some(MembersChange::Remove(args)) => change(args.how, SetChange::remove(args.master)).await,
+        Some(MembersChange::Replace(args)) => change(args.how, SetChange::replace(args.old, args.new)).await,
+        Some(MembersChange::Set(mut args)) => {
+            let max_ttl = args.how.masters.max_ttl.take();
+            let max_ttl = max_ttl.ok_or_else(|| Failure::new(exit::USAGE, "say what to set: --max-ttl"))?;
+            change(args.how, SetChange::max_ttl(max_ttl)).await
+        }
         None => show_after(args.wait, args.masters).await,
     }
+}
+
+/// Changes the set, and says now and then what it waits for.
+async fn change(args: ChangeArgs, change: SetChange) -> Result<Code, Failure> {
+    let redlock = args.masters.builder()?.wait(args.wait).build()?;
+    // To know whether a master that is to be replaced answers.
+    let _ = redlock.inspect(ANY_NAME).await;
+    let next_message = Mutex::new(redlock.now() + FIRST);
+    let clock = redlock.clone();
+    let change = change.on_progress(move |what, left| {
+        let now = clock.now();
+        let mut next_message = next_message.lock().unwrap_or_else(PoisonError::into_inner);
+        if now >= *next_message {
+            *next_message = now + EVERY;
+            say(format_args!("waiting for {what}: {:.1} s yet at most", left.as_secs_f64()));
+        }
+    });
+    job::unless_ended(redlock.change_members(change)).await?;
+    let masters: Vec<_> = redlock.master_status().into_iter().map(|status| status.master).collect();
+    out!("the set is {} now", masters.join(", "));
+    Ok(exit::OK)
 }
 
 /// Shows the set, once all masters have a vote or this time is over.

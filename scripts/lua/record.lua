@@ -4,7 +4,9 @@
 -- ARGV     the record's key; the stamp that the client saw, empty where it saw no record; the run
 --          id and the second replication id; the time (us) that most masters show, 1 if that is
 --          not known; for how long (us) from now there is no vote, empty to leave that as it is;
---          the earliest end (us) of that; field, value, ...
+--          the earliest end (us) of that; the key of the decree; the incarnation that knows what it
+--          promised from now on, empty to leave that as it is, and for which generation, the ballot
+--          that it promises, the ballot that it accepted and the value of that; field, value, ...
 -- Replies  {'written', time (us)}, or {'changed', time (us)}: something is another one, or it is
 --          too late, and nothing was written
 -- Again    a repeated run finds another stamp, and writes nothing.
@@ -33,5 +35,10 @@ if pause ~= '' then
   local from = pause == '0' and 0 or math.max(now, trusted)
   ends = string.format('%.0f', math.max(from + pause, least))
 end
-redis.call('HSET', key, 'run_id', run_id, 'replid2', replid2, 'quarantine', ends, unpack(ARGV, 8))
+local decree, incarnation = ARGV[8], ARGV[9]
+if incarnation ~= '' then
+  redis.call('HSET', decree, 'incarnation', incarnation, 'generation', ARGV[10], 'promised', ARGV[11],
+    'ballot', ARGV[12], 'value', ARGV[13])
+end
+redis.call('HSET', key, 'run_id', run_id, 'replid2', replid2, 'quarantine', ends, unpack(ARGV, 14))
 return {'written', shown}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::facts::{Denied, Facts, Info, Kept, Server, Unasked, Visitor};
 use super::report::Finding;
-use crate::trust::ColdStart;
+use crate::trust::{ColdStart, SHORTEST_QUARANTINE};
 
 /// Commands without which locks work, at a cost.
 const OPTIONAL: [(&str, &str); 9] = [
@@ -158,7 +158,7 @@ fn persistence(server: &Server, policy: ColdStart, visitor: &Visitor) -> Option<
         },
     };
     let long = format!("it has no vote for {}", secs(visitor.terms.quarantine()));
-    let short = format!("it has no vote for {}", secs(visitor.terms.shortest_quarantine()));
+    let short = format!("it has no vote for {}", secs(SHORTEST_QUARANTINE));
     let is_kept = keeps_all(&server.kept);
     let may_be_kept = is_kept.is_none() && server.info.get("aof_enabled") == Some("1");
     Some(match policy {

@@ -75,10 +75,11 @@ impl Records {
                 (begin_anew(found, begins_in), begins_in)
             }
             (_, Some(change)) => (forgot(found, server, change), wait),
-            (HelloStep::Wait(why) | HelloStep::Hear(why), None) if found.is_some() => {
-                (begin(why, begins_in), begins_in)
+            (HelloStep::Wait(why), None) if found.is_some() => (begin(why, begins_in), begins_in),
+            (HelloStep::Wait(why), None) => {
+                (Finding::warn(ABOUT, why, "run quorate init: it waits for that"), None)
             }
-            (HelloStep::Wait(why) | HelloStep::Hear(why), None) => (
+            (HelloStep::Hear(why), None) => (
                 Finding::fail(
                     ABOUT,
                     why,
@@ -118,9 +119,12 @@ impl Foretold {
             ColdStart::Fsync => keeps_all(&server.kept).map_or(Insight::NotTold, Insight::KeepsAll),
             ColdStart::Quarantine => Insight::Unknown,
         };
-        // It writes three times at most.
-        for _ in 0..4 {
+        // It writes three times at most, and asks once what the others promise.
+        for _ in 0..5 {
             self.step = membership.next(index, self.shown.clone(), insight, &SystemRandom);
+            if membership.is_promised_by_all(&SystemRandom) {
+                continue;
+            }
             let HelloStep::Write(change) = &self.step else { return };
             self.shown.record = Some(change.written(self.shown.time));
             if change.costs_the_vote() && self.anew.is_none() {

@@ -10,7 +10,7 @@ use super::grant::Grant;
 use super::hold::Hold;
 use super::permits::has_free;
 use super::request::{Polling, Request, may_be_granted_later};
-use super::wait::{Wait, has_wrong_time};
+use super::wait::{Wait, has_moved, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::Error;
 use crate::invalid::Invalid;
@@ -129,6 +129,7 @@ impl Engine {
 
 /// Whether to go on after the first attempt: there is time to wait, or a reason to ask at once.
 fn is_worth_waiting(error: &Error, request: &Request) -> bool {
-    let may_ask_at_once = has_free(error.votes(), request.permits) || has_wrong_time(error);
+    let may_ask_at_once =
+        has_free(error.votes(), request.permits) || has_wrong_time(error) || has_moved(error);
     may_be_granted_later(error) && (!request.wait.is_zero() || may_ask_at_once)
 }

@@ -10,7 +10,6 @@ use super::clean_up::{CleanUpOp, Effort, Withdrawal};
 use super::engine::Engine;
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
-use super::master_set::MasterSet;
 use super::permits::has_free;
 use super::queue_place::{Places, QueuePlace};
 use super::quorum::{Decision, Ruling, Tokens, rule};
@@ -19,6 +18,7 @@ use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
 use crate::error::Error;
 use crate::lease;
+use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Leaving, Op};
 use crate::renewal::LeaseTimer;
@@ -181,6 +181,7 @@ impl Attempt {
         let token = self.token();
         let round = self.round.take().expect("it was there");
         self.note_entries(&round);
+        self.hold_state.granted_under = round.voters().generation;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
         self.engine.dispatcher.trust().watched.forget(&self.hold.site);
         let sent = round.sent;
@@ -196,7 +197,7 @@ impl Attempt {
             self.hold_state.holds += 1;
             self.engine.leases.prolong(&self.hold, sent, ttl, renewal)
         };
-        Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, round.record()))
+        Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
     }
 
     /// Checks again, as time has passed since the votes, that a lease can begin by this grant, or

@@ -15,11 +15,11 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::engine::Engine;
 use super::hold::{Epoch, Hold, HoldState, Target};
-use super::master_set::MasterSet;
 use super::tally::{Round, Tally};
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::master::{CallKind, Failure, ReplySink, Value};
+use crate::master_set::MasterSet;
 use crate::protocol::{Leaving, Op, PlaceWanted, QUEUE_LIFE, outcome};
 use crate::sync::Mutex;
 use crate::vote::{Outcome, Refusal, Silence};
@@ -109,8 +109,7 @@ impl Engine {
         let once = once.without(hold_state.maybe_held_on);
         self.clean_up_beginning_with(once, &op, release.clone(), Effort::Once, votes());
         self.clean_up_beginning_with(until_acknowledged, &op, release, Effort::UntilAcknowledged, votes());
-        let all = MasterSet::all(self.dispatcher.masters());
-        for index in all.without(hold_state.maybe_held_on.or(once)).iter() {
+        for index in round.voters().masters.without(hold_state.maybe_held_on.or(once)).iter() {
             round.tally().count_unasked(index, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
@@ -194,7 +193,7 @@ impl Engine {
         loop {
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
             let left = clean_up.expires_by.since(self.clock().now());
-            let ready = tokio::time::timeout(left, self.dispatcher.master(index).ready()).await;
+            let ready = tokio::time::timeout(left, self.dispatcher.ready(index)).await;
             if ready.is_err() || clean_up.epoch.as_ref().is_some_and(Epoch::is_over) {
                 return;
             }
@@ -211,7 +210,7 @@ impl Engine {
         let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
         let last_word = Arc::new(LastWord(Mutex::new(Some(to))));
         let CleanUpOp { target, round_number, op, .. } = clean_up;
-        let on = [index].into_iter().collect();
+        let on = index.into();
         self.dispatcher.send_op(on, target, *round_number, op, call_kind, last_word);
         answer.await.unwrap_or(Outcome::Pending)
     }
@@ -264,7 +263,7 @@ struct CleanUpSink {
 }
 
 impl ReplySink for CleanUpSink {
-    fn is_wanted(&self) -> bool {
+    fn is_wanted(&self, _index: usize) -> bool {
         true
     }
 
@@ -296,7 +295,7 @@ impl ReplySink for CleanUpSink {
 struct LastWord(Mutex<Option<oneshot::Sender<Outcome>>>);
 
 impl ReplySink for LastWord {
-    fn is_wanted(&self) -> bool {
+    fn is_wanted(&self, _index: usize) -> bool {
         true
     }
 

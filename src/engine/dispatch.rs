@@ -7,27 +7,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::mpsc;
 
 use super::caller_waker::CallerWaker;
 use super::hold::{Epoch, Hold, Target};
-use super::master_set::MasterSet;
 use super::tally::{Round, RoundContext};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::executor::Executor;
-use crate::master::{Call, CallKind, Failure, Master, ReplySink, Script, Words};
+use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Words};
+use crate::master_set::MasterSet;
 use crate::protocol::{Op, Subject};
 use crate::random::Random;
-use crate::trust::{Handshake, MasterStatus, Trust};
+use crate::trust::{Handshake, MasterStatus, Trust, Voters};
 
 /// How many submissions are handed over before the masters' links get their turn.
 const MOST_SUBMISSIONS: usize = 256;
 
+/// Of a master that joined the set.
+const NO_CONNECTION: &str = "this client cannot connect to it: the log says why";
+
 /// Sends operations to the masters.
 pub(super) struct Dispatcher {
-    masters: Vec<Arc<dyn Master>>,
+    masters: Arc<Masters>,
     context: Arc<RoundContext>,
     /// What keys begin with.
     prefix: Arc<str>,
@@ -42,21 +46,23 @@ pub(super) struct Dispatcher {
 
 impl Dispatcher {
     pub(super) fn new(
-        masters: Vec<Arc<dyn Master>>,
+        masters: Arc<Masters>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         settings: &Settings,
         executor: &Executor,
     ) -> Arc<Self> {
-        let names: Vec<_> = masters.iter().map(|master| master.name().clone()).collect();
-        let trust = Trust::new(names.clone(), settings.terms(), clock.clone(), random);
-        let indexed = masters.iter().enumerate();
-        indexed.for_each(|(index, master)| master.introduce(Handshake::new(trust.clone(), index)));
+        let names: Vec<_> = masters.iter().map(|(_, master)| master.name().clone()).collect();
+        let trust = Trust::new(names, settings.terms(), clock.clone(), random);
+        let introduce = |(index, master): (usize, &Arc<dyn Master>)| {
+            master.introduce(Handshake::new(trust.clone(), index));
+        };
+        masters.iter().for_each(introduce);
         let (submissions, to_deliver) = mpsc::unbounded_channel();
         executor.spawn(deliver(to_deliver, masters.clone()));
         let (caller_waker, waking) = CallerWaker::new();
         executor.spawn(waking);
-        let context = Arc::new(RoundContext { names: names.into(), trust, clock, caller_waker });
+        let context = Arc::new(RoundContext { trust, clock, caller_waker });
         Arc::new(Self {
             masters,
             context,
@@ -68,23 +74,38 @@ impl Dispatcher {
         })
     }
 
-    /// How many masters there are.
-    pub(super) fn masters(&self) -> usize {
-        self.masters.len()
+    /// The masters, by their indices.
+    pub(super) fn masters(&self) -> &Arc<Masters> {
+        &self.masters
     }
 
-    pub(super) fn master(&self, index: usize) -> &Arc<dyn Master> {
-        &self.masters[index]
+    /// The masters whose votes count now.
+    pub(super) fn voters(&self) -> Arc<Voters> {
+        self.trust().voters()
     }
 
-    /// The masters' names.
-    pub(super) fn names(&self) -> &[Arc<str>] {
-        &self.context.names
+    /// Connects to a master, and resolves when it answers; never where there is none.
+    pub(super) fn ready(&self, index: usize) -> BoxFuture<'static, ()> {
+        let master = self.masters.get(index);
+        master.map_or_else(|| std::future::pending().boxed(), |master| master.ready())
     }
 
     /// How the masters stand with this client.
     pub(super) fn status(&self) -> Vec<MasterStatus> {
-        self.trust().status(self.masters.iter().map(|master| (master.name(), master.contact())))
+        self.trust().status(|index| self.masters.get(index).and_then(|master| master.contact()))
+    }
+
+    /// The voters are others from now on: connects to those that are new.
+    pub(super) fn follow(&self, voters: &Voters) {
+        let all = voters.masters.iter().zip(&voters.names);
+        all.for_each(|(index, name)| self.join(index, name));
+    }
+
+    /// Makes the master with this URL, or this name, if there is none at this index.
+    pub(super) fn join(&self, index: usize, url: &str) {
+        if let Some(master) = self.masters.join(index, url) {
+            master.introduce(Handshake::new(self.trust().clone(), index));
+        }
     }
 
     /// Which masters may vote.
@@ -126,7 +147,9 @@ impl Dispatcher {
         timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
-        self.ask_some(MasterSet::all(self.masters()), hold, round_number, op, timeout, epoch)
+        let round = self.begin_round(&hold.site, epoch); // first, as leases count from here
+        let to = round.voters().masters;
+        self.send_round(round, to, hold, round_number, op, timeout)
     }
 
     /// Sends it to some of the masters. The others count as out of reach: their clocks are off.
@@ -140,6 +163,20 @@ impl Dispatcher {
         epoch: Option<Epoch>,
     ) -> Round {
         let round = self.begin_round(&hold.site, epoch); // first, as leases count from here
+        self.send_round(round, to, hold, round_number, op, timeout)
+    }
+
+    fn send_round(
+        &self,
+        round: Round,
+        to: MasterSet,
+        hold: &Hold,
+        round_number: u64,
+        op: &Op,
+        timeout: Duration,
+    ) -> Round {
+        let voters = round.voters().masters;
+        let to = to.and(voters);
         let target = hold.target();
         let trusted = self.trusted_for(op);
         let send = |op: &Op, to| {
@@ -152,12 +189,12 @@ impl Dispatcher {
             Op::Acquire { .. } if self.trust().is_strict() => {
                 for index in to.iter() {
                     let watched = self.trust().watched.over(index, &hold.site);
-                    send(&op.clone().watched(watched), [index].into_iter().collect());
+                    send(&op.clone().watched(watched), index.into());
                 }
             }
             _ => send(op, to),
         }
-        for index in MasterSet::all(self.masters()).without(to).iter() {
+        for index in voters.without(to).iter() {
             round.tally().count_unasked(index, "its clock is off");
         }
         round
@@ -226,7 +263,7 @@ impl Dispatcher {
         if self.has_waited_for_connections.load(Ordering::Relaxed) || self.trust().knows_the_time() {
             return None;
         }
-        let connecting = join_all(self.masters.iter().map(|master| master.ready()));
+        let connecting = join_all(self.voters().masters.iter().map(|index| self.ready(index)));
         let dispatcher = self.clone();
         Some(async move {
             let known = async {
@@ -243,7 +280,7 @@ impl Dispatcher {
 }
 
 /// Hands submissions over until no more can come.
-async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: Vec<Arc<dyn Master>>) {
+async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: Arc<Masters>) {
     let mut batch: Vec<Submission> = Vec::with_capacity(MOST_SUBMISSIONS);
     while submissions.recv_many(&mut batch, MOST_SUBMISSIONS).await > 0 {
         let is_full = batch.len() == MOST_SUBMISSIONS;
@@ -262,9 +299,12 @@ struct Submission {
 }
 
 impl Submission {
-    fn deliver(mut self, masters: &[Arc<dyn Master>]) {
+    fn deliver(mut self, masters: &Masters) {
         for index in std::mem::take(&mut self.to).iter() {
-            masters[index].call(self.call.clone(), index);
+            match masters.get(index) {
+                Some(master) => master.call(self.call.clone(), index),
+                None => self.call.sink.receive(index, Err(Failure::Unreachable(NO_CONNECTION.into())), None),
+            }
         }
     }
 }

@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use super::dispatch::Dispatcher;
 use super::leases::Leases;
-use super::quorum::quorum;
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::master::Master;
+use crate::master::Masters;
+use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Kind, WakeChannelPrefix};
 use crate::random::Random;
@@ -49,7 +49,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(
-        masters: Vec<Arc<dyn Master>>,
+        masters: Arc<Masters>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         settings: Settings,
@@ -59,12 +59,12 @@ impl Engine {
         let channel = format!("{}{}", WakeChannelPrefix(&settings.prefix), client.hyphenated()).into();
         let dispatcher =
             Dispatcher::new(masters.clone(), clock.clone(), random.clone(), &settings, &executor);
-        let unacknowledged = masters.iter().map(|_| AtomicUsize::new(0)).collect();
-        let quorum = quorum(masters.len());
+        let unacknowledged = (0..MasterSet::INDICES).map(|_| AtomicUsize::new(0)).collect();
+        let trust = dispatcher.trust().clone();
         let engine = Arc::new(Self {
             dispatcher,
             leases: Leases::new(clock, settings.ttl),
-            hub: WakeHub::new(masters, channel, quorum, executor.clone()),
+            hub: WakeHub::new(masters, channel, trust.voters(), executor.clone()),
             local_queues: LocalQueues::new(settings.max_waiters),
             random,
             settings,
@@ -73,6 +73,18 @@ impl Engine {
             closing: CancellationToken::new(),
             unacknowledged,
             client,
+        });
+        let following = Arc::downgrade(&engine);
+        trust.tell(move |voters| {
+            if let Some(engine) = following.upgrade() {
+                engine.dispatcher.follow(voters);
+                engine.hub.follow(voters.clone());
+            }
+        });
+        let gathering = engine.dispatcher.clone().gather_evidence();
+        let closing = engine.closing.clone();
+        engine.executor.spawn(async move {
+            closing.run_until_cancelled_owned(gathering).await;
         });
         engine.watch_leases();
         engine
@@ -97,7 +109,8 @@ impl Engine {
 
     /// The same for all clients with these masters and this key prefix, and for no others.
     pub(super) fn fingerprint(&self) -> String {
-        let mut words: Vec<&str> = self.dispatcher.names().iter().map(|name| &**name).collect();
+        let voters = self.dispatcher.voters();
+        let mut words: Vec<&str> = voters.names.iter().map(|name| &**name).collect();
         words.sort_unstable();
         words.push(&self.settings.prefix);
         digest(&words.join("\n"), 16)
@@ -200,8 +213,9 @@ impl Engine {
 
     /// The masters that have not acknowledged every clean-up, with how many they have not.
     pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
-        let counts = self.unacknowledged.iter().map(|count| count.load(Ordering::Relaxed));
-        self.dispatcher.names().iter().zip(counts).filter(|(_, left)| *left > 0)
+        let left = |index: usize| self.unacknowledged[index].load(Ordering::Relaxed);
+        let masters = self.dispatcher.masters().iter();
+        masters.map(move |(index, master)| (master.name(), left(index))).filter(|(_, left)| *left > 0)
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
@@ -225,7 +239,7 @@ impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
             .field("client", &self.client)
-            .field("masters", &self.dispatcher.names())
+            .field("masters", &self.dispatcher.masters())
             .finish_non_exhaustive()
     }
 }

@@ -14,6 +14,9 @@ use crate::error::{Error, Loss};
 use crate::lease;
 use crate::protocol::Op;
 
+/// How often in a row to ask again because the set of masters has changed.
+pub(super) const MOVES: u32 = 3;
+
 /// How long to wait for votes where a lease was not extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hearing {
@@ -61,10 +64,18 @@ impl Engine {
         let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // Where the lock is given up before this is sent, it must not follow the release, and take
         // the lock back.
-        let epoch = Some(Epoch::of(&hold));
-        let round_number = self.dispatcher.next_round_number();
-        let round = self.dispatcher.ask(&hold, round_number, &op, timeout, epoch);
-        let decision = round.decision().await;
+        let epoch = Epoch::of(&hold);
+        let mut moves = 0;
+        let (round, decision) = loop {
+            let round_number = self.dispatcher.next_round_number();
+            let round = self.dispatcher.ask(&hold, round_number, &op, timeout, Some(epoch.clone()));
+            let decision = round.decision().await;
+            if decision == Decision::Granted || moves == MOVES || !round.has_moved() {
+                break (round, decision);
+            }
+            moves += 1;
+            hold_state.note_entries(round.may_have_run(), lease::expires_by(round.sent, kept));
+        };
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.until_certain().await;
         }
@@ -75,6 +86,9 @@ impl Engine {
         let strays = round.stale_by_token(token);
         if !strays.is_empty() {
             self.clean_up_on(strays, self.clean_up_of_strays(&hold, &hold_state));
+        }
+        if decision == Decision::Granted {
+            hold_state.granted_under = round.voters().generation;
         }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl),

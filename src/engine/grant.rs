@@ -7,10 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
 use super::hold::Hold;
+use super::tally::Round;
 use crate::clock::Moment;
 use crate::error::Error;
 use crate::handover::Handover;
 use crate::owner::Owner;
+use crate::trust::Voters;
 use crate::vote::{Record, Vote};
 
 /// One hold of one lease.
@@ -20,13 +22,17 @@ pub(crate) struct Grant {
     pub(super) generation: u64,
     token: u64,
     votes: Record,
+    /// The masters that were asked.
+    voters: Arc<Voters>,
     given_back: bool,
 }
 
 impl Grant {
-    pub(super) fn new(engine: Arc<Engine>, hold: Arc<Hold>, generation: u64, votes: Record) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, hold: Arc<Hold>, generation: u64, round: &Round) -> Self {
         let token = hold.lease().terms.token;
-        Self { engine, hold, generation, token, votes, given_back: false }
+        let votes = round.record();
+        let voters = round.voters().clone();
+        Self { engine, hold, generation, token, votes, voters, given_back: false }
     }
 
     /// This grant, unless it was lost meanwhile: the await before may have taken any time.
@@ -51,7 +57,7 @@ impl Grant {
     }
 
     pub(crate) fn votes(&self) -> Vec<Vote> {
-        self.votes.read(self.engine.dispatcher.names())
+        self.votes.read(&self.voters.names)
     }
 
     /// The token of its lease; 0 in a layout of another library.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::engine::{Engine, fresh_uuid};
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, LeaseTerms};
-use super::master_set::MasterSet;
 use super::quorum::{Decision, Tokens};
 use super::tally::Round;
 use super::verdict;
@@ -88,7 +87,7 @@ impl Engine {
         hold.give_up(&mut hold_state);
         // A master that missed the transfer still has the owner's entry, or its place in the queue.
         let leaving = Leaving::Undone(hold_state.first_round);
-        let all = MasterSet::all(self.dispatcher.masters());
+        let all = self.dispatcher.voters().masters;
         drop(self.send_holds_left(hold, &mut hold_state, leaving, None, all));
         Ok(())
     }
@@ -157,10 +156,11 @@ impl Engine {
         let round = transfer.done();
         hold_state.note_entries(round.may_have_run(), lease::expires_by(sent, kept));
         hold_state.begin(first_round);
+        hold_state.granted_under = round.voters().generation;
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
         let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);
         drop(hold_state);
-        let grant = Grant::new(self.clone(), hold, generation, round.record());
+        let grant = Grant::new(self.clone(), hold, generation, &round);
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
     }
 }

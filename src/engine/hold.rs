@@ -16,10 +16,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::master_set::MasterSet;
 use super::permits::Picked;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
+use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Permit};
 use crate::renewal::{LeaseTimer, Scheduled};
@@ -69,6 +69,8 @@ pub(crate) struct HoldState {
     pub(crate) expires_by: Moment,
     /// The number of the first round of the lease.
     pub(super) first_round: u64,
+    /// The generation of the set that granted the lease, or extended it last.
+    pub(super) granted_under: u64,
     /// Whether the owner may have a place in a queue, as its own ticket.
     pub(super) is_queued: bool,
 }

@@ -28,7 +28,7 @@ impl Engine {
                 Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
             };
             trust.membership().begin(Some(Beginning { cold_start: how.cold_start, never_used }));
-            let all = engine.dispatcher.masters();
+            let all = engine.dispatcher.voters().len();
             match engine.until(|trust| (trust.members() == all).then_some(())).await {
                 // It was complete before: one that is away comes back to it.
                 Err(_) if trust.members() >= quorum(all) && trust.membership().misfit().is_none() => Ok(()),
@@ -45,7 +45,7 @@ impl Engine {
             let _until_then = EndOnDrop(trust);
             trust.membership().forget_misfits();
             trust.membership().recover(true);
-            let enough = quorum(engine.dispatcher.masters());
+            let enough = quorum(engine.dispatcher.voters().len());
             engine.until(|trust| (trust.members() >= enough).then_some(())).await
         })
         .await
@@ -91,7 +91,13 @@ impl Engine {
                 let why = refused.map_or_else(|| in_the_way(&status), |why| why.to_string());
                 return Err(Error::NotBegun { why: why.into(), fingerprint: None });
             }
-            let masters = (0..self.dispatcher.masters()).map(|index| self.dispatcher.master(index).ready());
+            let masters = self
+                .dispatcher
+                .voters()
+                .masters
+                .iter()
+                .map(|index| self.dispatcher.ready(index))
+                .collect::<Vec<_>>();
             tokio::select! {
                 biased;
                 () = seen => {}

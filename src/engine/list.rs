@@ -14,6 +14,7 @@ use super::verdict;
 use crate::error::Error;
 use crate::master::{CallKind, Failure, ReplySink, Value, Words};
 use crate::protocol::{Kind, LIST, ListStep, key_pattern, name_of, step};
+use crate::trust::Voters;
 use crate::vote::{Outcome, Refusal, Vote};
 
 /// How many keys a master looks at in one step: a few milliseconds' work, in which it does nothing
@@ -26,7 +27,9 @@ const NAMES_TOGETHER: usize = 64;
 /// How far a listing is.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Of each master.
+    /// The masters that are asked.
+    voters: Arc<Voters>,
+    /// Of each of these, in their order.
     positions: Vec<Position>,
     /// The names that the masters were asked about, so that each is listed once.
     known: HashSet<Arc<str>>,
@@ -45,7 +48,8 @@ enum Position {
 impl Engine {
     /// Before the first step.
     pub(crate) fn begin_list(&self) -> Progress {
-        Progress { positions: vec![Position::At(0); self.dispatcher.masters()], known: HashSet::new() }
+        let voters = self.dispatcher.voters();
+        Progress { positions: vec![Position::At(0); voters.len()], voters, known: HashSet::new() }
     }
 
     /// Takes the next step on every master, and returns the names found there that a quorum says
@@ -58,7 +62,7 @@ impl Engine {
         if !progress.positions.iter().any(|position| matches!(position, Position::At(_))) {
             return Ok(None);
         }
-        let (positions, mut new) = self.step(&progress.positions).await?;
+        let (positions, mut new) = self.step(&progress.voters, &progress.positions).await?;
         new.retain(|name| !progress.known.contains(name));
         let new = Vec::from_iter(new);
         let mut listed = Vec::new();
@@ -82,26 +86,26 @@ impl Engine {
     /// Has every master take its next step. Returns how far all are then, and the names they found.
     async fn step(
         self: &Arc<Self>,
+        voters: &Voters,
         positions: &[Position],
     ) -> Result<(Vec<Position>, HashSet<Arc<str>>), Error> {
         let prefix = &self.settings.prefix;
         let (steps, mut taken) = mpsc::unbounded_channel();
         let steps: Arc<dyn ReplySink> = Arc::new(Steps(steps));
         let mut asked = 0;
-        for (index, position) in positions.iter().enumerate() {
+        for (index, position) in voters.masters.iter().zip(positions) {
             let Position::At(cursor) = position else { continue };
             asked += 1;
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
-            let index = [index].into_iter().collect();
             let kind = CallKind::Vote { timeout: self.dispatcher.timeout() };
-            self.dispatcher.send(&LIST, words, kind, steps.clone(), index);
+            self.dispatcher.send(&LIST, words, kind, steps.clone(), index.into());
         }
         let mut positions = positions.to_vec();
         let mut names = HashSet::new();
         for _ in 0..asked {
             let (index, step) = taken.recv().await.expect("the sender is here");
-            positions[index] = match step {
+            positions[voters.masters.before(index)] = match step {
                 Ok(ListStep { next, keys }) => {
                     names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));
                     next.map_or(Position::Done, Position::At)
@@ -120,7 +124,7 @@ impl Engine {
             };
             Vote { master: master.clone(), outcome, latency: Duration::ZERO }
         };
-        let votes = self.dispatcher.names().iter().zip(positions).map(vote).collect();
+        let votes = voters.names.iter().zip(positions).map(vote).collect();
         Err(verdict::no_quorum(&key_pattern(prefix).into(), votes, false))
     }
 }
@@ -129,7 +133,7 @@ impl Engine {
 struct Steps(mpsc::UnboundedSender<(usize, Result<ListStep, Outcome>)>);
 
 impl ReplySink for Steps {
-    fn is_wanted(&self) -> bool {
+    fn is_wanted(&self, _index: usize) -> bool {
         !self.0.is_closed()
     }
 

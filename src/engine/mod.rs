@@ -25,7 +25,7 @@
 //!
 //! Below them: `clean_up.rs` sends what is left of a hold until each master acknowledges it, a
 //! release as well as the undo of an attempt. `engine.rs` has the [`Engine`] with its parts and
-//! runs its tasks, and `master_set.rs` is a set of masters.
+//! runs its tasks.
 //!
 //! Votes are counted where they come in, which is the client's own thread but for those that are
 //! known without a call. What has to go on by itself is a task there, so
@@ -34,8 +34,10 @@
 mod acquire;
 mod attempt;
 mod caller_waker;
+mod change;
 mod clean_up;
 mod counterpart;
+mod decrees;
 mod dispatch;
 #[allow(clippy::module_inception, reason = "one looks for the engine here")]
 mod engine;
@@ -48,7 +50,6 @@ mod init;
 mod inspect;
 mod leases;
 mod list;
-mod master_set;
 mod pauses;
 mod permits;
 mod queue_place;
@@ -60,6 +61,7 @@ mod verdict;
 mod wait;
 mod watchdog;
 
+pub(crate) use change::Step;
 pub(crate) use engine::Engine;
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;

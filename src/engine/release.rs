@@ -9,7 +9,6 @@ use tokio::sync::MutexGuard;
 
 use super::engine::Engine;
 use super::hold::{Hold, HoldState};
-use super::master_set::MasterSet;
 use super::quorum::{Decision, surely_lost};
 use super::tally::Round;
 use super::verdict;
@@ -27,6 +26,9 @@ struct Release {
     deadline: Moment,
     /// How the lease was lost before, if it was.
     loss: Option<Error>,
+    /// Whether the set has changed since the masters granted it: not all of those that are asked
+    /// have to have had it.
+    has_moved: bool,
 }
 
 impl Engine {
@@ -112,13 +114,15 @@ impl Engine {
         let loss = hold.loss(current, self.clock().now());
         hold_state.holds -= 1;
         hold_state.surplus += u32::from(!is_guard);
+        let granted_under = hold_state.granted_under;
         let round = self.send_what_is_left(hold, &mut hold_state);
-        Ok(Release { round, deadline, loss })
+        let has_moved = round.voters().generation != granted_under;
+        Ok(Release { round, deadline, loss, has_moved })
     }
 
     /// Waits for the votes on a release.
     async fn until_released(&self, hold: &Hold, release: Release) -> Result<(), Error> {
-        let Release { round, deadline, loss } = release;
+        let Release { round, deadline, loss, has_moved } = release;
         if round.sent >= deadline {
             return Err(loss.unwrap_or_else(|| hold.lost_error(Loss::Expired, &[])));
         }
@@ -126,6 +130,11 @@ impl Engine {
             return Ok(());
         }
         round.until_all().await; // to know who has the lock takes more votes
+        let released = round.granted();
+        let is_nowhere = released.or(round.masters_with(Outcome::is_definite_no));
+        if has_moved && !released.is_empty() && round.voters().have_majority(is_nowhere) {
+            return Ok(());
+        }
         Err(verdict::not_released(&hold.name, round.votes()))
     }
 
@@ -136,7 +145,7 @@ impl Engine {
             self.leases.end(hold);
         }
         let leaving = Leaving::Lease(hold.lease().terms.token);
-        self.send_holds_left(hold, hold_state, leaving, None, MasterSet::all(self.dispatcher.masters()))
+        self.send_holds_left(hold, hold_state, leaving, None, self.dispatcher.voters().masters)
     }
 
     /// Takes the lock away from `owner`, of this client or another, however many holds it has.
@@ -205,7 +214,7 @@ impl Engine {
 
 /// How it went to take a lock away.
 fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
-    let masters = round.masters_with(|_| true).len();
+    let masters = round.voters().len();
     let released = round.granted().len();
     let not_theirs = round.masters_with(Outcome::is_definite_no).len();
     let name = &hold.name;

@@ -9,20 +9,18 @@ use std::time::Duration;
 
 use super::caller_waker::CallerWaker;
 use super::hold::Epoch;
-use super::master_set::MasterSet;
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
 use crate::clock::{Clock, Moment};
 use crate::master::{Failure, ReplySink, Value};
+use crate::master_set::MasterSet;
 use crate::protocol::{Decoded, Seen, decode};
 use crate::sync::{Mutex, MutexGuard};
-use crate::trust::Trust;
+use crate::trust::{Trust, Voters};
 use crate::vote::{Outcome, Record, Refusal, Vote};
 
 /// What all rounds of a client share.
 pub(super) struct RoundContext {
-    /// The masters' names.
-    pub(super) names: Box<[Arc<str>]>,
-    /// Which of them may vote.
+    /// Which masters may vote.
     pub(super) trust: Arc<Trust>,
     pub(super) clock: Arc<dyn Clock>,
     /// Wakes the callers whose rounds are decided.
@@ -46,6 +44,8 @@ pub(crate) struct Round {
 /// Counts the votes of one round, whether or not a caller still waits for them.
 pub(super) struct Tally {
     context: Arc<RoundContext>,
+    /// The masters whose votes count.
+    voters: Arc<Voters>,
     /// In strict mode, what the versions of the lock are watched under.
     site: Arc<str>,
     sent: Moment,
@@ -56,6 +56,8 @@ pub(super) struct Tally {
 }
 
 struct Counted {
+    masters: MasterSet,
+    /// Of each of these, in their order.
     ballots: Box<[Ballot]>,
     granted: usize,
     not_yours: usize,
@@ -117,20 +119,22 @@ impl Round {
     /// A round of which nothing was sent yet. What was not sent when `epoch` is over is not sent
     /// any more.
     pub(super) fn new(context: &Arc<RoundContext>, site: &Arc<str>, epoch: Option<Epoch>) -> Self {
-        let masters = context.names.len();
+        let voters = context.trust.voters();
         let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
-        let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(masters).collect();
+        let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(voters.len()).collect();
         let counted = Counted {
+            masters: voters.masters,
+            pending: voters.len(),
             ballots,
             granted: 0,
             not_yours: 0,
-            pending: masters,
             waiter: None,
             vote_clean_up: None,
         };
         let sent = context.clock.now();
         let tally = Tally {
             context: context.clone(),
+            voters,
             site: site.clone(),
             sent,
             cancelled: AtomicBool::new(false),
@@ -145,7 +149,7 @@ impl Round {
     pub(super) fn clocks_agree(&self) -> bool {
         let context = &self.tally.context;
         let granted = self.granted();
-        context.trust.how_many_agree(granted.iter()) >= quorum(context.names.len())
+        context.trust.how_many_agree(granted.iter()) >= quorum(self.voters().len())
     }
 
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no
@@ -178,6 +182,18 @@ impl Round {
         .await;
     }
 
+    /// The masters whose votes count.
+    pub(super) fn voters(&self) -> &Arc<Voters> {
+        &self.tally.voters
+    }
+
+    /// Whether masters were not asked because the set has changed.
+    pub(super) fn has_moved(&self) -> bool {
+        let has_moved =
+            |outcome: &Outcome| matches!(outcome, Outcome::Refused { reason: Refusal::Moved, .. });
+        !self.masters_with(has_moved).is_empty()
+    }
+
     /// Cancels what was not sent yet.
     pub(super) fn cancel(&self) {
         self.tally.cancelled.store(true, Ordering::Relaxed);
@@ -197,7 +213,7 @@ impl Round {
             outcome: ballot.outcome.clone(),
             latency: if ballot.outcome == Outcome::Pending { waited } else { ballot.latency },
         };
-        self.tally.context.names.iter().zip(&counted.ballots).map(vote).collect()
+        self.tally.voters.names.iter().zip(&counted.ballots).map(vote).collect()
     }
 
     /// The votes, in the form in which a guard keeps them.
@@ -241,7 +257,7 @@ impl Round {
         let due = {
             let mut counted = self.tally.counted();
             counted.vote_clean_up = Some(vote_clean_up);
-            counted.clean_up_due(MasterSet::all(counted.ballots.len()))
+            counted.clean_up_due(counted.masters)
         };
         if let Some(due) = due {
             clean_up(due); // unlocked
@@ -264,7 +280,7 @@ impl Tally {
             if !counted.vote(index, ballot) {
                 return;
             }
-            let due = counted.clean_up_due([index].into_iter().collect());
+            let due = counted.clean_up_due(index.into());
             let clean_up = due.zip(counted.vote_clean_up.as_ref().map(|late| late.clean_up.clone()));
             (counted.reached(), clean_up)
         };
@@ -329,8 +345,10 @@ impl Tally {
 }
 
 impl ReplySink for Tally {
-    fn is_wanted(&self) -> bool {
-        !self.cancelled.load(Ordering::Relaxed) && !self.epoch.as_ref().is_some_and(Epoch::is_over)
+    fn is_wanted(&self, index: usize) -> bool {
+        let is_given_up =
+            self.cancelled.load(Ordering::Relaxed) || self.epoch.as_ref().is_some_and(Epoch::is_over);
+        !is_given_up && self.context.trust.votes_under(index, self.voters.generation)
     }
 
     fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
@@ -367,9 +385,12 @@ impl Ballot {
 }
 
 impl Counted {
-    /// Counts a master's first vote. Returns whether it was the first: no other counts.
+    /// Counts a master's first vote. Returns whether it was the first, of a voter: no other counts.
     fn vote(&mut self, index: usize, ballot: Ballot) -> bool {
-        let known = &mut self.ballots[index];
+        if !self.masters.has(index) {
+            return false;
+        }
+        let known = &mut self.ballots[self.masters.before(index)];
         if known.outcome != Outcome::Pending {
             return false;
         }
@@ -382,7 +403,8 @@ impl Counted {
 
     /// The masters whose ballot matches.
     fn masters_with(&self, wanted: impl Fn(&Ballot) -> bool) -> MasterSet {
-        self.ballots.iter().enumerate().filter(|(_, ballot)| wanted(ballot)).map(|(index, _)| index).collect()
+        let ballots = self.masters.iter().zip(&self.ballots);
+        ballots.filter(|(_, ballot)| wanted(ballot)).map(|(index, _)| index).collect()
     }
 
     /// Which of these masters need a clean-up, if the lease has begun.

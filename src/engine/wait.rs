@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use super::attempt::Attempt;
 use super::engine::Engine;
+use super::extend::MOVES;
 use super::grant::Grant;
 use super::pauses::{ForeignHolder, next_look};
 use super::permits::has_free;
@@ -83,6 +84,8 @@ pub(super) struct Wait {
     new_time: bool,
     /// Whether they ever have.
     has_new_time: bool,
+    /// How often in a row the set of masters had changed.
+    moves: u32,
     backoff: Backoff,
     /// The last holder of another library, which would not wake this waiter.
     foreign_holder: ForeignHolder,
@@ -113,6 +116,7 @@ impl Wait {
             guesses: 0,
             new_time: false,
             has_new_time: false,
+            moves: 0,
             backoff,
             foreign_holder: ForeignHolder::new(),
             slot: None,
@@ -180,6 +184,7 @@ impl Wait {
     fn learn(&mut self, error: &Error) {
         self.new_time = !self.has_new_time && has_wrong_time(error);
         self.has_new_time |= self.new_time;
+        self.moves = if has_moved(error) { self.moves + 1 } else { 0 };
         if self.request.permits.is_none() {
             return;
         }
@@ -187,10 +192,11 @@ impl Wait {
         self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
 
-    /// Whether to ask again at once: with the right time, or for another permit that may be free.
+    /// Whether to ask again at once: with the right time, or the right masters, or for another permit
+    /// that may be free.
     /// For permits only [`GUESSES`] times in a row, as other waiters ask, too.
     fn asks_at_once(&self) -> bool {
-        self.new_time || (1..=GUESSES).contains(&self.guesses)
+        self.new_time || (1..=MOVES).contains(&self.moves) || (1..=GUESSES).contains(&self.guesses)
     }
 
     /// Whether it stands in the masters' queues, and neither polls nor asks just once.
@@ -376,9 +382,19 @@ impl Wait {
     }
 }
 
+/// Whether a master refused for this reason.
+fn is_refused(error: &Error, wanted: Refusal) -> bool {
+    let is_it = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason, .. } if reason == wanted);
+    error.votes().iter().any(is_it)
+}
+
+/// Whether masters were not asked because the set of masters has changed.
+pub(super) fn has_moved(error: &Error) -> bool {
+    is_refused(error, Refusal::Moved)
+}
+
 /// Whether masters refused the time that this client goes by, and sent theirs: its machine may have
 /// been suspended.
 pub(super) fn has_wrong_time(error: &Error) -> bool {
-    let is_clock = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::Clock, .. });
-    error.votes().iter().any(is_clock)
+    is_refused(error, Refusal::Clock)
 }

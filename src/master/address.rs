@@ -79,6 +79,27 @@ impl Address {
         Ok(Self { name: name.into(), endpoint, login, password })
     }
 
+    /// The address of a master that joins the set of another one. Where its URL has no user and
+    /// password of its own, those of the other one are used, but never without TLS where that has
+    /// it.
+    pub(crate) fn joining(url: &str, other: &Self) -> Result<Self, Invalid> {
+        let mut address = Self::parse(url, None)?;
+        let is_bare = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp { tls: false, .. });
+        if is_bare(&address.endpoint) && !is_bare(&other.endpoint) {
+            let why = "it is without TLS, and the masters that this client was given are not";
+            return Err(Invalid::url(&address.name, why));
+        }
+        if address.login.username().is_none()
+            && address.login.password().is_none()
+            && address.password.is_none()
+        {
+            let db = address.login.db();
+            address.login = other.login.clone().set_db(db);
+            address.password = other.password.clone();
+        }
+        Ok(address)
+    }
+
     /// The URL without user, password and database.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name

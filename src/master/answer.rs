@@ -76,6 +76,12 @@ impl Failure {
         }
     }
 
+    /// Its caller did not want the call to be sent any more.
+    pub fn not_sent() -> Self {
+        let detail = "MOVED the set of masters has changed since this was asked, or it was given up".into();
+        Self::Refused { reason: Refusal::Moved, detail }
+    }
+
     /// Why, in words.
     pub(crate) fn text(&self) -> &str {
         match self {

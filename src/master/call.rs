@@ -143,9 +143,9 @@ impl ExactSizeIterator for WordIter<'_> {}
 
 /// Gets the answers of masters. It is called where they arrive, and must not block.
 pub trait ReplySink: Send + Sync {
-    /// Whether the call still has to be sent. This is called with a link locked, so it must neither
-    /// wait nor call a master.
-    fn is_wanted(&self) -> bool;
+    /// Whether the call still has to be sent to the master with this index. This is called with a
+    /// link locked, so it must neither wait nor call a master.
+    fn is_wanted(&self, index: usize) -> bool;
 
     /// The answer of the master with this index, and its time (us since 1970): 0 if it did not
     /// look, `None` if it did not run the call, or does not know this connection any more.

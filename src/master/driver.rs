@@ -194,6 +194,9 @@ impl LinkDriver {
     ) {
         let Some(handshake) = handshake.get() else { return };
         loop {
+            if handshake.is_outdated() {
+                self.state().renew_handshake();
+            }
             if greeting.is_none() && self.state().takes_up_handshake() {
                 let (asks, questions) = mpsc::unbounded_channel();
                 let header = shake_hands_again(Asks::Open(asks), handshake.clone(), *patience).boxed();

@@ -276,6 +276,15 @@ impl LinkState {
         is_due
     }
 
+    /// Has the handshake made again on an open connection, unless that is under way.
+    pub fn renew_handshake(&mut self) {
+        if let Connection::Open(open) = &mut self.connection
+            && open.handshake == HandshakeState::Done
+        {
+            open.handshake = HandshakeState::Due;
+        }
+    }
+
     /// Has a command of a handshake sent on the open connection.
     pub(super) fn ask(&mut self, question: Question) {
         self.questions.push_back(question);
@@ -334,8 +343,7 @@ impl LinkState {
         let mut unwanted = Vec::new();
         let batch = self.queue.next_batch(&mut unwanted);
         for pending in unwanted {
-            let why = "it was given up before it could be sent";
-            self.queue_answer(pending, Err(unreachable(why)), None);
+            self.queue_answer(pending, Err(Failure::not_sent()), None);
         }
         let batch = batch?;
         let script = batch.calls[0].call().script;
@@ -427,7 +435,13 @@ impl LinkState {
                         if handshake != HandshakeState::Done =>
                     {
                         let lost = Silence::ConnectionLost("its record changed before it answered".into());
-                        return self.queue_answer_to_all(calls, &Err(Failure::Unknown(lost)));
+                        for (pending, item) in calls.into_iter().zip(items) {
+                            // What is to be gone is gone, whatever else the master knows.
+                            let is_lost = pending.is_vote();
+                            let answer = if is_lost { Err(Failure::Unknown(lost.clone())) } else { Ok(item) };
+                            self.queue_answer(pending, answer, time);
+                        }
+                        return;
                     }
                     _ => {}
                 }

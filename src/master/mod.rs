@@ -15,6 +15,7 @@ mod hello;
 mod link;
 mod listen;
 mod login;
+mod masters;
 mod password;
 mod pending;
 mod redis_master;
@@ -33,6 +34,7 @@ pub(crate) use dial::Dialler;
 pub(crate) use examine::{Visit, examine};
 #[cfg(feature = "simulation")]
 pub use link::{LinkState, Message, Reach};
+pub(crate) use masters::{MasterMaker, Masters};
 pub(crate) use password::PasswordCallback;
 #[cfg(feature = "simulation")]
 pub use pending::{Delivery, Pending};

@@ -65,7 +65,7 @@ impl Pending {
     /// Whether it still has to be sent: not if its caller gave it up, and only a clean-up after its
     /// time-out.
     fn is_wanted(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call.sink.is_wanted())
+        self.call.as_ref().is_some_and(|call| call.sink.is_wanted(self.index))
     }
 
     /// Its answer, unless the time-out was that.

@@ -17,5 +17,5 @@ pub(crate) use kind::{Crossing, Kind, Permit};
 pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED, VERSION};
 pub(crate) use op::{Arrival, Leaving, Op, PlaceWanted, Subject};
 pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};
-pub(crate) use scripts::LIST;
 pub use scripts::SCRIPTS;
+pub(crate) use scripts::{DECREE, LIST};

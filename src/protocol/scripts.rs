@@ -53,5 +53,8 @@ pub(super) static REDISSON: Script = script!("redisson":
 /// Which names are in use on a master, of all kinds but those of other libraries.
 pub(crate) static LIST: Script = script!("list": ["call"] ["list"]);
 
+/// What a master promises and accepts about the next generation of its set.
+pub(crate) static DECREE: Script = script!("decree": ["call"] ["decree"]);
+
 /// The scripts that a connection loads when it is opened: that of the usual lock first.
-pub static SCRIPTS: &[&Script] = &[&EXCLUSIVE, &FAIR, &SEMAPHORE, &RW, &PLAIN, &REDISSON, &LIST];
+pub static SCRIPTS: &[&Script] = &[&EXCLUSIVE, &FAIR, &SEMAPHORE, &RW, &PLAIN, &REDISSON, &LIST, &DECREE];

@@ -9,6 +9,7 @@
 
 use super::terms::BAND;
 use crate::clock::Moment;
+use crate::master_set::MasterSet;
 
 /// By how much clocks may run at different rates: a hundredth, as for leases.
 const RATE: i64 = 100;
@@ -16,7 +17,10 @@ const RATE: i64 = 100;
 /// What a client knows of the clocks of its masters.
 #[derive(Debug)]
 pub(super) struct Clocks {
+    /// Of each master, by its index.
     estimates: Box<[Option<Estimate>]>,
+    /// The masters whose clocks make the median.
+    pub(super) voters: MasterSet,
 }
 
 /// How far (us) a clock is ahead of this host's, at least and at most, as of a moment here.
@@ -47,7 +51,7 @@ impl std::fmt::Display for ClockError {
 
 impl Clocks {
     pub(super) fn new(masters: usize) -> Self {
-        Self { estimates: vec![None; masters].into() }
+        Self { estimates: vec![None; MasterSet::INDICES].into(), voters: MasterSet::first(masters) }
     }
 
     /// Notes that it was `time` (us) on the master at some moment between these two.
@@ -89,7 +93,12 @@ impl Clocks {
     }
 
     fn most_are_known(&self) -> bool {
-        self.estimates.iter().flatten().count() * 2 > self.estimates.len()
+        self.known().count() * 2 > self.voters.len()
+    }
+
+    /// The estimates of the voters' clocks.
+    fn known(&self) -> impl Iterator<Item = Estimate> {
+        self.voters.iter().filter_map(|index| self.estimates[index])
     }
 
     /// The median estimate, once a majority of all masters is within the band of it. The median of
@@ -98,12 +107,11 @@ impl Clocks {
         if !self.most_are_known() {
             return None;
         }
-        let known = self.estimates.iter().flatten();
-        let low = known.clone().map(|known| known.low);
-        let high = known.clone().map(|known| known.high);
+        let low = self.known().map(|known| known.low);
+        let high = self.known().map(|known| known.high);
         let median = Estimate { low: middle_of(low), high: middle_of(high), at: 0 };
-        let agree = known.filter(|known| median.strayed(**known).is_none()).count();
-        (agree * 2 > self.estimates.len()).then_some(median)
+        let agree = self.known().filter(|known| median.strayed(*known).is_none()).count();
+        (agree * 2 > self.voters.len()).then_some(median)
     }
 }
 

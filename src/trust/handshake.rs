@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::decree::Promised;
 use super::knowledge::Trust;
 use super::membership::{Change, HelloStep, Insight, Shown};
 use super::record::MasterRecord;
 use super::standing::Standing;
-use super::terms::ColdStart;
+use super::terms::{ColdStart, kept_free};
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
 use crate::vote::Refusal;
@@ -112,7 +113,8 @@ impl Handshake {
         Hello { script, words, asked: self.trust.clock.now(), has_masters_time, insight }
     }
 
-    fn write(&self, Change { found, quarantine, least, record }: &Change, insight: Insight) -> Hello {
+    fn write(&self, change: &Change, insight: Insight) -> Hello {
+        let Change { found, quarantine, least, record, promised } = change;
         let words = Words::new(0)
             .with(self.key())
             .with(found.as_deref().unwrap_or_default())
@@ -120,7 +122,17 @@ impl Handshake {
             .with(&record.replid2)
             .with(self.trust.trusted())
             .with(quarantine.map_or(String::new(), |time| time.as_micros().to_string()))
-            .with(least);
+            .with(least)
+            .with(&self.trust.terms.decree);
+        let words = match promised {
+            Some(Promised { generation, ballot, accepted }) => words
+                .with(&record.incarnation)
+                .with(generation)
+                .with(ballot.map_or(String::new(), |ballot| ballot.to_string()))
+                .with(accepted.as_ref().map_or(String::new(), |accepted| accepted.ballot.to_string()))
+                .with(accepted.as_ref().map_or("", |accepted| &accepted.value)),
+            None => (0..5).fold(words, |words, _| words.with("")),
+        };
         let words = record.fields().fold(words, |words, (field, value)| words.with(field).with(value));
         self.ask(&RECORD, words, insight)
     }
@@ -181,7 +193,9 @@ impl Handshake {
         trust.has_other_list.store(membership.other_list().is_some(), Ordering::Relaxed);
         let news = membership.news;
         drop(membership);
+        trust.follow();
         trust.record_seen.notify_waiters();
+        trust.evidence_wanted.notify_one();
         match (step, record) {
             (HelloStep::Vote, Some(record)) => HelloOutcome::Known(self.session(&record, time)),
             (HelloStep::Vote, None) => unreachable!("only a record has a vote"),
@@ -211,9 +225,11 @@ impl Handshake {
         trust.standings()[self.index] =
             if left.is_zero() { Standing::Trusted } else { Standing::Quarantined { until, left } };
         trust.watched.begin(self.index, &record.incarnation);
+        trust.begin_session(self.index, record.generation);
         let terms = &trust.terms;
         let words = Words::new(0).with(&terms.record).with(&record.stamp).with(record.quarantine);
-        let words = words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
+        let words =
+            words.with(kept_free(record.longest_ttl()).as_millis()).with(if terms.strict { "1" } else { "" });
         SessionHeader(Arc::new(words))
     }
 
@@ -223,7 +239,14 @@ impl Handshake {
     }
 
     fn note_refusal(&self, failure: &Failure) {
+        self.trust.end_session(self.index);
         self.trust.standings()[self.index] = Standing::Refused(failure.text().into());
+    }
+
+    /// Whether the set is in a newer generation than when this was made last, or the master has
+    /// left it: it is to be made again, before anything else is sent.
+    pub fn is_outdated(&self) -> bool {
+        !self.trust.votes_under(self.index, self.trust.generation())
     }
 
     /// Resolves when this client knows more of the masters' records than after so many news.

@@ -1,7 +1,8 @@
 //! [`Trust`]: which masters may vote, and what time it is, as far as one client knows.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
 
@@ -10,7 +11,9 @@ use super::membership::Membership;
 use super::observed::ObservedVersions;
 use super::standing::{Contact, MasterStatus, Standing};
 use super::terms::Terms;
+use super::voters::Voters;
 use crate::clock::{Clock, Moment};
+use crate::master_set::MasterSet;
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -18,19 +21,33 @@ use crate::sync::{Mutex, MutexGuard};
 /// one proposal a microsecond.
 const LEAD: u64 = 100_000;
 
+/// The session of a master that did not shake hands yet.
+const NO_SESSION: u64 = u64::MAX;
+
 /// Which masters may vote, and what time it is, as far as one client knows.
 #[derive(Debug)]
 pub(crate) struct Trust {
     pub(super) terms: Terms,
     pub(super) clock: Arc<dyn Clock>,
     clocks: Mutex<Clocks>,
-    standings: Mutex<Vec<Standing>>,
+    /// How each master stands, by its index.
+    standings: Mutex<Box<[Standing]>>,
     membership: Mutex<Membership>,
+    /// The masters whose votes count.
+    voters: Mutex<Arc<Voters>>,
+    /// The generation of the record that each master showed in its last handshake.
+    sessions: Box<[AtomicU64]>,
+    /// Their generation.
+    generation: AtomicU64,
+    /// Told when the voters are others.
+    follower: OnceLock<Follower>,
     /// Whether the membership knows of another list: every acquire asks.
     pub(super) has_other_list: AtomicBool,
-    pub(super) random: Arc<dyn Random>,
+    pub(crate) random: Arc<dyn Random>,
     /// Notified after each handshake that told a master's record.
     pub(crate) record_seen: Notify,
+    /// Notified when masters may have to be asked what they promised.
+    pub(crate) evidence_wanted: Notify,
     /// The last token that was proposed.
     proposed: AtomicU64,
     /// Notified after each handshake that told a master's time.
@@ -49,12 +66,17 @@ impl Trust {
         let masters = names.len();
         Arc::new(Self {
             clocks: Mutex::new(Clocks::new(masters)),
-            standings: Mutex::new(vec![Standing::Unknown; masters]),
+            standings: Mutex::new(vec![Standing::Unknown; MasterSet::INDICES].into()),
+            voters: Mutex::new(Arc::new(Voters::given(&names))),
+            sessions: (0..MasterSet::INDICES).map(|_| AtomicU64::new(NO_SESSION)).collect(),
+            generation: AtomicU64::new(0),
+            follower: OnceLock::new(),
+            evidence_wanted: Notify::new(),
             membership: Mutex::new(Membership::new(names, terms.clone())),
             has_other_list: AtomicBool::new(false),
             random,
             record_seen: Notify::new(),
-            watched: ObservedVersions::new(clock.clone(), masters),
+            watched: ObservedVersions::new(clock.clone()),
             proposed: AtomicU64::new(0),
             time_seen: Notify::new(),
             terms,
@@ -137,11 +159,76 @@ impl Trust {
         self.membership.lock()
     }
 
-    /// How many masters are members of the set, and connected.
+    /// How a master stands, also one that is no voter.
+    pub(crate) fn standing_of(&self, index: usize) -> Standing {
+        self.standings()[index].at(self.clock.now())
+    }
+
+    /// Notes what came of the question what masters promise.
+    pub(crate) fn note_evidence(&self, note: impl FnOnce(&mut Membership)) {
+        let mut membership = self.membership();
+        note(&mut membership);
+        drop(membership);
+        self.record_seen.notify_waiters();
+    }
+
+    /// How many of the voters are members of the set, and connected.
     pub(crate) fn members(&self) -> usize {
+        let voters = self.voters();
+        let standings = self.standings();
         let counts =
-            |standing: &&Standing| matches!(standing, Standing::Trusted | Standing::Quarantined { .. });
-        self.standings().iter().filter(counts).count()
+            |index: &usize| matches!(standings[*index], Standing::Trusted | Standing::Quarantined { .. });
+        voters.masters.iter().filter(counts).count()
+    }
+
+    /// The masters whose votes count now.
+    pub(crate) fn voters(&self) -> Arc<Voters> {
+        self.voters.lock().clone()
+    }
+
+    /// Which generation of the set this client asks under.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// From now on the votes count of those that are members by the newest generation known.
+    pub(crate) fn follow(&self) {
+        let voters = {
+            let membership = self.membership();
+            let voters = Arc::new(membership.voters());
+            let mut known = self.voters.lock();
+            if *known == voters {
+                return;
+            }
+            *known = voters.clone();
+            self.clocks().voters = voters.masters;
+            self.generation.store(voters.generation, Ordering::Relaxed);
+            voters
+        };
+        if let Some(follower) = self.follower.get() {
+            (follower.0)(&voters); // unlocked
+        }
+    }
+
+    /// Has this told of each change of the voters.
+    pub(crate) fn tell(&self, follower: impl Fn(&Arc<Voters>) + Send + Sync + 'static) {
+        let _ = self.follower.set(Follower(Box::new(follower))); // called once
+    }
+
+    /// A master showed a record of this generation, and votes by it from now on.
+    pub(super) fn begin_session(&self, index: usize, generation: u64) {
+        self.sessions[index].store(generation, Ordering::Relaxed);
+    }
+
+    /// A master has no vote, and no generation that it would vote under.
+    pub(super) fn end_session(&self, index: usize) {
+        self.sessions[index].store(NO_SESSION, Ordering::Relaxed);
+    }
+
+    /// Whether a vote of this master is one of this generation, as far as its last handshake says.
+    pub(crate) fn votes_under(&self, index: usize, generation: u64) -> bool {
+        let its = self.sessions[index].load(Ordering::Relaxed);
+        its == generation || its == NO_SESSION
     }
 
     /// Why this client's list is not that of a set, if it is not.
@@ -158,25 +245,34 @@ impl Trust {
         self.clocks.lock()
     }
 
-    pub(super) fn standings(&self) -> MutexGuard<'_, Vec<Standing>> {
+    pub(super) fn standings(&self) -> MutexGuard<'_, Box<[Standing]>> {
         self.standings.lock()
     }
 
     /// How the masters stand with this client.
-    pub(crate) fn status<'a>(
-        &self,
-        masters: impl Iterator<Item = (&'a Arc<str>, Option<Contact>)>,
-    ) -> Vec<MasterStatus> {
+    pub(crate) fn status(&self, contact: impl Fn(usize) -> Option<Contact>) -> Vec<MasterStatus> {
         let now = self.clock.now();
+        let voters = self.voters();
         let standings = self.standings();
-        let status =
-            |((master, contact), standing): ((&Arc<str>, Option<Contact>), &Standing)| MasterStatus {
+        let status = |(index, master): (usize, &Arc<str>)| {
+            let contact = contact(index);
+            MasterStatus {
                 master: master.clone(),
-                standing: standing.at(now),
+                standing: standings[index].at(now),
                 reachable: contact.map(|contact| contact.reachable),
                 unchanged_for: contact.map(|contact| contact.unchanged_for),
                 last_round_trip: contact.and_then(|contact| contact.last_round_trip),
-            };
-        masters.zip(standings.iter()).map(status).collect()
+            }
+        };
+        voters.masters.iter().zip(&voters.names).map(status).collect()
+    }
+}
+
+/// What is told of each change of the voters.
+struct Follower(Box<dyn Fn(&Arc<Voters>) + Send + Sync>);
+
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Follower")
     }
 }

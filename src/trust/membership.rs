@@ -5,8 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::record::{MasterRecord, MemberState, Members, SetTerms, name_of_set};
-use super::terms::{ColdStart, Terms};
+use super::decree::{Accepted, Ballot, Evidence, Promised, Question};
+use super::record::{Generation, MasterRecord, MemberState, Members, SetTerms, name_of_set};
+use super::terms::{ColdStart, SHORTEST_QUARANTINE, Terms, quarantine};
+use super::voters::Voters;
+use crate::master_set::MasterSet;
 use crate::random::Random;
 use crate::vote::Refusal;
 
@@ -72,21 +75,38 @@ pub(crate) struct Change {
     /// The least end (us) of that.
     pub(crate) least: u64,
     pub(crate) record: MasterRecord,
+    /// What it promised about the next generation from now on; `None` leaves that as it is.
+    pub(crate) promised: Option<Promised>,
 }
 
 /// What one client knows of the records of its masters.
 #[derive(Debug)]
 pub(crate) struct Membership {
-    /// Its list.
+    /// The names of its masters: of its list, and of those that joined the set since.
     names: Vec<Arc<str>>,
+    /// How many of these are its list.
+    listed: usize,
     terms: Terms,
+    /// Whether it goes along when the members change.
+    follows: bool,
     begins: Option<Beginning>,
     /// Whether masters that forgot their set go on without those that are not there.
     recovers: bool,
-    /// What each master of the list showed last.
+    /// The record of a master of the set in the newest generation that any showed.
+    newest: Option<MasterRecord>,
+    /// Which member of that each master is.
+    places: Vec<Option<u32>>,
+    /// The master that is to become a candidate of the set, and as which member.
+    joining: Option<(usize, u32)>,
+    /// What each master showed last.
     shown: Vec<Option<Shown>>,
     seen: Vec<SeenIncarnations>,
-    /// How often a master showed another record than before.
+    /// The masters that have forgotten something and have no place again yet.
+    forgot: Vec<Option<Forgetting>>,
+    /// How often one was seen to have forgotten something.
+    forgettings: u64,
+    evidence: Evidence,
+    /// How often a master showed another record than before, or promised something.
     pub(crate) news: u64,
     /// Why each master refuses this client's list or terms, or the word that it was never used.
     misfits: Vec<Option<Misfit>>,
@@ -98,6 +118,15 @@ struct Misfit {
     /// Whether its list is why.
     is_list: bool,
     why: Arc<str>,
+}
+
+/// A master was seen to have forgotten something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Forgetting {
+    /// Its process, and the stamp of its record.
+    what: (Arc<str>, Option<Arc<str>>),
+    /// As the how many-th time that any was.
+    number: u64,
 }
 
 /// The incarnations that voted with this client at one address. One that is back after another was
@@ -147,6 +176,10 @@ impl Shown {
     fn has_copied(&self, record: &MasterRecord) -> bool {
         self.replid2 != record.replid2 && self.replid2.bytes().any(|digit| digit != b'0')
     }
+
+    fn stamp(&self) -> Option<Arc<str>> {
+        self.record.as_ref().map(|record| record.stamp.clone())
+    }
 }
 
 impl Membership {
@@ -154,11 +187,19 @@ impl Membership {
         let count = names.len();
         Self {
             names,
+            listed: count,
             terms,
+            follows: true,
             begins: None,
             recovers: false,
+            newest: None,
+            places: vec![None; count],
+            joining: None,
             shown: vec![None; count],
             seen: vec![SeenIncarnations::default(); count],
+            forgot: vec![None; count],
+            forgettings: 0,
+            evidence: Evidence::default(),
             news: 0,
             misfits: vec![None; count],
         }
@@ -175,9 +216,9 @@ impl Membership {
         self.recovers = recovers;
     }
 
-    /// Whether each master showed whether it has a record.
+    /// Whether each master of the list showed whether it has a record.
     pub(crate) fn heard_all(&self) -> bool {
-        self.shown.iter().all(Option::is_some)
+        self.listed_shown().all(|shown| shown.is_some())
     }
 
     /// Why this client's list is not that of a set, if it is not. A master that voted before, and
@@ -202,6 +243,7 @@ impl Membership {
         let HelloStep::Refuse(reason, why) = step else { return None };
         let is_list = match reason {
             Refusal::OtherMembers => self.is_other_list(index),
+            Refusal::Removed => return None,
             Refusal::NoSet if self.begins.is_none() => return None,
             _ => false,
         };
@@ -213,9 +255,9 @@ impl Membership {
         self.records().next().map(|(index, _)| self.names[index].clone())
     }
 
-    /// The processes of all masters, if each was heard and none has a record.
+    /// The processes of all masters of the list, if each was heard and none has a record.
     pub(crate) fn unrecorded(&self) -> Option<Vec<Arc<str>>> {
-        let shown = self.shown.iter().map(|shown| shown.as_ref().filter(|shown| shown.record.is_none()));
+        let shown = self.listed_shown().map(|shown| shown.as_ref().filter(|shown| shown.record.is_none()));
         shown.map(|shown| Some(shown?.run_id.clone())).collect()
     }
 
@@ -226,10 +268,119 @@ impl Membership {
         of_set.map(|record| record.terms.cold_start).or_else(begins).unwrap_or_default()
     }
 
+    /// The masters whose votes count, by the newest generation that is known.
+    pub(crate) fn voters(&self) -> Voters {
+        let Some(newest) = &self.newest else { return Voters::given(&self.names[..self.listed]) };
+        let is_voter = |index: &usize| self.places[*index].is_some();
+        let masters: MasterSet = (0..self.names.len()).filter(is_voter).collect();
+        let names = masters.iter().map(|index| self.names[index].clone()).collect();
+        Voters { generation: newest.generation, masters, names }
+    }
+
+    /// The record of a master of the set in the newest generation that any showed.
+    pub(crate) fn newest(&self) -> Option<&MasterRecord> {
+        self.newest.as_ref()
+    }
+
+    /// The record that the master at this index showed last.
+    pub(crate) fn record_of(&self, index: usize) -> Option<&MasterRecord> {
+        self.shown[index].as_ref()?.record.as_ref()
+    }
+
+    /// The generation after that of this record was decided to be this.
+    pub(crate) fn decided(&mut self, record: &MasterRecord, next: Generation) {
+        let is_newest =
+            |newest: &&MasterRecord| (&newest.set, newest.generation) == (&record.set, record.generation);
+        if let Some(newest) = self.newest.as_ref().filter(is_newest) {
+            self.newest = Some(newest.next(next));
+            self.locate();
+        }
+    }
+
+    /// The master of this name is to become a candidate of the set. Returns its index; `None` where
+    /// there is no room for one more.
+    pub(crate) fn make_room(&mut self, name: &Arc<str>, random: &dyn Random) -> Option<usize> {
+        let known = self.names.iter().position(|its| its == name);
+        let index = known.or_else(|| self.push(name.clone()))?;
+        if self.joining.is_none_or(|(other, _)| other != index) {
+            let of_first = u64::try_from(crate::config::MAX_MASTERS).unwrap_or(u64::MAX);
+            let id = of_first + 1 + random.fresh_u64() % u64::from(u32::MAX / 2);
+            self.joining = Some((index, u32::try_from(id).unwrap_or(u32::MAX)));
+        }
+        Some(index)
+    }
+
+    /// As which member the master that is to join will be one.
+    pub(crate) fn joining(&self) -> Option<u32> {
+        let (index, id) = self.joining?;
+        let prepared = self.record_of(index).filter(|its| its.state == MemberState::Candidate);
+        Some(prepared.map_or(id, |its| its.member))
+    }
+
+    /// No master is to join any more.
+    pub(crate) fn end_joining(&mut self) {
+        self.joining = None;
+    }
+
+    fn push(&mut self, name: Arc<str>) -> Option<usize> {
+        let index = self.names.len();
+        if index == MasterSet::INDICES {
+            return None;
+        }
+        self.names.push(name);
+        self.places.push(None);
+        self.shown.push(None);
+        self.seen.push(SeenIncarnations::default());
+        self.forgot.push(None);
+        self.misfits.push(None);
+        Some(index)
+    }
+
+    /// Whom to have promise what, where a master that forgot waits for that.
+    pub(crate) fn take_question(&mut self, time: u64, random: &dyn Random) -> Option<Question> {
+        let newest = self.newest.as_ref().filter(|_| self.evidence.is_wanted)?;
+        let generation = newest.generation + 1;
+        let remembers = |index: &usize| self.places[*index].is_some() && self.forgot[*index].is_none();
+        let masters: MasterSet = (0..self.names.len()).filter(remembers).collect();
+        Some(self.evidence.ask(masters, generation, self.forgettings, time, random))
+    }
+
+    /// For who only looks: takes it that all masters that showed a record promise what one that
+    /// forgot waits for. False where none waits.
+    pub(crate) fn is_promised_by_all(&mut self, random: &dyn Random) -> bool {
+        let Some(question) = self.take_question(0, random) else { return false };
+        let has_record = |index: &usize| self.record_of(*index).is_some();
+        let masters: Vec<usize> = question.masters.iter().filter(has_record).collect();
+        masters.into_iter().for_each(|index| self.note_promise(index, question.ballot, None));
+        true
+    }
+
+    /// A master promised that ballot, and had accepted this before.
+    pub(crate) fn note_promise(&mut self, index: usize, ballot: Ballot, accepted: Option<Accepted>) {
+        self.evidence.note(index, ballot, accepted);
+        self.news += 1;
+    }
+
+    /// A master had promised this ballot, so a lower one comes too late.
+    pub(crate) fn note_higher(&mut self, ballot: Ballot) {
+        self.evidence.note_higher(ballot);
+        self.news += 1;
+    }
+
+    /// Nobody is there to promise anything.
+    pub(crate) fn note_that_none_is_asked(&mut self) {
+        self.news += 1;
+    }
+
     /// The records that the masters showed last.
     fn records(&self) -> impl Iterator<Item = (usize, &MasterRecord)> {
         let records = self.shown.iter().enumerate();
         records.filter_map(|(index, shown)| Some((index, shown.as_ref()?.record.as_ref()?)))
+    }
+
+    /// What the masters of the list showed last.
+    fn listed_shown(&self) -> impl Iterator<Item = &Option<Shown>> {
+        self.shown[..self.listed].iter()
     }
 
     /// Whether a master that is none of the set makes this client's list another one. Not so if it
@@ -240,6 +391,121 @@ impl Membership {
         let is_named_so =
             |(at, its): (usize, &MasterRecord)| its.members.id_of(&self.names[at]) == Some(its.member);
         self.seen[index].last.is_none() && (has_record || self.records().all(is_named_so))
+    }
+
+    /// The generation of this set that the client's list names the masters of.
+    fn list_in(&self, record: &MasterRecord) -> Option<Generation> {
+        let has_name = |its: &Generation, name: &str| its.members.id_of(name).is_some();
+        let is_of_it = |its: &Generation, index: usize| {
+            let name = &self.names[index];
+            let shown = self.record_of(index).filter(|its| its.set == record.set);
+            match shown {
+                _ if has_name(its, name) => true,
+                Some(shown) => its.members.has(shown.member),
+                // A name that the set never had may be the client's own for a member.
+                None => !record.generations().any(|its| has_name(&its, name)),
+            }
+        };
+        let is_it = |its: &Generation| {
+            its.members.len() == self.listed && (0..self.listed).all(|index| is_of_it(its, index))
+        };
+        record.generations().find(is_it)
+    }
+
+    /// Whether this record tells of a newer generation of this client's set than it knew.
+    fn is_news(&self, index: usize, record: &MasterRecord) -> bool {
+        let is_of_it = |(at, its): (usize, &MasterRecord), set: &str| at != index && *its.set == *set;
+        let is_newer = match &self.newest {
+            None => true,
+            Some(newest) if newest.set == record.set => record.generation > newest.generation,
+            // The set that it knew is no more.
+            Some(newest) => !self.records().any(|its| is_of_it(its, &newest.set)),
+        };
+        is_newer && record.state != MemberState::Candidate && self.follows_to(record) && self.fits(record)
+    }
+
+    /// Whether the client goes along to this generation from the one that its list is of.
+    fn follows_to(&self, record: &MasterRecord) -> bool {
+        let listed = self.list_in(record);
+        listed.is_some_and(|listed| self.follows || listed.members == record.members)
+    }
+
+    /// Whether this client was set up for the terms of the set, as they are or were.
+    fn fits(&self, record: &MasterRecord) -> bool {
+        let ours = SetTerms::of(&self.terms, record.terms.cold_start);
+        let is_ours = |its: Generation| (&its.protocol, its.max_ttl) == (&ours.protocol, ours.max_ttl);
+        record.terms.strict == ours.strict && record.generations().any(is_ours)
+    }
+
+    /// Finds out which member of the newest generation each master is: by what it showed, by its
+    /// name, or as the one that is left of the client's list. Members that none is are new masters.
+    fn locate(&mut self) {
+        let Some(newest) = self.newest.clone() else { return };
+        let mut places: Vec<Option<u32>> = vec![None; self.names.len()];
+        let is_free = |places: &[Option<u32>], id: u32| newest.members.has(id) && !places.contains(&Some(id));
+        for index in 0..self.names.len() {
+            let shown = self.record_of(index).filter(|its| its.set == newest.set).map(|its| its.member);
+            if let Some(id) = shown.or(self.seen[index].member).filter(|id| is_free(&places, *id)) {
+                places[index] = Some(id);
+            }
+        }
+        let listed = self.list_in(&newest);
+        for (id, name) in newest.members.iter() {
+            if !is_free(&places, *id) {
+                continue;
+            }
+            let named = self.names.iter().position(|its| its == name);
+            let is_listed = listed.as_ref().is_some_and(|listed| listed.members.has(*id));
+            let is_left =
+                |index: &usize| is_listed && places[*index].is_none() && self.record_of(*index).is_none();
+            let left = || (0..self.listed).find(is_left);
+            let Some(index) = named.or_else(left).or_else(|| self.push(name.clone())) else { continue };
+            places.resize(self.names.len(), None);
+            places[index] = Some(*id);
+        }
+        self.places = places;
+    }
+
+    /// Notes which masters have forgotten something, by what they showed and what is known by now.
+    fn note_forgetting(&mut self) {
+        for index in 0..self.shown.len() {
+            let Some(shown) = &self.shown[index] else { continue };
+            if !self.has_forgotten(index, shown) {
+                self.forgot[index] = None;
+                continue;
+            }
+            let what = (shown.run_id.clone(), shown.stamp());
+            if self.forgot[index].as_ref().is_none_or(|before| before.what != what) {
+                self.forgettings += 1;
+                self.forgot[index] = Some(Forgetting { what, number: self.forgettings });
+            }
+        }
+    }
+
+    /// Whether a master may have forgotten what it granted and promised, and has no place again.
+    fn has_forgotten(&self, index: usize, shown: &Shown) -> bool {
+        match &shown.record {
+            None => true,
+            // One that was to begin the set, when others have begun it, promised nothing since. One of
+            // another set is none of this any more.
+            Some(record) if record.state == MemberState::Candidate => {
+                let is_begun =
+                    |newest: &MasterRecord| newest.set != record.set || record.members.has(record.member);
+                self.lost_something(index, shown, record) || self.newest.as_ref().is_some_and(is_begun)
+            }
+            Some(record) => self.lost_something(index, shown, record),
+        }
+    }
+
+    /// Whether what the master has may be less than what it had.
+    fn lost_something(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
+        let went_back = self.seen[index].went_back(record);
+        record.run_id != shown.run_id || shown.has_copied(record) || went_back
+    }
+
+    /// The newest generation of the set of this record, where that has members.
+    fn newest_of(&self, record: &MasterRecord) -> Option<&MasterRecord> {
+        self.newest.as_ref().filter(|newest| newest.set == record.set)
     }
 
     /// What to do about the master at `index`, which showed this.
@@ -254,6 +520,12 @@ impl Membership {
         if let (Some(never_used), Some(_)) = (never_used, &shown.record) {
             never_used.retain(|run_id| *run_id != shown.run_id);
         }
+        if let Some(record) = shown.record.as_ref().filter(|record| self.is_news(index, record)) {
+            self.newest = Some(record.clone());
+            self.forget_misfits(); // what did not fit before may be this
+        }
+        let last = self.shown[index].replace(shown.clone());
+        self.note_forgetting();
         let case = MasterCase { membership: self, index, shown: &shown, insight, random };
         let step = match &shown.record {
             Some(record) => case.at_record(record),
@@ -262,15 +534,15 @@ impl Membership {
         if let (HelloStep::Vote, Some(record)) = (&step, &shown.record) {
             self.seen[index].note(record);
         }
-        let last = self.shown[index].replace(shown);
-        let its = |shown: &Shown| shown.record.as_ref().map(|record| record.stamp.clone());
-        self.news += u64::from(last.as_ref().map(its) != self.shown[index].as_ref().map(its));
+        self.evidence.is_wanted |= matches!(step, HelloStep::Hear(_)) && self.forgot[index].is_some();
+        self.news += u64::from(last.as_ref().map(Shown::stamp) != Some(shown.stamp()));
         self.misfits[index] = self.misfit_of(index, &step);
+        self.locate();
         step
     }
 }
 
-/// What to do about one master of the list.
+/// What to do about one master.
 struct MasterCase<'a> {
     membership: &'a Membership,
     index: usize,
@@ -280,34 +552,45 @@ struct MasterCase<'a> {
 }
 
 impl<'a> MasterCase<'a> {
+    /// Makes the master a candidate of the set, if it is to join it and is none of it nor of another.
+    fn join(&self, record: Option<&MasterRecord>) -> Option<HelloStep> {
+        let (_, id) = self.membership.joining.filter(|(index, _)| *index == self.index)?;
+        let newest = self.membership.newest.as_ref()?;
+        let is_of_it = |record: &MasterRecord| {
+            let is_one = record.state == MemberState::Candidate || newest.members.has(record.member);
+            if record.set == newest.set { is_one } else { record.state == MemberState::Member }
+        };
+        if record.is_some_and(is_of_it) {
+            return None;
+        }
+        let state = MemberState::Candidate;
+        let record = MasterRecord { member: id, state, ..self.anew(newest) };
+        let quarantine = quarantine(newest.longest_ttl());
+        Some(self.write(self.shown.record.as_ref(), record, Some(quarantine), Promised::default()))
+    }
+
     fn at_record(&self, record: &MasterRecord) -> HelloStep {
-        let terms = &self.membership.terms;
-        let is_prepared =
-            record.state == MemberState::Candidate && !self.shown.quarantined_for(record).is_zero();
-        if let Some(ours) = self.set_of_most().filter(|ours| is_prepared && ours.set != record.set) {
+        if let Some(step) = self.join(Some(record)) {
+            return step;
+        }
+        let is_candidate = record.state == MemberState::Candidate;
+        let is_prepared = is_candidate && !self.shown.quarantined_for(record).is_zero();
+        if self.set_of_most().is_some_and(|ours| is_prepared && ours.set != record.set) {
             // Another set wants a master that forgot that it is one of ours.
-            return self.admit(ours, MemberState::Member, Some(record));
+            return self.readmit(None, Some(record));
         }
         let first = self.first_after(record);
         if let Some(step) = first.or_else(|| self.other_terms(record)).or_else(|| self.other_set(record)) {
             return step;
         }
+        let newest = self.membership.newest_of(record);
         let seen = &self.membership.seen[self.index];
-        let went_back = seen.went_back(record);
-        let has_copied = self.shown.has_copied(record);
-        if record.run_id != self.shown.run_id || has_copied || went_back {
-            let remembers = record.keeps_all && self.keeps_all() == Some(true) && !has_copied && !went_back;
-            let quarantine = match self.insight {
-                Insight::New => Duration::ZERO,
-                _ if remembers => terms.shortest_quarantine(),
-                _ => terms.quarantine(),
+        if self.lost_something(record) {
+            return match (self.insight, newest) {
+                (Insight::New, _) => self.write_anew(record, Some(Duration::ZERO), seen.latest),
+                (_, Some(_)) => self.readmit(Some(record), Some(record)),
+                (_, None) => self.write_anew(record, Some(self.quarantine_of(record)), seen.latest),
             };
-            return HelloStep::Write(Change {
-                found: Some(record.stamp.clone()),
-                quarantine: Some(quarantine),
-                least: record.quarantine.max(seen.latest),
-                record: self.anew(record),
-            });
         }
         let keeps_all = self.keeps_all().unwrap_or(record.keeps_all);
         if record.keeps_all != keeps_all || record.replid2 != self.shown.replid2 {
@@ -316,33 +599,67 @@ impl<'a> MasterCase<'a> {
                 record.replid2 = self.shown.replid2.clone();
             }));
         }
-        match record.state {
-            MemberState::Member => HelloStep::Vote,
-            MemberState::Candidate => self.at_candidate(record),
+        match newest {
+            Some(newest) if is_candidate && !is_prepared && record.members.has(record.member) => {
+                self.readmit(Some(record), Some(newest))
+            }
+            Some(newest)
+                if record.generation < newest.generation
+                    && (!is_candidate || newest.members.has(record.member)) =>
+            {
+                self.carry(record, newest)
+            }
+            _ => match record.state {
+                MemberState::Member => HelloStep::Vote,
+                MemberState::Candidate => self.at_candidate(record),
+                MemberState::Removed => self.removed(record),
+            },
         }
     }
 
-    /// A candidate becomes a member when all masters of its set were read after their quarantines,
-    /// or most are members.
+    fn lost_something(&self, record: &MasterRecord) -> bool {
+        self.membership.lost_something(self.index, self.shown, record)
+    }
+
+    /// Tells a master that remembers all of a newer generation of its set.
+    fn carry(&self, record: &MasterRecord, newest: &MasterRecord) -> HelloStep {
+        let named = || newest.members.id_of(&self.membership.names[self.index]);
+        let is_in = newest.members.has(record.member);
+        let member = if is_in { record.member } else { named().unwrap_or(record.member) };
+        let record = record.carried(newest, member, fresh(self.random));
+        let found = self.shown.stamp();
+        HelloStep::Write(Change { found, quarantine: None, least: 0, record, promised: None })
+    }
+
+    /// A master that is none of its set any more.
+    fn removed(&self, record: &MasterRecord) -> HelloStep {
+        let why = format!("it was removed from its set, which is {} now", record.members.names());
+        HelloStep::Refuse(Refusal::Removed, why)
+    }
+
+    /// A candidate becomes a member when all masters of its set were read after their quarantines.
     fn at_candidate(&self, record: &MasterRecord) -> HelloStep {
+        if !record.members.has(record.member) {
+            let why = "it is to join its set, and has a vote when that is decided";
+            return HelloStep::Wait(why.to_owned());
+        }
         let left = self.shown.quarantined_for(record);
         if !left.is_zero() {
             let left = left.as_secs_f64();
-            return HelloStep::Wait(format!(
-                "its set begins, or goes on, when its quarantine is over, in {left:.1} s"
-            ));
+            return HelloStep::Wait(format!("its set begins when its quarantine is over, in {left:.1} s"));
         }
         let is_ready = |other: &Shown| {
             other.record.as_ref().is_some_and(|its| {
                 (&its.set, its.generation) == (&record.set, record.generation)
-                    && (its.state == MemberState::Member || other.quarantined_for(its).is_zero())
+                    && other.quarantined_for(its).is_zero()
             })
         };
-        let mut others = self.membership.shown.iter().enumerate().filter(|(at, _)| *at != self.index);
+        let mut others = self.membership.listed_shown().enumerate().filter(|(at, _)| *at != self.index);
         match others.find(|(_, other)| !other.as_ref().is_some_and(is_ready)) {
-            Some((other, _)) if self.set_of_most().is_none() && !self.membership.recovers => HelloStep::Wait(
-                format!("its set begins, or goes on, when {} is ready, too", self.membership.names[other]),
-            ),
+            Some((other, _)) if !self.membership.recovers => {
+                let other = &self.membership.names[other];
+                HelloStep::Wait(format!("its set begins when {other} is ready, too"))
+            }
             _ => HelloStep::Write(Change::of(record, |record| {
                 record.state = MemberState::Member;
                 record.stamp = fresh(self.random);
@@ -351,25 +668,29 @@ impl<'a> MasterCase<'a> {
     }
 
     fn at_none(&self) -> HelloStep {
-        let Membership { names, terms, begins, .. } = self.membership;
+        let Membership { names, listed, begins, newest, .. } = self.membership;
+        let list = &names[..*listed];
         if self.insight == Insight::New {
-            let record = self.first(Members::in_order(names), ColdStart::default(), MemberState::Member);
-            return self.write(None, MasterRecord { set: "new".into(), ..record }, Duration::ZERO);
+            let record = self.first(Members::in_order(list), ColdStart::default(), MemberState::Member);
+            let record = MasterRecord { set: "new".into(), ..record };
+            return self.write(None, record, Some(Duration::ZERO), Promised::default());
+        }
+        if let Some(step) = self.join(None) {
+            return step;
         }
         let unheard = self.unheard();
         let not_heard = |other| HelloStep::Hear(format!("it has no record, and {other} was not heard yet"));
         let records = || self.others().map(|(_, record)| record);
-        let found = records().find(|its| its.state == MemberState::Member).or_else(|| records().next());
         if let Some(Beginning { cold_start, never_used }) = begins {
-            let first = self.first(Members::first(names), *cold_start, MemberState::Candidate);
-            let is_begun =
-                |(_, its): (usize, &MasterRecord)| its.set != first.set || its.state == MemberState::Member;
-            match (self.others().any(is_begun), unheard.first(), never_used) {
+            let first = self.first(Members::first(list), *cold_start, MemberState::Candidate);
+            let is_begun = |its: &MasterRecord| its.set != first.set || its.state == MemberState::Member;
+            let quarantine = quarantine(self.membership.terms.max_ttl);
+            match (newest.is_some() || records().any(is_begun), unheard.first(), never_used) {
                 (true, ..) => {}
-                (false, Some(other), _) if found.is_none() => return not_heard(other),
-                (false, _, None) => return self.write(None, first, terms.quarantine()),
+                (false, Some(other), _) if records().next().is_none() => return not_heard(other),
+                (false, _, None) => return self.write(None, first, Some(quarantine), Promised::default()),
                 (false, _, Some(never_used)) if never_used.contains(&self.shown.run_id) => {
-                    return self.write(None, first, Duration::ZERO);
+                    return self.write(None, first, Some(Duration::ZERO), Promised::default());
                 }
                 _ => {
                     let why = "its process is another one than the fingerprint names, or lost its record";
@@ -377,24 +698,109 @@ impl<'a> MasterCase<'a> {
                 }
             }
         }
-        match (found, unheard.first()) {
-            (None, Some(other)) if unheard.len() >= names.len().div_ceil(2) => not_heard(other),
-            (None, _) => HelloStep::Refuse(
+        let found = records().find(|its| its.state == MemberState::Member).or_else(|| records().next());
+        match (newest, found, unheard.first()) {
+            (Some(newest), ..) => self.readmit(None, Some(newest)),
+            (None, Some(found), _) => {
+                let place = self.membership.seen[self.index]
+                    .member
+                    .or_else(|| found.members.id_of(&names[self.index]));
+                let none = place.is_none().then(|| self.other_members(found));
+                let refused = self.other_terms(found).or_else(|| self.other_set(found)).or(none);
+                let why =
+                    "its set was begun without it, and is not complete: `quorate init` goes on with that";
+                refused.unwrap_or_else(|| HelloStep::Wait(why.to_owned()))
+            }
+            (None, None, Some(other)) if unheard.len() >= listed.div_ceil(2) => not_heard(other),
+            (None, ..) => HelloStep::Refuse(
                 Refusal::NoSet,
                 "it has no record of a set of masters: `quorate init` begins one".to_owned(),
             ),
-            (Some(found), unheard) => match (self.set_of_most(), unheard) {
-                (Some(ours), _) => self.admit(ours, MemberState::Member, None),
-                (None, Some(_)) if self.membership.recovers => {
-                    self.other_set(found).unwrap_or_else(|| self.admit(found, MemberState::Member, None))
+        }
+    }
+
+    /// Gives a master that forgot its place in its set again: in the newest generation, when most
+    /// of the others have promised to let nothing come about that it may have promised for, or all
+    /// of them are there. `found` is its record, if it has one of this set; `of` one of the set.
+    fn readmit(&self, found: Option<&MasterRecord>, of: Option<&MasterRecord>) -> HelloStep {
+        let Membership { names, seen, forgot, evidence, places, recovers, newest, .. } = self.membership;
+        let newest = newest.as_ref().or(of).expect("there is a set");
+        if let Some(refused) = self.other_terms(newest) {
+            return refused;
+        }
+        let own = found.map(|found| found.member).or(seen[self.index].member);
+        let place = own.filter(|own| newest.members.has(*own));
+        let place = place.or_else(|| newest.members.id_of(&names[self.index]));
+        let is_free =
+            |id: &u32| self.others().all(|(_, other)| other.set != newest.set || other.member != *id);
+        let Some(member) = place.filter(is_free).or(found.map(|found| found.member)) else {
+            return self.other_members(newest);
+        };
+        let number = forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number);
+        let Some(promised) = evidence.of(newest.generation + 1, number) else {
+            return HelloStep::Hear(TO_PROMISE.to_owned());
+        };
+        let those = |wanted: &dyn Fn(usize) -> bool| -> MasterSet {
+            (0..names.len()).filter(|index| places[*index].is_some() && wanted(*index)).collect()
+        };
+        let has_forgotten = |index: usize| forgot[index].is_some();
+        let promised = promised.and(those(&|index| !has_forgotten(index)));
+        let record_of = |index: usize| self.membership.record_of(index).filter(|its| its.set == newest.set);
+        let is_member = |index: usize| record_of(index).is_some_and(|its| its.state == MemberState::Member);
+        let have_majority = promised.len() * 2 > newest.members.len() || *recovers;
+        let promises = || evidence.handed_on(promised);
+        let before = found.unwrap_or(newest);
+        let record = self.anew(before).carried(newest, member, fresh(self.random));
+        let quarantine = self.quarantine_of(before).max(self.quarantine_of(newest));
+        let own = self.shown.record.as_ref();
+        match found {
+            // It waited for its quarantine already.
+            Some(found) if found.state == MemberState::Candidate && !self.lost_something(found) => {
+                let is_ready = |index: usize| {
+                    let shown = self.membership.shown[index].as_ref();
+                    shown
+                        .zip(record_of(index))
+                        .is_some_and(|(shown, its)| shown.quarantined_for(its).is_zero())
+                };
+                let all_are_ready = those(&is_ready).len() == newest.members.len();
+                let incarnation = found.incarnation.clone();
+                if have_majority || all_are_ready && those(&is_member).without(promised).is_empty() {
+                    self.write(own, MasterRecord { incarnation, ..record }, None, promises())
+                } else {
+                    HelloStep::Hear(TO_PROMISE.to_owned())
                 }
-                (None, Some(other)) => HelloStep::Hear(format!(
-                    "it has no record, as so many others that {other} has to be there, too"
-                )),
-                (None, None) => {
-                    self.other_set(found).unwrap_or_else(|| self.admit(found, MemberState::Candidate, None))
+            }
+            _ if have_majority => self.write(own, record, Some(quarantine), promises()),
+            _ => {
+                let is_there = |index: usize| {
+                    let shown = self.membership.shown[index].as_ref();
+                    let is_of_it = |shown: &Shown| shown.record.is_none() || record_of(index).is_some();
+                    has_forgotten(index) && shown.is_some_and(is_of_it)
+                };
+                let missing = those(&|_| true).without(promised.or(those(&is_there)));
+                match (missing.iter().next(), found) {
+                    (Some(missing), _) => HelloStep::Hear(format!("{TO_PROMISE}; {} is not", names[missing])),
+                    (None, Some(_)) => self.write(own, record, Some(quarantine), promises()),
+                    (None, None) => {
+                        let state = MemberState::Candidate;
+                        self.write(own, MasterRecord { state, ..record }, Some(quarantine), promises())
+                    }
                 }
-            },
+            }
+        }
+    }
+
+    /// For how long a master that restarted has no vote, by this record.
+    fn quarantine_of(&self, record: &MasterRecord) -> Duration {
+        let own = self.shown.record.as_ref().filter(|own| own.set == record.set);
+        let kept_all = own.is_some_and(|own| {
+            let went_back = self.membership.seen[self.index].went_back(own);
+            own.keeps_all && !self.shown.has_copied(own) && !went_back
+        });
+        if kept_all && self.keeps_all() == Some(true) {
+            SHORTEST_QUARANTINE
+        } else {
+            quarantine(record.longest_ttl())
         }
     }
 
@@ -404,10 +810,10 @@ impl<'a> MasterCase<'a> {
         self.membership.records().filter(move |(at, _)| *at != index)
     }
 
-    /// The others that were not heard yet.
+    /// The others of the list that were not heard yet.
     fn unheard(&self) -> Vec<&Arc<str>> {
-        let Membership { names, shown, .. } = self.membership;
-        let all = names.iter().zip(shown).enumerate();
+        let Membership { names, .. } = self.membership;
+        let all = names.iter().zip(self.membership.listed_shown()).enumerate();
         all.filter(|(at, (_, shown))| *at != self.index && shown.is_none())
             .map(|(_, (name, _))| name)
             .collect()
@@ -416,7 +822,7 @@ impl<'a> MasterCase<'a> {
     /// The record of one of the set of which most masters of the list are members, without this
     /// one.
     fn set_of_most(&self) -> Option<&'a MasterRecord> {
-        let most = self.membership.names.len() / 2 + 1;
+        let most = self.membership.listed / 2 + 1;
         self.others().map(|(_, record)| record).find(|record| self.members_of(&record.set) >= most)
     }
 
@@ -424,24 +830,6 @@ impl<'a> MasterCase<'a> {
     fn members_of(&self, set: &str) -> usize {
         let is_member = |record: &MasterRecord| record.state == MemberState::Member && *record.set == *set;
         self.others().filter(|(_, record)| is_member(record)).count()
-    }
-
-    /// Makes the master one of the set that `its` is a record of, in its own place: that of its
-    /// name, or where this client saw it before.
-    fn admit(&self, its: &MasterRecord, state: MemberState, found: Option<&MasterRecord>) -> HelloStep {
-        let Membership { names, seen, terms, .. } = self.membership;
-        if let Some(refused) = self.other_terms(its) {
-            return refused;
-        }
-        let place = seen[self.index].member.or_else(|| its.members.id_of(&names[self.index]));
-        let is_free = |id: &u32| self.others().all(|(_, other)| other.set != its.set || other.member != *id);
-        match place.filter(is_free) {
-            Some(member) if its.members.len() == names.len() => {
-                let record = MasterRecord { member, state, ..self.anew(its) };
-                self.write(found, record, terms.quarantine())
-            }
-            _ => self.other_members(its),
-        }
     }
 
     /// The record of a master in the first generation of a set.
@@ -458,6 +846,7 @@ impl<'a> MasterCase<'a> {
             quarantine: 0,
             generation: 0,
             terms,
+            earlier: Vec::new(),
             keeps_all: self.keeps_all() == Some(true),
             state,
         }
@@ -475,27 +864,47 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Gives the master a place in a set that it had none in, by its own word.
-    fn write(&self, found: Option<&MasterRecord>, record: MasterRecord, quarantine: Duration) -> HelloStep {
+    /// Writes the record of a master that lost something, and has promised nothing to anybody.
+    fn write_anew(&self, record: &MasterRecord, quarantine: Option<Duration>, latest: u64) -> HelloStep {
+        HelloStep::Write(Change {
+            found: Some(record.stamp.clone()),
+            quarantine,
+            least: record.quarantine.max(latest),
+            record: self.anew(record),
+            promised: Some(Promised::default()),
+        })
+    }
+
+    /// Gives the master a place in a set, which knows what it promised from now on.
+    fn write(
+        &self,
+        found: Option<&MasterRecord>,
+        record: MasterRecord,
+        quarantine: Option<Duration>,
+        promised: Promised,
+    ) -> HelloStep {
+        let its = found.filter(|found| found.set == record.set).map_or(0, |found| found.quarantine);
         let found = found.map(|found| found.stamp.clone());
-        let least = self.membership.seen[self.index].latest;
-        HelloStep::Write(Change { found, quarantine: Some(quarantine), least, record })
+        let least = self.membership.seen[self.index].latest.max(its);
+        HelloStep::Write(Change { found, quarantine, least, record, promised: Some(promised) })
     }
 
     /// The record of a set that begins here, in place of one that was prepared and came to nothing
     /// for as long as a quarantine lasts.
     fn first_after(&self, record: &MasterRecord) -> Option<HelloStep> {
-        let Membership { names, terms, begins, .. } = self.membership;
+        let Membership { names, listed, terms, begins, .. } = self.membership;
         let begins = begins.as_ref()?;
-        let quarantine = u64::try_from(terms.quarantine().as_micros()).unwrap_or(u64::MAX);
-        let first = self.first(Members::first(names), begins.cold_start, MemberState::Candidate);
+        let quarantine = quarantine(terms.max_ttl);
+        let first = self.first(Members::first(&names[..*listed]), begins.cold_start, MemberState::Candidate);
         let is_of_it = |its: &MasterRecord| its.set == record.set && its.state == MemberState::Member;
+        let until =
+            record.quarantine.saturating_add(u64::try_from(quarantine.as_micros()).unwrap_or(u64::MAX));
         let came_to_nothing = record.state == MemberState::Candidate
             && record.set != first.set
             && record.quarantine > 0
-            && record.quarantine.saturating_add(quarantine) < self.shown.time
+            && until < self.shown.time
             && !self.others().any(|(_, its)| is_of_it(its));
-        came_to_nothing.then(|| self.write(Some(record), first, terms.quarantine()))
+        came_to_nothing.then(|| self.write(Some(record), first, Some(quarantine), Promised::default()))
     }
 
     /// Whether the master keeps all that it writes, and nothing can take its place; `None` where
@@ -508,11 +917,13 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Whether this client has other terms than the set.
+    /// Whether this client has other terms than the set has, or had before.
     fn other_terms(&self, record: &MasterRecord) -> Option<HelloStep> {
+        let newest = self.membership.newest_of(record).filter(|newest| newest.generation > record.generation);
+        let record = newest.unwrap_or(record);
         let ours = SetTerms::of(&self.membership.terms, record.terms.cold_start);
         let why = || format!("its clients have {}, and this one has {ours}", record.terms);
-        (record.terms != ours).then(|| HelloStep::Refuse(Refusal::OtherTerms, why()))
+        (!self.membership.fits(record)).then(|| HelloStep::Refuse(Refusal::OtherTerms, why()))
     }
 
     /// Whether the list, or what its masters showed, is of another set than this record. Another
@@ -520,7 +931,7 @@ impl<'a> MasterCase<'a> {
     fn other_set(&self, record: &MasterRecord) -> Option<HelloStep> {
         let name = |at: usize| &self.membership.names[at];
         let differs = |other: &MasterRecord| other.set != record.set && other.state == MemberState::Member;
-        let is_of_most = self.members_of(&record.set) >= self.membership.names.len() / 2;
+        let is_of_most = self.members_of(&record.set) >= self.membership.listed / 2;
         if let Some((at, other)) = self.others().find(|(_, other)| differs(other) && !is_of_most) {
             let why = format!(
                 "its set is {}, and that of {} is {}: name the masters of one set",
@@ -538,16 +949,23 @@ impl<'a> MasterCase<'a> {
             let why = format!("it is the same member of its set as {}", name(at));
             return Some(HelloStep::Refuse(Refusal::OtherMembers, why));
         }
-        (record.members.len() != self.membership.names.len()).then(|| self.other_members(record))
+        let newest = self.membership.newest_of(record).filter(|newest| newest.generation > record.generation);
+        let newest = newest.unwrap_or(record);
+        (!self.membership.follows_to(newest)).then(|| self.other_members(newest))
     }
 
     fn other_members(&self, record: &MasterRecord) -> HelloStep {
-        let ours = self.membership.names.join(", ");
+        let Membership { names, listed, .. } = self.membership;
+        let ours = names[..*listed].join(", ");
         let theirs = record.members.names();
         let why = format!("its set is {theirs}, and this client's {ours}: give all clients the same");
         HelloStep::Refuse(Refusal::OtherMembers, why)
     }
 }
+
+/// What keeps a master that forgot from its place.
+const TO_PROMISE: &str =
+    "it may have forgotten what it knew of its set: most of the others, or all, have to be heard first";
 
 impl Change {
     /// Whether it costs the master its vote for a while.
@@ -570,7 +988,7 @@ impl Change {
     fn of(record: &MasterRecord, change: impl FnOnce(&mut MasterRecord)) -> Self {
         let mut next = record.clone();
         change(&mut next);
-        Self { found: Some(record.stamp.clone()), quarantine: None, least: 0, record: next }
+        Self { found: Some(record.stamp.clone()), quarantine: None, least: 0, record: next, promised: None }
     }
 }
 

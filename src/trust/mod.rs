@@ -7,6 +7,7 @@
 //! Kleppmann, "How to do distributed locking" (2016), which names both failures.
 
 mod clocks;
+mod decree;
 mod handshake;
 mod knowledge;
 mod membership;
@@ -14,12 +15,15 @@ mod observed;
 mod record;
 mod standing;
 mod terms;
+mod voters;
 
+pub(crate) use decree::{Accepted, Ballot, Question};
 pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
 pub(crate) use knowledge::Trust;
 pub use membership::Insight;
 pub(crate) use membership::{Beginning, Change, HelloStep, Membership, Shown};
-pub(crate) use record::{MasterRecord, MemberState};
+pub(crate) use record::{Generation, MasterRecord, MemberState};
 pub use standing::{Contact, MasterStatus, Standing};
 pub use terms::ColdStart;
-pub(crate) use terms::{BAND, Terms};
+pub(crate) use terms::{BAND, SHORTEST_QUARANTINE, Terms, quarantine};
+pub(crate) use voters::Voters;

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, Moment};
 use crate::lease;
+use crate::master_set::MasterSet;
 use crate::sync::{Mutex, MutexGuard};
 
 /// How many locks are watched at a time. One that is forgotten for another is watched from the
@@ -48,8 +49,8 @@ struct Version {
 }
 
 impl ObservedVersions {
-    pub(super) fn new(clock: Arc<dyn Clock>, masters: usize) -> Self {
-        Self { clock, masters: Mutex::new(vec![Watch::default(); masters].into()) }
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, masters: Mutex::new(vec![Watch::default(); MasterSet::INDICES].into()) }
     }
 
     /// A connection to this master begins, which is this incarnation. Versions that were watched of
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn a_version_is_over_when_it_was_watched_for_a_ttl_and_the_drift() {
         let hand = Arc::new(Hand::default());
-        let watched = ObservedVersions::new(hand.clone(), 1);
+        let watched = ObservedVersions::new(hand.clone());
         let name = "a".into();
         let version = "17:3".into();
         let ttl = Duration::from_secs(1);
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn what_one_master_shows_says_nothing_of_another_or_of_one_that_lost_its_keys() {
         let hand = Arc::new(Hand::default());
-        let watched = ObservedVersions::new(hand.clone(), 2);
+        let watched = ObservedVersions::new(hand.clone());
         let name = "a".into();
         let version = "17:3".into();
         watched.begin(0, &"one".into());
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_is_watched_is_bounded() {
-        let watched = ObservedVersions::new(Arc::new(Hand::default()), 1);
+        let watched = ObservedVersions::new(Arc::new(Hand::default()));
         for name in 0..MOST_WATCHED + 10 {
             watched.see(0, &name.to_string().into(), &"1:1".into(), Duration::from_secs(1));
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::terms::{ColdStart, Terms};
 use crate::master::Value;
@@ -30,6 +31,8 @@ pub(crate) struct MasterRecord {
     /// How often the members or the terms have changed, twice for each change.
     pub(crate) generation: u64,
     pub(crate) terms: SetTerms,
+    /// The generations before, the last one first, at most [`MOST_EARLIER`].
+    pub(crate) earlier: Vec<Generation>,
     /// Whether each write was on its disk before the reply, and no replica was connected, when that
     /// was looked at last.
     pub(crate) keeps_all: bool,
@@ -53,6 +56,36 @@ pub(crate) enum MemberState {
     Candidate,
     /// It does.
     Member,
+    /// Not any more: the members are others.
+    Removed,
+}
+
+/// How many earlier generations a record has: a client with a list that old still finds its set.
+const MOST_EARLIER: usize = 16;
+
+/// What one change of a set can make another: what is decided for a generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Generation {
+    pub(crate) protocol: Arc<str>,
+    /// In milliseconds.
+    pub(crate) max_ttl: u64,
+    pub(crate) members: Members,
+}
+
+impl Generation {
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (first, members) = text.split_once('\n')?;
+        let (protocol, max_ttl) = first.split_once(' ')?;
+        let members = Members::read(members)?;
+        Some(Self { protocol: protocol.into(), max_ttl: max_ttl.parse().ok()?, members })
+    }
+}
+
+/// A line with the terms, and one for each member.
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}\n{}", self.protocol, self.max_ttl, self.members)
+    }
 }
 
 /// The masters of a set: a number for ever, and the URL without user and password.
@@ -82,6 +115,25 @@ impl Members {
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Their numbers and names.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &(u32, Arc<str>)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn has(&self, id: u32) -> bool {
+        self.0.iter().any(|(its, _)| *its == id)
+    }
+
+    /// These, and one more.
+    pub(crate) fn with(&self, id: u32, name: Arc<str>) -> Self {
+        Self(self.0.iter().cloned().chain([(id, name)]).collect())
+    }
+
+    /// These without one.
+    pub(crate) fn without(&self, id: u32) -> Self {
+        Self(self.0.iter().filter(|(its, _)| *its != id).cloned().collect())
     }
 
     /// The number of the member with this name.
@@ -121,10 +173,13 @@ impl fmt::Display for SetTerms {
 }
 
 impl MemberState {
+    const ALL: [Self; 3] = [Self::Candidate, Self::Member, Self::Removed];
+
     fn word(self) -> &'static str {
         match self {
             Self::Candidate => "candidate",
             Self::Member => "member",
+            Self::Removed => "removed",
         }
     }
 }
@@ -155,9 +210,46 @@ impl MasterRecord {
                 strict: flag("strict")?,
                 cold_start: text("cold_start")?.parse().ok()?,
             },
+            earlier: match &*text("earlier")? {
+                "" => Vec::new(),
+                earlier => earlier.split("\n\n").map(Generation::read).collect::<Option<_>>()?,
+            },
             keeps_all: flag("keeps_all")?,
-            state: [MemberState::Candidate, MemberState::Member].into_iter().find(|s| s.word() == &*state)?,
+            state: MemberState::ALL.into_iter().find(|its| its.word() == &*state)?,
         })
+    }
+
+    /// What can be changed of its set, as it is now.
+    pub(crate) fn now(&self) -> Generation {
+        let SetTerms { protocol, max_ttl, .. } = &self.terms;
+        Generation { protocol: protocol.clone(), max_ttl: *max_ttl, members: self.members.clone() }
+    }
+
+    /// The generations that a client may have been set up for: this one and those before.
+    pub(crate) fn generations(&self) -> impl Iterator<Item = Generation> {
+        std::iter::once(self.now()).chain(self.earlier.iter().cloned())
+    }
+
+    /// The record in the next generation, which is this, of the master that this is the record of.
+    pub(crate) fn next(&self, next: Generation) -> Self {
+        let mut earlier: Vec<Generation> = self.generations().collect();
+        earlier.truncate(MOST_EARLIER);
+        let Generation { protocol, max_ttl, members } = next;
+        let terms = SetTerms { protocol, max_ttl, ..self.terms.clone() };
+        Self { generation: self.generation + 1, members, terms, earlier, ..self.clone() }
+    }
+
+    /// The record of this master in the generation of another one's. `member` is its number.
+    pub(crate) fn carried(&self, newer: &Self, member: u32, stamp: Arc<str>) -> Self {
+        let MasterRecord { generation, members, terms, earlier, .. } = newer.clone();
+        let state = if members.has(member) { MemberState::Member } else { MemberState::Removed };
+        Self { generation, members, terms, earlier, member, state, stamp, ..self.clone() }
+    }
+
+    /// The longest TTL that a lease may have by now: those of the generation before go on.
+    pub(crate) fn longest_ttl(&self) -> Duration {
+        let before = self.earlier.first().map_or(0, |before| before.max_ttl);
+        Duration::from_millis(self.terms.max_ttl.max(before))
     }
 
     /// The fields that a client writes; the script adds the others.
@@ -174,6 +266,7 @@ impl MasterRecord {
             ("max_ttl", self.terms.max_ttl.to_string()),
             ("strict", flag(self.terms.strict)),
             ("cold_start", self.terms.cold_start.to_string()),
+            ("earlier", self.earlier.iter().map(Generation::to_string).collect::<Vec<_>>().join("\n\n")),
             ("keeps_all", flag(self.keeps_all)),
             ("state", self.state.word().to_owned()),
         ]

@@ -65,6 +65,8 @@ const CLOCK_RANGE: Duration = Duration::from_secs(60);
 pub(crate) struct Terms {
     /// The key of the record.
     pub(crate) record: String,
+    /// The key of what the master promised about the next generation of its set.
+    pub(crate) decree: String,
     pub(crate) max_ttl: Duration,
     pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
@@ -72,24 +74,28 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// How long a master that may have forgotten something has no vote: until a lease of the
-    /// longest TTL is over (by a clock that is slow, steps within the band, or was off at the
-    /// handshake), and every vote that was requested before would be refused for its time.
+    /// The quarantine of a set that has these terms.
     pub(crate) fn quarantine(&self) -> Duration {
-        self.max_ttl + self.max_ttl / 100 + self.shortest_quarantine()
+        quarantine(self.max_ttl)
     }
+}
 
-    /// The same of a master that forgot nothing: every vote that was requested before would be
-    /// refused for its time.
-    pub(crate) fn shortest_quarantine(&self) -> Duration {
-        OLDEST + NEWEST + BAND * 2 + UNMEASURED
-    }
+/// How long a master that may have forgotten something has no vote: until a lease of the longest
+/// TTL is over (by a clock that is slow, steps within the band, or was off at the handshake), and
+/// every vote that was requested before would be refused for its time.
+pub(crate) fn quarantine(longest_ttl: Duration) -> Duration {
+    longest_ttl + longest_ttl / 100 + SHORTEST_QUARANTINE
+}
 
-    /// How long a master remembers a name that nobody holds: longer than a quarantine. If it forgot
-    /// the name sooner, a lost lease could come back, and a token could be granted twice.
-    pub(crate) fn kept_free(&self) -> Duration {
-        self.quarantine() + CLOCK_RANGE
-    }
+/// The same of a master that forgot nothing: every vote that was requested before would be refused
+/// for its time.
+pub(crate) const SHORTEST_QUARANTINE: Duration =
+    OLDEST.saturating_add(NEWEST).saturating_add(BAND.saturating_mul(2)).saturating_add(UNMEASURED);
+
+/// How long a master remembers a name that nobody holds: longer than a quarantine. If it forgot the
+/// name sooner, a lost lease could come back, and a token could be granted twice.
+pub(crate) fn kept_free(longest_ttl: Duration) -> Duration {
+    quarantine(longest_ttl) + CLOCK_RANGE
 }
 
 #[cfg(test)]

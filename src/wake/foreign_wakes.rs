@@ -2,13 +2,15 @@
 //! subscribes to the lock's own channel on every master. Each message there is a hint to ask.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::hub::{GRACE, WakeHub};
 use crate::master::{Subscriber, SubscriptionEvent};
+use crate::master_set::MasterSet;
+use crate::sync::Mutex;
+use crate::trust::Voters;
 
 /// Subscribes to the channel of one lock, for as long as it lives.
 pub(crate) struct ForeignWakes {
@@ -17,11 +19,10 @@ pub(crate) struct ForeignWakes {
     _subscriptions: DropGuard,
 }
 
-#[derive(Default)]
 struct ForeignState {
-    /// The masters that this client is subscribed to: bit `1 << index`.
-    subscribed: AtomicU16,
-    quorum: u32,
+    /// The masters that this client is subscribed to.
+    subscribed: Mutex<MasterSet>,
+    voters: Arc<Voters>,
     /// Notified of a message, and when this client is subscribed to a quorum: a message before that
     /// may have been missed.
     wakes: Notify,
@@ -30,32 +31,44 @@ struct ForeignState {
 impl WakeHub {
     /// Subscribes to the channel of a lock.
     pub(crate) fn listen_for_foreign(self: &Arc<Self>, channel: &Arc<str>) -> ForeignWakes {
-        let state = Arc::new(ForeignState { quorum: self.quorum, ..ForeignState::default() });
+        let voters = self.voters();
+        let has_one_master = voters.len() == 1;
+        let state = Arc::new(ForeignState {
+            subscribed: Mutex::default(),
+            voters: voters.clone(),
+            wakes: Notify::new(),
+        });
         let stop = CancellationToken::new();
-        for (index, master) in self.masters.iter().enumerate() {
-            let subscriber = state.clone().subscriber(1 << index);
+        for index in voters.masters.iter() {
+            let Some(master) = self.masters.get(index) else { continue };
+            let subscriber = state.clone().subscriber(index.into());
             self.listen_until(&stop, master.listen(channel.clone(), subscriber));
         }
-        ForeignWakes { state, has_one_master: self.masters.len() == 1, _subscriptions: stop.drop_guard() }
+        ForeignWakes { state, has_one_master, _subscriptions: stop.drop_guard() }
     }
 }
 
 impl ForeignState {
-    fn subscriber(self: Arc<Self>, bit: u16) -> Subscriber {
+    fn subscriber(self: Arc<Self>, master: MasterSet) -> Subscriber {
         Arc::new(move |event| match event {
             SubscriptionEvent::Message(_) => self.wakes.notify_one(),
             SubscriptionEvent::Subscribed => {
-                self.subscribed.fetch_or(bit, Ordering::Relaxed);
+                self.change(|subscribed| subscribed.or(master));
                 if self.hears() {
                     self.wakes.notify_one();
                 }
             }
-            SubscriptionEvent::Disconnected => drop(self.subscribed.fetch_and(!bit, Ordering::Relaxed)),
+            SubscriptionEvent::Disconnected => self.change(|subscribed| subscribed.without(master)),
         })
     }
 
+    fn change(&self, change: impl FnOnce(MasterSet) -> MasterSet) {
+        let mut subscribed = self.subscribed.lock();
+        *subscribed = change(*subscribed);
+    }
+
     fn hears(&self) -> bool {
-        self.subscribed.load(Ordering::Relaxed).count_ones() >= self.quorum
+        self.voters.have_majority(*self.subscribed.lock())
     }
 }
 

@@ -8,8 +8,10 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Executor;
-use crate::master::{Master, Subscriber, SubscriptionEvent};
+use crate::master::{Masters, Subscriber, SubscriptionEvent};
+use crate::master_set::MasterSet;
 use crate::sync::{Mutex, MutexGuard};
+use crate::trust::Voters;
 
 /// How long to stay subscribed when nobody waits any more: a client of a contended lock soon waits
 /// again.
@@ -21,19 +23,21 @@ pub(super) const GRACE: Duration = Duration::from_millis(5);
 
 /// Receives one client's wake-ups, and wakes the waiters that they name.
 pub(crate) struct WakeHub {
-    pub(super) masters: Vec<Arc<dyn Master>>,
+    pub(super) masters: Arc<Masters>,
     channel: Arc<str>,
-    pub(super) quorum: u32,
     executor: Executor,
     /// Notified when the last waiter has left.
     idle: Notify,
     state: Mutex<HubState>,
 }
 
-#[derive(Default)]
 struct HubState {
-    /// The masters that this client is subscribed to: bit `1 << index`.
-    subscribed: u16,
+    /// The masters that wake.
+    voters: Arc<Voters>,
+    /// Those that this client listens to, while it does.
+    listened: MasterSet,
+    /// The masters that this client is subscribed to.
+    subscribed: MasterSet,
     /// The signals of each [`WakeHandle`], by the ticket number that a message carries.
     handles: BTreeMap<u64, Arc<watch::Sender<Signals>>>,
     waiters: usize,
@@ -45,10 +49,10 @@ struct HubState {
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
     /// The masters that have woken it.
-    woken_by: u16,
+    woken_by: MasterSet,
     /// The masters whose wake-up it may have missed: this client was not subscribed to them at the
-    /// start, or lost the subscription since. Bits are never taken out, also after a reconnect.
-    missed: u16,
+    /// start, or lost the subscription since. None is ever taken out, also after a reconnect.
+    missed: MasterSet,
     /// It must ask even if it is not woken: wake-ups of too many masters may have been missed, and
     /// a quorum can wake it from now on; or too few masters are left that could.
     must_ask: bool,
@@ -56,18 +60,34 @@ struct Signals {
 
 impl WakeHub {
     pub(crate) fn new(
-        masters: Vec<Arc<dyn Master>>,
+        masters: Arc<Masters>,
         channel: Arc<str>,
-        quorum: usize,
+        voters: Arc<Voters>,
         executor: Executor,
     ) -> Arc<Self> {
-        let quorum = u32::try_from(quorum).expect("there are few masters");
-        Arc::new(Self { masters, channel, quorum, executor, idle: Notify::new(), state: Default::default() })
+        let state = Mutex::new(HubState::new(voters));
+        Arc::new(Self { masters, channel, executor, idle: Notify::new(), state })
+    }
+
+    /// The masters that wake are these from now on.
+    pub(crate) fn follow(self: &Arc<Self>, voters: Arc<Voters>) {
+        let mut state = self.lock();
+        state.voters = voters;
+        if let Some(stop) = state.stop.clone() {
+            self.listen(&mut state, &stop);
+        }
+        state.all_must_ask(); // some have a place with masters that wake them no more
+    }
+
+    /// The masters that wake now.
+    pub(super) fn voters(&self) -> Arc<Voters> {
+        self.lock().voters.clone()
     }
 
     /// Whether this client is subscribed to a quorum of the masters.
     pub(crate) fn hears(&self) -> bool {
-        self.lock().subscribed.count_ones() >= self.quorum
+        let state = self.lock();
+        state.is_quorum(state.subscribed)
     }
 
     /// Keeps this client subscribed for as long as the [`Subscription`] lives.
@@ -77,14 +97,21 @@ impl WakeHub {
         if state.stop.is_none() {
             let stop = CancellationToken::new();
             state.stop = Some(stop.clone());
-            for index in 0..self.masters.len() {
-                let listening = self.masters[index].listen(self.channel.clone(), self.subscriber(index));
-                self.listen_until(&stop, listening);
-            }
+            self.listen(&mut state, &stop);
             let hub = self.clone();
             self.listen_until(&stop, async move { hub.end_when_idle().await });
         }
         Subscription { hub: self.clone() }
+    }
+
+    /// Listens to the voters that this client does not listen to yet.
+    fn listen(self: &Arc<Self>, state: &mut HubState, stop: &CancellationToken) {
+        let voters = state.voters.masters;
+        for index in voters.without(state.listened).iter() {
+            let Some(master) = self.masters.get(index) else { continue };
+            self.listen_until(stop, master.listen(self.channel.clone(), self.subscriber(index)));
+        }
+        state.listened = state.listened.or(voters);
     }
 
     pub(super) fn listen_until(
@@ -101,7 +128,8 @@ impl WakeHub {
     /// A handle for the waiter with this ticket number. Get it before asking the masters.
     pub(crate) fn wake_handle(self: &Arc<Self>, number: u64) -> WakeHandle {
         let mut state = self.lock();
-        let signals = Signals { missed: !state.subscribed, ..Signals::default() };
+        let signals =
+            Signals { missed: state.voters.masters.without(state.subscribed), ..Signals::default() };
         let signals = Arc::new(watch::Sender::new(signals));
         state.handles.insert(number, signals.clone());
         WakeHandle { hub: self.clone(), number, signals }
@@ -126,50 +154,48 @@ impl WakeHub {
 
     fn subscriber(self: &Arc<Self>, index: usize) -> Subscriber {
         let hub = Arc::downgrade(self);
-        let bit = 1 << index;
+        let master = MasterSet::from(index);
         Arc::new(move |event| {
             let Some(hub) = hub.upgrade() else { return };
             match event {
-                SubscriptionEvent::Message(number) => hub.on_wake(bit, &number),
-                SubscriptionEvent::Subscribed => hub.on_subscribed(bit),
-                SubscriptionEvent::Disconnected => hub.on_disconnected(bit),
+                SubscriptionEvent::Message(number) => hub.on_wake(master, &number),
+                SubscriptionEvent::Subscribed => hub.on_subscribed(master),
+                SubscriptionEvent::Disconnected => hub.on_disconnected(master),
             }
         })
     }
 
-    fn on_wake(&self, bit: u16, number: &str) {
+    fn on_wake(&self, master: MasterSet, number: &str) {
         let state = self.lock();
         if let Some(handle) = number.parse().ok().and_then(|number: u64| state.handles.get(&number)) {
-            handle.send_modify(|signals| signals.woken_by |= bit);
+            handle.send_modify(|signals| signals.woken_by = signals.woken_by.or(master));
         }
     }
 
-    fn on_subscribed(&self, bit: u16) {
+    fn on_subscribed(&self, master: MasterSet) {
         let mut state = self.lock();
-        state.subscribed |= bit;
-        let subscribed = state.subscribed;
-        if subscribed.count_ones() < self.quorum {
+        state.subscribed = state.subscribed.or(master);
+        if !state.is_quorum(state.subscribed) {
             return;
         }
         for handle in state.handles.values() {
             // Without a quorum whose wake-ups it cannot have missed, the waiter must ask. Now is
             // the time: from now on a quorum can wake it.
             handle.send_if_modified(|signals| {
-                signals.must_ask |= (subscribed & !signals.missed).count_ones() < self.quorum;
+                signals.must_ask |= !state.is_quorum(state.subscribed.without(signals.missed));
                 signals.must_ask
             });
         }
     }
 
-    fn on_disconnected(&self, bit: u16) {
+    fn on_disconnected(&self, master: MasterSet) {
         let mut state = self.lock();
-        let is_quorum = |masters: u16| masters.count_ones() >= self.quorum;
         let before = state.subscribed;
-        state.subscribed &= !bit;
+        state.subscribed = before.without(master);
         for handle in state.handles.values() {
-            handle.send_modify(|signals| signals.missed |= bit);
+            handle.send_modify(|signals| signals.missed = signals.missed.or(master));
         }
-        if is_quorum(before) && !is_quorum(state.subscribed) {
+        if state.is_quorum(before) && !state.is_quorum(state.subscribed) {
             state.all_must_ask(); // no quorum can wake them any more: from now on waiters poll
         }
     }
@@ -180,6 +206,16 @@ impl WakeHub {
 }
 
 impl HubState {
+    fn new(voters: Arc<Voters>) -> Self {
+        let (listened, subscribed) = Default::default();
+        Self { voters, listened, subscribed, handles: BTreeMap::new(), waiters: 0, stop: None }
+    }
+
+    /// Whether most of the voters are among these.
+    fn is_quorum(&self, masters: MasterSet) -> bool {
+        self.voters.have_majority(masters)
+    }
+
     fn all_must_ask(&self) {
         for handle in self.handles.values() {
             handle.send_modify(|signals| signals.must_ask = true);
@@ -187,7 +223,7 @@ impl HubState {
     }
 
     fn unsubscribe(&mut self) {
-        self.subscribed = 0;
+        (self.listened, self.subscribed) = Default::default();
         self.all_must_ask(); // a waiter may have come just now
         if let Some(stop) = self.stop.take() {
             stop.cancel();
@@ -220,13 +256,13 @@ pub(crate) struct WakeHandle {
 impl WakeHandle {
     /// Resolves when a quorum of the masters has woken this waiter, or it must ask.
     pub(crate) async fn until_woken_by_quorum(&self) {
-        let quorum = self.hub.quorum;
-        self.until(|signals| signals.must_ask || signals.woken_by.count_ones() >= quorum).await;
+        let voters = self.hub.voters();
+        self.until(|signals| signals.must_ask || voters.have_majority(signals.woken_by)).await;
     }
 
     /// The same, or [`GRACE`] after the first master has woken it.
     pub(crate) async fn until_woken(&self) {
-        self.until(|signals| signals.must_ask || signals.woken_by != 0).await;
+        self.until(|signals| signals.must_ask || !signals.woken_by.is_empty()).await;
         let _ = tokio::time::timeout(GRACE, self.until_woken_by_quorum()).await;
     }
 

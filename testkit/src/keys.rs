@@ -1,14 +1,14 @@
 //! Which keys hold a lock: what a master remembers of a name that nobody holds stays for a while.
 
-/// How the key of a master's record ends. That of a name ends with a brace.
-const RECORD: &str = "master";
+/// How the keys end of what a master knows of its set. That of a name ends with a brace.
+const OF_SET: [&str; 2] = ["master", "decree"];
 
 /// Of these keys, those at which somebody holds a lock or waits for one, by a clock that shows
 /// `now` (us since 1970); and those that are none of Quorate's. `fields` are the fields and values
 /// of a key that is a hash, one after the other.
 pub fn in_use(mut keys: Vec<String>, now: u64, fields: impl Fn(&str) -> Option<Vec<String>>) -> Vec<String> {
     let is_held = |fields: Vec<String>| held_until(&fields).is_none_or(|until| until >= now);
-    keys.retain(|key| !key.ends_with(RECORD) && fields(key).is_none_or(is_held));
+    keys.retain(|key| !OF_SET.iter().any(|end| key.ends_with(end)) && fields(key).is_none_or(is_held));
     keys
 }
 
@@ -40,7 +40,9 @@ mod tests {
         assert!(!is_in_use(&["kind", "lock", "fence", "7", "last", "7"]));
         assert!(is_in_use(&["somebody", "1"]), "it is Redisson's");
         let record = |_: &str| Some(["stamp", "one"].map(str::to_owned).into());
-        assert!(in_use(vec!["q:master".to_owned()], 100, record).is_empty());
+        for of_set in ["q:master", "q:decree"] {
+            assert!(in_use(vec![of_set.to_owned()], 100, record).is_empty());
+        }
         assert!(!in_use(vec!["q:waiting:{a}".to_owned()], 100, |_| None).is_empty());
     }
 }

@@ -95,7 +95,7 @@ async fn operations_that_begin_together_share_calls_and_a_lone_one_leaves_alone(
 #[tokio::test]
 async fn a_lock_that_the_user_may_not_have_is_refused_and_those_beside_it_are_not() {
     let masters = Masters::start(3);
-    let keys = ["~quorate:{ok*", "~quorate:waiting:{ok*", "~quorate:master"];
+    let keys = ["~quorate:{ok*", "~quorate:waiting:{ok*", "~quorate:master", "~quorate:decree"];
     let rights = [&keys[..], &["&*", "+@all"]].concat();
     for server in masters.iter() {
         let _: () = server.command(&[&["ACL", "SETUSER", "bob", "on", ">secret"][..], &rights].concat());

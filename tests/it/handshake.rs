@@ -236,8 +236,8 @@ async fn a_master_whose_clock_is_wrong_has_no_vote() {
 struct AnHourAhead(Arc<dyn ReplySink>);
 
 impl ReplySink for AnHourAhead {
-    fn is_wanted(&self) -> bool {
-        self.0.is_wanted()
+    fn is_wanted(&self, index: usize) -> bool {
+        self.0.is_wanted(index)
     }
 
     fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {

@@ -8,6 +8,7 @@ mod attacks;
 mod bad_input;
 mod blocking;
 mod cancel;
+mod changes;
 mod clock;
 mod compose;
 mod crowd;

@@ -39,7 +39,7 @@ struct Answers {
 }
 
 impl ReplySink for Answers {
-    fn is_wanted(&self) -> bool {
+    fn is_wanted(&self, _index: usize) -> bool {
         self.wants
     }
 

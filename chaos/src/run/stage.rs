@@ -294,7 +294,8 @@ impl Stage {
         self.stop();
         self.log.record(HistoryEvent::Quiet);
         std::thread::sleep(ttl::longest(self.ttl) + Duration::from_millis(10));
-        let is_of_lock = |key: &String| !key.ends_with("master") && !key.contains("waiting:");
+        let is_of_set = |key: &String| key.ends_with("master") || key.ends_with("decree");
+        let is_of_lock = |key: &String| !is_of_set(key) && !key.contains("waiting:");
         for (master, server) in self.arena.masters.iter().enumerate() {
             for key in server.all_keys().into_iter().filter(is_of_lock) {
                 let ttl = server.locks_for(&key);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::seam::{
-    Delivery, Hello, HelloOutcome, Insight, LinkState, Message, Reach, SessionHeader, Value,
+    Delivery, Handshake, Hello, HelloOutcome, Insight, LinkState, Message, Reach, SessionHeader, Value,
 };
 use tokio::time::Instant;
 
@@ -21,6 +21,9 @@ impl Link {
             let mut state = self.state();
             let before = state.link.reach().clone();
             change(&mut state.link, self.world.time.instant());
+            if self.handshake.get().is_some_and(Handshake::is_outdated) {
+                state.link.renew_handshake();
+            }
             state.link.take_deliveries(&mut deliveries);
             self.note_reach(&before, &state);
             state.link.takes_up_handshake()

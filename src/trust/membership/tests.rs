@@ -32,7 +32,7 @@ impl Random for Dice {
 }
 
 fn terms(max_ttl: Duration) -> Terms {
-    Terms { record: "r".into(), max_ttl, strict: false, all_new: false }
+    Terms { record: "r".into(), decree: "d".into(), max_ttl, strict: false, all_new: false }
 }
 
 /// A master: its process, its record, and until when it remembers a lock to be whose.
@@ -94,14 +94,15 @@ impl Client {
 
     /// One handshake, from its first hello to a vote or a refusal.
     fn connect(&mut self, index: usize, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> HelloStep {
-        let master = &mut masters[self.list[index]];
         self.connections[index] = None;
-        for _ in 0..4 {
-            let step = self.membership.next(index, master.shown(now), Insight::NotTold, dice);
+        for turn in 0..6 {
+            let shown = masters[self.list[index]].shown(now);
+            let step = self.membership.next(index, shown, Insight::NotTold, dice);
             match &step {
-                HelloStep::Write(change) => master.write(change, now),
+                HelloStep::Hear(_) if turn < 4 && self.ask_for_promises(masters, now, dice) => {}
+                HelloStep::Write(change) => masters[self.list[index]].write(change, now),
                 HelloStep::Vote => {
-                    let record = master.record.as_ref().unwrap();
+                    let record = masters[self.list[index]].record.as_ref().unwrap();
                     self.connections[index] = Some((record.stamp.clone(), record.quarantine));
                     return step;
                 }
@@ -109,6 +110,22 @@ impl Client {
             }
         }
         panic!("a handshake that writes for ever");
+    }
+
+    /// Has the masters to which it is connected promise what one that forgot waits for.
+    fn ask_for_promises(&mut self, masters: &[MadeUpMaster], now: u64, dice: &Dice) -> bool {
+        let Some(question) = self.membership.take_question(now, dice) else { return false };
+        for index in question.masters.iter() {
+            let stamp = self.connections[index].as_ref().map(|(stamp, _)| stamp);
+            let its = masters[self.list[index]].record.as_ref();
+            if let Some(its) =
+                its.filter(|its| Some(&its.stamp) == stamp && its.generation + 1 == question.generation)
+            {
+                assert_eq!(its.state, MemberState::Member);
+                self.membership.note_promise(index, question.ballot, None);
+            }
+        }
+        true
     }
 
     fn connect_to_all(&mut self, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> Vec<HelloStep> {
@@ -452,7 +469,7 @@ fn a_master_with_a_replica_does_not_count_as_one_that_keeps_all() {
 #[test]
 fn a_short_quarantine_is_for_masters_that_kept_all_alone() {
     let dice = Dice::new(1);
-    let short = terms(MAX_TTL).shortest_quarantine();
+    let short = SHORTEST_QUARANTINE;
     let long = terms(MAX_TTL).quarantine();
     for (kept, keeps, replid2, expected) in [
         (true, Insight::KeepsAll(true), 0, short),
@@ -465,6 +482,10 @@ fn a_short_quarantine_is_for_masters_that_kept_all_alone() {
         masters[0].record.as_mut().unwrap().keeps_all = kept;
         (masters[0].run_id, masters[0].replid2) = (9, replid2);
         let mut membership = Membership::new((0..3).map(name).collect(), terms(MAX_TTL));
+        let mut next = |index: usize| membership.next(index, masters[index].shown(5), keeps, &dice);
+        let _ = [1, 2].map(&mut next);
+        assert!(matches!(next(0), HelloStep::Hear(_)));
+        assert!(membership.is_promised_by_all(&dice));
         let HelloStep::Write(change) = membership.next(0, masters[0].shown(5), keeps, &dice) else {
             panic!()
         };

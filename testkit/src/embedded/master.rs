@@ -65,7 +65,7 @@ impl EmbeddedLink {
         let server = &self.to.server;
         let life = server.lives();
         match &*known {
-            Some((then, header)) if *then == life => Ok(header.clone()),
+            Some((then, header)) if *then == life && !handshake.is_outdated() => Ok(header.clone()),
             _ => {
                 let insight = if server.is_whole() { Insight::New } else { Insight::KeepsAll(false) };
                 let mut hello = handshake.hello(insight);
@@ -104,12 +104,13 @@ impl Master for EmbeddedLink {
 
     fn call(&self, call: Arc<Call>, index: usize) {
         let header = match () {
-            () if !call.sink.is_wanted() => {
-                Err(Failure::Unreachable("it was given up before it could be sent".into()))
-            }
             () if !*self.to.reachable.borrow() => Err(Failure::Unreachable("it was put out of reach".into())),
             () => self.header(),
         };
+        let header = header.and_then(|header| match call.sink.is_wanted(index) {
+            true => Ok(header),
+            false => Err(Failure::not_sent()),
+        });
         match header {
             Err(why) => call.sink.receive(index, Err(why), None),
             Ok(header) => {

@@ -1,0 +1,32 @@
+-- decree: what this master promised, and accepted, about the next generation of its set: Paxos, of
+-- which each master of the set is an acceptor. An operation has no names. Its arguments are the key
+-- of the decree, the number of the next generation, a ballot, and a value, or nothing to ask for a
+-- promise. Ballots are whole numbers. A promise replies the ballot and the value that were accepted
+-- before, both empty where none were; an acceptance replies 1. Otherwise the reply is what keeps the
+-- master from it: {'promised', ballot} a later one; {'other', generation} that its set is in another
+-- generation, or it is no member; {'forgot'} it does not know what it promised.
+local function decree(key, generation, ballot, value)
+  time_here()
+  if forgot then return {'forgot'} end
+  local here = call('HMGET', RECORD, 'incarnation', 'generation', 'state')
+  if here[3] ~= 'member' or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
+  local known = call('HMGET', key, 'incarnation', 'generation', 'promised', 'ballot', 'value')
+  if known[1] ~= here[1] then return {'forgot'} end
+  local is_new = known[2] ~= generation
+  local promised, before, text = known[3] or '', known[4] or '', known[5] or ''
+  if is_new then promised, before, text = '', '', '' end
+  if less(ballot, promised) then return {'promised', promised} end
+  if value ~= '' then
+    call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', ballot, 'value', value)
+    return GRANTED
+  end
+  call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', before, 'value', text)
+  return {'accepted', before, text}
+end
+
+-- guard: decree-all
+while a <= #ARGV do
+  replies[#replies + 1], a = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6]), a + 7
+end
+replies[1] = not forgot and now
+return replies

@@ -1,0 +1,387 @@
+//! Changes the set of masters, one master or one term at a time, while clients hold and wait.
+//!
+//! Majorities of two lists that differ by one master share a master. So there is no time in which
+//! two lists decide together: a change is one value that most masters of the set accept
+//! (`trust/decree.rs`), and from then on the next generation, which whoever knows it writes on the
+//! others (`trust/membership.rs`). What is left is that lists which are two changes apart are never
+//! in use at once. So before a change, whoever makes it sees that most masters of the list before
+//! last are in this generation, and waits for a quarantine: then every lease that was granted by
+//! that list alone is over, or was extended by this one.
+//!
+//! A change that is cut short is none, or is one: whoever makes the next one finds what was
+//! accepted, and goes on with that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::decrees::Said;
+use super::engine::Engine;
+use crate::clock::Moment;
+use crate::config::MAX_MASTERS;
+use crate::error::Error;
+use crate::master_set::MasterSet;
+use crate::trust::{Accepted, Ballot, Generation, MasterRecord, MemberState, Question, Standing, quarantine};
+
+/// How often to look where nothing is to be done but to wait.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How long to wait for the last masters to be told of a change: as long as a connection may take
+/// to be opened. Clients tell the others as they answer.
+const TELLING: Duration = Duration::from_secs(3);
+
+/// How often to propose again where somebody else proposes, too.
+const PROPOSALS: u32 = 8;
+
+/// One step of a change.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// A master joins: its name in the record, and the URL to connect to it by.
+    Add { name: Arc<str>, url: Arc<str> },
+    /// One leaves.
+    Remove { name: Arc<str> },
+    /// Another max TTL, in milliseconds.
+    MaxTtl(u64),
+}
+
+impl Step {
+    /// Whether the set is what it makes of it.
+    fn is_done(&self, newest: &MasterRecord) -> bool {
+        match self {
+            Self::Add { name, .. } => newest.members.id_of(name).is_some(),
+            Self::Remove { name } => newest.members.id_of(name).is_none(),
+            Self::MaxTtl(max_ttl) => newest.terms.max_ttl == *max_ttl,
+        }
+    }
+}
+
+/// Is told what is waited for, and for how long yet at most.
+pub(crate) type Tell = Arc<dyn Fn(&str, Duration) + Send + Sync>;
+
+/// What masters promise.
+struct Promises {
+    /// Who promises, and what each had accepted.
+    by: Vec<(usize, Option<Accepted>)>,
+    /// The highest ballot that a master names.
+    highest: Ballot,
+    /// Why others do not, for a sentence.
+    not: String,
+}
+
+impl Promises {
+    fn masters(&self) -> impl Iterator<Item = usize> {
+        self.by.iter().map(|(index, _)| *index)
+    }
+}
+
+/// Most masters of the list before were seen in this generation.
+struct Watch {
+    generation: u64,
+    since: Moment,
+    /// Those, and who they are.
+    seen: Vec<(usize, Arc<str>)>,
+}
+
+impl Engine {
+    /// Takes these steps, one after the other.
+    pub(crate) async fn change_members(self: &Arc<Self>, steps: Vec<Step>, tell: Tell) -> Result<(), Error> {
+        let engine = self.clone();
+        self.run_while_wanted(async move {
+            for step in steps {
+                let _until_then = EndJoining(&engine);
+                engine.take(&step, &tell).await?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Whether the master of this name answers, as far as is known.
+    pub(crate) fn is_reachable(&self, name: &str) -> bool {
+        self.master_status().iter().any(|status| *status.master == *name && status.reachable == Some(true))
+    }
+
+    async fn take(&self, step: &Step, tell: &Tell) -> Result<(), Error> {
+        let began = self.clock().now();
+        let mut watch: Option<Watch> = None;
+        loop {
+            let newest = self.until_set_is_known(began).await?;
+            if step.is_done(&newest) {
+                return self.until_carried(MasterSet::default()).await;
+            }
+            let joins_in = match step {
+                Step::Add { name, url } => self.prepare(name, url, began).await?,
+                Step::Remove { .. } | Step::MaxTtl(_) => Duration::ZERO,
+            };
+            let next = self.next_generation(step, &newest)?;
+            let over_in = self.watch(&newest, &mut watch).await?;
+            let left = joins_in.max(over_in);
+            if left.is_zero() {
+                let before = self.dispatcher.voters().masters;
+                self.decide(&newest, &next, watch.as_ref()).await?;
+                self.until_carried(before).await?;
+                continue; // what was decided may be what somebody else proposed
+            }
+            let what = if over_in >= joins_in {
+                "the leases of the generation before to end"
+            } else {
+                "the new master's quarantine to end"
+            };
+            tell(what, left);
+            tokio::time::sleep(left.min(LOOK)).await;
+        }
+    }
+
+    /// The record of the set in the newest generation that its masters show.
+    async fn until_set_is_known(&self, began: Moment) -> Result<MasterRecord, Error> {
+        let trust = self.dispatcher.trust();
+        loop {
+            let seen = trust.record_seen.notified();
+            let newest = trust.membership().newest().cloned();
+            if let Some(newest) = newest.filter(|_| trust.knows_the_time()) {
+                return Ok(newest);
+            }
+            let misfit = trust.membership().misfit();
+            if misfit.is_some() || self.clock().now() >= began + self.settings().wait {
+                let why = misfit.unwrap_or_else(|| "no master has shown the record of a set".into());
+                return Err(Error::NotChanged { why });
+            }
+            let ready = self.dispatcher.voters().masters.iter().map(|index| self.dispatcher.ready(index));
+            let ready = futures::future::join_all(ready.collect::<Vec<_>>());
+            tokio::select! {
+                biased;
+                () = seen => {}
+                () = async { ready.await; std::future::pending().await } => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// What the set is to be after this step.
+    fn next_generation(&self, step: &Step, newest: &MasterRecord) -> Result<Generation, Error> {
+        let now = newest.now();
+        let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
+        Ok(match step {
+            Step::Add { .. } if now.members.len() >= MAX_MASTERS => {
+                return not_changed(format!("a set has {MAX_MASTERS} masters at most"));
+            }
+            // The next change would have to wait for the one that has left.
+            Step::Remove { .. } if now.members.len() <= 2 => {
+                return not_changed("a set of two cannot lose one: add another master first".to_owned());
+            }
+            Step::Add { name, .. } => {
+                let id = self.dispatcher.trust().membership().joining().expect("it was prepared");
+                Generation { members: now.members.with(id, name.clone()), ..now }
+            }
+            Step::Remove { name } => {
+                let id = now.members.id_of(name).expect("it is not done");
+                Generation { members: now.members.without(id), ..now }
+            }
+            Step::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
+        })
+    }
+
+    /// Makes a master a candidate of the set. Returns for how long it has no vote yet.
+    async fn prepare(&self, name: &Arc<str>, url: &str, began: Moment) -> Result<Duration, Error> {
+        let trust = self.dispatcher.trust();
+        let Some(index) = trust.membership().make_room(name, &*trust.random) else {
+            let why = "this client has seen too many masters: run it again".into();
+            return Err(Error::NotChanged { why });
+        };
+        self.dispatcher.join(index, url);
+        let _ = tokio::time::timeout(LOOK, self.dispatcher.ready(index)).await; // it is no member yet
+        let record = trust.membership().record_of(index).cloned();
+        let standing = trust.standing_of(index);
+        let newest = trust.membership().newest().cloned();
+        match (record, newest) {
+            (Some(record), Some(newest))
+                if record.set == newest.set && record.state == MemberState::Candidate =>
+            {
+                Ok(Duration::from_micros(record.quarantine.saturating_sub(trust.trusted())))
+            }
+            (Some(record), Some(newest))
+                if record.set != newest.set && record.state == MemberState::Member =>
+            {
+                let why = format!("{name} is a master of another set: {}", record.members.names());
+                Err(Error::NotChanged { why: why.into() })
+            }
+            _ if self.clock().now() >= began + self.settings().wait => {
+                let why = match standing {
+                    Standing::Refused(why) => format!("{name} cannot join: {why}"),
+                    _ => format!("{name} cannot join: it is not reached"),
+                };
+                Err(Error::NotChanged { why: why.into() })
+            }
+            _ => Ok(LOOK),
+        }
+    }
+
+    /// Sees that most masters of the list before are in this generation, and returns for how long
+    /// yet a lease may be valid that was granted by that list alone.
+    async fn watch(&self, newest: &MasterRecord, watch: &mut Option<Watch>) -> Result<Duration, Error> {
+        if newest.earlier.is_empty() {
+            return Ok(Duration::ZERO);
+        }
+        let now = self.clock().now();
+        let all = quarantine(newest.longest_ttl());
+        if let Some(watch) = watch.as_ref().filter(|watch| watch.generation == newest.generation) {
+            return Ok((watch.since + all).since(now));
+        }
+        let question = self.question(newest, Ballot::default());
+        let promises = self.promises(question).await;
+        let seen = self.of_list_before(newest, promises.masters());
+        let before = newest.earlier.first().map_or(0, |before| before.members.len());
+        if seen.len() * 2 <= before {
+            let why = format!(
+                "{} of the {before} masters of the list before answer, and most have to{}",
+                seen.len(),
+                promises.not
+            );
+            return Err(Error::NotChanged { why: why.into() });
+        }
+        *watch = Some(Watch { generation: newest.generation, since: self.clock().now(), seen });
+        Ok(all)
+    }
+
+    /// Those of these masters that are on the list before this generation, and who they are.
+    fn of_list_before(
+        &self,
+        newest: &MasterRecord,
+        masters: impl Iterator<Item = usize>,
+    ) -> Vec<(usize, Arc<str>)> {
+        let membership = self.dispatcher.trust().membership();
+        let is_on_it = |id| newest.earlier.first().is_some_and(|before| before.members.has(id));
+        masters
+            .filter_map(|index| {
+                let record = membership.record_of(index)?;
+                is_on_it(record.member).then(|| (index, record.incarnation.clone()))
+            })
+            .collect()
+    }
+
+    /// A question to all masters of the set about its next generation, with a ballot above this.
+    fn question(&self, newest: &MasterRecord, above: Ballot) -> Question {
+        let trust = self.dispatcher.trust();
+        let ballot = Ballot::new(trust.time(), above, &*trust.random);
+        Question { ballot, generation: newest.generation + 1, masters: self.dispatcher.voters().masters }
+    }
+
+    /// Who promises what.
+    async fn promises(&self, question: Question) -> Promises {
+        let mut heard = self.dispatcher.put_to_vote(question, "");
+        let mut promises = Promises { by: Vec::new(), highest: question.ballot, not: String::new() };
+        while let Some((index, said)) = heard.recv().await {
+            match said {
+                Said::Promised(accepted) => promises.by.push((index, accepted)),
+                Said::Later(ballot) => promises.highest = promises.highest.max(ballot),
+                Said::Accepted => {}
+                Said::Nothing(why) => {
+                    let master = self.dispatcher.masters().get(index).map(|master| master.name().clone());
+                    promises.not += &format!("; {}: {why}", master.as_deref().unwrap_or("a new master"));
+                }
+            }
+        }
+        promises
+    }
+
+    /// Has most masters of the set accept the next generation: this, or what was accepted before.
+    async fn decide(
+        &self,
+        newest: &MasterRecord,
+        next: &Generation,
+        watch: Option<&Watch>,
+    ) -> Result<(), Error> {
+        let trust = self.dispatcher.trust();
+        let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
+        let all = newest.members.len();
+        let mut highest = Ballot::default();
+        for _ in 0..PROPOSALS {
+            let question = self.question(newest, highest);
+            let promises = self.promises(question).await;
+            let is_overtaken = promises.highest > question.ballot;
+            highest = promises.highest;
+            if promises.by.len() * 2 <= all {
+                if is_overtaken {
+                    tokio::time::sleep(self.jittered(LOOK)).await;
+                    continue;
+                }
+                let count = promises.by.len();
+                return not_changed(format!(
+                    "{count} of {all} masters answer, and most have to{}",
+                    promises.not
+                ));
+            }
+            let before = promises.by.iter().filter_map(|(_, accepted)| accepted.clone()).max();
+            let found = before.as_ref().and_then(|accepted| Generation::read(&accepted.value));
+            if found.is_none() && !self.is_watched(newest, &promises, watch) {
+                return not_changed("a master forgot meanwhile what it knew: run it again".to_owned());
+            }
+            let next = found.unwrap_or_else(|| next.clone());
+            let mut heard = self.dispatcher.put_to_vote(question, &next.to_string());
+            let mut accepted = 0;
+            while let Some((_, said)) = heard.recv().await {
+                match said {
+                    Said::Accepted => accepted += 1,
+                    Said::Later(ballot) => highest = highest.max(ballot),
+                    Said::Promised(_) | Said::Nothing(_) => {}
+                }
+            }
+            if accepted * 2 > all {
+                trust.membership().decided(newest, next);
+                trust.follow();
+                return Ok(());
+            }
+            if trust.membership().newest().is_some_and(|now| now.generation > newest.generation) {
+                return Ok(()); // somebody else had it decided
+            }
+            tokio::time::sleep(self.jittered(LOOK)).await;
+        }
+        not_changed(
+            "it is not known whether it was decided, as too few masters answer: run it again".to_owned(),
+        )
+    }
+
+    /// Whether most masters of the list before are still who they were when they were seen.
+    fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&Watch>) -> bool {
+        let Some(before) = newest.earlier.first() else { return true };
+        let now = self.of_list_before(newest, promises.masters());
+        let same = watch.map_or(0, |watch| watch.seen.iter().filter(|seen| now.contains(seen)).count());
+        same * 2 > before.members.len()
+    }
+
+    /// Has every master that answers told of the newest generation; those that have left it, too.
+    async fn until_carried(&self, before: MasterSet) -> Result<(), Error> {
+        let trust = self.dispatcher.trust();
+        let began = self.clock().now();
+        loop {
+            let Some(newest) = trust.membership().newest().cloned() else { return Ok(()) };
+            let voters = self.dispatcher.voters();
+            let all =
+                Question { masters: voters.masters.or(before), ..self.question(&newest, Ballot::default()) };
+            // Each call makes a connection tell its master first.
+            let promises = self.promises(all).await;
+            let those: MasterSet = promises.masters().collect();
+            let waited = self.clock().now().since(began);
+            let all_are_told = voters.masters.without(those).is_empty();
+            if all_are_told || voters.have_majority(those) && waited >= TELLING {
+                return Ok(());
+            }
+            if waited >= self.settings().wait.max(TELLING) {
+                let why = format!(
+                    "it is decided, but too few masters were told of it yet, which clients do as they answer{}",
+                    promises.not
+                );
+                return Err(Error::NotChanged { why: why.into() });
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// No master is to join any more when this is over.
+struct EndJoining<'a>(&'a Arc<Engine>);
+
+impl Drop for EndJoining<'_> {
+    fn drop(&mut self) {
+        self.0.dispatcher.trust().membership().end_joining();
+    }
+}

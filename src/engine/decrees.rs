@@ -1,0 +1,97 @@
+//! Asks masters what they promise about the next generation of their set, and to accept a value for
+//! it (`trust/decree.rs`): before a master that forgot gets its place again, and for a change.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::dispatch::Dispatcher;
+use crate::master::{CallKind, Failure, ReplySink, Value, Words};
+use crate::protocol::DECREE;
+use crate::trust::{Accepted, Ballot, Membership, Question};
+
+/// What a master says to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// It promises, and had accepted this.
+    Promised(Option<Accepted>),
+    /// It accepts the value.
+    Accepted,
+    /// It had promised a later ballot.
+    Later(Ballot),
+    /// It is in another generation, forgot what it promised, or did not answer.
+    Nothing(Arc<str>),
+}
+
+impl Dispatcher {
+    /// Asks masters for a promise, or to accept a value, each within its time-out. Their answers
+    /// come as they come in; the channel ends with the last.
+    pub(super) fn put_to_vote(
+        &self,
+        Question { ballot, generation, masters }: Question,
+        value: &str,
+    ) -> mpsc::UnboundedReceiver<(usize, Said)> {
+        let key = &self.trust().terms().decree;
+        let words = Words::new(0).with("decree").with(0).with(4);
+        let words = words.with(key).with(generation).with(ballot).with(value);
+        let (tell, heard) = mpsc::unbounded_channel();
+        let kind = CallKind::Vote { timeout: self.timeout() };
+        self.send(&DECREE, words, kind, Arc::new(Answers(tell)), masters);
+        heard
+    }
+
+    /// Has masters promise where one that forgot waits for that, as long as this is polled.
+    pub(super) async fn gather_evidence(self: Arc<Self>) {
+        let trust = self.trust();
+        loop {
+            trust.evidence_wanted.notified().await;
+            let question = trust.membership().take_question(trust.time(), &*trust.random);
+            let Some(question) = question else { continue };
+            let mut heard = self.put_to_vote(question, "");
+            if question.masters.is_empty() {
+                trust.note_evidence(Membership::note_that_none_is_asked);
+            }
+            while let Some((index, said)) = heard.recv().await {
+                trust.note_evidence(|membership| match said {
+                    Said::Promised(accepted) => membership.note_promise(index, question.ballot, accepted),
+                    Said::Later(ballot) => membership.note_higher(ballot),
+                    Said::Accepted | Said::Nothing(_) => {}
+                });
+            }
+        }
+    }
+}
+
+/// Receives the masters' answers.
+struct Answers(mpsc::UnboundedSender<(usize, Said)>);
+
+impl ReplySink for Answers {
+    fn is_wanted(&self, _index: usize) -> bool {
+        !self.0.is_closed()
+    }
+
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+        let _ = self.0.send((index, read(answer))); // the caller may be gone
+    }
+}
+
+fn read(answer: Result<Value, Failure>) -> Said {
+    let value = match answer {
+        Ok(value) => value,
+        Err(why) => return Said::Nothing(why.text().into()),
+    };
+    if value == Value::Int(1) {
+        return Said::Accepted;
+    }
+    let text = |i: usize| value.list().and_then(|items| items.get(i)).and_then(Value::text).cloned();
+    let ballot = |i: usize| text(i).and_then(|text| Ballot::read(&text));
+    match text(0).as_deref() {
+        Some("accepted") => {
+            Said::Promised(ballot(1).zip(text(2)).map(|(ballot, value)| Accepted { ballot, value }))
+        }
+        Some("promised") => ballot(1).map_or_else(|| Said::Nothing("it says no ballot".into()), Said::Later),
+        Some("other") => Said::Nothing("its set is in another generation by now".into()),
+        Some("forgot") => Said::Nothing("it does not know what it promised".into()),
+        _ => Said::Nothing("a reply of an unknown form".into()),
+    }
+}
