@@ -211,6 +211,15 @@ impl Builder {
         self
     }
 
+    /// Whether this client goes along when the [members of the set
+    /// change](Redlock::change_members): it learns the new masters from those it has, and connects
+    /// to them by itself. The default; without it, it has no votes after a change until it is built
+    /// anew with the new list.
+    pub fn follow_members(mut self, follows: bool) -> Self {
+        self.settings.follows = follows;
+        self
+    }
+
     /// The wait of locks that do not set one, up to [`MAX_WAIT`](crate::config::MAX_WAIT). The
     /// default is [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero means one try.
     pub fn wait(mut self, wait: Duration) -> Self {
@@ -378,6 +387,7 @@ impl Builder {
             terms: settings.terms(),
             prefix: settings.prefix.clone(),
             quorum: quorum(origins.len()),
+            left: Vec::new(),
             timeout: settings.timeout(),
             wall_ahead: wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0),
         };
@@ -393,9 +403,16 @@ impl Builder {
         let (reply, facts) = oneshot::channel();
         host.executor().spawn(async move {
             let facts = join_all(origins.iter().map(|origin| origin.examine(&dialler, &visit))).await;
-            let _ = reply.send(facts); // the caller may have gone
+            let like = origins.iter().find_map(Checked::address);
+            let joined = doctor::joined(&facts).into_iter();
+            let joined =
+                joined.filter_map(|name| Some(Checked::Address(Address::joining(&name, like?).ok()?)));
+            let joined: Vec<_> = joined.collect();
+            let more = join_all(joined.iter().map(|origin| origin.examine(&dialler, &visit))).await;
+            let _ = reply.send([facts, more].concat()); // the caller may have gone
         });
-        let facts = facts.await.map_err(|_| Error::Closed)?;
+        let (left, facts) = doctor::without_those_that_left(facts.await.map_err(|_| Error::Closed)?);
+        let visitor = Visitor { quorum: quorum(facts.len()), left, ..visitor };
         Ok(doctor::judge(&facts, &visitor))
     }
 

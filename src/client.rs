@@ -473,14 +473,15 @@ impl Redlock {
         blocking::wait(&self.inner, self.recover())
     }
 
-    /// Changes the set of masters while clients hold and wait for locks: adds a master, removes one,
-    /// replaces one, or changes the max TTL. Whatever it is set up with, a client that runs learns of
-    /// the change from the masters, and goes on with the new ones; leases that are held go on.
+    /// Changes the set of masters while clients hold and wait for locks: adds a master, removes
+    /// one, replaces one, or changes the max TTL. Clients that run learn of the change from the
+    /// masters, and go on with the new ones; leases that are held go on. Those that start with the
+    /// old list find the set by it, as long as one of its masters is there.
     ///
     /// A change is decided by most masters of the set. Before that a new master has no vote for a
     /// quarantine, and the leases of the generation before have to be over: this waits for both, a
-    /// little more than one [`max_ttl`](crate::Builder::max_ttl) each, at the same time. What the set
-    /// is already is left alone.
+    /// little more than one [`max_ttl`](crate::Builder::max_ttl), at the same time. What the set is
+    /// already is left alone.
     ///
     /// # Cancel safety
     ///
@@ -488,9 +489,10 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// [`Error::NotChanged`] if most masters of the set do not answer; if a new master is not reached
-    /// within the client's [`wait`](crate::Builder::wait), or is one of another set; or if the set
-    /// would become too small or too large. [`Error::Invalid`] for a URL or a TTL outside its limits.
+    /// [`Error::NotChanged`] if most masters of the set do not answer; if a new master is not
+    /// reached within the client's [`wait`](crate::Builder::wait), or is one of another set; or if
+    /// the set would become too small or too large. [`Error::Invalid`] for a URL or a TTL outside
+    /// its limits.
     ///
     /// # Examples
     ///

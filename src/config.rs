@@ -93,6 +93,8 @@ pub(crate) struct Settings {
     pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
+    /// Whether it goes along when the members of the set change.
+    pub(crate) follows: bool,
 }
 
 impl Default for Settings {
@@ -107,6 +109,7 @@ impl Default for Settings {
             max_waiters: DEFAULT_MAX_WAITERS,
             strict: false,
             all_new: false,
+            follows: true,
         }
     }
 }
@@ -173,9 +176,9 @@ impl Settings {
 
     /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self) -> Terms {
-        let Self { max_ttl, strict, all_new, .. } = *self;
+        let Self { max_ttl, strict, all_new, follows, .. } = *self;
         let key = |of: &str| format!("{}{of}", self.prefix);
-        Terms { record: key("master"), decree: key("decree"), max_ttl, strict, all_new }
+        Terms { record: key("master"), decree: key("decree"), max_ttl, strict, all_new, follows }
     }
 }
 

@@ -59,8 +59,11 @@ impl Init {
 #[must_use = "it does nothing before `change_members`"]
 pub struct SetChange {
     pub(crate) what: What,
-    pub(crate) tell: Arc<dyn Fn(&str, Duration) + Send + Sync>,
+    pub(crate) tell: Tell,
 }
+
+/// Is told what is waited for, and for how long yet at most.
+pub(crate) type Tell = Arc<dyn Fn(&str, Duration) + Send + Sync>;
 
 /// What to change.
 #[derive(Clone, Debug)]
@@ -81,7 +84,8 @@ impl SetChange {
         Self::new(What::Add(url.as_ref().into()))
     }
 
-    /// One master less, by its URL or its name, dead or not. Three are the fewest that can lose one.
+    /// One master less, by its URL or its name, dead or not. Three are the fewest that can lose
+    /// one.
     pub fn remove(master: impl AsRef<str>) -> Self {
         Self::new(What::Remove(master.as_ref().into()))
     }

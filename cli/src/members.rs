@@ -165,7 +165,7 @@ fn code(report: &Report, set: Option<&Finding>) -> Code {
     match set {
         _ if answered < report.quorum => exit::NO_QUORUM,
         _ if is_refused => exit::REFUSED,
-        Some(set) if set.severity == Severity::Ok => exit::OK,
+        Some(set) if set.severity != Severity::Fail => exit::OK,
         _ => exit::REFUSED,
     }
 }

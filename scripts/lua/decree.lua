@@ -2,9 +2,9 @@
 -- which each master of the set is an acceptor. An operation has no names. Its arguments are the key
 -- of the decree, the number of the next generation, a ballot, and a value, or nothing to ask for a
 -- promise. Ballots are whole numbers. A promise replies the ballot and the value that were accepted
--- before, both empty where none were; an acceptance replies 1. Otherwise the reply is what keeps the
--- master from it: {'promised', ballot} a later one; {'other', generation} that its set is in another
--- generation, or it is no member; {'forgot'} it does not know what it promised.
+-- before, both empty where none were; an acceptance replies 1. Otherwise the reply is what keeps
+-- the master from it: {'promised', ballot} a later one; {'other', generation} that its set is in
+-- another generation, or it is no member; {'forgot'} it does not know what it promised.
 local function decree(key, generation, ballot, value)
   time_here()
   if forgot then return {'forgot'} end

@@ -14,6 +14,8 @@ pub(crate) struct Visitor {
     pub(crate) prefix: Arc<str>,
     /// How many masters are needed.
     pub(crate) quorum: usize,
+    /// The masters of its list that have left the set.
+    pub(crate) left: Vec<Arc<str>>,
     /// How long a master may take to answer.
     pub(crate) timeout: Duration,
     /// How far (us) its wall clock is ahead of the clock that looks are measured with.
@@ -64,6 +66,45 @@ impl Server {
     pub(super) fn replicas(&self) -> u32 {
         self.info.get("connected_slaves").and_then(|count| count.parse().ok()).unwrap_or(0)
     }
+}
+
+/// The record of the newest generation of the set that most of these masters are of.
+fn newest(all: &[Facts]) -> Option<&MasterRecord> {
+    let records = || all.iter().filter_map(|facts| facts.server.as_ref().ok()?.found());
+    let of_set = |set: &str| records().filter(|its| *its.set == *set).count();
+    let most = records().max_by_key(|its| (of_set(&its.set), its.generation))?;
+    records().filter(|its| its.set == most.set).max_by_key(|its| its.generation)
+}
+
+/// The masters that have joined the set of these since their list was written.
+pub(crate) fn joined(all: &[Facts]) -> Vec<Arc<str>> {
+    let Some(newest) = newest(all).filter(|newest| newest.generation > 0) else { return Vec::new() };
+    let is_shown = |id: u32| {
+        let mut records = all.iter().filter_map(|facts| facts.server.as_ref().ok()?.found());
+        records.any(|its| its.set == newest.set && its.member == id)
+    };
+    let is_new =
+        |(id, name): &&(u32, Arc<str>)| !is_shown(*id) && all.iter().all(|facts| facts.master != *name);
+    newest.members.iter().filter(is_new).map(|(_, name)| name.clone()).collect()
+}
+
+/// Those of these masters that are still of the set, and the names of the others.
+pub(crate) fn without_those_that_left(all: Vec<Facts>) -> (Vec<Arc<str>>, Vec<Facts>) {
+    let Some(newest) = newest(&all).filter(|newest| newest.generation > 0).cloned() else {
+        return (Vec::new(), all);
+    };
+    let has_left = |facts: &Facts| {
+        let record = facts.server.as_ref().ok().and_then(|server| server.found());
+        let was_one = newest.earlier.iter().any(|its| its.members.id_of(&facts.master).is_some());
+        match record.filter(|its| its.set == newest.set) {
+            Some(record) => {
+                !newest.members.has(record.member) && newest.members.id_of(&facts.master).is_none()
+            }
+            None => was_one && newest.members.id_of(&facts.master).is_none(),
+        }
+    };
+    let (left, stay): (Vec<Facts>, Vec<Facts>) = all.into_iter().partition(has_left);
+    (left.into_iter().map(|facts| facts.master).collect(), stay)
 }
 
 /// The master before this one in the list that is the same server, which has its one vote.

@@ -13,6 +13,9 @@ mod report;
 mod tests;
 mod together;
 
-pub(crate) use facts::{ClockLook, Denied, Facts, FoundRecord, Info, Kept, Server, Unasked, Visitor};
+pub(crate) use facts::{
+    ClockLook, Denied, Facts, FoundRecord, Info, Kept, Server, Unasked, Visitor, joined,
+    without_those_that_left,
+};
 pub use report::{Examined, Finding, Report, Severity};
 pub(crate) use together::judge;

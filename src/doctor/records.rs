@@ -128,7 +128,7 @@ impl Foretold {
             let HelloStep::Write(change) = &self.step else { return };
             self.shown.record = Some(change.written(self.shown.time));
             if change.costs_the_vote() && self.anew.is_none() {
-                self.anew = Some(change.clone());
+                self.anew = Some((**change).clone());
             }
         }
     }
@@ -261,7 +261,14 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
             let MasterRecord { set, terms, members, .. } = record;
             let count = members.len();
             let what = format!("{set}: {count} masters, {terms}, cold start {}", terms.cold_start);
-            Some(Finding::ok(ABOUT, what))
+            Some(match visitor.left.join(", ") {
+                left if left.is_empty() => Finding::ok(ABOUT, what),
+                left => Finding::warn(
+                    ABOUT,
+                    format!("{what}; not of it any more: {left}"),
+                    "give clients the list as it is",
+                ),
+            })
         }
         _ => {
             let each = sets.iter().map(|record| format!("{} of {}", record.set, record.members.names()));

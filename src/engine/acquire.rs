@@ -11,7 +11,7 @@ use super::hold::Hold;
 use super::permits::has_free;
 use super::request::{Polling, Request, may_be_granted_later};
 use super::wait::{Wait, has_moved, has_wrong_time};
-use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
+use crate::config::{MIN_INTERVAL, MIN_TTL, check_label, check_permits, check_wait};
 use crate::error::Error;
 use crate::invalid::Invalid;
 use crate::vote::Vote;
@@ -33,6 +33,7 @@ impl Engine {
         if let Some(why) = self.dispatcher.trust().other_list() {
             return Err(Error::OtherSet { why });
         }
+        self.check_max_ttl(request.ttl, request.delay)?;
         let mut denied = None;
         if let Some(first) = self.attempt_at_once(&request, timeout) {
             let granted = match first.until_granted().await {
@@ -86,6 +87,16 @@ impl Engine {
             self.tasks.token(),
             self.dispatcher.caller_waker().clone(),
         ))
+    }
+
+    /// Checks a TTL against that of the set, which may be lower by now than this client's own.
+    pub(super) fn check_max_ttl(&self, ttl: Duration, delay: Duration) -> Result<(), Invalid> {
+        let max_ttl = self.dispatcher.trust().max_ttl();
+        match () {
+            () if ttl > max_ttl => Err(Invalid::ttl(ttl, MIN_TTL, max_ttl)),
+            () if ttl + delay > max_ttl => Err(Invalid::lock_delay(delay, ttl, max_ttl)),
+            () => Ok(()),
+        }
     }
 
     /// Checks what was asked for, and returns the per-master time-out.

@@ -20,7 +20,8 @@ use crate::clock::Moment;
 use crate::config::MAX_MASTERS;
 use crate::error::Error;
 use crate::master_set::MasterSet;
-use crate::trust::{Accepted, Ballot, Generation, MasterRecord, MemberState, Question, Standing, quarantine};
+use crate::set::Tell;
+use crate::trust::{Accepted, Ballot, Generation, MasterRecord, MemberState, Proposal, Standing, quarantine};
 
 /// How often to look where nothing is to be done but to wait.
 const LOOK: Duration = Duration::from_millis(250);
@@ -53,9 +54,6 @@ impl Step {
         }
     }
 }
-
-/// Is told what is waited for, and for how long yet at most.
-pub(crate) type Tell = Arc<dyn Fn(&str, Duration) + Send + Sync>;
 
 /// What masters promise.
 struct Promises {
@@ -226,8 +224,8 @@ impl Engine {
         if let Some(watch) = watch.as_ref().filter(|watch| watch.generation == newest.generation) {
             return Ok((watch.since + all).since(now));
         }
-        let question = self.question(newest, Ballot::default());
-        let promises = self.promises(question).await;
+        let proposal = self.proposal(newest, Ballot::default());
+        let promises = self.promises(proposal).await;
         let seen = self.of_list_before(newest, promises.masters());
         let before = newest.earlier.first().map_or(0, |before| before.members.len());
         if seen.len() * 2 <= before {
@@ -258,17 +256,17 @@ impl Engine {
             .collect()
     }
 
-    /// A question to all masters of the set about its next generation, with a ballot above this.
-    fn question(&self, newest: &MasterRecord, above: Ballot) -> Question {
+    /// A proposal to all masters of the set about its next generation, with a ballot above this.
+    fn proposal(&self, newest: &MasterRecord, above: Ballot) -> Proposal {
         let trust = self.dispatcher.trust();
         let ballot = Ballot::new(trust.time(), above, &*trust.random);
-        Question { ballot, generation: newest.generation + 1, masters: self.dispatcher.voters().masters }
+        Proposal { ballot, generation: newest.generation + 1, masters: self.dispatcher.voters().masters }
     }
 
     /// Who promises what.
-    async fn promises(&self, question: Question) -> Promises {
-        let mut heard = self.dispatcher.put_to_vote(question, "");
-        let mut promises = Promises { by: Vec::new(), highest: question.ballot, not: String::new() };
+    async fn promises(&self, proposal: Proposal) -> Promises {
+        let mut heard = self.dispatcher.put_to_vote(proposal, "");
+        let mut promises = Promises { by: Vec::new(), highest: proposal.ballot, not: String::new() };
         while let Some((index, said)) = heard.recv().await {
             match said {
                 Said::Promised(accepted) => promises.by.push((index, accepted)),
@@ -295,9 +293,9 @@ impl Engine {
         let all = newest.members.len();
         let mut highest = Ballot::default();
         for _ in 0..PROPOSALS {
-            let question = self.question(newest, highest);
-            let promises = self.promises(question).await;
-            let is_overtaken = promises.highest > question.ballot;
+            let proposal = self.proposal(newest, highest);
+            let promises = self.promises(proposal).await;
+            let is_overtaken = promises.highest > proposal.ballot;
             highest = promises.highest;
             if promises.by.len() * 2 <= all {
                 if is_overtaken {
@@ -316,7 +314,7 @@ impl Engine {
                 return not_changed("a master forgot meanwhile what it knew: run it again".to_owned());
             }
             let next = found.unwrap_or_else(|| next.clone());
-            let mut heard = self.dispatcher.put_to_vote(question, &next.to_string());
+            let mut heard = self.dispatcher.put_to_vote(proposal, &next.to_string());
             let mut accepted = 0;
             while let Some((_, said)) = heard.recv().await {
                 match said {
@@ -356,7 +354,7 @@ impl Engine {
             let Some(newest) = trust.membership().newest().cloned() else { return Ok(()) };
             let voters = self.dispatcher.voters();
             let all =
-                Question { masters: voters.masters.or(before), ..self.question(&newest, Ballot::default()) };
+                Proposal { masters: voters.masters.or(before), ..self.proposal(&newest, Ballot::default()) };
             // Each call makes a connection tell its master first.
             let promises = self.promises(all).await;
             let those: MasterSet = promises.masters().collect();

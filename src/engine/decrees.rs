@@ -8,9 +8,9 @@ use tokio::sync::mpsc;
 use super::dispatch::Dispatcher;
 use crate::master::{CallKind, Failure, ReplySink, Value, Words};
 use crate::protocol::DECREE;
-use crate::trust::{Accepted, Ballot, Membership, Question};
+use crate::trust::{Accepted, Ballot, Membership, Proposal};
 
-/// What a master says to a question.
+/// What a master says to a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// It promises, and had accepted this.
@@ -28,7 +28,7 @@ impl Dispatcher {
     /// come as they come in; the channel ends with the last.
     pub(super) fn put_to_vote(
         &self,
-        Question { ballot, generation, masters }: Question,
+        Proposal { ballot, generation, masters }: Proposal,
         value: &str,
     ) -> mpsc::UnboundedReceiver<(usize, Said)> {
         let key = &self.trust().terms().decree;
@@ -45,15 +45,15 @@ impl Dispatcher {
         let trust = self.trust();
         loop {
             trust.evidence_wanted.notified().await;
-            let question = trust.membership().take_question(trust.time(), &*trust.random);
-            let Some(question) = question else { continue };
-            let mut heard = self.put_to_vote(question, "");
-            if question.masters.is_empty() {
+            let proposal = trust.membership().take_proposal(trust.time(), &*trust.random);
+            let Some(proposal) = proposal else { continue };
+            let mut heard = self.put_to_vote(proposal, "");
+            if proposal.masters.is_empty() {
                 trust.note_evidence(Membership::note_that_none_is_asked);
             }
             while let Some((index, said)) = heard.recv().await {
                 trust.note_evidence(|membership| match said {
-                    Said::Promised(accepted) => membership.note_promise(index, question.ballot, accepted),
+                    Said::Promised(accepted) => membership.note_promise(index, proposal.ballot, accepted),
                     Said::Later(ballot) => membership.note_higher(ballot),
                     Said::Accepted | Said::Nothing(_) => {}
                 });

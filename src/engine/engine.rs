@@ -107,10 +107,11 @@ impl Engine {
         self.dispatcher.status()
     }
 
-    /// The same for all clients with these masters and this key prefix, and for no others.
+    /// The same for all clients of this set of masters with this key prefix, whatever becomes of
+    /// the set, and for no others.
     pub(super) fn fingerprint(&self) -> String {
-        let voters = self.dispatcher.voters();
-        let mut words: Vec<&str> = voters.names.iter().map(|name| &**name).collect();
+        let set = self.dispatcher.trust().membership().identity();
+        let mut words: Vec<&str> = set.iter().map(|name| &**name).collect();
         words.sort_unstable();
         words.push(&self.settings.prefix);
         digest(&words.join("\n"), 16)

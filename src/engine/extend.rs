@@ -57,6 +57,8 @@ impl Engine {
     ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut hold_state } = extension;
         let terms = hold.lease().terms.clone();
+        // A lease of before may be longer than one may be now.
+        let ttl = ttl.min(self.dispatcher.trust().max_ttl().saturating_sub(terms.delay));
         let kept = lease::kept(ttl, terms.delay);
         let holds = hold_state.holds;
         let token = terms.token;

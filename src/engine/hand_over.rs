@@ -96,7 +96,6 @@ impl Engine {
     /// hand-over.
     pub(crate) async fn adopt(self: &Arc<Self>, adoption: Adoption) -> Result<Grant, Error> {
         adoption.kind.check_name(adoption.handover.name())?;
-        adoption.handover.check(&self.fingerprint())?;
         let timeout = self.settings.timeout_for(adoption.ttl)?;
         if let Some(renewal) = &adoption.renewal {
             renewal.check()?;
@@ -105,6 +104,8 @@ impl Engine {
             return Err(Error::Closed);
         }
         self.until_the_time_is_known(timeout).await?;
+        adoption.handover.check(&self.fingerprint())?;
+        self.check_max_ttl(adoption.ttl, Duration::ZERO)?;
         let engine = self.clone();
         let adopting = async move {
             match engine.adopt_now(&adoption, timeout).await {

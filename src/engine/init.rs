@@ -28,10 +28,10 @@ impl Engine {
                 Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
             };
             trust.membership().begin(Some(Beginning { cold_start: how.cold_start, never_used }));
-            let all = engine.dispatcher.voters().len();
-            match engine.until(|trust| (trust.members() == all).then_some(())).await {
+            let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
+            match engine.until(all_are_members).await {
                 // It was complete before: one that is away comes back to it.
-                Err(_) if trust.members() >= quorum(all) && trust.membership().misfit().is_none() => Ok(()),
+                Err(_) if has_quorum(trust) && trust.membership().misfit().is_none() => Ok(()),
                 done => done,
             }
         })
@@ -45,8 +45,7 @@ impl Engine {
             let _until_then = EndOnDrop(trust);
             trust.membership().forget_misfits();
             trust.membership().recover(true);
-            let enough = quorum(engine.dispatcher.voters().len());
-            engine.until(|trust| (trust.members() >= enough).then_some(())).await
+            engine.until(|trust| has_quorum(trust).then_some(())).await
         })
         .await
     }
@@ -106,6 +105,11 @@ impl Engine {
             }
         }
     }
+}
+
+/// Whether a quorum of the set is connected.
+fn has_quorum(trust: &Trust) -> bool {
+    trust.members() >= quorum(trust.voters().len())
 }
 
 /// What keeps the masters from being a set.

@@ -58,7 +58,7 @@ pub(super) struct Tally {
 struct Counted {
     masters: MasterSet,
     /// Of each of these, in their order.
-    ballots: Box<[Ballot]>,
+    cast: Box<[CastVote]>,
     granted: usize,
     not_yours: usize,
     pending: usize,
@@ -95,7 +95,7 @@ enum Awaiting {
 }
 
 /// One master's part.
-struct Ballot {
+struct CastVote {
     outcome: Outcome,
     /// The token of a new grant, or of the one that the lock is held by; of a stale operation the
     /// later round or the higher token that it came after; 0 if the reply has none.
@@ -120,12 +120,13 @@ impl Round {
     /// any more.
     pub(super) fn new(context: &Arc<RoundContext>, site: &Arc<str>, epoch: Option<Epoch>) -> Self {
         let voters = context.trust.voters();
-        let pending = || Ballot { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
-        let ballots: Box<[Ballot]> = std::iter::repeat_with(pending).take(voters.len()).collect();
+        let pending =
+            || CastVote { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
+        let cast: Box<[CastVote]> = std::iter::repeat_with(pending).take(voters.len()).collect();
         let counted = Counted {
             masters: voters.masters,
             pending: voters.len(),
-            ballots,
+            cast,
             granted: 0,
             not_yours: 0,
             waiter: None,
@@ -208,19 +209,19 @@ impl Round {
     pub(crate) fn votes(&self) -> Arc<[Vote]> {
         let waited = self.tally.context.clock.now().since(self.sent);
         let counted = self.tally.counted();
-        let vote = |(master, ballot): (&Arc<str>, &Ballot)| Vote {
+        let vote = |(master, vote): (&Arc<str>, &CastVote)| Vote {
             master: master.clone(),
-            outcome: ballot.outcome.clone(),
-            latency: if ballot.outcome == Outcome::Pending { waited } else { ballot.latency },
+            outcome: vote.outcome.clone(),
+            latency: if vote.outcome == Outcome::Pending { waited } else { vote.latency },
         };
-        self.tally.voters.names.iter().zip(&counted.ballots).map(vote).collect()
+        self.tally.voters.names.iter().zip(&counted.cast).map(vote).collect()
     }
 
     /// The votes, in the form in which a guard keeps them.
     pub(super) fn record(&self) -> Record {
         let waited = self.tally.context.clock.now().since(self.sent);
         let counted = self.tally.counted();
-        Record::new(counted.ballots.iter().map(|Ballot { outcome, latency, .. }| match outcome {
+        Record::new(counted.cast.iter().map(|CastVote { outcome, latency, .. }| match outcome {
             Outcome::Pending => (outcome, waited),
             _ => (outcome, *latency),
         }))
@@ -229,13 +230,13 @@ impl Round {
     /// Whether the grants agree on a token.
     pub(super) fn tokens(&self) -> Tokens {
         let counted = self.tally.counted();
-        let granted = counted.ballots.iter().filter(|ballot| ballot.outcome == Outcome::Granted);
-        agree(counted.ballots.len(), granted.map(|ballot| ballot.token))
+        let granted = counted.cast.iter().filter(|vote| vote.outcome == Outcome::Granted);
+        agree(counted.cast.len(), granted.map(|vote| vote.token))
     }
 
     /// What each master replied to an inspection.
     pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
-        self.tally.counted().ballots.iter().map(|ballot| ballot.seen.clone()).collect()
+        self.tally.counted().cast.iter().map(|vote| vote.seen.clone()).collect()
     }
 
     /// The masters that granted.
@@ -246,8 +247,8 @@ impl Round {
     /// The masters that refuse because they have a higher token than this. A `stale` reply carries
     /// a round or a token; tokens are times, far above any round, so a number above `token` is one.
     pub(super) fn stale_by_token(&self, token: u64) -> MasterSet {
-        self.tally.counted().masters_with(|ballot| {
-            matches!(ballot.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && ballot.token > token
+        self.tally.counted().masters_with(|vote| {
+            matches!(vote.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && vote.token > token
         })
     }
 
@@ -266,7 +267,7 @@ impl Round {
 
     /// The masters with such an outcome.
     pub(super) fn masters_with(&self, wanted: impl Fn(&Outcome) -> bool) -> MasterSet {
-        self.tally.counted().masters_with(|ballot| wanted(&ballot.outcome))
+        self.tally.counted().masters_with(|vote| wanted(&vote.outcome))
     }
 }
 
@@ -274,10 +275,10 @@ impl Tally {
     /// Counts a master's vote, if it is the first of this master.
     pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
         let Decoded { outcome, token, seen, .. } = said;
-        let ballot = Ballot { outcome, token, seen, latency: heard.since(self.sent) };
+        let vote = CastVote { outcome, token, seen, latency: heard.since(self.sent) };
         let (waiter, clean_up) = {
             let mut counted = self.counted();
-            if !counted.vote(index, ballot) {
+            if !counted.vote(index, vote) {
                 return;
             }
             let due = counted.clean_up_due(index.into());
@@ -368,7 +369,7 @@ impl ReplySink for Tally {
     }
 }
 
-impl Ballot {
+impl CastVote {
     /// Whether the master has a grant that is none of a lease with this token.
     fn is_stray(&self, token: u64) -> bool {
         match self.outcome {
@@ -386,32 +387,32 @@ impl Ballot {
 
 impl Counted {
     /// Counts a master's first vote. Returns whether it was the first, of a voter: no other counts.
-    fn vote(&mut self, index: usize, ballot: Ballot) -> bool {
+    fn vote(&mut self, index: usize, vote: CastVote) -> bool {
         if !self.masters.has(index) {
             return false;
         }
-        let known = &mut self.ballots[self.masters.before(index)];
+        let known = &mut self.cast[self.masters.before(index)];
         if known.outcome != Outcome::Pending {
             return false;
         }
-        self.granted += usize::from(ballot.outcome == Outcome::Granted);
-        self.not_yours += usize::from(ballot.outcome.is_definite_no());
+        self.granted += usize::from(vote.outcome == Outcome::Granted);
+        self.not_yours += usize::from(vote.outcome.is_definite_no());
         self.pending -= 1;
-        *known = ballot;
+        *known = vote;
         true
     }
 
-    /// The masters whose ballot matches.
-    fn masters_with(&self, wanted: impl Fn(&Ballot) -> bool) -> MasterSet {
-        let ballots = self.masters.iter().zip(&self.ballots);
-        ballots.filter(|(_, ballot)| wanted(ballot)).map(|(index, _)| index).collect()
+    /// The masters whose vote matches.
+    fn masters_with(&self, wanted: impl Fn(&CastVote) -> bool) -> MasterSet {
+        let cast = self.masters.iter().zip(&self.cast);
+        cast.filter(|(_, vote)| wanted(vote)).map(|(index, _)| index).collect()
     }
 
     /// Which of these masters need a clean-up, if the lease has begun.
     fn clean_up_due(&self, masters: MasterSet) -> Option<CleanUpDue> {
         let token = self.vote_clean_up.as_ref()?.token;
-        let strays = masters.and(self.masters_with(|ballot| ballot.is_stray(token)));
-        let places_left = masters.and(self.masters_with(Ballot::leaves_place));
+        let strays = masters.and(self.masters_with(|vote| vote.is_stray(token)));
+        let places_left = masters.and(self.masters_with(CastVote::leaves_place));
         (!strays.or(places_left).is_empty()).then_some(CleanUpDue { strays, places_left })
     }
 
@@ -422,14 +423,14 @@ impl Counted {
     }
 
     fn decision(&self) -> Decision {
-        let masters = self.ballots.len();
+        let masters = self.cast.len();
         decide(masters, self.granted, masters - self.granted - self.pending)
     }
 
     fn has_reached(&self, until: Until) -> bool {
         let enough = match until {
             Until::Decision => self.decision() != Decision::Open,
-            Until::Certainty => surely_lost(self.ballots.len(), self.not_yours),
+            Until::Certainty => surely_lost(self.cast.len(), self.not_yours),
             Until::End => false,
         };
         enough || self.pending == 0

@@ -192,8 +192,8 @@ impl Wait {
         self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
 
-    /// Whether to ask again at once: with the right time, or the right masters, or for another permit
-    /// that may be free.
+    /// Whether to ask again at once: with the right time, or the right masters, or for another
+    /// permit that may be free.
     /// For permits only [`GUESSES`] times in a row, as other waiters ask, too.
     fn asks_at_once(&self) -> bool {
         self.new_time || (1..=MOVES).contains(&self.moves) || (1..=GUESSES).contains(&self.guesses)

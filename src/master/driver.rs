@@ -15,13 +15,13 @@ use super::answer::Failure;
 use super::asks::Asks;
 use super::call::Call;
 use super::hello::shake_hands_again;
-use super::link::{LinkState, Question, Reach};
+use super::link::{LinkState, Question, RECONNECT, Reach};
 use super::pending::Delivery;
 use super::resp::Frame;
 use super::session::{self, Identity, LinkSettings, Session};
 use super::transport::Transport;
 use crate::sync::{Mutex, MutexGuard};
-use crate::trust::{Contact, SessionHeader};
+use crate::trust::{Contact, Handshake, SessionHeader};
 
 /// A [`LinkState`] and what drives it. Its callers and its I/O task share it.
 pub(crate) struct LinkDriver {
@@ -147,6 +147,9 @@ impl LinkDriver {
             let due = self.until(LinkState::opens_at).await;
             if due > now() {
                 tokio::time::sleep_until(due).await;
+            }
+            while settings.handshake.get().is_some_and(Handshake::has_left) {
+                tokio::time::sleep(RECONNECT.1).await;
             }
             self.change_and_deliver(|state| state.opening(now()));
             let opened = tokio::select! {

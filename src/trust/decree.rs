@@ -16,6 +16,9 @@ use crate::random::Random;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ballot(u128);
 
+/// How soon (us) masters are asked again that did not answer.
+const AGAIN: u64 = 200_000;
+
 /// How many ballots there are in a microsecond.
 const IN_A_MICROSECOND: u128 = 1_000_000_000;
 
@@ -55,7 +58,7 @@ pub(crate) struct Promised {
 
 /// Whom to ask for which promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct Proposal {
     pub(crate) ballot: Ballot,
     /// The generation that it is about: the next one.
     pub(crate) generation: u64,
@@ -67,15 +70,36 @@ pub(crate) struct Question {
 pub(super) struct Evidence {
     /// Whether somebody is to ask.
     pub(super) is_wanted: bool,
+    /// Whether more could be heard by now: a master is there that had not answered.
+    is_outdated: bool,
+    /// When that was asked (us), by a master's time.
+    time: u64,
     /// The highest ballot that a master named.
     highest: Ballot,
-    asked: Option<Question>,
+    asked: Option<Proposal>,
     /// How often a master was seen to have forgotten something before that was asked.
     began: u64,
     promises: BTreeMap<usize, Option<Accepted>>,
 }
 
 impl Evidence {
+    /// A master that was seen to have forgotten something, as the `since`th time, waits for what
+    /// others say about this generation. They are asked again when more could be heard, or when
+    /// some time has passed.
+    pub(super) fn want(&mut self, generation: u64, since: u64, time: u64) {
+        let is_known = self.of(generation, since).is_some();
+        let is_recent = time < self.time + AGAIN;
+        self.is_wanted |= !is_known || self.is_outdated || !is_recent;
+        if self.is_wanted {
+            self.time = time;
+        }
+    }
+
+    /// A master has made a handshake.
+    pub(super) fn note_another(&mut self, index: usize) {
+        self.is_outdated |= !self.promises.contains_key(&index);
+    }
+
     /// Begins anew: asks these masters, of a set in the generation before this one.
     pub(super) fn ask(
         &mut self,
@@ -84,10 +108,16 @@ impl Evidence {
         began: u64,
         time: u64,
         random: &dyn Random,
-    ) -> Question {
-        let question = Question { ballot: Ballot::new(time, self.highest, random), generation, masters };
-        *self = Self { highest: question.ballot, asked: Some(question), began, ..Self::default() };
-        question
+    ) -> Proposal {
+        let proposal = Proposal { ballot: Ballot::new(time, self.highest, random), generation, masters };
+        *self = Self {
+            highest: proposal.ballot,
+            asked: Some(proposal),
+            began,
+            time: self.time,
+            ..Self::default()
+        };
+        proposal
     }
 
     /// A master promised that ballot, and had accepted this before.
@@ -100,6 +130,7 @@ impl Evidence {
     /// A master had promised this ballot.
     pub(super) fn note_higher(&mut self, ballot: Ballot) {
         self.highest = self.highest.max(ballot);
+        self.is_outdated = true;
     }
 
     /// The masters that promised since a master was seen to have forgotten, as the `since`th time,

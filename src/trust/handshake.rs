@@ -249,6 +249,11 @@ impl Handshake {
         !self.trust.votes_under(self.index, self.trust.generation())
     }
 
+    /// Whether the master has left the set, so that no connection to it is of use.
+    pub fn has_left(&self) -> bool {
+        self.trust.membership().has_left(self.index)
+    }
+
     /// Resolves when this client knows more of the masters' records than after so many news.
     pub async fn until_more_is_heard(&self, news: u64) {
         loop {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::decree::{Accepted, Ballot, Evidence, Promised, Question};
+use super::decree::{Accepted, Ballot, Evidence, Promised, Proposal};
 use super::record::{Generation, MasterRecord, MemberState, Members, SetTerms, name_of_set};
 use super::terms::{ColdStart, SHORTEST_QUARANTINE, Terms, quarantine};
 use super::voters::Voters;
@@ -56,13 +56,19 @@ pub(crate) enum HelloStep {
     /// Nothing: it votes, from the end of its quarantine on.
     Vote,
     /// Write its record.
-    Write(Change),
+    Write(Box<Change>),
     /// Ask again when more is known of the others, or later.
     Hear(String),
     /// Leave it, and look again later.
     Wait(String),
     /// It has no vote with this client until somebody acts.
     Refuse(Refusal, String),
+}
+
+impl HelloStep {
+    fn write(change: Change) -> Self {
+        Self::Write(Box::new(change))
+    }
 }
 
 /// What to write.
@@ -185,11 +191,12 @@ impl Shown {
 impl Membership {
     pub(crate) fn new(names: Vec<Arc<str>>, terms: Terms) -> Self {
         let count = names.len();
+        let follows = terms.follows;
         Self {
             names,
             listed: count,
             terms,
-            follows: true,
+            follows,
             begins: None,
             recovers: false,
             newest: None,
@@ -277,9 +284,24 @@ impl Membership {
         Voters { generation: newest.generation, masters, names }
     }
 
+    /// What names this client's set, for ever; of one that has no name, its masters.
+    pub(crate) fn identity(&self) -> Vec<Arc<str>> {
+        match &self.newest {
+            Some(newest) if *newest.set != *NEW => vec![newest.set.clone()],
+            _ => self.names[..self.listed].to_vec(),
+        }
+    }
+
     /// The record of a master of the set in the newest generation that any showed.
     pub(crate) fn newest(&self) -> Option<&MasterRecord> {
         self.newest.as_ref()
+    }
+
+    /// Whether the master at this index is none of the set any more, nor is to be.
+    pub(crate) fn has_left(&self, index: usize) -> bool {
+        let is_joining = self.joining.is_some_and(|(joining, _)| joining == index);
+        let was_told = self.record_of(index).is_some_and(|its| its.state == MemberState::Removed);
+        self.newest.is_some() && self.places[index].is_none() && was_told && !is_joining
     }
 
     /// The record that the master at this index showed last.
@@ -337,7 +359,7 @@ impl Membership {
     }
 
     /// Whom to have promise what, where a master that forgot waits for that.
-    pub(crate) fn take_question(&mut self, time: u64, random: &dyn Random) -> Option<Question> {
+    pub(crate) fn take_proposal(&mut self, time: u64, random: &dyn Random) -> Option<Proposal> {
         let newest = self.newest.as_ref().filter(|_| self.evidence.is_wanted)?;
         let generation = newest.generation + 1;
         let remembers = |index: &usize| self.places[*index].is_some() && self.forgot[*index].is_none();
@@ -348,10 +370,10 @@ impl Membership {
     /// For who only looks: takes it that all masters that showed a record promise what one that
     /// forgot waits for. False where none waits.
     pub(crate) fn is_promised_by_all(&mut self, random: &dyn Random) -> bool {
-        let Some(question) = self.take_question(0, random) else { return false };
+        let Some(proposal) = self.take_proposal(0, random) else { return false };
         let has_record = |index: &usize| self.record_of(*index).is_some();
-        let masters: Vec<usize> = question.masters.iter().filter(has_record).collect();
-        masters.into_iter().for_each(|index| self.note_promise(index, question.ballot, None));
+        let masters: Vec<usize> = proposal.masters.iter().filter(has_record).collect();
+        masters.into_iter().for_each(|index| self.note_promise(index, proposal.ballot, None));
         true
     }
 
@@ -398,10 +420,9 @@ impl Membership {
         let has_name = |its: &Generation, name: &str| its.members.id_of(name).is_some();
         let is_of_it = |its: &Generation, index: usize| {
             let name = &self.names[index];
-            let shown = self.record_of(index).filter(|its| its.set == record.set);
-            match shown {
+            match self.record_of(index) {
                 _ if has_name(its, name) => true,
-                Some(shown) => its.members.has(shown.member),
+                Some(shown) => shown.set == record.set && its.members.has(shown.member),
                 // A name that the set never had may be the client's own for a member.
                 None => !record.generations().any(|its| has_name(&its, name)),
             }
@@ -486,8 +507,8 @@ impl Membership {
     fn has_forgotten(&self, index: usize, shown: &Shown) -> bool {
         match &shown.record {
             None => true,
-            // One that was to begin the set, when others have begun it, promised nothing since. One of
-            // another set is none of this any more.
+            // One that was to begin the set, when others have begun it, promised nothing since. One
+            // of another set is none of this any more.
             Some(record) if record.state == MemberState::Candidate => {
                 let is_begun =
                     |newest: &MasterRecord| newest.set != record.set || record.members.has(record.member);
@@ -534,7 +555,12 @@ impl Membership {
         if let (HelloStep::Vote, Some(record)) = (&step, &shown.record) {
             self.seen[index].note(record);
         }
-        self.evidence.is_wanted |= matches!(step, HelloStep::Hear(_)) && self.forgot[index].is_some();
+        if let (HelloStep::Hear(_), Some(forgot)) = (&step, &self.forgot[index]) {
+            let generation = self.newest.as_ref().map_or(0, |newest| newest.generation + 1);
+            self.evidence.want(generation, forgot.number, shown.time);
+        } else {
+            self.evidence.note_another(index);
+        }
         self.news += u64::from(last.as_ref().map(Shown::stamp) != Some(shown.stamp()));
         self.misfits[index] = self.misfit_of(index, &step);
         self.locate();
@@ -552,7 +578,8 @@ struct MasterCase<'a> {
 }
 
 impl<'a> MasterCase<'a> {
-    /// Makes the master a candidate of the set, if it is to join it and is none of it nor of another.
+    /// Makes the master a candidate of the set, if it is to join it and is none of it, nor of
+    /// another one.
     fn join(&self, record: Option<&MasterRecord>) -> Option<HelloStep> {
         let (_, id) = self.membership.joining.filter(|(index, _)| *index == self.index)?;
         let newest = self.membership.newest.as_ref()?;
@@ -594,7 +621,7 @@ impl<'a> MasterCase<'a> {
         }
         let keeps_all = self.keeps_all().unwrap_or(record.keeps_all);
         if record.keeps_all != keeps_all || record.replid2 != self.shown.replid2 {
-            return HelloStep::Write(Change::of(record, |record| {
+            return HelloStep::write(Change::of(record, |record| {
                 record.keeps_all = keeps_all;
                 record.replid2 = self.shown.replid2.clone();
             }));
@@ -628,7 +655,7 @@ impl<'a> MasterCase<'a> {
         let member = if is_in { record.member } else { named().unwrap_or(record.member) };
         let record = record.carried(newest, member, fresh(self.random));
         let found = self.shown.stamp();
-        HelloStep::Write(Change { found, quarantine: None, least: 0, record, promised: None })
+        HelloStep::write(Change { found, quarantine: None, least: 0, record, promised: None })
     }
 
     /// A master that is none of its set any more.
@@ -660,7 +687,7 @@ impl<'a> MasterCase<'a> {
                 let other = &self.membership.names[other];
                 HelloStep::Wait(format!("its set begins when {other} is ready, too"))
             }
-            _ => HelloStep::Write(Change::of(record, |record| {
+            _ => HelloStep::write(Change::of(record, |record| {
                 record.state = MemberState::Member;
                 record.stamp = fresh(self.random);
             })),
@@ -672,7 +699,7 @@ impl<'a> MasterCase<'a> {
         let list = &names[..*listed];
         if self.insight == Insight::New {
             let record = self.first(Members::in_order(list), ColdStart::default(), MemberState::Member);
-            let record = MasterRecord { set: "new".into(), ..record };
+            let record = MasterRecord { set: NEW.into(), ..record };
             return self.write(None, record, Some(Duration::ZERO), Promised::default());
         }
         if let Some(step) = self.join(None) {
@@ -779,7 +806,11 @@ impl<'a> MasterCase<'a> {
                 };
                 let missing = those(&|_| true).without(promised.or(those(&is_there)));
                 match (missing.iter().next(), found) {
-                    (Some(missing), _) => HelloStep::Hear(format!("{TO_PROMISE}; {} is not", names[missing])),
+                    (Some(missing), _) => HelloStep::Hear(format!(
+                        "it may have forgotten what it knew of its set, as so many others that {} has to be \
+                             there, too",
+                        names[missing]
+                    )),
                     (None, Some(_)) => self.write(own, record, Some(quarantine), promises()),
                     (None, None) => {
                         let state = MemberState::Candidate;
@@ -866,7 +897,7 @@ impl<'a> MasterCase<'a> {
 
     /// Writes the record of a master that lost something, and has promised nothing to anybody.
     fn write_anew(&self, record: &MasterRecord, quarantine: Option<Duration>, latest: u64) -> HelloStep {
-        HelloStep::Write(Change {
+        HelloStep::write(Change {
             found: Some(record.stamp.clone()),
             quarantine,
             least: record.quarantine.max(latest),
@@ -886,7 +917,7 @@ impl<'a> MasterCase<'a> {
         let its = found.filter(|found| found.set == record.set).map_or(0, |found| found.quarantine);
         let found = found.map(|found| found.stamp.clone());
         let least = self.membership.seen[self.index].latest.max(its);
-        HelloStep::Write(Change { found, quarantine, least, record, promised: Some(promised) })
+        HelloStep::write(Change { found, quarantine, least, record, promised: Some(promised) })
     }
 
     /// The record of a set that begins here, in place of one that was prepared and came to nothing
@@ -963,9 +994,12 @@ impl<'a> MasterCase<'a> {
     }
 }
 
-/// What keeps a master that forgot from its place.
+/// The name of sets that begin by themselves, of masters that are known to be new.
+const NEW: &str = "new";
+
+/// What keeps a master that forgot from its place while others are asked.
 const TO_PROMISE: &str =
-    "it may have forgotten what it knew of its set: most of the others, or all, have to be heard first";
+    "it may have forgotten what it knew of its set, and the others are to say what they know";
 
 impl Change {
     /// Whether it costs the master its vote for a while.

@@ -17,7 +17,7 @@ mod standing;
 mod terms;
 mod voters;
 
-pub(crate) use decree::{Accepted, Ballot, Question};
+pub(crate) use decree::{Accepted, Ballot, Proposal};
 pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
 pub(crate) use knowledge::Trust;
 pub use membership::Insight;

@@ -71,6 +71,8 @@ pub(crate) struct Terms {
     pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
+    /// Whether this client goes along when the members of the set change.
+    pub(crate) follows: bool,
 }
 
 impl Terms {

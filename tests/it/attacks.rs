@@ -269,7 +269,12 @@ async fn a_server_that_is_back_behind_its_address_has_no_vote_for_those_that_saw
         lead(&proxy, &masters[VICTIM], &[&first, &second]).await;
         lead(&proxy, &other, &[&first, &second]).await;
         let guard = first.lock("l").lease(TTL).try_acquire().await.unwrap();
-        lead(&proxy, &masters[VICTIM], &[&second]).await;
+        lead(&proxy, &masters[VICTIM], &[]).await;
+        crate::until("it to be noticed", async || {
+            let _ = second.lock("l").inspect().await;
+            matches!(&second.master_status()[VICTIM].standing, Standing::Refused(why) if why.contains("forgotten"))
+        })
+        .await;
         let error = second.lock("l").wait(ms(300)).acquire().await.unwrap_err();
         assert!(guard.is_valid(), "{error}");
     }

@@ -55,7 +55,8 @@ impl Load {
             })
         };
         let workers = clients.iter().cloned().enumerate();
-        let workers = workers.flat_map(|(number, redlock)| [worker(number, redlock.clone()), worker(number, redlock)]);
+        let workers =
+            workers.flat_map(|(number, redlock)| [worker(number, redlock.clone()), worker(number, redlock)]);
         let workers = workers.collect();
         Self { stop, grants, workers }
     }
@@ -136,10 +137,8 @@ async fn a_client_with_an_old_list_finds_the_set_and_one_with_another_is_refused
     guard.release().await.unwrap();
     let redlock = client(&[a, b, e]).wait(ms(100)).build().unwrap();
     let _ = redlock.lock("l").try_acquire().await;
-    until("a refusal", async || {
-        matches!(redlock.lock("l").try_acquire().await, Err(Error::OtherSet { .. }))
-    })
-    .await;
+    until("a refusal", async || matches!(redlock.lock("l").try_acquire().await, Err(Error::OtherSet { .. })))
+        .await;
     // What was removed is no member, and a client with only that finds its set all the same.
     let alone = client(&[c]).timeout(PATIENT / 10).build().unwrap();
     assert!(alone.lock("l").try_acquire().await.is_err());

@@ -107,10 +107,8 @@ impl Master for EmbeddedLink {
             () if !*self.to.reachable.borrow() => Err(Failure::Unreachable("it was put out of reach".into())),
             () => self.header(),
         };
-        let header = header.and_then(|header| match call.sink.is_wanted(index) {
-            true => Ok(header),
-            false => Err(Failure::not_sent()),
-        });
+        let is_wanted = call.sink.is_wanted(index);
+        let header = header.and_then(|header| if is_wanted { Ok(header) } else { Err(Failure::not_sent()) });
         match header {
             Err(why) => call.sink.receive(index, Err(why), None),
             Ok(header) => {

@@ -61,7 +61,8 @@ fn write(pair: &mut Pair, write: Write) -> String {
     let replid2 = write.replid2.map_or_else(|| of_info("master_replid2"), str::to_owned);
     let time = time(write.ahead);
     let head = [KEY, write.seen, &run_id, &replid2, &time, write.pause, write.least];
-    run(pair, &RECORD, &[&head, write.fields].concat())
+    let decree = ["decree", write.seen, "1", "7", "", ""];
+    run(pair, &RECORD, &[&head, &decree, write.fields].concat())
 }
 
 /// A field of what INFO says.

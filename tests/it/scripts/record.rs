@@ -57,7 +57,9 @@ impl Write<'_> {
         let (run_id, replid2) = (of_info(self.run_id, "run_id"), of_info(self.replid2, "master_replid2"));
         let (time, least) = (time.to_string(), self.least.to_string());
         let words = [RECORD, self.seen, &run_id, &replid2, &time, self.pause, &least];
-        let words: Vec<String> = words.iter().chain(self.fields).map(|&word| word.to_owned()).collect();
+        let decree = ["decree", "", "", "", "", ""];
+        let words: Vec<String> =
+            words.iter().chain(&decree).chain(self.fields).map(|&word| word.to_owned()).collect();
         lab.eval(&[], &words)
     }
 

@@ -22,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "error-table: not is_done and reply.err -> false",
         ],
     ),
-    ("an operation has arguments", &["list-all: <= -> <", "run-all: <= -> <"]),
+    ("an operation has arguments", &["decree-all: <= -> <", "list-all: <= -> <", "run-all: <= -> <"]),
     (
         "a scene says the number of its arguments rightly",
         &[

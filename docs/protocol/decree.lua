@@ -1,0 +1,68 @@
+-- Quorate's protocol 2: decree. MIT OR Apache-2.0. docs/PROTOCOL.md says what it does.
+local call, format, match, find = redis.call, string.format, string.match, string.find
+local sub, gsub = string.sub, string.gsub
+local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
+local KEYS, ARGV = KEYS, ARGV
+local RECORD, STAMP, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local OLDEST, NEWEST = 2000000, 500000
+local GRANTED, ABSENT = 1, 0
+local KEY_TTL_HELD = '2592000000'
+local replies, k, a = {false}, 1, 6
+local now, forgot -- the time here (us), and whether the record is another one; nil before time_here()
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
+local function time_here()
+  if not now then
+    local time = call('TIME')
+    now, forgot = time[1] * 1000000 + time[2], call('HGET', RECORD, 'stamp') ~= STAMP
+  end
+  return now
+end
+local trusts, earliest, latest
+local WHOLE = '^[1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d* [1-9]%d*$'
+local function no_vote(trusted, round, kept, holds, token)
+  local all = trusted .. ' ' .. round .. ' ' .. kept .. ' ' .. holds .. ' ' .. token
+  if not find(all, WHOLE) then return 'ERR an argument is no whole number: ' .. all end
+  if #kept > 10 or #round > 15 then
+    return 'ERR kept has 10 digits at most, and a round 15: ' .. kept .. ', ' .. round
+  end
+  local time = time_here()
+  trusts = tonumber(trusted)
+  earliest, latest = min(time, trusts), max(time, trusts)
+  if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
+  local ahead = trusts - time
+  if ahead > NEWEST or -ahead > OLDEST then
+    if trusted == '1' then return 'CLOCK the client does not know the time yet' end
+    return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
+  end
+  local left = VOTES_FROM - earliest
+  return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
+end
+return (function()
+local function decree(key, generation, ballot, value)
+  time_here()
+  if forgot then return {'forgot'} end
+  local here = call('HMGET', RECORD, 'incarnation', 'generation', 'state')
+  if here[3] ~= 'member' or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
+  local known = call('HMGET', key, 'incarnation', 'generation', 'promised', 'ballot', 'value')
+  if known[1] ~= here[1] then return {'forgot'} end
+  local is_new = known[2] ~= generation
+  local promised, before, text = known[3] or '', known[4] or '', known[5] or ''
+  if is_new then promised, before, text = '', '', '' end
+  if less(ballot, promised) then return {'promised', promised} end
+  if value ~= '' then
+    call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', ballot, 'value', value)
+    return GRANTED
+  end
+  call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', before, 'value', text)
+  return {'accepted', before, text}
+end
+while a <= #ARGV do
+  replies[#replies + 1], a = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6]), a + 7
+end
+replies[1] = not forgot and now
+return replies
+end)()
