@@ -16,12 +16,15 @@ const CHANGES: [(&str, &str); 3] = [
 /// Those that were made, by their names.
 static MADE: Mutex<BTreeMap<&str, &Script>> = Mutex::new(BTreeMap::new());
 
-/// The same script without its guards.
+/// The same script without its guards, if it is one by which masters vote.
 ///
 /// # Panics
 ///
 /// Where the script has no such guards any more.
 pub fn trusting(script: &'static Script) -> &'static Script {
+    if script.name() == "decree" {
+        return script;
+    }
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(script.name()).or_insert_with(|| {
         let source = CHANGES.iter().fold(script.source().to_owned(), |source, (guard, instead)| {

@@ -107,12 +107,22 @@ impl MadeUpMaster {
     }
 }
 
+/// What masters said that promised, or accepted: what each had accepted before.
+type Said = Vec<(usize, Option<Accepted>)>;
+
+/// That most masters of the list before are in this generation.
+struct Watched {
+    generation: u64,
+    since: u64,
+    seen: Vec<(usize, Arc<str>)>,
+}
+
 /// A client, and which masters its list names.
 struct Client {
     membership: Membership,
     list: Vec<usize>,
     /// Since when most of the list before were seen in this generation, and who they were.
-    watched: Option<(u64, u64, Vec<(usize, Arc<str>)>)>,
+    watched: Option<Watched>,
     /// The stamps and the ends of quarantines of its connections.
     connections: Vec<Option<(Arc<str>, u64)>>,
 }
@@ -167,7 +177,7 @@ impl Client {
         proposal: Proposal,
         value: Option<&str>,
         is_reached: impl Fn(usize) -> bool,
-    ) -> Vec<(usize, Option<Accepted>)> {
+    ) -> Said {
         let asked = proposal.masters.iter().filter(|index| is_reached(*index));
         asked
             .filter_map(|index| {
@@ -208,82 +218,95 @@ impl Client {
         self.membership.voters().len() / 2 + 1
     }
 
+    /// Those of these masters that are on the list before this generation, and who they are.
+    fn of_list_before(&self, newest: &MasterRecord, promised: &Said) -> Vec<(usize, Arc<str>)> {
+        let is_on_it = |id| newest.earlier.first().is_some_and(|before| before.members.has(id));
+        let one = |(index, _): &(usize, Option<Accepted>)| {
+            let record = self.membership.record_of(*index)?;
+            is_on_it(record.member).then(|| (*index, record.incarnation.clone()))
+        };
+        promised.iter().filter_map(one).collect()
+    }
+
+    /// Whether a lease that the list before alone granted may be valid yet.
+    fn may_be_held_by_list_before(&mut self, newest: &MasterRecord, promised: &Said, now: u64) -> bool {
+        let Some(before) = newest.earlier.first() else { return false };
+        let seen = self.of_list_before(newest, promised);
+        let is_most = |count: usize| count * 2 > before.members.len();
+        match &self.watched {
+            Some(watched) if watched.generation == newest.generation => {
+                if now < watched.since + quarantine() {
+                    return true;
+                }
+                let same = watched.seen.iter().filter(|one| seen.contains(one)).count();
+                if !is_most(same) {
+                    self.watched = None;
+                }
+                !is_most(same)
+            }
+            _ => {
+                let generation = newest.generation;
+                self.watched = is_most(seen.len()).then_some(Watched { generation, since: now, seen });
+                true
+            }
+        }
+    }
+
+    /// What it would make of the set: one master more or less.
+    fn next_members(
+        &mut self,
+        newest: &MasterRecord,
+        masters: &mut [MadeUpMaster],
+        now: u64,
+        dice: &Dice,
+    ) -> Option<Members> {
+        let is_new = |master: &usize| newest.members.id_of(&name(*master)).is_none();
+        let joins = (0..masters.len()).filter(is_new).find(|_| dice.below(3) == 0);
+        match joins {
+            Some(master) if newest.members.len() < 4 => {
+                let index = self.membership.make_room(&name(master), dice)?;
+                self.connect(index, masters, now, dice);
+                let id = self.membership.joining()?;
+                self.membership.end_joining();
+                Some(newest.members.with(id, name(master)))
+            }
+            _ if newest.members.len() > 2 => {
+                let leaves = dice.below(newest.members.len());
+                Some(newest.members.without(newest.members.iter().nth(leaves)?.0))
+            }
+            _ => None,
+        }
+    }
+
     /// Goes on with a change of one master, as far as it comes: some masters are not reached. True
     /// where something was decided.
     fn change(&mut self, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> bool {
         let Some(newest) = self.membership.newest().cloned() else { return false };
         let reached: MasterSet = (0..self.list.len()).filter(|_| dice.below(5) > 0).collect();
+        let ballot = Ballot::new(now, Ballot::default(), dice);
         let voters = self.membership.voters().masters;
-        let proposal = |above| Proposal {
-            ballot: Ballot::new(now, above, dice),
-            generation: newest.generation + 1,
-            masters: voters,
-        };
-        let is_before = |id| newest.earlier.first().is_some_and(|before| before.members.has(id));
-        let of_before = |client: &Self, promised: &[(usize, Option<Accepted>)]| -> Vec<(usize, Arc<str>)> {
-            let record = |(index, _): &(usize, Option<Accepted>)| {
-                let record = client.membership.record_of(*index)?;
-                is_before(record.member).then(|| (*index, record.incarnation.clone()))
-            };
-            promised.iter().filter_map(record).collect()
-        };
-        let before = newest.earlier.first().map_or(0, |before| before.members.len());
-        let asked = proposal(Ballot::default());
-        let promised = self.ask(masters, asked, None, |index| reached.has(index));
-        let seen = of_before(self, &promised);
-        if before > 0 {
-            match &self.watched {
-                Some((generation, since, _)) if *generation == newest.generation => {
-                    if now < since + quarantine() {
-                        return false;
-                    }
-                }
-                _ => {
-                    if seen.len() * 2 > before {
-                        self.watched = Some((newest.generation, now, seen));
-                    }
-                    return false;
-                }
-            }
-        }
-        let joins = (0..masters.len())
-            .find(|master| newest.members.id_of(&name(*master)).is_none() && dice.below(3) == 0);
-        let members = match joins {
-            Some(master) if newest.members.len() < 4 => {
-                let index = self.membership.make_room(&name(master), dice).unwrap();
-                self.connect(index, masters, now, dice);
-                let Some(id) = self.membership.joining() else { return false };
-                self.membership.end_joining();
-                newest.members.with(id, name(master))
-            }
-            _ if newest.members.len() > 2 => {
-                let leaves = dice.below(newest.members.len());
-                newest.members.without(newest.members.iter().nth(leaves).unwrap().0)
-            }
-            _ => return false,
-        };
-        if promised.len() * 2 <= newest.members.len() {
-            return false;
-        }
+        let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
+        let promised = self.ask(masters, proposal, None, |index| reached.has(index));
+        let is_most = |those: &Said| those.len() * 2 > newest.members.len();
+        let waits = self.may_be_held_by_list_before(&newest, &promised, now);
         let found = promised.iter().filter_map(|(_, accepted)| accepted.clone()).max();
-        let same = || {
-            let (_, _, then) = self.watched.as_ref().unwrap();
-            then.iter().filter(|one| seen.contains(one)).count()
+        if !is_most(&promised) || (found.is_none() && waits) {
+            return false;
+        }
+        let next = match found {
+            Some(found) => Generation::read(&found.value),
+            None => self
+                .next_members(&newest, masters, now, dice)
+                .map(|members| Generation { members, ..newest.now() }),
         };
-        if found.is_none() && before > 0 && same() * 2 <= before {
-            self.watched = None;
-            return false;
-        }
-        let next = Generation { members, ..newest.now() };
-        let next = found.map_or(next, |found| Generation::read(&found.value).unwrap());
+        let Some(next) = next else { return false };
         let accepts = |index| reached.has(index) && dice.below(4) > 0;
-        let accepted = self.ask(masters, asked, Some(&next.to_string()), accepts);
-        if accepted.len() * 2 <= newest.members.len() {
-            return false;
+        let accepted = self.ask(masters, proposal, Some(&next.to_string()), accepts);
+        if is_most(&accepted) {
+            self.membership.decided(&newest, next);
+            self.meet();
         }
-        self.membership.decided(&newest, next);
-        self.meet();
-        true
+        is_most(&accepted)
     }
 }
 

@@ -62,7 +62,7 @@ fn write(pair: &mut Pair, write: Write) -> String {
     let time = time(write.ahead);
     let head = [KEY, write.seen, &run_id, &replid2, &time, write.pause, write.least];
     let decree = ["decree", write.seen, "1", "7", "", ""];
-    run(pair, &RECORD, &[&head, &decree, write.fields].concat())
+    run(pair, &RECORD, &[&head[..], &decree, write.fields].concat())
 }
 
 /// A field of what INFO says.
