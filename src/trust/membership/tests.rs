@@ -123,6 +123,8 @@ struct Client {
     list: Vec<usize>,
     /// Since when most of the list before were seen in this generation, and who they were.
     watched: Option<Watched>,
+    /// The masters that it does not reach for a while.
+    cut_off: Vec<usize>,
     /// The stamps and the ends of quarantines of its connections.
     connections: Vec<Option<(Arc<str>, u64)>>,
 }
@@ -137,7 +139,13 @@ impl Client {
         let mut membership = Membership::new(names, terms(MAX_TTL));
         membership
             .begin(begins.map(|never_used| Beginning { cold_start: ColdStart::Quarantine, never_used }));
-        Self { membership, list: list.to_vec(), watched: None, connections: vec![None; list.len()] }
+        Self {
+            membership,
+            list: list.to_vec(),
+            watched: None,
+            cut_off: vec![],
+            connections: vec![None; list.len()],
+        }
     }
 
     /// One handshake, from its first hello to a vote or a refusal.
@@ -178,7 +186,8 @@ impl Client {
         value: Option<&str>,
         is_reached: impl Fn(usize) -> bool,
     ) -> Said {
-        let asked = proposal.masters.iter().filter(|index| is_reached(*index));
+        let is_cut_off = |index: &usize| self.list.get(*index).is_none_or(|at| self.cut_off.contains(at));
+        let asked = proposal.masters.iter().filter(|index| is_reached(*index) && !is_cut_off(index));
         asked
             .filter_map(|index| {
                 let (stamp, _) = self.connections.get(index)?.as_ref()?;
@@ -196,7 +205,9 @@ impl Client {
     }
 
     fn connect_to_all(&mut self, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> Vec<HelloStep> {
-        let steps = (0..self.list.len()).map(|index| self.connect(index, masters, now, dice)).collect();
+        let reached: Vec<usize> =
+            (0..self.list.len()).filter(|index| !self.cut_off.contains(&self.list[*index])).collect();
+        let steps = reached.into_iter().map(|index| self.connect(index, masters, now, dice)).collect();
         self.meet();
         steps
     }
@@ -209,7 +220,8 @@ impl Client {
             let master = self.list[index];
             let its = masters[master].record.as_ref()?;
             let is_voter = voters.masters.has(index) && its.generation == voters.generation;
-            (is_voter && its.stamp == *stamp && *until <= now).then_some(master)
+            let is_reached = !self.cut_off.contains(&master);
+            (is_voter && is_reached && its.stamp == *stamp && *until <= now).then_some(master)
         };
         self.connections.iter().enumerate().filter_map(votes).collect()
     }
@@ -282,7 +294,9 @@ impl Client {
     /// where something was decided.
     fn change(&mut self, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> bool {
         let Some(newest) = self.membership.newest().cloned() else { return false };
-        let reached: MasterSet = (0..self.list.len()).filter(|_| dice.below(5) > 0).collect();
+        let is_cut_off = |index: &usize| self.cut_off.contains(&self.list[*index]);
+        let reached: MasterSet =
+            (0..self.list.len()).filter(|index| !is_cut_off(index) && dice.below(5) > 0).collect();
         let ballot = Ballot::new(now, Ballot::default(), dice);
         let voters = self.membership.voters().masters;
         let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
@@ -720,16 +734,10 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
             _ if !clients.is_empty() => {
                 let number = dice.below(clients.len());
                 let client = &mut clients[number];
-                if changes && dice.below(3) == 0 {
-                    client.meet();
-                    for index in 0..client.list.len() {
-                        if dice.below(3) > 0 {
-                            client.connect(index, &mut masters, now, &dice); // the others stay as they are
-                        }
-                    }
-                } else {
-                    client.connect_to_all(&mut masters, now, &dice);
+                if changes && dice.below(8) == 0 {
+                    client.cut_off = (0..masters.len()).filter(|_| dice.below(3) == 0).collect();
                 }
+                client.connect_to_all(&mut masters, now, &dice);
                 if changes && what > 6 && client.change(&mut masters, now, &dice) {
                     newest = newest.max(client.membership.newest().unwrap().generation);
                     if dice.below(2) == 0 {
