@@ -52,6 +52,8 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     executor: Option<Executor>,
+    #[cfg(feature = "simulation")]
+    joining: Option<MasterMaker>,
 }
 
 impl Redlock {
@@ -92,6 +94,8 @@ impl Builder {
             clock: Arc::new(BootClock),
             random: Arc::new(SystemRandom),
             executor: None,
+            #[cfg(feature = "simulation")]
+            joining: None,
         }
     }
 
@@ -291,6 +295,16 @@ impl Builder {
         self
     }
 
+    /// Makes the masters of these names that join the set while the client runs.
+    #[cfg(feature = "simulation")]
+    pub fn joining(
+        mut self,
+        maker: impl Fn(&str) -> Result<Arc<dyn Master>, Invalid> + Send + Sync + 'static,
+    ) -> Self {
+        self.joining = Some(MasterMaker(Box::new(maker)));
+        self
+    }
+
     /// Runs the engine on `runtime` instead of its own thread; for tests. [`build`](Builder::build)
     /// accepts only a current-thread runtime, because on several threads a clean-up could overtake
     /// what it undoes. If the runtime stops, so do the client's clean-ups.
@@ -339,9 +353,10 @@ impl Builder {
             Checked::Custom(master) => master,
         });
         let given = given.collect();
-        let maker: Option<MasterMaker> = first.map(|first| -> MasterMaker {
-            Box::new(move |url| Address::joining(url, &first).map(&of_address))
-        });
+        let maker = first
+            .map(|first| MasterMaker(Box::new(move |url| Address::joining(url, &first).map(&of_address))));
+        #[cfg(feature = "simulation")]
+        let maker = self.joining.or(maker);
         let masters = Masters::new(given, maker);
         let executor = host.executor().clone();
         let engine = Engine::new(masters, self.clock, self.random, self.settings, executor);

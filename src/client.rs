@@ -583,6 +583,9 @@ impl Redlock {
 
 /// What the record calls the master with this URL.
 fn named(url: &str) -> Result<Arc<str>, Invalid> {
+    if cfg!(feature = "simulation") && !url.contains("://") {
+        return Ok(url.into());
+    }
     Address::parse(url, None).map(|address| address.name().clone())
 }
 

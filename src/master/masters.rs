@@ -14,8 +14,16 @@ pub(crate) struct Masters {
     maker: Option<MasterMaker>,
 }
 
-/// Makes a master of its name in the record of the set; `None` where nothing can be made of one.
-pub(crate) type MasterMaker = Box<dyn Fn(&str) -> Result<Arc<dyn Master>, Invalid> + Send + Sync>;
+/// Makes a master of its URL, or of its name in the record of the set.
+pub(crate) struct MasterMaker(pub(crate) Box<MakeMaster>);
+
+type MakeMaster = dyn Fn(&str) -> Result<Arc<dyn Master>, Invalid> + Send + Sync;
+
+impl fmt::Debug for MasterMaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MasterMaker")
+    }
+}
 
 impl Masters {
     pub(crate) fn new(given: Vec<Arc<dyn Master>>, maker: Option<MasterMaker>) -> Arc<Self> {
@@ -37,7 +45,7 @@ impl Masters {
     /// Makes the master of this name, if there is none at this index. Returns it if it is new.
     pub(crate) fn join(&self, index: usize, name: &str) -> Option<&Arc<dyn Master>> {
         let (None, Some(maker)) = (self.get(index), &self.maker) else { return None };
-        match maker(name) {
+        match (maker.0)(name) {
             Ok(master) => self.all[index].set(master).is_ok().then(|| self.get(index)).flatten(),
             Err(error) => {
                 tracing::warn!(master = name, %error, "cannot connect to a master that has joined the set");
