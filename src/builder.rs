@@ -196,8 +196,10 @@ impl Builder {
     /// The longest TTL of any lock, up to [`MAX_TTL`](crate::config::MAX_TTL); the default is
     /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have lost its locks
     /// cannot vote for a little longer than that. It is a term of the set of masters, which
-    /// [`init`](Redlock::init) writes: a client with another one is refused. To change it, stop all
-    /// clients, delete the key `{prefix}master` on every master, and begin the set again.
+    /// [`init`](Redlock::init) writes: a client with another one is refused. [`SetChange::max_ttl`]
+    /// changes it while clients run: they keep to the lower one of this and that.
+    ///
+    /// [`SetChange::max_ttl`]: crate::SetChange::max_ttl
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
         self.settings.max_ttl = max_ttl;
         self

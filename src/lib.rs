@@ -38,9 +38,9 @@
 //! While a guard [is valid](Guard::is_valid) no other owner gets the same lock, even if a master
 //! restarts without its keys, is flushed, or its clock is stepped: such a master has no vote until
 //! all that it granted is over. Clocks must run at the same rate to within a hundredth, and every
-//! client must list the same masters. Each grant has a [fencing token](Guard::fencing_token), by
-//! which a resource refuses a holder that comes too late. docs/SAFETY.md lists the assumptions, and
-//! what is not protected.
+//! client must list the masters of the same set. Each grant has a [fencing
+//! token](Guard::fencing_token), by which a resource refuses a holder that comes too late.
+//! docs/SAFETY.md lists the assumptions, and what is not protected.
 //!
 //! # Features
 //!

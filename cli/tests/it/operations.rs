@@ -175,6 +175,82 @@ fn a_set_begins_and_begins_again_when_all_lost_their_keys() {
     assert_eq!(ask(&urls).0, 0);
 }
 
+/// Waits until the job's lease is on these, as it is renewed.
+fn wait_until_renewed_on(servers: &[&RedisServer]) {
+    wait_until("a renewal on the new ones", || servers.iter().all(|server| entry(server).is_some()));
+}
+
+#[test]
+fn a_dead_master_is_replaced_while_a_job_runs() {
+    let masters = start_set();
+    let urls = masters.urls();
+    let new = RedisServer::start();
+    let job = Job::of(&masters, &urls);
+    masters[2].kill();
+    let out = run(&commands("Replace a dead master", &[("OLD", &urls[2]), ("NEW", &new.url())]), &urls);
+    assert!(out.contains(&format!("the set is {}, {}, {} now", urls[0], urls[1], new.url())), "{out}");
+    wait_until_renewed_on(&[&new]);
+    masters[0].kill();
+    assert_eq!(ask(&urls).0, 75, "the new one has a vote, for a client with the old list, too");
+    job.end();
+}
+
+#[test]
+fn a_master_moves_to_another_url_while_a_job_runs() {
+    let masters = start_set();
+    let urls = masters.urls();
+    let new = RedisServer::start();
+    let job = Job::of(&masters, &urls);
+    let page = commands("Move a master to another machine", &[("OLD", &urls[2]), ("NEW", &new.url())]);
+    run(&page, &urls);
+    assert_eq!(field(&masters[2], "state").as_deref(), Some("removed"));
+    wait_until_renewed_on(&[&new]);
+    masters[2].kill();
+    masters[1].kill();
+    assert_eq!(ask(&urls).0, 75, "the new one has a vote");
+    job.end();
+}
+
+#[test]
+fn a_set_grows_from_three_masters_to_five_while_a_job_runs() {
+    let masters = start_set();
+    let urls = masters.urls();
+    let more = Masters::start(2);
+    let job = Job::of(&masters, &urls);
+    let out = run(&commands("Grow from three masters to five", &[("NEW", &more.urls().join(" "))]), &urls);
+    assert!(out.contains("5 masters, protocol v2"), "{out}");
+    wait_until_renewed_on(&[&more[0], &more[1]]);
+    [0, 1].map(|place| masters[place].kill());
+    assert_eq!(
+        ask(&[urls[2].clone(), more.urls()[0].clone(), more.urls()[1].clone()]).0,
+        81,
+        "no list of it"
+    );
+    assert_eq!(ask(&urls).0, 75, "three of five are enough");
+    // It was interrupted, say: what is done is left alone.
+    let (code, _, error) = output(&mut client(&urls, &["members", "add", &more.urls()[0]]));
+    assert_eq!(code, 0, "{error}");
+    job.end();
+}
+
+#[test]
+fn the_max_ttl_changes_while_a_job_runs() {
+    let masters = start_set();
+    let urls = masters.urls();
+    let job = Job::of(&masters, &urls);
+    for ttl in ["3s", "1s"] {
+        run(&commands("Change the max TTL", &[("TTL", ttl)]), &urls);
+        let millis = format!("{ttl}000").replace('s', "");
+        assert_eq!(field(&masters[1], "max_ttl"), Some(millis));
+        assert_eq!(ask(&urls).0, 75, "the old max TTL leads to it");
+        let with_new = client(&urls, &["run", "l", "-n", "--ttl", "1s", "--max-ttl", ttl, "--", "true"]);
+        assert_eq!(output(&mut { with_new }).0, 75);
+    }
+    let (code, _, error) = output(&mut client(&urls, &["run", "m", "--ttl", "2s", "-n", "--", "true"]));
+    assert!(code == 64 && error.contains("1s"), "{code} {error}");
+    job.end();
+}
+
 /// The name that clients have leads to the old server, and then to the new one.
 #[test]
 fn a_master_moves_while_a_job_runs() {
@@ -190,7 +266,7 @@ fn a_master_moves_while_a_job_runs() {
 
     let lead = Flag::new();
     let page = with_values(
-        "Move a master to another machine",
+        "Move a master and keep its URL",
         &[
             ("OLD", format!("-p {}", masters[2].port())),
             ("STOP", shut_down(&masters[2])),
@@ -239,7 +315,7 @@ fn a_set_of_more_masters_and_a_shorter_max_ttl_begins_when_the_old_leases_are_ov
         ("NEW", urls.join(",")),
         ("TERMS", format!("--max-ttl {MAX_TTL}")),
     ];
-    let page = with_values("Change the masters, the max TTL, or strict mode", &values);
+    let page = with_values("Change strict mode, or begin a new set", &values);
     run(&page, &old);
     assert!(began.elapsed() > Duration::from_secs(9), "{:?}", began.elapsed());
     assert_eq!(ask(&urls).0, 0, "the new set grants the lock");
@@ -261,7 +337,7 @@ fn a_client_that_still_runs_keeps_a_new_set_from_beginning() {
     let urls = masters.urls();
     let job = Job::of(&masters, &urls);
     let new = [("TERMS", "--max-ttl 1s"), ("MASTERS", &ports(&masters)), ("NEW", &urls.join(","))];
-    let page = commands("Change the masters, the max TTL, or strict mode", &new);
+    let page = commands("Change strict mode, or begin a new set", &new);
     let (code, _, error) = try_run(&page, &urls);
     assert!(code == 81 && error.contains("max TTL of 2000 ms"), "{code} {error}");
     let (code, _, error) =
@@ -311,7 +387,7 @@ fn a_command_says_whether_it_speaks_the_protocol_of_the_set() {
     assert_eq!(ask(&urls).0, 81);
     let values =
         [("MASTERS", ports(&masters)), ("NEW", urls.join(",")), ("TERMS", format!("--max-ttl {MAX_TTL}"))];
-    run(&with_values("Change the masters, the max TTL, or strict mode", &values), &urls);
+    run(&with_values("Change strict mode, or begin a new set", &values), &urls);
     assert_eq!(ask(&urls).0, 0);
 }
 

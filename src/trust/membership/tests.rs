@@ -766,6 +766,80 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
     (grants, newest)
 }
 
+/// Has most masters of the set accept another list, and tells those that are reached.
+fn decide(client: &mut Client, masters: &mut [MadeUpMaster], members: Members, dice: &Dice) {
+    let newest = client.membership.newest().unwrap().clone();
+    let voters = client.membership.voters().masters;
+    let ballot = Ballot::new(1, Ballot::default(), dice);
+    let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
+    let next = Generation { members, ..newest.now() };
+    for value in [None, Some(next.to_string())] {
+        let said = client.ask(masters, proposal, value.as_deref(), |_| true);
+        assert!(said.len() * 2 > newest.members.len());
+    }
+    client.membership.decided(&newest, next);
+    (0..3).for_each(|_| drop(client.connect_to_all(masters, 1, dice)));
+}
+
+/// The third one is cut off, and leaves the set for the fourth. The second one forgets that. Whoever
+/// reaches those two alone has the list of before.
+#[test]
+fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let before = masters[1].clone();
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let mut late = Client::new(&[0, 1, 2], None);
+    late.connect_to_all(&mut masters, 1, &dice);
+    client.cut_off = vec![2];
+    let members = client.membership.newest().unwrap().members.clone();
+    decide(&mut client, &mut masters, members.with(20, name(3)), &dice);
+    let members = client.membership.newest().unwrap().members.clone();
+    decide(&mut client, &mut masters, members.without(3), &dice);
+    assert_eq!(client.membership.newest().unwrap().generation, 2);
+    masters[1] = MadeUpMaster { run_id: 9, ..before };
+    let mut new = Client::new(&[0, 1, 2], None);
+    for other in [&mut late, &mut new] {
+        other.cut_off = vec![0, 3];
+        for now in [5, 5, 5 + quarantine(), 5 + quarantine()] {
+            other.connect_to_all(&mut masters, now, &dice);
+            assert!(other.voters(&masters, now).len() < other.quorum(), "{now}");
+        }
+    }
+    // Whoever reaches the first one, too, learns what became of the set.
+    let now = 6 + quarantine();
+    late.cut_off = vec![];
+    (0..4).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
+    assert_eq!(late.membership.newest().unwrap().generation, 2);
+    assert_eq!(masters[2].record.as_ref().unwrap().state, MemberState::Removed);
+    let now = now + quarantine();
+    (0..2).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
+    assert_eq!(late.voters(&masters, now), [0, 1, 3]);
+}
+
+/// A value was accepted by the first two, and the second one forgets it. It must not decide another
+/// one with the third.
+#[test]
+fn a_master_that_forgot_is_told_what_the_others_accepted() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let ballot = Ballot::new(1, Ballot::default(), &dice);
+    let proposal = Proposal { ballot, generation: 1, masters: MasterSet::first(2) };
+    assert_eq!(client.ask(&mut masters, proposal, Some("value"), |_| true).len(), 2);
+    masters[1] = MadeUpMaster { run_id: 9, record: masters[1].record.clone(), ..MadeUpMaster::new(9) };
+    client.connect_to_all(&mut masters, 1, &dice);
+    let (incarnation, promised) = masters[1].decree.clone().unwrap();
+    assert_eq!(incarnation, masters[1].record.as_ref().unwrap().incarnation);
+    assert_eq!(promised.accepted, Some(Accepted { ballot, value: "value".into() }));
+    // What was on its way to it, or to the third one, comes too late.
+    assert!(promised.ballot > Some(ballot) && promised.generation == 1);
+    let to_third = Proposal { masters: 2.into(), ..proposal };
+    assert!(client.ask(&mut masters, to_third, Some("value"), |_| true).is_empty());
+}
+
 /// The members change meanwhile, one at a time.
 #[test]
 fn whoever_has_the_lock_has_it_alone_however_the_members_change() {

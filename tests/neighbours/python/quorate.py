@@ -3,6 +3,7 @@
 
 It has the reentrant lock (slot `lock`), one name at a time, with a new owner for each acquire: it polls, and takes no
 place in a queue. It never writes a master's record (section 3): others begin the set, and take masters back that forgot.
+Nor does it follow a change of the set: it needs the new list then.
 An event loop in a thread of its own talks to the masters, so their state needs no locks. Moments and times are in us
 inside, and in seconds outside. "Section" is one of docs/PROTOCOL.md.
 """
@@ -16,8 +17,8 @@ RECONNECT = 50_000  # a master that could not be reached is not tried again for 
 NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS')  # section 8
 NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the first four rows
 TELL = ('KIND', 'WRONGTYPE', 'NOPERM', 'REPLICA', 'EVICTS', 'NOSET', 'OTHERSET', 'OTHERTERMS')  # waiting does not help
-FIELDS = {'set', 'member', 'members', 'incarnation', 'run_id', 'replid2', 'stamp', 'quarantine', 'protocol', 'max_ttl',
-          'strict', 'state'}  # section 3: those of a record that this client reads
+FIELDS = {'set', 'member', 'members', 'incarnation', 'run_id', 'replid2', 'stamp', 'quarantine', 'generation', 'protocol',
+          'max_ttl', 'strict', 'state'}  # section 3: those of a record that this client reads
 
 
 class NotAcquired(Exception):
@@ -174,8 +175,16 @@ class Master:
         mine = [other for other in others if other['set'] == record['set']]
         strangers = [other for other in others if other['set'] != record['set'] and other['state'] == 'member']
         is_twice = any(other['member'] == record['member'] for other in mine)
-        if strangers or is_twice or len(record['members'].split('\n')) != len(client.masters):
+        members = [line.split(' ', 1)[1] for line in record['members'].split('\n')]
+        names = [f'redis://{m.url.hostname}:{m.url.port or 6379}' for m in client.masters]
+        is_other = len(members) != len(names) or record['generation'] != '0' and sorted(members) != sorted(names)
+        if strangers or is_twice or is_other:
             return 'OTHERSET its set is ' + record['members'].replace('\n', ', ')
+        if any(int(other['generation']) > int(record['generation']) for other in mine):
+            return 'its set has changed, and nobody told it yet'
+        for other in client.masters:  # votes are of one generation
+            if other.record in mine and other.record['generation'] != record['generation']:
+                other.stamp = None
         has_copied = replid2 != record['replid2'] and replid2.strip('0')
         went_back = record['incarnation'] in self.before or int(record['quarantine']) < self.latest
         if run_id != record['run_id'] or has_copied or went_back:

@@ -82,7 +82,7 @@ def fields_of(servers, place):
     return {
         'set': 's', 'member': place + 1, 'members': '\n'.join(f'{i + 1} {s.url}' for i, s in enumerate(servers)),
         'incarnation': secrets.token_hex(8), 'stamp': secrets.token_hex(8), 'generation': 0, 'protocol': 'v2',
-        'max_ttl': 30000, 'strict': 0, 'cold_start': 'quarantine', 'keeps_all': 0, 'state': 'member'}
+        'max_ttl': 30000, 'strict': 0, 'cold_start': 'quarantine', 'earlier': '', 'keeps_all': 0, 'state': 'member'}
 
 
 def write(server, fields, pause, least=0):
@@ -95,7 +95,8 @@ def write(server, fields, pause, least=0):
             run_id, replid2 = (re.search(rf'^{field}:(\w+)', info, re.M)[1] for field in ('run_id', 'master_replid2'))
             words = [word for field in fields.items() for word in field]
             return await quorate.evaluate(stream, RECORD, [
-                0, 'quorate:master', seen or '', run_id, replid2, wall(), pause, least, *words])
+                0, 'quorate:master', seen or '', run_id, replid2, wall(), pause, least, 'quorate:decree', '', '', '', '',
+                '', *words])
         finally:
             stream[1].close()
     reply = asyncio.run(once())
@@ -387,6 +388,8 @@ class Test(unittest.TestCase):
                 ({'set': 'another'}, '', 'OTHERSET'),
                 ({'member': 2}, '', 'OTHERSET'),
                 ({'members': '1 redis://a'}, '', 'OTHERSET'),
+                ({'generation': 2, 'members': '1 redis://a\n2 redis://b\n3 redis://c'}, '', 'OTHERSET'),
+                ({'generation': 1}, '', 'set has changed'),
                 ({'state': 'candidate'}, '', 'no member yet'),
                 ({'stamp': 'another'}, QUARANTINE, 'QUARANTINE'),
         ):
