@@ -297,6 +297,14 @@ impl Builder {
         self
     }
 
+    /// The versions of the protocol that this client speaks, the newest one last: those of another
+    /// build.
+    #[cfg(feature = "simulation")]
+    pub fn speaks(mut self, versions: &'static [&'static str]) -> Self {
+        self.settings.spoken = versions;
+        self
+    }
+
     /// Makes the masters of these names that join the set while the client runs.
     #[cfg(feature = "simulation")]
     pub fn joining(

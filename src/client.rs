@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::blocking;
 use crate::clock::Moment;
 use crate::election::Election;
-use crate::engine::{Engine, Step};
+use crate::engine::{ChangeStep, Engine};
 use crate::error::Error;
 use crate::guard::Unfenced;
 use crate::inner::Inner;
@@ -474,9 +474,9 @@ impl Redlock {
     }
 
     /// Changes the set of masters while clients hold and wait for locks: adds a master, removes
-    /// one, replaces one, or changes the max TTL. Clients that run learn of the change from the
-    /// masters, and go on with the new ones; leases that are held go on. Those that start with the
-    /// old list find the set by it, as long as one of its masters is there.
+    /// one, replaces one, or changes the max TTL or the protocol. Clients that run learn of the
+    /// change from the masters, and go on with the new ones; leases that are held go on. Those that
+    /// start with the old list find the set by it, as long as one of its masters is there.
     ///
     /// A change is decided by most masters of the set. Before that a new master has no vote for a
     /// quarantine, and the leases of the generation before have to be over: this waits for both, a
@@ -503,10 +503,10 @@ impl Redlock {
     /// # Ok(()) }
     /// ```
     pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
-        let SetChange { what, tell } = change;
+        let SetChange { what, secret, tell } = change;
         let engine = self.engine();
-        let add = |url: &str| Ok::<_, Error>(Step::Add { name: named(url)?, url: url.into() });
-        let remove = |url: &str| Ok::<_, Error>(Step::Remove { name: named(url)? });
+        let add = |url: &str| Ok::<_, Error>(ChangeStep::Add { name: named(url)?, url: url.into() });
+        let remove = |url: &str| Ok::<_, Error>(ChangeStep::Remove { name: named(url)? });
         let steps = match what {
             What::Add(url) => vec![add(&url)?],
             What::Remove(url) => vec![remove(&url)?],
@@ -514,9 +514,10 @@ impl Redlock {
                 vec![add(&new)?, remove(&old)?]
             }
             What::Replace { old, new } => vec![remove(&old)?, add(&new)?],
-            What::MaxTtl(max_ttl) => vec![Step::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
+            What::MaxTtl(max_ttl) => vec![ChangeStep::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
+            What::Protocol(version) => vec![ChangeStep::Protocol(version.into())],
         };
-        engine.change_members(steps, tell).await
+        engine.change_members(steps, secret, tell).await
     }
 
     /// [`change_members`](Redlock::change_members) [without async](crate::blocking).

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::invalid::Invalid;
+use crate::protocol::SPOKEN;
 use crate::trust::Terms;
 
 /// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
@@ -93,6 +94,8 @@ pub(crate) struct Settings {
     pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
+    /// The versions of the protocol that it speaks.
+    pub(crate) spoken: &'static [&'static str],
     /// Whether it goes along when the members of the set change.
     pub(crate) follows: bool,
 }
@@ -109,6 +112,7 @@ impl Default for Settings {
             max_waiters: DEFAULT_MAX_WAITERS,
             strict: false,
             all_new: false,
+            spoken: SPOKEN,
             follows: true,
         }
     }
@@ -176,9 +180,9 @@ impl Settings {
 
     /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self) -> Terms {
-        let Self { max_ttl, strict, all_new, follows, .. } = *self;
+        let Self { max_ttl, strict, all_new, spoken, follows, .. } = *self;
         let key = |of: &str| format!("{}{of}", self.prefix);
-        Terms { record: key("master"), decree: key("decree"), max_ttl, strict, all_new, follows }
+        Terms { record: key("master"), decree: key("decree"), max_ttl, spoken, strict, all_new, follows }
     }
 }
 

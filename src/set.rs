@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::text::digest;
 use crate::trust::ColdStart;
 
 /// How a set of masters begins: see [`Redlock::init`](crate::Redlock::init).
@@ -18,6 +19,8 @@ use crate::trust::ColdStart;
 #[derive(Clone, Debug, Default)]
 pub struct Init {
     pub(crate) cold_start: ColdStart,
+    /// The digest of a secret; may be empty.
+    pub(crate) secret: Arc<str>,
     pub(crate) never_used: Option<Arc<str>>,
 }
 
@@ -32,6 +35,14 @@ impl Init {
     /// and no client has to name it.
     pub fn cold_start(mut self, policy: ColdStart) -> Self {
         self.cold_start = policy;
+        self
+    }
+
+    /// Whoever changes the set has to know this: see [`SetChange::secret`]. The masters keep its
+    /// SHA-1. It guards against mistakes, such as a script that is run against the wrong set, and
+    /// not against who may write to the masters.
+    pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
+        self.secret = digest_of(secret.as_ref());
         self
     }
 
@@ -59,6 +70,8 @@ impl Init {
 #[must_use = "it does nothing before `change_members`"]
 pub struct SetChange {
     pub(crate) what: What,
+    /// The digest of a secret; may be empty.
+    pub(crate) secret: Arc<str>,
     pub(crate) tell: Tell,
 }
 
@@ -72,11 +85,17 @@ pub(crate) enum What {
     Remove(Box<str>),
     Replace { old: Box<str>, new: Box<str> },
     MaxTtl(Duration),
+    Protocol(Box<str>),
+}
+
+/// What the masters keep of a secret.
+fn digest_of(secret: &str) -> Arc<str> {
+    digest(secret, 40).into()
 }
 
 impl SetChange {
     fn new(what: What) -> Self {
-        Self { what, tell: Arc::new(|_, _| {}) }
+        Self { what, secret: "".into(), tell: Arc::new(|_, _| {}) }
     }
 
     /// One more master, by its URL. Other clients connect to it with their own users and passwords.
@@ -100,6 +119,18 @@ impl SetChange {
     /// and their own.
     pub fn max_ttl(max_ttl: Duration) -> Self {
         Self::new(What::MaxTtl(max_ttl))
+    }
+
+    /// Another version of the protocol: once all clients are of a build that speaks it, beside the
+    /// one of before. Builds that do not are refused from then on.
+    pub fn protocol(version: impl AsRef<str>) -> Self {
+        Self::new(What::Protocol(version.as_ref().into()))
+    }
+
+    /// The secret of the set, if it was [begun](Init::secret) with one.
+    pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
+        self.secret = digest_of(secret.as_ref());
+        self
     }
 
     /// Calls `tell` four times a second with what the change waits for, and for how long yet at

@@ -1,7 +1,7 @@
 //! The command line as typed, and the client it asks for.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -279,6 +279,10 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) fsync: bool,
 
+    /// A file with a text that whoever changes the set has to give, too; the masters keep its SHA-1
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+
     /// How long to wait for all masters to be reached, besides the time that they have no vote
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) wait: Duration,
@@ -363,13 +367,19 @@ pub(crate) struct ReplaceArgs {
     pub(crate) how: ChangeArgs,
 }
 
-/// Change the max TTL of the set to --max-ttl, while clients hold and wait for locks
+/// Change the max TTL of the set to --max-ttl, or its protocol, while clients hold and wait for
+/// locks
 ///
 /// QUORATE_MAX_TTL, or its default, has to be the one that the set has, or had. Clients that run
-/// keep to the lower one of this and their own.
+/// keep to the lower one of this and their own. A protocol has to be spoken by all clients before:
+/// others are refused from then on.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct SetArgs {
+    /// The version of the protocol, such as v2
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) protocol: Option<String>,
+
     #[command(flatten)]
     pub(crate) how: ChangeArgs,
 }
@@ -377,6 +387,10 @@ pub(crate) struct SetArgs {
 /// How a set is changed.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
+    /// The file with the secret of the set, if it was begun with one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+
     /// How long to wait for masters that have to be there
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "60s")]
     pub(crate) wait: Duration,

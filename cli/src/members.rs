@@ -9,7 +9,7 @@ use quorate::{Outcome, Redlock, Refusal, SetChange, Standing, Vote};
 use crate::args::{ChangeArgs, MasterArgs, MembersArgs, MembersChange, RecoverArgs};
 use crate::ask;
 use crate::exit::{self, Code, Failure};
-use crate::init::{EVERY, FIRST, waits_for};
+use crate::init::{EVERY, FIRST, secret, waits_for};
 use crate::job;
 use crate::say::{out, say};
 
@@ -26,16 +26,25 @@ pub(crate) async fn members(args: MembersArgs) -> Result<Code, Failure> {
         Some(MembersChange::Remove(args)) => change(args.how, SetChange::remove(args.master)).await,
         Some(MembersChange::Replace(args)) => change(args.how, SetChange::replace(args.old, args.new)).await,
         Some(MembersChange::Set(mut args)) => {
-            let max_ttl = args.how.masters.max_ttl.take();
-            let max_ttl = max_ttl.ok_or_else(|| Failure::new(exit::USAGE, "say what to set: --max-ttl"))?;
-            change(args.how, SetChange::max_ttl(max_ttl)).await
+            let wanted = match (args.how.masters.max_ttl.take(), args.protocol) {
+                (Some(max_ttl), None) => SetChange::max_ttl(max_ttl),
+                (None, Some(version)) => SetChange::protocol(version),
+                _ => {
+                    let why = "say what to set, one at a time: --max-ttl or --protocol";
+                    return Err(Failure::new(exit::USAGE, why));
+                }
+            };
+            change(args.how, wanted).await
         }
         None => show_after(args.wait, args.masters).await,
     }
 }
 
 /// Changes the set, and says now and then what it waits for.
-async fn change(args: ChangeArgs, change: SetChange) -> Result<Code, Failure> {
+async fn change(args: ChangeArgs, mut change: SetChange) -> Result<Code, Failure> {
+    if let Some(file) = &args.secret_file {
+        change = change.secret(secret(file)?);
+    }
     let redlock = args.masters.builder()?.wait(args.wait).build()?;
     // To know whether a master that is to be replaced answers.
     let _ = redlock.inspect(ANY_NAME).await;

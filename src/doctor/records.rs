@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::alone::{keeps_all, secs};
 use super::facts::{Facts, FoundRecord, Server, Visitor, twin_of};
 use super::report::Finding;
-use crate::protocol::VERSION;
 use crate::random::SystemRandom;
 use crate::trust::{Change, ColdStart, HelloStep, Insight, MasterRecord, MemberState, Membership, Shown};
 use crate::vote::Refusal;
@@ -228,7 +227,7 @@ fn refused(reason: Refusal, why: &str, found: Option<&MasterRecord>, visitor: &V
 fn same_terms(record: &MasterRecord, visitor: &Visitor) -> String {
     let terms = &record.terms;
     let mut changes = Vec::new();
-    if *terms.protocol != *VERSION {
+    if !visitor.terms.spoken.contains(&&*terms.protocol) {
         changes.push("the version of the other clients".to_owned());
     }
     if u128::from(terms.max_ttl) != visitor.terms.max_ttl.as_millis() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::clock::Moment;
 use crate::master::Value;
-use crate::protocol::VERSION;
+use crate::protocol::SPOKEN;
 use crate::trust::{MasterRecord, Terms};
 
 const NOW: u64 = 1_790_000_000_000_000;
@@ -20,6 +20,7 @@ fn visitor() -> Visitor {
         record: "quorate:master".into(),
         decree: "quorate:decree".into(),
         max_ttl,
+        spoken: SPOKEN,
         strict: false,
         all_new: false,
         follows: true,
@@ -47,10 +48,11 @@ fn record(index: usize, changes: &[(&'static str, &str)]) -> FoundRecord {
         ("stamp", format!("stamp{index}")),
         ("quarantine", "0".to_owned()),
         ("generation", "0".to_owned()),
-        ("protocol", VERSION.to_owned()),
+        ("protocol", SPOKEN[0].to_owned()),
         ("max_ttl", "30000".to_owned()),
         ("strict", "0".to_owned()),
         ("cold_start", "quarantine".to_owned()),
+        ("secret", String::new()),
         ("earlier", String::new()),
         ("keeps_all", "0".to_owned()),
         ("state", "member".to_owned()),
@@ -144,7 +146,7 @@ fn where_all_is_well_all_can_vote() {
     assert_found(&report, "record", Severity::Ok, &["member 1 of 3: it remembers what it granted"]);
     assert_found(&report, "persistence", Severity::Ok, &["appendfsync always: if it restarts", "34.3 s"]);
     let set = "5e7: 3 masters, protocol v2 and a max TTL of 30000 ms, cold start quarantine";
-    assert_eq!(found_together(&report, "set").what, set.replace("v2", VERSION));
+    assert_eq!(found_together(&report, "set").what, set.replace("v2", SPOKEN[0]));
     let last = report.together.last().unwrap();
     assert_eq!((last.about, &*last.what), ("quorum", "3 of 3 masters can vote, and a quorum is 2"));
     assert!(report.to_string().starts_with("ok    m0           reach: round trip 1.0 ms"), "{report}");

@@ -35,22 +35,25 @@ const PROPOSALS: u32 = 8;
 
 /// One step of a change.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum ChangeStep {
     /// A master joins: its name in the record, and the URL to connect to it by.
     Add { name: Arc<str>, url: Arc<str> },
     /// One leaves.
     Remove { name: Arc<str> },
     /// Another max TTL, in milliseconds.
     MaxTtl(u64),
+    /// Another version of the protocol.
+    Protocol(Arc<str>),
 }
 
-impl Step {
+impl ChangeStep {
     /// Whether the set is what it makes of it.
     fn is_done(&self, newest: &MasterRecord) -> bool {
         match self {
             Self::Add { name, .. } => newest.members.id_of(name).is_some(),
             Self::Remove { name } => newest.members.id_of(name).is_none(),
             Self::MaxTtl(max_ttl) => newest.terms.max_ttl == *max_ttl,
+            Self::Protocol(version) => newest.terms.protocol == *version,
         }
     }
 }
@@ -81,12 +84,17 @@ struct Watch {
 
 impl Engine {
     /// Takes these steps, one after the other.
-    pub(crate) async fn change_members(self: &Arc<Self>, steps: Vec<Step>, tell: Tell) -> Result<(), Error> {
+    pub(crate) async fn change_members(
+        self: &Arc<Self>,
+        steps: Vec<ChangeStep>,
+        secret: Arc<str>,
+        tell: Tell,
+    ) -> Result<(), Error> {
         let engine = self.clone();
         self.run_while_wanted(async move {
             for step in steps {
                 let _until_then = EndJoining(&engine);
-                engine.take(&step, &tell).await?;
+                engine.take(&step, &secret, &tell).await?;
             }
             Ok(())
         })
@@ -98,17 +106,21 @@ impl Engine {
         self.master_status().iter().any(|status| *status.master == *name && status.reachable == Some(true))
     }
 
-    async fn take(&self, step: &Step, tell: &Tell) -> Result<(), Error> {
+    async fn take(&self, step: &ChangeStep, secret: &Arc<str>, tell: &Tell) -> Result<(), Error> {
         let began = self.clock().now();
         let mut watch: Option<Watch> = None;
         loop {
             let newest = self.until_set_is_known(began).await?;
+            if !newest.secret.is_empty() && newest.secret != *secret {
+                let why = "who changes this set has to know its secret: --secret-file".into();
+                return Err(Error::NotChanged { why });
+            }
             if step.is_done(&newest) {
                 return self.until_carried(MasterSet::default()).await;
             }
             let joins_in = match step {
-                Step::Add { name, url } => self.prepare(name, url, began).await?,
-                Step::Remove { .. } | Step::MaxTtl(_) => Duration::ZERO,
+                ChangeStep::Add { name, url } => self.prepare(name, url, began).await?,
+                ChangeStep::Remove { .. } | ChangeStep::MaxTtl(_) | ChangeStep::Protocol(_) => Duration::ZERO,
             };
             let next = self.next_generation(step, &newest)?;
             let over_in = self.watch(&newest, &mut watch).await?;
@@ -155,26 +167,31 @@ impl Engine {
     }
 
     /// What the set is to be after this step.
-    fn next_generation(&self, step: &Step, newest: &MasterRecord) -> Result<Generation, Error> {
+    fn next_generation(&self, step: &ChangeStep, newest: &MasterRecord) -> Result<Generation, Error> {
         let now = newest.now();
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
         Ok(match step {
-            Step::Add { .. } if now.members.len() >= MAX_MASTERS => {
+            ChangeStep::Add { .. } if now.members.len() >= MAX_MASTERS => {
                 return not_changed(format!("a set has {MAX_MASTERS} masters at most"));
             }
             // The next change would have to wait for the one that has left.
-            Step::Remove { .. } if now.members.len() <= 2 => {
+            ChangeStep::Remove { .. } if now.members.len() <= 2 => {
                 return not_changed("a set of two cannot lose one: add another master first".to_owned());
             }
-            Step::Add { name, .. } => {
+            ChangeStep::Add { name, .. } => {
                 let id = self.dispatcher.trust().membership().joining().expect("it was prepared");
                 Generation { members: now.members.with(id, name.clone()), ..now }
             }
-            Step::Remove { name } => {
+            ChangeStep::Remove { name } => {
                 let id = now.members.id_of(name).expect("it is not done");
                 Generation { members: now.members.without(id), ..now }
             }
-            Step::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
+            ChangeStep::Protocol(version) if !self.settings().spoken.contains(&&**version) => {
+                let spoken = self.settings().spoken.join(" or ");
+                return not_changed(format!("this build speaks {spoken}, and not {version}"));
+            }
+            ChangeStep::Protocol(version) => Generation { protocol: version.clone(), ..now },
+            ChangeStep::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
         })
     }
 

@@ -27,7 +27,11 @@ impl Engine {
                 None => None,
                 Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
             };
-            trust.membership().begin(Some(Beginning { cold_start: how.cold_start, never_used }));
+            trust.membership().begin(Some(Beginning {
+                cold_start: how.cold_start,
+                secret: how.secret,
+                never_used,
+            }));
             let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
             match engine.until(all_are_members).await {
                 // It was complete before: one that is away comes back to it.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// The protocol's version, which clients of the same locks must have in common.
-pub(crate) const VERSION: &str = "v2";
+/// The versions of the protocol that this build speaks, the newest one last. The masters' record
+/// says which one the clients of the set speak.
+pub(crate) const SPOKEN: &[&str] = &["v2"];
 
 /// How far the time in an operation may be behind the master's when that arrives.
 pub(crate) const OLDEST: Duration = Duration::from_secs(2);

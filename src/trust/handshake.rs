@@ -142,7 +142,7 @@ impl Handshake {
         match answer.map(|value| read(&value)) {
             Ok(Some(Answer::Master(shown))) => {
                 self.note_time(hello, shown.time);
-                self.next(hello, shown)
+                self.next(hello, *shown)
             }
             Ok(Some(Answer::OtherRecord { time })) => {
                 self.note_time(hello, time);
@@ -279,7 +279,7 @@ impl Handshake {
 }
 
 enum Answer {
-    Master(Shown),
+    Master(Box<Shown>),
     /// What is at the record's key makes no sense, or is that of a later version.
     OtherRecord {
         time: u64,
@@ -306,13 +306,13 @@ fn read(reply: &Value) -> Option<Answer> {
             if record.is_none() && !fields.is_empty() {
                 return Some(Answer::OtherRecord { time });
             }
-            Some(Answer::Master(Shown {
+            Some(Answer::Master(Box::new(Shown {
                 time,
                 run_id: text(2)?,
                 replid2: text(3)?,
                 has_replicas: &*text(4)? != "0",
                 record,
-            }))
+            })))
         }
         "written" | "changed" => Some(Answer::Written { time: number(1)? }),
         "refused" => Some(Answer::Refused { error: text(1)?, time: number(2)? }),

@@ -31,6 +31,8 @@ pub(crate) struct Shown {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Beginning {
     pub(crate) cold_start: ColdStart,
+    /// The digest of what who changes the set has to know; may be empty.
+    pub(crate) secret: Arc<str>,
     /// The processes that no client ever used, by the word of a person. Each is taken out when it
     /// has a record.
     pub(crate) never_used: Option<Vec<Arc<str>>>,
@@ -453,9 +455,10 @@ impl Membership {
 
     /// Whether this client was set up for the terms of the set, as they are or were.
     fn fits(&self, record: &MasterRecord) -> bool {
+        let Terms { spoken, strict, .. } = &self.terms;
         let ours = SetTerms::of(&self.terms, record.terms.cold_start);
-        let is_ours = |its: Generation| (&its.protocol, its.max_ttl) == (&ours.protocol, ours.max_ttl);
-        record.terms.strict == ours.strict && record.generations().any(is_ours)
+        let has_max_ttl = record.generations().any(|its| its.max_ttl == ours.max_ttl);
+        spoken.contains(&&*record.terms.protocol) && record.terms.strict == *strict && has_max_ttl
     }
 
     /// Finds out which member of the newest generation each master is: by what it showed, by its
@@ -708,7 +711,7 @@ impl<'a> MasterCase<'a> {
         let unheard = self.unheard();
         let not_heard = |other| HelloStep::Hear(format!("it has no record, and {other} was not heard yet"));
         let records = || self.others().map(|(_, record)| record);
-        if let Some(Beginning { cold_start, never_used }) = begins {
+        if let Some(Beginning { cold_start, never_used, .. }) = begins {
             let first = self.first(Members::first(list), *cold_start, MemberState::Candidate);
             let is_begun = |its: &MasterRecord| its.set != first.set || its.state == MemberState::Member;
             let quarantine = quarantine(self.membership.terms.max_ttl);
@@ -877,6 +880,7 @@ impl<'a> MasterCase<'a> {
             quarantine: 0,
             generation: 0,
             terms,
+            secret: self.membership.begins.as_ref().map_or_else(|| "".into(), |begins| begins.secret.clone()),
             earlier: Vec::new(),
             keeps_all: self.keeps_all() == Some(true),
             state,
@@ -952,7 +956,9 @@ impl<'a> MasterCase<'a> {
     fn other_terms(&self, record: &MasterRecord) -> Option<HelloStep> {
         let newest = self.membership.newest_of(record).filter(|newest| newest.generation > record.generation);
         let record = newest.unwrap_or(record);
-        let ours = SetTerms::of(&self.membership.terms, record.terms.cold_start);
+        let terms = &self.membership.terms;
+        let protocol = terms.spoken.join(" or ").into();
+        let ours = SetTerms { protocol, ..SetTerms::of(terms, record.terms.cold_start) };
         let why = || format!("its clients have {}, and this one has {ours}", record.terms);
         (!self.membership.fits(record)).then(|| HelloStep::Refuse(Refusal::OtherTerms, why()))
     }

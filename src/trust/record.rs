@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::terms::{ColdStart, Terms};
 use crate::master::Value;
-use crate::protocol::VERSION;
 use crate::text::digest;
 
 /// A master's record, as it was read.
@@ -31,6 +30,8 @@ pub(crate) struct MasterRecord {
     /// How often the members or the terms have changed, twice for each change.
     pub(crate) generation: u64,
     pub(crate) terms: SetTerms,
+    /// The digest of what who changes the set has to know; may be empty.
+    pub(crate) secret: Arc<str>,
     /// The generations before, the last one first, at most [`MOST_EARLIER`].
     pub(crate) earlier: Vec<Generation>,
     /// Whether each write was on its disk before the reply, and no replica was connected, when that
@@ -160,7 +161,8 @@ impl SetTerms {
     /// Those of a client, in a set with this policy, which is the set's alone.
     pub(crate) fn of(terms: &Terms, cold_start: ColdStart) -> Self {
         let max_ttl = u64::try_from(terms.max_ttl.as_millis()).unwrap_or(u64::MAX);
-        Self { protocol: VERSION.into(), max_ttl, strict: terms.strict, cold_start }
+        let newest = terms.spoken.last().copied().unwrap_or_default();
+        Self { protocol: newest.into(), max_ttl, strict: terms.strict, cold_start }
     }
 }
 
@@ -210,6 +212,7 @@ impl MasterRecord {
                 strict: flag("strict")?,
                 cold_start: text("cold_start")?.parse().ok()?,
             },
+            secret: text("secret")?,
             earlier: match &*text("earlier")? {
                 "" => Vec::new(),
                 earlier => earlier.split("\n\n").map(Generation::read).collect::<Option<_>>()?,
@@ -241,9 +244,9 @@ impl MasterRecord {
 
     /// The record of this master in the generation of another one's. `member` is its number.
     pub(crate) fn carried(&self, newer: &Self, member: u32, stamp: Arc<str>) -> Self {
-        let MasterRecord { generation, members, terms, earlier, .. } = newer.clone();
+        let MasterRecord { generation, members, terms, secret, earlier, .. } = newer.clone();
         let state = if members.has(member) { MemberState::Member } else { MemberState::Removed };
-        Self { generation, members, terms, earlier, member, state, stamp, ..self.clone() }
+        Self { generation, members, terms, secret, earlier, member, state, stamp, ..self.clone() }
     }
 
     /// The longest TTL that a lease may have by now: those of the generation before go on.
@@ -266,6 +269,7 @@ impl MasterRecord {
             ("max_ttl", self.terms.max_ttl.to_string()),
             ("strict", flag(self.terms.strict)),
             ("cold_start", self.terms.cold_start.to_string()),
+            ("secret", self.secret.to_string()),
             ("earlier", self.earlier.iter().map(Generation::to_string).collect::<Vec<_>>().join("\n\n")),
             ("keeps_all", flag(self.keeps_all)),
             ("state", self.state.word().to_owned()),

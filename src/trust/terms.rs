@@ -68,6 +68,8 @@ pub(crate) struct Terms {
     /// The key of what the master promised about the next generation of its set.
     pub(crate) decree: String,
     pub(crate) max_ttl: Duration,
+    /// The versions of the protocol that it speaks, the newest one last.
+    pub(crate) spoken: &'static [&'static str],
     pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,

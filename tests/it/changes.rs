@@ -143,3 +143,84 @@ async fn a_client_with_an_old_list_finds_the_set_and_one_with_another_is_refused
     let alone = client(&[c]).timeout(PATIENT / 10).build().unwrap();
     assert!(alone.lock("l").try_acquire().await.is_err());
 }
+
+/// A build that speaks the next version of the protocol, too, is rolled out while jobs run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_builds_of_two_protocols_share_locks_before_during_and_after_a_change() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let build = |versions| client(&all).speaks(versions).build().unwrap();
+    let first = begun(client(&all), Init::new()).await;
+    let new = [build(&["v2", "v3"]), build(&["v2", "v3"])];
+    let load = Load::begin(&[first.clone(), new[0].clone()]);
+    load.goes_on().await;
+    let change = SetChange::protocol("v3");
+    let refused = first.change_members(change.clone()).await.unwrap_err();
+    assert!(refused.to_string().contains("this build speaks v2, and not v3"), "{refused}");
+    load.end().await;
+
+    let held = new[0].lock("held").acquire().await.unwrap();
+    let load = Load::begin(&new);
+    load.goes_on().await;
+    new[1].change_members(change).await.unwrap();
+    load.goes_on().await;
+    assert!(held.is_valid());
+    let other = build(&["v3", "v4"]);
+    assert!(matches!(other.lock("held").try_acquire().await, Err(Error::Held { .. })));
+    held.release().await.unwrap();
+    drop(other.lock("held").try_acquire().await.unwrap());
+    load.end().await;
+    // The build of before is told so.
+    until("a refusal", async || {
+        let error = first.lock("l").try_acquire().await.unwrap_err();
+        format!("{error:#}").contains("its clients have protocol v3")
+            && matches!(error, Error::Refused { .. })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_set_with_a_secret_is_changed_by_who_knows_it() {
+    let servers = Masters::start(4);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
+    let redlock = begun(client(&[a, b, c]), Init::new().secret("sesame")).await;
+    let change = || SetChange::remove(c.url());
+    for wrong in [change(), change().secret("barley")] {
+        let error = redlock.change_members(wrong).await.unwrap_err();
+        assert!(error.to_string().contains("--secret-file"), "{error}");
+    }
+    redlock.change_members(change().secret("sesame")).await.unwrap();
+    let next = SetChange::add(d.url());
+    assert!(redlock.change_members(next.clone()).await.is_err());
+    redlock.change_members(next.secret("sesame")).await.unwrap();
+    assert_eq!(names(&redlock), urls(&[a, b, d]));
+}
+
+/// Whoever changes the set is killed at any moment, and somebody else goes on; two do it at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_that_are_cut_short_or_made_twice_come_to_one_set() {
+    let servers = Masters::start(4);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
+    let first = begun(client(&[a, b, c]), Init::new()).await;
+    let held = first.lock("held").acquire().await.unwrap();
+    let change = || SetChange::replace(c.url(), d.url());
+    for after in [1, 3, 10, 30, 100, 1_000, 5_100, 5_200, 5_500] {
+        let changer = client(&[a, b, c]).build().unwrap();
+        let _ = changer.lock("x").inspect().await;
+        let _ = tokio::time::timeout(ms(after), changer.change_members(change())).await;
+    }
+    let changers = [(); 2].map(|()| client(&[c, a, b]).build().unwrap());
+    let changes = changers.iter().map(|changer| changer.change_members(change()));
+    for changed in futures::future::join_all(changes).await {
+        changed.unwrap();
+    }
+    for changer in &changers {
+        let mut its = names(changer);
+        its.sort();
+        let mut now = urls(&[a, b, d]);
+        now.sort();
+        assert_eq!(its, now);
+    }
+    assert!(held.is_valid());
+    held.release().await.unwrap();
+}

@@ -1,6 +1,7 @@
 //! The rules by themselves, and random walks of many clients and masters that go by them.
 
 use super::*;
+use crate::protocol::SPOKEN;
 use crate::seam::Random;
 
 const MAX_TTL: Duration = Duration::from_secs(30);
@@ -32,7 +33,15 @@ impl Random for Dice {
 }
 
 fn terms(max_ttl: Duration) -> Terms {
-    Terms { record: "r".into(), decree: "d".into(), max_ttl, strict: false, all_new: false, follows: true }
+    Terms {
+        record: "r".into(),
+        decree: "d".into(),
+        max_ttl,
+        spoken: SPOKEN,
+        strict: false,
+        all_new: false,
+        follows: true,
+    }
 }
 
 /// A master: its process, its record, and until when it remembers a lock to be whose.
@@ -137,8 +146,11 @@ impl Client {
     fn new(list: &[usize], begins: Option<Option<Vec<Arc<str>>>>) -> Self {
         let names = list.iter().map(|&master| name(master)).collect();
         let mut membership = Membership::new(names, terms(MAX_TTL));
-        membership
-            .begin(begins.map(|never_used| Beginning { cold_start: ColdStart::Quarantine, never_used }));
+        membership.begin(begins.map(|never_used| Beginning {
+            cold_start: ColdStart::Quarantine,
+            secret: "".into(),
+            never_used,
+        }));
         Self {
             membership,
             list: list.to_vec(),
@@ -622,7 +634,7 @@ fn a_foreign_master_costs_its_own_vote_and_no_other() {
 fn a_master_with_a_replica_does_not_count_as_one_that_keeps_all() {
     let dice = Dice::new(1);
     let mut membership = Membership::new(vec![name(0)], terms(MAX_TTL));
-    membership.begin(Some(Beginning { cold_start: ColdStart::Fsync, never_used: None }));
+    membership.begin(Some(Beginning { cold_start: ColdStart::Fsync, secret: "".into(), never_used: None }));
     for (has_replicas, insight, keeps_all) in [
         (false, Insight::KeepsAll(true), true),
         (true, Insight::NotTold, false),
@@ -781,8 +793,8 @@ fn decide(client: &mut Client, masters: &mut [MadeUpMaster], members: Members, d
     (0..3).for_each(|_| drop(client.connect_to_all(masters, 1, dice)));
 }
 
-/// The third one is cut off, and leaves the set for the fourth. The second one forgets that. Whoever
-/// reaches those two alone has the list of before.
+/// The third one is cut off, and leaves the set for the fourth. The second one forgets that.
+/// Whoever reaches those two alone has the list of before.
 #[test]
 fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
     let dice = Dice::new(1);
