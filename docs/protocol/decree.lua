@@ -49,10 +49,12 @@ local function decree(key, generation, ballot, value)
   if here[3] ~= 'member' or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
   local known = call('HMGET', key, 'incarnation', 'generation', 'promised', 'ballot', 'value')
   if known[1] ~= here[1] then return {'forgot'} end
-  local is_new = known[2] ~= generation
-  local promised, before, text = known[3] or '', known[4] or '', known[5] or ''
-  if is_new then promised, before, text = '', '', '' end
-  if less(ballot, promised) then return {'promised', promised} end
+  local before, text = known[4], known[5]
+  if known[2] ~= generation then
+    before, text = '', ''
+  elseif less(ballot, known[3]) then
+    return {'promised', known[3]}
+  end
   if value ~= '' then
     call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', ballot, 'value', value)
     return GRANTED

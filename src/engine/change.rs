@@ -75,7 +75,7 @@ impl Promises {
 }
 
 /// Most masters of the list before were seen in this generation.
-struct Watch {
+struct ListBefore {
     generation: u64,
     since: Moment,
     /// Those, and who they are.
@@ -108,7 +108,7 @@ impl Engine {
 
     async fn take(&self, step: &ChangeStep, secret: &Arc<str>, tell: &Tell) -> Result<(), Error> {
         let began = self.clock().now();
-        let mut watch: Option<Watch> = None;
+        let mut watch: Option<ListBefore> = None;
         loop {
             let newest = self.until_set_is_known(began).await?;
             if !newest.secret.is_empty() && newest.secret != *secret {
@@ -232,7 +232,7 @@ impl Engine {
 
     /// Sees that most masters of the list before are in this generation, and returns for how long
     /// yet a lease may be valid that was granted by that list alone.
-    async fn watch(&self, newest: &MasterRecord, watch: &mut Option<Watch>) -> Result<Duration, Error> {
+    async fn watch(&self, newest: &MasterRecord, watch: &mut Option<ListBefore>) -> Result<Duration, Error> {
         if newest.earlier.is_empty() {
             return Ok(Duration::ZERO);
         }
@@ -253,7 +253,7 @@ impl Engine {
             );
             return Err(Error::NotChanged { why: why.into() });
         }
-        *watch = Some(Watch { generation: newest.generation, since: self.clock().now(), seen });
+        *watch = Some(ListBefore { generation: newest.generation, since: self.clock().now(), seen });
         Ok(all)
     }
 
@@ -303,7 +303,7 @@ impl Engine {
         &self,
         newest: &MasterRecord,
         next: &Generation,
-        watch: Option<&Watch>,
+        watch: Option<&ListBefore>,
     ) -> Result<(), Error> {
         let trust = self.dispatcher.trust();
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
@@ -356,7 +356,7 @@ impl Engine {
     }
 
     /// Whether most masters of the list before are still who they were when they were seen.
-    fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&Watch>) -> bool {
+    fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&ListBefore>) -> bool {
         let Some(before) = newest.earlier.first() else { return true };
         let now = self.of_list_before(newest, promises.masters());
         let same = watch.map_or(0, |watch| watch.seen.iter().filter(|seen| now.contains(seen)).count());

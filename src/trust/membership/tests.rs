@@ -120,7 +120,7 @@ impl MadeUpMaster {
 type Said = Vec<(usize, Option<Accepted>)>;
 
 /// That most masters of the list before are in this generation.
-struct Watched {
+struct ListBefore {
     generation: u64,
     since: u64,
     seen: Vec<(usize, Arc<str>)>,
@@ -131,7 +131,7 @@ struct Client {
     membership: Membership,
     list: Vec<usize>,
     /// Since when most of the list before were seen in this generation, and who they were.
-    watched: Option<Watched>,
+    watched: Option<ListBefore>,
     /// The masters that it does not reach for a while.
     cut_off: Vec<usize>,
     /// The stamps and the ends of quarantines of its connections.
@@ -270,7 +270,7 @@ impl Client {
             }
             _ => {
                 let generation = newest.generation;
-                self.watched = is_most(seen.len()).then_some(Watched { generation, since: now, seen });
+                self.watched = is_most(seen.len()).then_some(ListBefore { generation, since: now, seen });
                 true
             }
         }
