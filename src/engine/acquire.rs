@@ -49,6 +49,9 @@ impl Engine {
             }
         }
         loop {
+            if denied.as_ref().is_some_and(has_moved) {
+                self.until_the_time_is_known(timeout).await?; // it may have to connect to others
+            }
             let waiting = Wait::begin(self.clone(), request.clone(), timeout, began).go_on(denied);
             match self.run_while_wanted(waiting).await?.unless_lost() {
                 // The caller was not polled for as long as the lease lasted, and still has time to

@@ -5,8 +5,8 @@
 //! (`trust/decree.rs`), and from then on the next generation, which whoever knows it writes on the
 //! others (`trust/membership.rs`). What is left is that lists which are two changes apart are never
 //! in use at once. So before a change, whoever makes it sees that most masters of the list before
-//! last are in this generation, and waits for a quarantine: then every lease that was granted by
-//! that list alone is over, or was extended by this one.
+//! are in this generation, and waits for a quarantine: then every lease that was granted by that
+//! list alone is over, or was extended by this one.
 //!
 //! A change that is cut short is none, or is one: whoever makes the next one finds what was
 //! accepted, and goes on with that.

@@ -26,6 +26,9 @@ use crate::trust::{Handshake, MasterStatus, Trust, Voters};
 /// How many submissions are handed over before the masters' links get their turn.
 const MOST_SUBMISSIONS: usize = 256;
 
+/// How long to wait for masters that joined the set to be connected.
+const CONNECTING: Duration = Duration::from_secs(3);
+
 /// Of a master that joined the set.
 const NO_CONNECTION: &str = "this client cannot connect to it: the log says why";
 
@@ -95,10 +98,16 @@ impl Dispatcher {
         self.trust().status(|index| self.masters.get(index).and_then(|master| master.contact()))
     }
 
-    /// The voters are others from now on: connects to those that are new.
-    pub(super) fn follow(&self, voters: &Voters) {
+    /// The voters are others from now on. Returns what connects to those that are new, and is
+    /// bounded.
+    pub(super) fn follow(&self, voters: &Voters) -> impl Future<Output = ()> + use<> {
         let all = voters.masters.iter().zip(&voters.names);
         all.for_each(|(index, name)| self.join(index, name));
+        self.has_waited_for_connections.store(false, Ordering::Relaxed);
+        let ready = join_all(voters.masters.iter().map(|index| self.ready(index)));
+        async move {
+            let _ = tokio::time::timeout(CONNECTING, ready).await; // calls connect, too
+        }
     }
 
     /// Makes the master with this URL, or this name, if there is none at this index.

@@ -77,7 +77,7 @@ impl Engine {
         let following = Arc::downgrade(&engine);
         trust.tell(move |voters| {
             if let Some(engine) = following.upgrade() {
-                engine.dispatcher.follow(voters);
+                engine.executor.spawn(engine.dispatcher.follow(voters));
                 engine.hub.follow(voters.clone());
             }
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
+use super::extend::MOVES;
 use super::hold::Hold;
 use super::quorum::quorum;
 use super::tally::Round;
@@ -90,10 +91,16 @@ impl Engine {
             let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
             self.dispatcher.ask(&hold, 0, &Op::Inspect, self.dispatcher.timeout(), None)
         };
-        let rounds: Vec<Round> = names.map(ask).collect();
+        let rounds: Vec<(&str, Round)> = names.map(|name| (name, ask(name))).collect();
         let mut all = Vec::with_capacity(rounds.len());
-        for round in rounds {
+        for (name, mut round) in rounds {
             round.until_all().await;
+            for _ in 0..MOVES {
+                if round.has_moved() {
+                    round = ask(name);
+                    round.until_all().await;
+                }
+            }
             let looks = round.votes().to_vec().into_iter().zip(round.seen());
             all.push(looks.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) }).collect());
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use quorate_testkit::{Masters, RedisServer, skipped};
 use serde_json::Value;
 
-use crate::{SOON, begin, fingerprint, init, output, quorate, read, start};
+use crate::{SOON, begin, fingerprint, init, output, quorate, read, start, wait_until};
 
 /// The shortest quarantine but for a moment, of some five seconds.
 const SHORT: [&str; 2] = ["--max-ttl", "1s"];
@@ -168,10 +168,14 @@ fn the_members_are_shown_with_the_terms_of_their_set() {
     }
     assert_eq!(lines.len(), 4, "{out}");
     masters[1].restart();
-    let (_, out, _) = output(quorate(&masters).args(["status", "l", "--json"]));
-    let status: Value = serde_json::from_str(&out).unwrap();
-    let left = status["masters"][1]["quarantine_ms"].as_u64();
-    assert!(left.is_some_and(|left| left <= 4_000), "its set trusts what it wrote: {out}");
+    let mut left = None;
+    wait_until("its quarantine", || {
+        let (_, out, _) = output(quorate(&masters).args(["status", "l", "--json"]));
+        let status: Value = serde_json::from_str(&out).unwrap();
+        left = status["masters"][1]["quarantine_ms"].as_u64();
+        left.is_some()
+    });
+    assert!(left.is_some_and(|left| left <= 4_000), "its set trusts what it wrote: {left:?}");
     let (code, out, _) = output(quorate(&masters).args(["members", "--max-ttl", "1m"]));
     assert!(code == 81 && out.contains("--max-ttl 30000ms"), "these are not its terms: {code} {out}");
     let others = RedisServer::start();

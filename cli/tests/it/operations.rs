@@ -415,7 +415,7 @@ fn a_backup_is_restored_while_a_job_runs() {
     run_with(&with_values("Restore a backup", &values), &urls, &start, server);
     assert!(had_a_quarantine(server, began));
     assert_ne!(field(server, "incarnation"), incarnation, "it was restored, and forgot");
-    assert!(server.log().contains("keys loaded: 1"), "{}", server.log());
+    assert!(server.log().contains("keys loaded: 2"), "{}", server.log());
     wait_until("a renewal on it", || entry(&masters[1]).is_some());
     assert_eq!(ask(&urls).0, 75, "the job has the lock");
     job.end();

@@ -160,6 +160,7 @@ fn a_signal_while_waiting_ends_it_and_leaves_nothing() {
     let masters = Masters::start(3);
     begin(&masters, &["--max-ttl", "5m"]);
     (0..2).for_each(|i| crate::hold(&masters[i], "7c9e6679-7425-40de-944b-e07fc1f90ae7:1", 1));
+    let _: String = masters[2].command(&["CONFIG", "RESETSTAT"]);
     let mut run = quorate(&masters)
         .args(["run", "l", "--ttl", "5m", "--max-ttl", "5m", "--", "true"])
         .stderr(Stdio::null())
