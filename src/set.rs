@@ -103,8 +103,8 @@ impl SetChange {
         Self::new(What::Add(url.as_ref().into()))
     }
 
-    /// One master less, by its URL or its name, dead or not. Three are the fewest that can lose
-    /// one.
+    /// One master less, by its URL or its name, dead or not. Most of the masters have to
+    /// answer for that.
     pub fn remove(master: impl AsRef<str>) -> Self {
         Self::new(What::Remove(master.as_ref().into()))
     }

@@ -337,7 +337,7 @@ pub(crate) struct AddArgs {
 
 /// Have one master less in the set, dead or not, while clients hold and wait for locks
 ///
-/// Three are the fewest that can lose one.
+/// Most of the masters have to answer for that.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct RemoveArgs {

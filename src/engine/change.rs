@@ -175,9 +175,8 @@ impl Engine {
             ChangeStep::Add { .. } if now.members.len() >= MAX_MASTERS => {
                 return not_changed(format!("a set has {MAX_MASTERS} masters at most"));
             }
-            // The next change would have to wait for the one that has left.
-            ChangeStep::Remove { .. } if now.members.len() <= 2 => {
-                return not_changed("a set of two cannot lose one: add another master first".to_owned());
+            ChangeStep::Remove { .. } if now.members.len() == 1 => {
+                return not_changed("it is the last one: add another master first".to_owned());
             }
             ChangeStep::Add { name, .. } => {
                 let id = self.dispatcher.trust().membership().joining().expect("it was prepared");
