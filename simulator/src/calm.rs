@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::actor::Acting;
+use crate::changes;
 use crate::checkers::hand_off::HAND_OFF;
 use crate::checkers::left_behind::SETTLING;
 use crate::checkers::order::{self, IN_LINE};
@@ -11,7 +12,7 @@ use crate::left::Left;
 use crate::locks::Locks;
 use crate::look::{look, look_for_places};
 use crate::plan::{End, Plan};
-use crate::size::{CLIENTS, LOCKS, LONGER};
+use crate::size::{CLIENTS, LOCKS, LONGER, MASTERS};
 use crate::stage::Stage;
 
 /// How long a client is ready to wait when all is calm.
@@ -56,6 +57,9 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     tokio::time::sleep(settled.saturating_sub(stage.world.look_at_the_time() - began)).await;
     together(stage, |client, lock| !one_lock(client, lock), |client, lock| get(stage.clone(), client, lock))
         .await;
+    if let Some(latecomer) = plan.latecomer {
+        come_late(stage, latecomer).await;
+    }
     die_in_line(stage).await;
     parts_in_line(stage).await;
     match plan.locks {
@@ -94,7 +98,7 @@ async fn together<F>(
     F: Future<Output = ()> + Send + 'static,
 {
     let left = Left::of(stage);
-    for client in stage.living() {
+    for client in stage.lockers() {
         for lock in (0..LOCKS).filter(|lock| wanted(client, *lock)) {
             left.run(stage, client, act(client, lock));
         }
@@ -102,9 +106,27 @@ async fn together<F>(
     left.wait(stage).await;
 }
 
+/// A client that knows nothing of what became of its masters gets a lock, if one of them can tell
+/// it, and changes the set once more; then all get the lock.
+async fn come_late(stage: &Arc<Stage>, client: usize) {
+    let newest = stage.changes();
+    if stage.servers[..MASTERS].iter().all(|server| server.generation() != Some(newest)) {
+        return stage.world.note(|| format!("c{client}     nobody on its list knows the set"));
+    }
+    let left = Left::of(stage);
+    left.run(stage, client, get(stage.clone(), client, 0));
+    left.wait(stage).await;
+    let left = Left::of(stage);
+    left.run(stage, client, changes::change_once_more(stage.clone(), client));
+    left.wait(stage).await;
+    let left = Left::of(stage);
+    stage.lockers().chain([client]).for_each(|client| left.run(stage, client, get(stage.clone(), client, 0)));
+    left.wait(stage).await;
+}
+
 /// A client dies at the head of a queue, and then the lock is given back: the next one gets it.
 async fn die_in_line(stage: &Arc<Stage>) {
-    let living: Vec<usize> = stage.living().take(3).collect();
+    let living: Vec<usize> = stage.lockers().take(3).collect();
     let [holder, dying, next] = living[..] else { return };
     let left = Left::of(stage);
     for _ in 0..stage.permits.unwrap_or(1) {
@@ -123,7 +145,7 @@ async fn die_in_line(stage: &Arc<Stage>) {
 /// Of a lock that has parts (permits, names or readers), one is given back while others are kept.
 /// The head of the queue gives up then, or cannot use it: the next one gets it.
 async fn parts_in_line(stage: &Arc<Stage>) {
-    let living: Vec<usize> = stage.living().take(3).collect();
+    let living: Vec<usize> = stage.lockers().take(3).collect();
     let [holder, first, next] = living[..] else { return };
     let (parts, whole) = stage.parts();
     let Some(part) = parts.first().cloned() else { return };
@@ -146,7 +168,7 @@ async fn parts_in_line(stage: &Arc<Stage>) {
 /// then has only the other before it. If clients are strict, the writer watches the entry for one
 /// more TTL when the other has left.
 async fn a_reader_dies(stage: &Arc<Stage>) {
-    let living: Vec<usize> = stage.living().take(3).collect();
+    let living: Vec<usize> = stage.lockers().take(3).collect();
     let ([dying, reading, next], (readers, writer)) = (&living[..], stage.parts()) else { return };
     let left = Left::of(stage);
     for (client, reader) in [dying, reading].into_iter().zip(readers) {
@@ -166,7 +188,7 @@ async fn a_reader_dies(stage: &Arc<Stage>) {
 
 /// While some wait in line others keep coming, to wait as well, or to ask once; and some give up.
 async fn newcomers(stage: &Arc<Stage>) {
-    let (living, dice): (Vec<usize>, _) = (stage.living().collect(), stage.world.dice("newcomers", 0));
+    let (living, dice): (Vec<usize>, _) = (stage.lockers().collect(), stage.world.dice("newcomers", 0));
     let left = Left::of(stage);
     for _ in 0..NEWCOMERS {
         tokio::time::sleep(dice.time(Duration::ZERO, NEXT)).await;

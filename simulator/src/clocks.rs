@@ -106,26 +106,31 @@ impl WallClock {
     }
 }
 
-/// More than the fresh numbers that one client draws.
+/// More than the fresh numbers that most clients draw.
 const FRESH: u64 = 10_000;
+
+/// Where the numbers of those begin that draw more: there are fewer clients.
+const MORE: u64 = 1_000 * FRESH;
 
 /// A client's randomness.
 #[derive(Debug)]
 pub(crate) struct Chance {
     dice: Dice,
-    /// Numbers of owners are easier to read in this way.
-    owners: AtomicU64,
+    /// The first fresh number but one, and how many there were: those of owners are easier to read
+    /// in this way.
+    first: u64,
+    drawn: AtomicU64,
 }
 
 impl Chance {
     pub(crate) fn new(dice: Dice) -> Self {
-        Self { dice, owners: AtomicU64::new(0) }
+        Self { dice, first: 0, drawn: AtomicU64::new(0) }
     }
 
     /// The same for the client of this number: it draws no fresh number that another one draws, not
     /// even a copy of it. So the stamps of two records differ.
     pub(crate) fn of_client(self, number: ClientNumber) -> Self {
-        Self { owners: AtomicU64::new(number as u64 * FRESH), ..self }
+        Self { first: number as u64 * FRESH, ..self }
     }
 }
 
@@ -135,7 +140,8 @@ impl Random for Chance {
     }
 
     fn fresh_u64(&self) -> u64 {
-        self.owners.fetch_add(1, Ordering::Relaxed) + 1
+        let drawn = self.drawn.fetch_add(1, Ordering::Relaxed) + 1;
+        self.first + drawn % FRESH + drawn / FRESH * MORE
     }
 }
 

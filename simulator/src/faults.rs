@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use quorate_testkit::Dice;
 
+use crate::changes::Change;
 use crate::history::Time;
 use crate::locks::Locks;
 use crate::size::{CLIENTS, MASTERS};
@@ -50,6 +51,8 @@ pub(crate) enum What {
     Kill { client: usize },
     /// A client's wall clock is set forward, or back, by `by` microseconds.
     Step { client: usize, by: i64 },
+    /// A process begins to change the set of masters.
+    Change { client: usize, change: Change },
     /// What Redlock's argument excludes, on some masters.
     Excluded { kind: Kind, masters: Vec<usize>, by: i64 },
 }
@@ -84,11 +87,13 @@ pub enum Kind {
     AllClocks,
     /// Somebody deletes keys, and the record stays.
     Eviction,
+    /// The set of masters changes, again and again, while masters restart empty.
+    Members,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
@@ -102,6 +107,7 @@ impl Kind {
         Self::SharedClock,
         Self::AllClocks,
         Self::Eviction,
+        Self::Members,
     ];
 
     /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
@@ -144,6 +150,7 @@ impl Kind {
             Self::SharedClock => "shared-clock",
             Self::AllClocks => "all-clocks",
             Self::Eviction => "eviction",
+            Self::Members => "members",
         }
     }
 }
@@ -157,10 +164,21 @@ impl fmt::Display for Kind {
 /// For how long faults begin.
 const STORM: Duration = Duration::from_millis(2_500);
 
+/// Whom ordinary faults are about, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope {
+    pub(crate) clients: usize,
+    pub(crate) masters: usize,
+    /// For how long they begin.
+    pub(crate) storm: Duration,
+}
+
 /// The faults of one run.
 pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
     let ordinary = *dice.one_of(&[0, 4, 12, 24]);
-    let mut faults: Vec<Fault> = (0..ordinary).map(|number| ordinary_fault(dice, number, ttl)).collect();
+    let scope = Scope { clients: CLIENTS, masters: MASTERS, storm: STORM };
+    let mut faults: Vec<Fault> =
+        (0..ordinary).map(|number| ordinary_fault(dice, number, ttl, scope)).collect();
     if let Profile::Outside(kind) = profile {
         let first = dice.below(MASTERS);
         let most = kind.most_masters();
@@ -214,10 +232,11 @@ impl Fault {
     }
 }
 
-fn ordinary_fault(dice: &Dice, number: usize, ttl: Duration) -> Fault {
-    let client = dice.below(CLIENTS);
-    let master = dice.below(MASTERS);
-    let at = dice.time(Duration::ZERO, STORM);
+/// One that Redlock is made for.
+pub(crate) fn ordinary_fault(dice: &Dice, number: usize, ttl: Duration, scope: Scope) -> Fault {
+    let client = dice.below(scope.clients);
+    let master = dice.below(scope.masters);
+    let at = dice.time(Duration::ZERO, scope.storm);
     let lasts = dice.time(Duration::from_millis(5), ttl * 3 / 2);
     let what = match dice.below(17) {
         0..=1 => What::Slow { client, master, delay: dice.time(Duration::ZERO, ttl) },
@@ -258,6 +277,7 @@ impl fmt::Display for Fault {
             What::Pause { client } => write!(f, "c{client} stands still {until}"),
             What::Kill { client } => write!(f, "c{client} is killed"),
             What::Step { client, by } => write!(f, "c{client} its wall clock is set by {by} us"),
+            What::Change { client, change } => write!(f, "c{client} {change}"),
             What::Excluded { kind, masters, by } => {
                 write!(f, "{kind} on")?;
                 masters.iter().try_for_each(|master| write!(f, " m{master}"))?;

@@ -50,6 +50,8 @@ pub struct History {
     /// How long an acquire that began in the calm may take. It hangs on how many wait, and for how
     /// long locks are held.
     pub bound: Duration,
+    /// How often the set of masters was changed.
+    pub changes: u64,
     /// Where the locks are granted in the order in which their waiters came: how much later
     /// somebody has to come to be behind.
     pub in_turn: Option<Duration>,

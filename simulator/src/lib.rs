@@ -3,6 +3,7 @@
 
 mod actor;
 mod calm;
+mod changes;
 pub mod checkers;
 mod clocks;
 mod entries;

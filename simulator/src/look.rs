@@ -23,9 +23,11 @@ pub(crate) fn look(stage: &Arc<Stage>) {
     });
 }
 
-/// Looks who stands in the queues of all masters.
+/// Looks who stands in the queues of all masters that were of the set all the time. In those of one
+/// that left, and may be back, those stand who asked it before.
 pub(crate) fn look_for_places(stage: &Arc<Stage>) {
-    let found = stage.servers.iter().flat_map(|server| server.places());
+    let stayed = stage.servers.iter().filter(|server| stage.has_stayed(server));
+    let found = stayed.flat_map(|server| server.places());
     let found = found.filter_map(|place| {
         let client = stage.client_of(&place.ticket)?;
         Some(Place { client, ticket: short_name(&place.ticket, client), ..place })

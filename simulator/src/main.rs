@@ -44,8 +44,8 @@ struct Args {
     threads: Option<u16>,
     /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe,
     /// flush-all, promotion, rollback, relapse, clone, renewal-strobe, detour, shared-clock,
-    /// all-clocks, or any: those of them in turn that the locks are guarded against; or eviction,
-    /// which nothing guards against
+    /// all-clocks, members (the set of masters changes all the time), or any: those of them in turn
+    /// that the locks are guarded against; or eviction, which nothing guards against
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
     /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock
@@ -227,7 +227,9 @@ fn one(plan: &Plan, traced: bool) -> Vec<String> {
     let seed = plan.seed;
     let holds = run.history.holds.len();
     let end = run.history.end.as_secs_f64();
-    say(format_args!("seed {seed}: {holds} holds in {end:.1} s, {} violations", run.violations.len()));
+    let changes = many::Changes(run.history.changes);
+    let violations = run.violations.len();
+    say(format_args!("seed {seed}: {holds} holds{changes} in {end:.1} s, {violations} violations"));
     say_each(&run.violations);
     names(&run.violations)
 }

@@ -25,16 +25,35 @@ pub(crate) struct Report {
     took: Duration,
     threads: usize,
     holds: u64,
+    changes: u64,
     /// How much virtual time passed.
     simulated: Duration,
     /// The first seed that violated anything.
     pub(crate) found: Option<(u64, Vec<Violation>)>,
 }
 
+/// How often the sets of masters were changed, for a list.
+pub(crate) struct Changes(pub(crate) u64);
+
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 { Ok(()) } else { write!(f, ", {} changes of the set", self.0) }
+    }
+}
+
+/// What came of one seed.
+struct Outcome {
+    holds: usize,
+    changes: u64,
+    simulated: Duration,
+    violations: Vec<Violation>,
+}
+
 #[derive(Default)]
 struct Sum {
     seeds: u64,
     holds: u64,
+    changes: u64,
     simulated: Duration,
     found: Option<(u64, Vec<Violation>)>,
 }
@@ -61,26 +80,35 @@ pub(crate) fn run_all(limits: Limits, threads: usize, plan: impl Fn(u64) -> Plan
         sum_of().add(seed, outcome);
     };
     std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    let Sum { seeds, holds, simulated, found } = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Report { from: limits.from, seeds, took: now().duration_since(began), threads, holds, simulated, found }
+    let Sum { seeds, holds, changes, simulated, found } =
+        sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let took = now().duration_since(began);
+    Report { from: limits.from, seeds, took, threads, holds, changes, simulated, found }
 }
 
-/// One seed: how many holds, how much time, and what it violates.
-fn attempt(seed: u64, plan: impl Fn(u64) -> Plan) -> (usize, Duration, Vec<Violation>) {
+fn attempt(seed: u64, plan: impl Fn(u64) -> Plan) -> Outcome {
     let outcome = catch_unwind(AssertUnwindSafe(|| run(&plan(seed), false)));
     match outcome {
-        Ok(run) => (run.history.holds.len(), run.history.end, run.violations),
+        Ok(run) => Outcome {
+            holds: run.history.holds.len(),
+            changes: run.history.changes,
+            simulated: run.history.end,
+            violations: run.violations,
+        },
         Err(panic) => {
             let what = words_of(&*panic);
-            (0, Duration::ZERO, vec![Violation { property: PANIC, what, at: Duration::ZERO }])
+            let violations = vec![Violation { property: PANIC, what, at: Duration::ZERO }];
+            Outcome { holds: 0, changes: 0, simulated: Duration::ZERO, violations }
         }
     }
 }
 
 impl Sum {
-    fn add(&mut self, seed: u64, (holds, simulated, violations): (usize, Duration, Vec<Violation>)) {
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        let Outcome { holds, changes, simulated, violations } = outcome;
         self.seeds += 1;
         self.holds += holds as u64;
+        self.changes += changes;
         self.simulated += simulated;
         let is_lower = self.found.as_ref().is_none_or(|(lowest, _)| seed < *lowest);
         if !violations.is_empty() && is_lower {
@@ -92,13 +120,14 @@ impl Sum {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, seeds, took, threads, holds, simulated, .. } = self;
+        let changes = Changes(self.changes);
         let rate = *seeds as f64 / took.as_secs_f64();
         let to = from + seeds.saturating_sub(1);
         let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
         write!(f, "{seeds} seeds, {from} to {to}, in {:.1} s on {threads}: ", took.as_secs_f64())?;
         write!(
             f,
-            "{rate:.0} a second; {holds} holds, {:.1} min of virtual time",
+            "{rate:.0} a second; {holds} holds{changes}, {:.1} min of virtual time",
             simulated.as_secs_f64() / 60.0
         )
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use quorate_testkit::Dice;
 
+use crate::changes;
 use crate::faults::{Fault, Kind, Profile};
 use crate::history::Time;
 use crate::locks::Locks;
@@ -15,10 +16,13 @@ const BUSY: u64 = 100;
 
 /// How many of a thousand steps of a clock one is wrong by, at most: less than the hundredth that
 /// leases leave for both.
-const RATE: i64 = 4_000;
+pub(crate) const RATE: i64 = 4_000;
+
+/// How long an actor does nothing before a task, at most.
+const THINK: Duration = Duration::from_millis(60);
 
 /// How far wall clocks are apart, in microseconds, where nobody sets them.
-const OFF: i64 = 100_000;
+pub(crate) const OFF: i64 = 100_000;
 
 /// The client that is a copy of another one, where one is, and that one.
 const COPY: usize = 1;
@@ -48,6 +52,9 @@ pub struct Plan {
     pub(crate) clients: Vec<(i64, i64)>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) faults: Vec<Fault>,
+    /// The client that begins when all is calm, where there is one: it knows nothing of what became
+    /// of its masters.
+    pub(crate) latecomer: Option<usize>,
     /// When the last fault is over.
     pub(crate) healed: Time,
 }
@@ -122,13 +129,19 @@ impl Plan {
             overtaken: if worse { 20 } else { 0 },
             masters,
             clients,
-            tasks: tasks(&Dice::new(seed, "tasks", 0), ttl),
+            tasks: Vec::new(),
             faults: Vec::new(),
+            latecomer: None,
             healed: Time::ZERO,
         };
+        if profile == Profile::Outside(Kind::Members) {
+            changes::plan(&mut plan);
+            return plan;
+        }
+        plan.tasks = tasks(&Dice::new(seed, "tasks", 0), ttl, OPERATIONS, THINK);
         plan.clients = (0..CLIENTS).map(|client| plan.clients[plan.original_of(client)]).collect();
         plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
-        plan.healed = plan.faults.iter().map(|fault| fault.until).max().unwrap_or_default();
+        plan.healed = healed(&plan.faults);
         plan
     }
 
@@ -148,9 +161,10 @@ impl Plan {
         Self { locks, repeated, overtaken, ..self }
     }
 
-    /// Whether something goes wrong that Redlock's argument excludes.
-    pub(crate) fn is_outside(&self) -> bool {
-        self.profile != Profile::Inside
+    /// Whether everything works again in the calm: nothing goes wrong that Redlock's argument
+    /// excludes, but for masters that forget one at a time.
+    pub(crate) fn has_calm(&self) -> bool {
+        matches!(self.profile, Profile::Inside | Profile::Outside(Kind::Members))
     }
 
     /// The client that a client is a copy of; most are originals.
@@ -184,18 +198,24 @@ impl Plan {
     }
 }
 
-fn tasks(dice: &Dice, ttl: Duration) -> Vec<Task> {
+/// When the last of these is over.
+pub(crate) fn healed(faults: &[Fault]) -> Time {
+    faults.iter().map(|fault| fault.until).max().unwrap_or_default()
+}
+
+/// So many operations, with pauses of up to `think` before.
+pub(crate) fn tasks(dice: &Dice, ttl: Duration, operations: usize, think: Duration) -> Vec<Task> {
     let mut tasks = Vec::new();
-    let mut operations = 0;
-    while operations < OPERATIONS {
-        let task = task(dice, ttl, tasks.len());
-        operations += task.operations();
+    let mut count = 0;
+    while count < operations {
+        let task = task(dice, ttl, tasks.len(), think);
+        count += task.operations();
         tasks.push(task);
     }
     tasks
 }
 
-fn task(dice: &Dice, ttl: Duration, number: usize) -> Task {
+fn task(dice: &Dice, ttl: Duration, number: usize, think: Duration) -> Task {
     let long = ttl * 3;
     let ask = match dice.below(10) {
         0..=2 => Ask::Try,
@@ -220,7 +240,7 @@ fn task(dice: &Dice, ttl: Duration, number: usize) -> Task {
     };
     let client = dice.below(CLIENTS);
     let actor = dice.below(ACTORS);
-    let think = dice.time(Duration::ZERO, Duration::from_millis(60));
+    let think = dice.time(Duration::ZERO, think);
     Task { number, client, actor, lock: dice.below(LOCKS), think, ask, busy, steps: steps.collect(), end }
 }
 

@@ -24,6 +24,13 @@ pub(crate) struct Process {
     /// Decides which task is run next.
     dice: Dice,
     state: Mutex<ProcessState>,
+    last_messages: Mutex<Option<LastMessages>>,
+}
+
+/// How many messages a process sends before it is killed.
+struct LastMessages {
+    left: u64,
+    kill: Delivery,
 }
 
 #[derive(Default)]
@@ -48,7 +55,7 @@ impl Process {
     pub(crate) fn new(number: ClientNumber, world: &Arc<World>) -> Arc<Self> {
         let dice = world.dice("scheduler", number as u64);
         let world = world.clone();
-        Arc::new(Self { number, world, dice, state: Mutex::default() })
+        Arc::new(Self { number, world, dice, state: Mutex::default(), last_messages: Mutex::default() })
     }
 
     /// What arrives at the process: it is dealt with when that runs, and never if it is dead.
@@ -127,6 +134,26 @@ impl Process {
             ProcessState { life: Life::Dead, ..ProcessState::default() },
         );
         drop(gone); // unlocked: what its drop wakes may look here
+    }
+
+    /// From now on it sends so many messages, one at least, and is killed then.
+    pub(crate) fn dies_after(&self, messages: u64, kill: impl FnOnce() + Send + 'static) {
+        *self.last_messages() = Some(LastMessages { left: messages, kill: Box::new(kill) });
+    }
+
+    /// It has sent a message.
+    pub(crate) fn has_sent(&self) {
+        let mut last = self.last_messages();
+        if let Some(last) = &mut *last {
+            last.left = last.left.saturating_sub(1);
+        }
+        if let Some(last) = last.take_if(|last| last.left == 0) {
+            self.world.at(self.world.now(), last.kill);
+        }
+    }
+
+    fn last_messages(&self) -> MutexGuard<'_, Option<LastMessages>> {
+        self.last_messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -235,6 +262,22 @@ mod tests {
         Process::new(0, &world).run(async { panic!("on purpose") });
         world.end().await;
         assert_eq!(world.panic().unwrap().what, "on purpose");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_is_killed_after_its_last_message() {
+        let world = World::new(1, Trace::new(false));
+        let process = Process::new(0, &world);
+        let its = process.clone();
+        process.dies_after(2, move || its.kill());
+        let its = world.clone();
+        tokio::spawn(async move { its.go_on().await });
+        process.has_sent();
+        let_run().await;
+        assert!(!process.is_dead());
+        process.has_sent();
+        let_run().await;
+        assert!(process.is_dead());
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::actor::act;
 use crate::calm::calm;
+use crate::changes::change;
 use crate::checkers;
+use crate::faults::What;
 use crate::history::{History, Time, Violation};
 use crate::left::Left;
 use crate::look::look;
@@ -59,11 +61,12 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
             () = world.end() => {}
             () = story => {}
         }
+        stage.world.recorder.with(|history| history.changes = stage.changes());
         let trace = stage.with_short_names(world.trace.take());
         (stage.world.recorder.finish(world.look_at_the_time()), world.panic(), trace)
     });
     // A run that was broken off says nothing about the rest.
-    let check = if plan.is_outside() { checkers::check_safety } else { checkers::check_all };
+    let check = if plan.has_calm() { checkers::check_all } else { checkers::check_safety };
     let violations = panic.map_or_else(|| check(&history), |panic| vec![panic]);
     Run { trace: marked(trace, &violations), history, violations }
 }
@@ -95,6 +98,11 @@ async fn storm(stage: &Arc<Stage>, plan: &Plan) {
         for actor in 0..ACTORS {
             let tasks = plan.tasks.iter().filter(|task| (task.client, task.actor) == (client, actor));
             left.run(stage, client, act(stage.clone(), tasks.cloned().collect()));
+        }
+    }
+    for fault in &plan.faults {
+        if let What::Change { client, change: what } = &fault.what {
+            left.run(stage, *client, change(stage.clone(), fault.at, *client, what.clone()));
         }
     }
     let is_over = |now: Time| {

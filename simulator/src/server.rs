@@ -92,6 +92,18 @@ impl Server {
         Arc::new(Self { number, redis, clock, world, is_trusting, state: Mutex::new(state) })
     }
 
+    /// One that is of no set yet, and of which nobody knows what it may have forgotten.
+    pub(crate) fn joiner(world: Arc<World>, number: usize, clock: WallClock, is_trusting: bool) -> Arc<Self> {
+        let server = Self::new(world, number, clock, is_trusting);
+        server.redis.restart(run_id(number, 0), Restart::Empty);
+        server
+    }
+
+    /// What clients, and records, call it.
+    pub(crate) fn name(&self) -> Arc<str> {
+        format!("m{}", self.number).into()
+    }
+
     /// A request arrives. `false` when nobody is there to take it.
     pub(crate) fn take(&self, request: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.state();
@@ -240,7 +252,7 @@ impl Server {
             state.restarts
         };
         let is_older = matches!(with, Restart::From(_));
-        self.redis.restart(format!("{:020x}{restarts:020x}", self.number), with);
+        self.redis.restart(run_id(self.number, restarts), with);
         if is_older {
             let tickets = self.tickets().into_iter().map(|(_, ticket)| ticket);
             self.state().late_tickets.extend(tickets);
@@ -287,7 +299,7 @@ impl Server {
         }
         let (run_id, with) = match detour.other.replace(here) {
             Some((run_id, keys)) => (run_id, Restart::From(keys)),
-            None => (format!("{:020x}{:020x}", self.number, u64::MAX), Restart::Empty),
+            None => (run_id(self.number, u64::MAX), Restart::Empty),
         };
         detour.first = std::mem::take(&mut detour.known_to);
         state.backlog.clear();
@@ -311,7 +323,17 @@ impl Server {
 
     /// The stamp of its record, if it has one.
     fn stamp(&self) -> Option<String> {
-        text(&self.redis.command(&["HGET", RECORD, "stamp"]))
+        self.record("stamp")
+    }
+
+    /// A field of its record, if it has one.
+    pub(crate) fn record(&self, field: &str) -> Option<String> {
+        text(&self.redis.command(&["HGET", RECORD, field]))
+    }
+
+    /// How often its set had changed when it was told last.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        self.record("generation")?.parse().ok()
     }
 
     /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is
@@ -434,6 +456,11 @@ impl Server {
     fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The run id of the server of this number after so many restarts.
+fn run_id(number: usize, restarts: u64) -> String {
+    format!("{number:020x}{restarts:020x}")
 }
 
 /// Which argument of a call says whether clients are strict.

@@ -3,6 +3,9 @@
 /// How many masters a run has.
 pub const MASTERS: usize = 5;
 
+/// How many more there are that may join the set, where that changes.
+pub(crate) const JOINERS: usize = 3;
+
 /// How many clients.
 pub const CLIENTS: usize = 5;
 

@@ -7,6 +7,7 @@ use quorate::seam::Master;
 use quorate::{Owner, Redlock};
 use quorate_testkit::Restart;
 
+use crate::changes;
 use crate::clocks::{Chance, ClientClock, Rate, WallClock};
 use crate::entries::owner_of;
 use crate::faults::Fault;
@@ -17,7 +18,7 @@ use crate::plan::Plan;
 use crate::process::{Process, Tasks};
 use crate::resource::Resource;
 use crate::server::Server;
-use crate::size::LONGER;
+use crate::size::{CLIENTS, LONGER, MASTERS};
 use crate::world::World;
 
 /// The masters and clients of one run.
@@ -54,7 +55,8 @@ impl Stage {
     pub(crate) fn new(world: &Arc<World>, plan: &Plan) -> Arc<Self> {
         let server = |(number, (rate, off)): (usize, &(i64, i64))| {
             let clock = WallClock::new(world.time.clone(), Rate(*rate), *off);
-            Server::new(world.clone(), number, clock, plan.trusting)
+            let new = if number < MASTERS { Server::new } else { Server::joiner };
+            new(world.clone(), number, clock, plan.trusting)
         };
         let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
         let client = |(number, (rate, off)): (usize, &(i64, i64))| {
@@ -113,6 +115,23 @@ impl Stage {
     /// The clients that were not killed.
     pub(crate) fn living(&self) -> impl Iterator<Item = usize> {
         (0..self.clients.len()).filter(|client| !self.clients[*client].process.is_dead())
+    }
+
+    /// Those of them that take locks all the time.
+    pub(crate) fn lockers(&self) -> impl Iterator<Item = usize> {
+        self.living().filter(|client| *client < CLIENTS)
+    }
+
+    /// Whether a master is one of the set as which it began.
+    pub(crate) fn has_stayed(&self, server: &Server) -> bool {
+        let [member, state] = ["member", "state"].map(|field| server.record(field));
+        let is_first = member.is_some_and(|member| member == (server.number + 1).to_string());
+        is_first && state.as_deref() == Some("member") && server.generation() == Some(self.changes())
+    }
+
+    /// How often the set of masters was changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.servers.iter().filter_map(|server| server.generation()).max().unwrap_or_default()
     }
 
     /// The network repeats nothing and lets nothing be overtaken any more.
@@ -189,10 +208,18 @@ impl Client {
         if plan.strict {
             builder = builder.strict();
         }
-        for link in &links {
-            let way: Arc<dyn Master> = Arc::new(Way(link.clone()));
-            builder = builder.master(way);
+        let ways: Vec<Arc<dyn Master>> =
+            links.iter().map(|link| -> Arc<dyn Master> { Arc::new(Way(link.clone())) }).collect();
+        for way in &ways[..MASTERS] {
+            builder = builder.master(way.clone());
         }
+        if number >= CLIENTS {
+            builder = builder.wait(changes::WAIT);
+        }
+        builder = builder.joining(move |name| {
+            let way = ways.iter().find(|way| **way.name() == *name);
+            Ok(way.expect("every name is that of a server").clone())
+        });
         let redlock = builder.build().expect("every setting is within its limits");
         let named = redlock.owner();
         let uuid = named.to_string().rsplit_once(':').map(|(uuid, _)| uuid.to_owned()).unwrap_or_default();

@@ -37,6 +37,7 @@ impl Fault {
             What::Restart { master } => stage.stop(master),
             What::Pause { client } => stage.pause(client),
             What::Kill { client } => stage.kill(client),
+            What::Change { .. } => {} // a task of its client: see `run.rs`
             What::Step { client, by } => stage.clients[client].clock.wall_clock().step(by),
             What::Excluded { kind, ref masters, by } => {
                 masters.iter().for_each(|master| excluded_begins(kind, stage, *master, by));
@@ -60,7 +61,7 @@ impl Fault {
             What::Freeze { master } => stage.servers[master].resume(),
             What::Restart { master } => stage.start(master, Restart::Whole),
             What::Pause { client } => stage.resume(client),
-            What::Step { .. } | What::Break { .. } | What::Kill { .. } => {}
+            What::Step { .. } | What::Break { .. } | What::Kill { .. } | What::Change { .. } => {}
             What::Excluded { kind, ref masters, by } => {
                 masters.iter().for_each(|master| excluded_ends(kind, stage, *master, by));
                 if kind == Kind::SharedClock {
@@ -127,7 +128,7 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::RenewalStrobe => server.strobe_renewals(by),
         Kind::Detour => stage.lead_away(master, true),
-        Kind::Clone | Kind::SharedClock => {}
+        Kind::Clone | Kind::SharedClock | Kind::Members => {}
         Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
     }
 }
@@ -135,7 +136,8 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
 fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     match kind {
         Kind::RestartEmpty => stage.start(master, Restart::Empty),
-        Kind::ClockStep | Kind::AllClocks | Kind::FlushAll | Kind::Clone | Kind::Eviction => {}
+        Kind::ClockStep | Kind::AllClocks | Kind::FlushAll | Kind::Clone | Kind::Eviction | Kind::Members => {
+        }
         Kind::ClockStrobe => stage.servers[master].clock.step(-by),
         Kind::RenewalStrobe => stage.servers[master].strobe_renewals(0),
         Kind::Detour => stage.lead_away(master, false),

@@ -67,6 +67,9 @@ struct Promises {
     highest: Ballot,
     /// Why others do not, for a sentence.
     not: String,
+    /// Whether one of them is in another generation: this client learns that with its next
+    /// handshake.
+    are_outdated: bool,
 }
 
 impl Promises {
@@ -93,6 +96,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let engine = self.clone();
         self.run_while_wanted(async move {
+            let _only_one = engine.changing.lock().await;
             for step in steps {
                 let _until_then = EndJoining(&engine);
                 engine.take(&step, &secret, &tell).await?;
@@ -124,7 +128,7 @@ impl Engine {
                 ChangeStep::Remove { .. } | ChangeStep::MaxTtl(_) | ChangeStep::Protocol(_) => Duration::ZERO,
             };
             let next = self.next_generation(step, &newest)?;
-            let over_in = self.watch(&newest, &mut watch).await?;
+            let over_in = self.watch(&newest, &mut watch, began).await?;
             let left = joins_in.max(over_in);
             if left.is_zero() {
                 let before = self.dispatcher.voters().masters;
@@ -230,9 +234,14 @@ impl Engine {
         }
     }
 
-    /// Sees that [enough](is_in_each_majority) masters of the list before are in this generation, and
-    /// returns for how long yet a lease may be valid that was granted by that list alone.
-    async fn watch(&self, newest: &MasterRecord, watch: &mut Option<ListBefore>) -> Result<Duration, Error> {
+    /// Sees that [enough](is_in_each_majority) masters of the list before are in this generation,
+    /// and returns for how long yet a lease may be valid that was granted by that list alone.
+    async fn watch(
+        &self,
+        newest: &MasterRecord,
+        watch: &mut Option<ListBefore>,
+        began: Moment,
+    ) -> Result<Duration, Error> {
         if newest.earlier.is_empty() {
             return Ok(Duration::ZERO);
         }
@@ -245,7 +254,11 @@ impl Engine {
         let promises = self.promises(proposal).await;
         let seen = self.of_list_before(newest, promises.masters());
         let before = newest.earlier.first().map_or(0, |before| before.members.len());
-        if !is_in_each_majority(seen.len(), before) {
+        let is_enough = is_in_each_majority(seen.len(), before);
+        if !is_enough && promises.are_outdated && now < began + self.settings().wait {
+            return Ok(LOOK); // somebody else has changed something
+        }
+        if !is_enough {
             let why = format!(
                 "{} of the {before} masters of the list before answer, and half of them have to{}",
                 seen.len(),
@@ -283,13 +296,15 @@ impl Engine {
     /// Who promises what.
     async fn promises(&self, proposal: Proposal) -> Promises {
         let mut heard = self.dispatcher.put_to_vote(proposal, "");
-        let mut promises = Promises { by: Vec::new(), highest: proposal.ballot, not: String::new() };
+        let highest = proposal.ballot;
+        let mut promises = Promises { by: Vec::new(), highest, not: String::new(), are_outdated: false };
         while let Some((index, said)) = heard.recv().await {
+            promises.are_outdated |= matches!(said, Said::Other(_));
             match said {
                 Said::Promised(accepted) => promises.by.push((index, accepted)),
                 Said::Later(ballot) => promises.highest = promises.highest.max(ballot),
                 Said::Accepted => {}
-                Said::Nothing(why) => {
+                Said::Other(why) | Said::Nothing(why) => {
                     let master = self.dispatcher.masters().get(index).map(|master| master.name().clone());
                     promises.not += &format!("; {}: {why}", master.as_deref().unwrap_or("a new master"));
                 }
@@ -309,21 +324,22 @@ impl Engine {
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
         let all = newest.members.len();
         let mut highest = Ballot::default();
-        for _ in 0..PROPOSALS {
+        for proposals in 1..=PROPOSALS {
             let proposal = self.proposal(newest, highest);
             let promises = self.promises(proposal).await;
             let is_overtaken = promises.highest > proposal.ballot;
             highest = promises.highest;
             if promises.by.len() * 2 <= all {
-                if is_overtaken {
-                    tokio::time::sleep(self.jittered(LOOK)).await;
-                    continue;
+                if !is_overtaken && !promises.are_outdated || proposals == PROPOSALS {
+                    let count = promises.by.len();
+                    let not = promises.not;
+                    return not_changed(format!("{count} of {all} masters answer, and most have to{not}"));
                 }
-                let count = promises.by.len();
-                return not_changed(format!(
-                    "{count} of {all} masters answer, and most have to{}",
-                    promises.not
-                ));
+                tokio::time::sleep(self.jittered(LOOK)).await;
+                if self.is_over(newest) {
+                    return Ok(());
+                }
+                continue;
             }
             let before = promises.by.iter().filter_map(|(_, accepted)| accepted.clone()).max();
             let found = before.as_ref().and_then(|accepted| Generation::read(&accepted.value));
@@ -337,7 +353,7 @@ impl Engine {
                 match said {
                     Said::Accepted => accepted += 1,
                     Said::Later(ballot) => highest = highest.max(ballot),
-                    Said::Promised(_) | Said::Nothing(_) => {}
+                    Said::Promised(_) | Said::Other(_) | Said::Nothing(_) => {}
                 }
             }
             if accepted * 2 > all {
@@ -345,8 +361,8 @@ impl Engine {
                 trust.follow();
                 return Ok(());
             }
-            if trust.membership().newest().is_some_and(|now| now.generation > newest.generation) {
-                return Ok(()); // somebody else had it decided
+            if self.is_over(newest) {
+                return Ok(());
             }
             tokio::time::sleep(self.jittered(LOOK)).await;
         }
@@ -355,8 +371,14 @@ impl Engine {
         )
     }
 
-    /// Whether [enough](is_in_each_majority) masters of the list before are still who they were when
-    /// they were seen.
+    /// Whether somebody else had the generation after this one decided.
+    fn is_over(&self, newest: &MasterRecord) -> bool {
+        let membership = self.dispatcher.trust().membership();
+        membership.newest().is_some_and(|now| now.generation > newest.generation)
+    }
+
+    /// Whether [enough](is_in_each_majority) masters of the list before are still who they were
+    /// when they were seen.
     fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&ListBefore>) -> bool {
         let Some(before) = newest.earlier.first() else { return true };
         let now = self.of_list_before(newest, promises.masters());

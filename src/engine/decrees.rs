@@ -19,7 +19,10 @@ pub(super) enum Said {
     Accepted,
     /// It had promised a later ballot.
     Later(Ballot),
-    /// It is in another generation, forgot what it promised, or did not answer.
+    /// It is in another generation, or its record is another one than this connection knows, or it
+    /// forgot what it promised.
+    Other(Arc<str>),
+    /// It did not answer.
     Nothing(Arc<str>),
 }
 
@@ -55,7 +58,7 @@ impl Dispatcher {
                 trust.note_evidence(|membership| match said {
                     Said::Promised(accepted) => membership.note_promise(index, proposal.ballot, accepted),
                     Said::Later(ballot) => membership.note_higher(ballot),
-                    Said::Accepted | Said::Nothing(_) => {}
+                    Said::Accepted | Said::Other(_) | Said::Nothing(_) => {}
                 });
             }
         }
@@ -90,8 +93,8 @@ fn read(answer: Result<Value, Failure>) -> Said {
             Said::Promised(ballot(1).zip(text(2)).map(|(ballot, value)| Accepted { ballot, value }))
         }
         Some("promised") => ballot(1).map_or_else(|| Said::Nothing("it says no ballot".into()), Said::Later),
-        Some("other") => Said::Nothing("its set is in another generation by now".into()),
-        Some("forgot") => Said::Nothing("it does not know what it promised".into()),
+        Some("other") => Said::Other("its set is in another generation by now".into()),
+        Some("forgot") => Said::Other("it does not know what it promised".into()),
         _ => Said::Nothing("a reply of an unknown form".into()),
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Engine {
     pub(super) settings: Settings,
     pub(super) executor: Executor,
     pub(super) tasks: TaskTracker,
+    /// Locked while this client changes its set: one change after the other.
+    pub(super) changing: tokio::sync::Mutex<()>,
     /// Cancelled when the client is shut down.
     pub(super) closing: CancellationToken,
     /// How many clean-ups each master has not acknowledged.
@@ -70,6 +72,7 @@ impl Engine {
             settings,
             executor,
             tasks: TaskTracker::new(),
+            changing: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),
             unacknowledged,
             client,

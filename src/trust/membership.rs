@@ -764,7 +764,8 @@ impl<'a> MasterCase<'a> {
         let is_free =
             |id: &u32| self.others().all(|(_, other)| other.set != newest.set || other.member != *id);
         let Some(member) = place.filter(is_free).or(found.map(|found| found.member)) else {
-            return self.other_members(newest);
+            let has_left = place.is_none() && self.membership.follows_to(newest);
+            return if has_left { self.removed(newest) } else { self.other_members(newest) };
         };
         let number = forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number);
         let Some(promised) = evidence.of(newest.generation + 1, number) else {
@@ -786,11 +787,13 @@ impl<'a> MasterCase<'a> {
         match found {
             // It waited for its quarantine already.
             Some(found) if found.state == MemberState::Candidate && !self.lost_something(found) => {
+                // One that was seen in its quarantine, and votes since, makes no handshake after it.
                 let is_ready = |index: usize| {
                     let shown = self.membership.shown[index].as_ref();
-                    shown
-                        .zip(record_of(index))
-                        .is_some_and(|(shown, its)| shown.quarantined_for(its).is_zero())
+                    let is_over = |(shown, its): (&Shown, &MasterRecord)| {
+                        its.quarantine <= shown.time.max(self.shown.time)
+                    };
+                    shown.zip(record_of(index)).is_some_and(is_over)
                 };
                 let all_are_ready = those(&is_ready).len() == newest.members.len();
                 let incarnation = found.incarnation.clone();

@@ -61,7 +61,7 @@ impl Link {
         weather: Weather,
     ) -> Arc<Self> {
         let number = (process.number * 100 + server.number) as u64;
-        let name: Arc<str> = format!("sim://m{}", server.number).into();
+        let name: Arc<str> = server.name();
         let chance = Arc::new(Chance::new(world.dice("attempts to connect", number)));
         let state = LinkContext {
             link: LinkState::new(name.clone(), DEFAULT_TIMEOUT, chance),

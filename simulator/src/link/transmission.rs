@@ -25,6 +25,7 @@ impl Link {
             network.sent.insert(network.count, request.clone());
             (network.count, network.weather)
         };
+        self.process.has_sent();
         if !request.task.calls().is_empty() {
             if self.dice.happens(weather.repeated) {
                 self.transmit_again(&request);

@@ -24,6 +24,9 @@ pub(super) fn describe(call: &Call) -> String {
     let lock = lock.join("+");
     let args: Vec<&str> = call.words.args().collect();
     let [verb, _, _, slot, ..] = args[..] else { return lock };
+    if let ["decree", _, _, _, generation, ballot, value] = args[..] {
+        return format!("decree generation={generation} ballot={ballot} {}", value.replace('\n', " "));
+    }
     let names = NAMES.iter().find(|(name, _)| *name == verb).map_or(&[][..], |(_, names)| names);
     let named = names.iter().zip(&args[3..]).filter(|(name, word)| !name.is_empty() && !word.is_empty());
     let slot = if PLAIN.contains(&slot) { String::new() } else { format!(" ({slot})") };

@@ -16,7 +16,9 @@ fn first(profile: Profile, seeds: std::ops::RangeInclusive<u64>) -> Option<(Plan
 
 #[test]
 fn a_seed_decides_everything() {
-    for profile in [Profile::Inside, Profile::Outside(Kind::RestartEmpty)] {
+    for profile in
+        [Kind::RestartEmpty, Kind::Members].map(Profile::Outside).into_iter().chain([Profile::Inside])
+    {
         for seed in 1..=4 {
             let traced = move || run(&Plan::new(seed, profile), true).trace;
             let here = traced();
@@ -40,6 +42,23 @@ fn inside_the_assumptions_nothing_is_violated() {
     if let Some((plan, property)) = first(Profile::Inside, 1..=30) {
         panic!("seed {} violates {property}", plan.seed);
     }
+}
+
+/// The set of masters changes while clients hold and wait. `scripts/test.sh` runs more of them.
+#[test]
+fn the_set_changes_and_nothing_is_violated() {
+    let profile = Profile::Outside(Kind::Members);
+    let runs: Vec<_> = (1..=8).map(|seed| (seed, run(&Plan::new(seed, profile), false))).collect();
+    for (seed, run) in &runs {
+        assert!(run.violations.is_empty(), "seed {seed}: {:?}", run.violations);
+        assert!(
+            run.history.changes >= 2 && run.history.holds.len() > 20,
+            "seed {seed}: {:?}",
+            run.history.changes
+        );
+    }
+    let changes: u64 = runs.iter().map(|(_, run)| run.history.changes).sum();
+    assert!(changes >= 30, "{changes}");
 }
 
 /// Whether any of the first seeds violates exclusion, by its name.
