@@ -4,9 +4,10 @@
 //! two lists decide together: a change is one value that most masters of the set accept
 //! (`trust/decree.rs`), and from then on the next generation, which whoever knows it writes on the
 //! others (`trust/membership.rs`). What is left is that lists which are two changes apart are never
-//! in use at once. So before a change, whoever makes it sees that most masters of the list before
-//! last are in this generation, and waits for a quarantine: then every lease that was granted by
-//! that list alone is over, or was extended by this one.
+//! in use at once. So before a change, whoever makes it sees that masters of the list before last
+//! are in this generation, so many that no majority of that list is without one, and waits for a
+//! quarantine: then every lease that was granted by that list alone is over, or was extended by this
+//! one.
 //!
 //! A change that is cut short is none, or is one: whoever makes the next one finds what was
 //! accepted, and goes on with that.
@@ -71,7 +72,7 @@ impl Promises {
     }
 }
 
-/// Most masters of the list before were seen in this generation.
+/// [Enough](is_in_each_majority) masters of the list before were seen in this generation.
 struct Watch {
     generation: u64,
     since: Moment,
@@ -213,8 +214,8 @@ impl Engine {
         }
     }
 
-    /// Sees that most masters of the list before are in this generation, and returns for how long
-    /// yet a lease may be valid that was granted by that list alone.
+    /// Sees that [enough](is_in_each_majority) masters of the list before are in this generation, and
+    /// returns for how long yet a lease may be valid that was granted by that list alone.
     async fn watch(&self, newest: &MasterRecord, watch: &mut Option<Watch>) -> Result<Duration, Error> {
         if newest.earlier.is_empty() {
             return Ok(Duration::ZERO);
@@ -228,9 +229,9 @@ impl Engine {
         let promises = self.promises(proposal).await;
         let seen = self.of_list_before(newest, promises.masters());
         let before = newest.earlier.first().map_or(0, |before| before.members.len());
-        if seen.len() * 2 <= before {
+        if !is_in_each_majority(seen.len(), before) {
             let why = format!(
-                "{} of the {before} masters of the list before answer, and most have to{}",
+                "{} of the {before} masters of the list before answer, and half of them have to{}",
                 seen.len(),
                 promises.not
             );
@@ -338,12 +339,13 @@ impl Engine {
         )
     }
 
-    /// Whether most masters of the list before are still who they were when they were seen.
+    /// Whether [enough](is_in_each_majority) masters of the list before are still who they were when
+    /// they were seen.
     fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&Watch>) -> bool {
         let Some(before) = newest.earlier.first() else { return true };
         let now = self.of_list_before(newest, promises.masters());
         let same = watch.map_or(0, |watch| watch.seen.iter().filter(|seen| now.contains(seen)).count());
-        same * 2 > before.members.len()
+        is_in_each_majority(same, before.members.len())
     }
 
     /// Has every master that answers told of the newest generation; those that have left it, too.
@@ -373,6 +375,13 @@ impl Engine {
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+/// Whether so many masters of a list are in each majority of it: half of them, if it is even. Most
+/// masters of a list that differs by one are always so many. If it took most, three masters of a
+/// list that had four would all have to answer, and none that is dead could be replaced.
+fn is_in_each_majority(count: usize, list: usize) -> bool {
+    count * 2 >= list
 }
 
 /// No master is to join any more when this is over.

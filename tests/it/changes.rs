@@ -114,6 +114,22 @@ async fn a_set_changes_under_load_no_acquire_fails_and_leases_go_on() {
     load.end().await;
 }
 
+/// Of three masters of a list that had four, two are enough to go on without the third.
+#[tokio::test]
+async fn a_master_that_died_after_another_left_is_replaced() {
+    let servers = Masters::start(5);
+    let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|index| &servers[index]);
+    let first = begun(client(&[a, b, c]), Init::new()).await;
+    first.change_members(SetChange::replace(c.url(), d.url())).await.unwrap();
+    c.kill();
+    a.kill();
+    let operator = client(&[a, b, d]).build().unwrap();
+    let _ = operator.inspect("l").await; // to know who answers
+    operator.change_members(SetChange::replace(a.url(), e.url())).await.unwrap();
+    assert_eq!(names(&operator), urls(&[b, d, e]));
+    operator.lock("l").acquire().await.unwrap().release().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_client_with_an_old_list_finds_the_set_and_one_with_another_is_refused() {
     let servers = Masters::start(5);

@@ -110,7 +110,7 @@ impl MadeUpMaster {
 /// What masters said that promised, or accepted: what each had accepted before.
 type Said = Vec<(usize, Option<Accepted>)>;
 
-/// That most masters of the list before are in this generation.
+/// That masters of the list before are in this generation, and some in each majority of it.
 struct Watched {
     generation: u64,
     since: u64,
@@ -121,7 +121,7 @@ struct Watched {
 struct Client {
     membership: Membership,
     list: Vec<usize>,
-    /// Since when most of the list before were seen in this generation, and who they were.
+    /// Since when half of the list before were seen in this generation, and who they were.
     watched: Option<Watched>,
     /// The masters that it does not reach for a while.
     cut_off: Vec<usize>,
@@ -244,21 +244,22 @@ impl Client {
     fn may_be_held_by_list_before(&mut self, newest: &MasterRecord, promised: &Said, now: u64) -> bool {
         let Some(before) = newest.earlier.first() else { return false };
         let seen = self.of_list_before(newest, promised);
-        let is_most = |count: usize| count * 2 > before.members.len();
+        let is_in_each_majority = |count: usize| count * 2 >= before.members.len();
         match &self.watched {
             Some(watched) if watched.generation == newest.generation => {
                 if now < watched.since + quarantine() {
                     return true;
                 }
                 let same = watched.seen.iter().filter(|one| seen.contains(one)).count();
-                if !is_most(same) {
+                if !is_in_each_majority(same) {
                     self.watched = None;
                 }
-                !is_most(same)
+                !is_in_each_majority(same)
             }
             _ => {
                 let generation = newest.generation;
-                self.watched = is_most(seen.len()).then_some(Watched { generation, since: now, seen });
+                self.watched =
+                    is_in_each_majority(seen.len()).then_some(Watched { generation, since: now, seen });
                 true
             }
         }
