@@ -30,7 +30,9 @@ SECONDS=0
 while [ "$SECONDS" -lt "$seconds" ]; do
   scenario=${scenarios[RANDOM % ${#scenarios[@]}]}
   seed=$((RANDOM * 32768 + RANDOM))
-  command=(chaos --scenario "$scenario" --seed "$seed" --duration 10s --masters $((1 + 2 * (RANDOM % 4))) --clients $((1 + RANDOM % 5)))
+  masters=$((1 + 2 * (RANDOM % 4)))
+  [ "$scenario" != members ] || masters=3
+  command=(chaos --scenario "$scenario" --seed "$seed" --duration 10s --masters "$masters" --clients $((1 + RANDOM % 5)))
   "$quorate" "${command[@]}" --report "$folder/report.html" --history "$folder/history.jsonl" >"$folder/summary.txt" 2>"$progress" && code=0 || code=$?
   runs=$((runs + 1))
   case $code in

@@ -123,6 +123,17 @@ impl Arena {
         }
     }
 
+    /// Starts another server like the masters, to join them: its place. Clients that are to reach
+    /// it have to know its own URL, for there is no proxy before it.
+    ///
+    /// # Panics
+    ///
+    /// As [`another_server`](Self::another_server).
+    pub fn add_master(&mut self) -> usize {
+        self.masters.push(Master::Process(self.another_server()));
+        self.masters.len() - 1
+    }
+
     /// Another server takes a master's place, and its address: clients' connections break, and new
     /// ones lead there. The old one is killed.
     pub fn replace(&mut self, master: usize, server: RedisServer) {

@@ -186,15 +186,16 @@ impl Engine {
         self.unacknowledged[index].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Repeats a clean-up to one master until the master acknowledges it.
+    /// Repeats a clean-up to one master until the master acknowledges it, or has left the set:
+    /// nobody asks it any more then.
     async fn repeat(self: Arc<Self>, index: usize, clean_up: CleanUpOp) {
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
         let patience_ends = self.clock().now() + REFUSED_FOR;
         loop {
             tokio::time::sleep(backoff.delay(self.random.next_u64())).await;
             let left = clean_up.expires_by.since(self.clock().now());
-            let ready = tokio::time::timeout(left, self.dispatcher.ready(index)).await;
-            if ready.is_err() || clean_up.epoch.as_ref().is_some_and(Epoch::is_over) {
+            let ready = tokio::time::timeout(left, self.is_ready(index)).await;
+            if ready != Ok(true) || clean_up.epoch.as_ref().is_some_and(Epoch::is_over) {
                 return;
             }
             let outcome = self.send_and_wait(index, &clean_up).await;
@@ -202,6 +203,16 @@ impl Engine {
                 return;
             }
         }
+    }
+
+    /// Waits until a master answers. False when it has left the set.
+    async fn is_ready(&self, index: usize) -> bool {
+        while !self.dispatcher.trust().membership().is_no_member(index) {
+            if tokio::time::timeout(RETRY.1, self.dispatcher.ready(index)).await.is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Sends a clean-up to one master once, and waits for the answer, however long that takes.

@@ -299,11 +299,16 @@ impl Membership {
         self.newest.as_ref()
     }
 
-    /// Whether the master at this index is none of the set any more, nor is to be.
+    /// Whether the master at this index is none of the set any more, nor is to be, and was told so.
     pub(crate) fn has_left(&self, index: usize) -> bool {
-        let is_joining = self.joining.is_some_and(|(joining, _)| joining == index);
         let was_told = self.record_of(index).is_some_and(|its| its.state == MemberState::Removed);
-        self.newest.is_some() && self.places[index].is_none() && was_told && !is_joining
+        was_told && self.is_no_member(index)
+    }
+
+    /// Whether the master at this index is none of the set, nor is to be.
+    pub(crate) fn is_no_member(&self, index: usize) -> bool {
+        let is_joining = self.joining.is_some_and(|(joining, _)| joining == index);
+        self.newest.is_some() && self.places[index].is_none() && !is_joining
     }
 
     /// The record that the master at this index showed last.

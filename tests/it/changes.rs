@@ -130,6 +130,25 @@ async fn a_master_that_died_after_another_left_is_replaced() {
     operator.lock("l").acquire().await.unwrap().release().await.unwrap();
 }
 
+/// A waiter had a place in its queue, and gives that up.
+#[tokio::test]
+async fn a_shutdown_does_not_wait_for_a_master_that_has_left() {
+    let servers = Masters::start(4);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
+    let first = begun(client(&[a, b, c]), Init::new()).await;
+    let held = first.lock("l").acquire().await.unwrap();
+    let other = client(&[a, b, c]).build().unwrap();
+    let waiting = other.clone();
+    let waiter = tokio::spawn(async move { waiting.lock("l").acquire().await });
+    until("a waiter on c", async || c.command::<Vec<String>>(&["KEYS", "*waiting*"]).len() == 1).await;
+    c.kill();
+    first.change_members(SetChange::replace(c.url(), d.url())).await.unwrap();
+    waiter.abort();
+    let shutdown = other.shutdown(SOON / 2).await;
+    assert!(shutdown.is_complete(), "{shutdown}");
+    held.release().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_client_with_an_old_list_finds_the_set_and_one_with_another_is_refused() {
     let servers = Masters::start(5);

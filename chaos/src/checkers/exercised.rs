@@ -3,11 +3,11 @@
 
 use quorate_simulator::checkers::{fences, liveness, windows};
 
-use super::{linearizable, permits, readers, store, stranger, ttl};
+use super::{changes, linearizable, permits, readers, store, stranger, ttl};
 use crate::history::{Call, History, Hold, Made, Outcome, Share};
 
 /// Every property: its name, and whether something happened that it is about. That of the stranger
-/// is there only where a stranger is.
+/// is there only where a stranger is, and that of changes where the set changes.
 pub fn exercised(history: &History) -> Vec<(&'static str, bool)> {
     let held = |is: fn(&Hold) -> bool| history.holds.iter().any(is);
     let made = |is: &dyn Fn(&Made) -> bool| history.calls.iter().any(is);
@@ -31,6 +31,9 @@ pub fn exercised(history: &History) -> Vec<(&'static str, bool)> {
     if !history.strangers.is_empty() {
         properties.push((stranger::NAME, true));
     }
+    if !history.changes.is_empty() {
+        properties.push((changes::NAME, true));
+    }
     properties
 }
 
@@ -38,7 +41,7 @@ pub fn exercised(history: &History) -> Vec<(&'static str, bool)> {
 mod tests {
     use super::super::made_up::{acquire, exclusive, fenced, history, permits, shared};
     use super::*;
-    use crate::history::StrangerAsked;
+    use crate::history::{Change, StrangerAsked};
 
     fn names(history: &History) -> Vec<&'static str> {
         let all = exercised(history).into_iter();
@@ -66,6 +69,8 @@ mod tests {
         assert_eq!(names(&History { calls: vec![written], ..History::default() }), ["store"]);
         let strangers = vec![StrangerAsked { at: 7, why: None }];
         assert_eq!(names(&History { strangers, ..History::default() }), ["stranger"]);
+        let changes = vec![Change { what: String::new(), from: 7, to: None }];
+        assert_eq!(names(&History { changes, ..History::default() }), ["changes"]);
         let asked = made(Call::Acquire { lock: exclusive("l"), ttl: 1, wait: 1 }, Outcome::Cancelled);
         let asked = |calm| History { calls: vec![asked.clone()], calm, quiet: Some(9), ..History::default() };
         assert_eq!(names(&asked(Some(7))), ["ttl", "liveness"]);

@@ -9,6 +9,7 @@
 //! | [`readers`] | readers and writers of one lock never hold it together | here |
 //! | [`store`] | the fenced store accepts nothing older than what it has accepted before | here |
 //! | [`stranger`] | a client with another list of masters gets no lock | here |
+//! | [`changes`] | nobody notices that the set of masters changes | here |
 //! | [`ttl`] | no key outlives its TTL, or has none | here |
 //! | [`linearizable`] | every history of an exclusive lock is one of a fenced mutex: with a verdict of its own, for the search may be too long | here |
 //!
@@ -22,6 +23,7 @@ pub use quorate_simulator::history::Violation;
 pub use self::exercised::exercised;
 use crate::history::History;
 
+pub mod changes;
 mod exercised;
 pub mod linearizable;
 #[cfg(test)]
@@ -45,13 +47,14 @@ pub struct Checker {
 }
 
 /// Those that must hold whatever strikes, and need no search.
-pub const SAFETY: [Checker; 6] = [
+pub const SAFETY: [Checker; 7] = [
     Checker { name: windows::NAME, check: simulated::windows },
     Checker { name: fences::NAME, check: simulated::fences },
     Checker { name: permits::NAME, check: permits::check },
     Checker { name: readers::NAME, check: readers::check },
     Checker { name: store::NAME, check: store::check },
     Checker { name: stranger::NAME, check: stranger::check },
+    Checker { name: changes::NAME, check: changes::check },
 ];
 
 /// Everything that violates any of them, in the order of time.

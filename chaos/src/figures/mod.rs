@@ -1,16 +1,18 @@
 //! Figures of a history: what came of calls, how long acquires took, and how long nobody got a lock
 //! though enough masters were well. All of it is pure.
 //!
-//! `counts.rs` counts calls, `latency.rs` says how long they took, `over_time.rs` says the same of
+//! `changes.rs` says how long acquires took while the set changed, `counts.rs` counts calls, `latency.rs` says how long they took, `over_time.rs` says the same of
 //! each part of a run, `health.rs` is when enough masters were well, `waited.rs` whether those got
 //! a lock that were ready to wait.
 
+mod changes;
 mod counts;
 mod health;
 mod latency;
 mod over_time;
 mod waited;
 
+pub use changes::{Stretch, changes, held_throughout};
 pub use counts::{Answers, Counts, by_kind};
 pub use health::{healthy, longest_without_grant};
 pub use latency::{latencies, percentile};

@@ -88,6 +88,13 @@ pub enum Event {
         /// Which one.
         fault: FaultRecord,
     },
+    /// The set of masters is about to be changed.
+    Changes {
+        /// How, in words.
+        what: String,
+    },
+    /// The change has been made.
+    Changed,
     /// A client with another list of masters has asked for a lock.
     Stranger {
         /// Why it did not get it; `None` if it did.

@@ -20,7 +20,7 @@ mod recorder;
 mod since;
 
 pub use line::{Call, Event, FaultRecord, Line, Lock, Micros, NoVote, Outcome, Run, Share};
-pub use model::{Abstention, History, Hold, Key, Made, Pause, StrangerAsked, Struck};
+pub use model::{Abstention, Change, History, Hold, Key, Made, Pause, StrangerAsked, Struck};
 pub use read::{ReadError, read, read_file};
 pub(crate) use recorder::micros;
 pub use recorder::{Recorder, now};

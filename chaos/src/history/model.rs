@@ -23,6 +23,8 @@ pub struct History {
     pub strangers: Vec<StrangerAsked>,
     /// The faults.
     pub faults: Vec<Struck>,
+    /// The changes of the set of masters, one after the other.
+    pub changes: Vec<Change>,
     /// Since when everything is healed.
     pub calm: Option<Micros>,
     /// Since when nobody holds, waits for, or asks for anything any more.
@@ -140,6 +142,17 @@ impl Struck {
         let before = self.before.iter().find(|(healed, _)| *healed == master);
         before.map(|(_, at)| *at).or(self.to)
     }
+}
+
+/// A change of the set of masters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What was changed, in words.
+    pub what: String,
+    /// From when.
+    pub from: Micros,
+    /// When it had been made; `None` if it was not.
+    pub to: Option<Micros>,
 }
 
 /// A master that had no vote.

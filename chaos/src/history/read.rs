@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{
-    Abstention, Call, Event, FaultRecord, History, Hold, Key, Line, Made, Micros, Outcome, Pause,
+    Abstention, Call, Change, Event, FaultRecord, History, Hold, Key, Line, Made, Micros, Outcome, Pause,
     StrangerAsked, Struck,
 };
 
@@ -125,6 +125,10 @@ impl Reader {
             }
             Event::Healed { fault } => {
                 self.struck(&fault).into_iter().for_each(|struck| struck.to = Some(at))
+            }
+            Event::Changes { what } => self.history.changes.push(Change { what, from: at, to: None }),
+            Event::Changed => {
+                self.history.changes.last_mut().into_iter().for_each(|change| change.to = Some(at))
             }
             Event::Stranger { why } => self.history.strangers.push(StrangerAsked { at, why }),
             Event::Calm => self.history.calm = Some(at),

@@ -1,6 +1,6 @@
 //! A history by a clock of its own.
 
-use super::{Abstention, History, Hold, Key, Made, Micros, Outcome, Pause, StrangerAsked, Struck};
+use super::{Abstention, Change, History, Hold, Key, Made, Micros, Outcome, Pause, StrangerAsked, Struck};
 
 impl History {
     /// The same, with times from its first call or fault on.
@@ -16,6 +16,9 @@ impl History {
         }
         for Struck { from, to, before, .. } in &mut self.faults {
             back(begin, [from].into_iter().chain(to).chain(before.iter_mut().map(|(_, at)| at)));
+        }
+        for Change { from, to, .. } in &mut self.changes {
+            back(begin, [from].into_iter().chain(to));
         }
         back(begin, self.abstentions.iter_mut().map(|Abstention { at, .. }| at));
         back(begin, self.strangers.iter_mut().map(|StrangerAsked { at, .. }| at));
@@ -62,6 +65,7 @@ mod tests {
             let pause = |to| Pause { process: "p".to_owned(), from: begin + 1_000, to };
             History {
                 calls: vec![made(begin, begin + 5_000)],
+                changes: vec![Change { what: String::new(), from: begin + 1_000, to: Some(begin + 2_000) }],
                 pauses: vec![pause(Some(begin + 2_000)), pause(Some(Micros::MAX)), pause(None)],
                 calm: Some(begin + 8_000),
                 quiet: None,

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::workload::lock_set::Care;
-use crate::workload::{Order, Workload};
+use crate::workload::{Leases, Order, Workload};
 
 /// Where a process finds its job.
 const JOB: &str = "QUORATE_CHAOS_CLIENT";
@@ -23,6 +23,8 @@ pub(super) const STOP: &str = "stop";
 pub enum Role {
     /// It works until it is stopped.
     Works,
+    /// It holds leases and waits for locks until it is stopped.
+    HoldsAndWaits(Leases),
     /// It asks for locks with another list of masters until it is stopped.
     Strays,
     /// It follows orders, line by line: see [`Order`].
@@ -67,6 +69,7 @@ impl Job {
         let runtime = Runtime::new()?;
         match self.role {
             Role::Works => runtime.block_on(self.workload.run(stop)),
+            Role::HoldsAndWaits(leases) => runtime.block_on(self.workload.hold_and_wait(leases, stop)),
             Role::Strays => runtime.block_on(self.workload.stray(stop)),
             Role::Obeys => runtime.block_on(self.workload.obey(orders)),
             Role::AddsToSet(care) => runtime.block_on(self.workload.add_to_set(care, stop)),

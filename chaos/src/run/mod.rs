@@ -2,9 +2,10 @@
 //!
 //! `trial.rs` is a run of a [scenario](crate::scenario), `stage.rs` its masters and clients, for
 //! runs of other kinds as well; `client.rs` is what a client process does, `verdict.rs` what all
-//! checkers say, `stop.rs` ends it early.
+//! checkers say, `members.rs` the changes of a set, `stop.rs` ends it early.
 
 mod client;
+mod members;
 mod stage;
 mod stop;
 mod trial;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quorate::{ColdStart, Redlock};
+use quorate::{ColdStart, Error, Redlock, SetChange};
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
 
@@ -123,7 +123,8 @@ impl Stage {
             copied,
         };
         for (client, life) in log.lives.iter().enumerate() {
-            let mut workload = workload(arena.urls(client));
+            let by_their_names = clients == ClientSetup::Patient;
+            let mut workload = workload(if by_their_names { urls.clone() } else { arena.urls(client) });
             let life = life.clone();
             arena.clients.push(Client::start_in(&folder, move || {
                 let life = life.fetch_add(1, Ordering::SeqCst) + 1;
@@ -206,6 +207,20 @@ impl Stage {
                 PlanEvent::Healed(planned) => log.healed(Some(planned.number), &planned.fault),
             }
         })
+    }
+
+    /// Has an operator change the set of these masters, one change after the other, and writes it
+    /// down.
+    ///
+    /// # Panics
+    ///
+    /// When a change cannot be made.
+    pub fn change(&self, what: &str, masters: &[usize], changes: Vec<SetChange>) {
+        self.log.record(HistoryEvent::Changes { what: what.to_owned() });
+        let urls: Vec<_> = masters.iter().map(|master| self.arena.masters[*master].url()).collect();
+        let made = runtime().block_on(make(&urls, self.ttl, changes));
+        made.unwrap_or_else(|error| panic!("{what}: {error:#}"));
+        self.log.record(HistoryEvent::Changed);
     }
 
     /// Lets the clients work for so long. Whether it was not stopped meanwhile.
@@ -306,6 +321,17 @@ impl Stage {
         }
         self.history().expect("nobody writes any more")
     }
+}
+
+/// Makes these changes, as an operator who knows these masters.
+async fn make(masters: &[String], ttl: Duration, changes: Vec<SetChange>) -> Result<(), Error> {
+    let operator = Redlock::builder().masters(masters).max_ttl(ttl).ttl(ttl).wait(SOON).build()?;
+    let _ = operator.inspect("operator").await; // to know which masters answer
+    for change in changes {
+        operator.change_members(change).await?;
+    }
+    operator.shutdown(SOON).await;
+    Ok(())
 }
 
 /// What becomes of a process's clients is written down by this one.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use quorate::ColdStart;
 
 use super::client::Role;
+use super::members::{self, Members};
 use super::stage::{Setting, Stage};
 use super::stop::Stop;
 use super::verdict::Verdict;
@@ -15,10 +16,13 @@ use crate::history::{History, Run, micros, now};
 use crate::master::Host;
 use crate::plan::{Plan, PlanEvent};
 use crate::scenario::Scenario;
-use crate::workload::{Subject, patience};
+use crate::workload::{Leases, Subject, patience};
 
 /// How many guards are handed out before the first fault.
 const WARM: usize = 10;
+
+/// How many leases clients hold all the time while the set changes.
+const LEASES: usize = 100;
 
 /// How long clients work after the last fault.
 const CALM: Duration = Duration::from_secs(1);
@@ -30,9 +34,9 @@ pub struct Trial {
     pub scenario: Scenario,
     /// What decides the plan, and what clients do.
     pub seed: u64,
-    /// For how long faults begin.
+    /// For how long faults begin, or clients work before the set changes.
     pub length: Duration,
-    /// How many masters there are.
+    /// How many masters there are at first.
     pub masters: usize,
     /// How many client processes.
     pub clients: usize,
@@ -51,6 +55,8 @@ pub enum Phase<'a> {
     Storm,
     /// What happens in the storm.
     Event(PlanEvent<'a>),
+    /// The set of masters is changed in this way.
+    Change(&'a str),
     /// Everything is healed, and the clients come to an end.
     Calm,
     /// The history is checked.
@@ -70,6 +76,17 @@ impl Trial {
     /// Which faults there are, and when.
     pub fn plan(&self) -> Plan {
         self.scenario.plan(self.seed, self.length, self.masters, self.clients)
+    }
+
+    /// How many masters there are in the course of it.
+    pub fn all_masters(&self) -> usize {
+        if self.scenario.changes_members() { self.masters + members::MORE } else { self.masters }
+    }
+
+    /// About how long the clients work until all is healed, and all changes are made.
+    pub fn lasts(&self) -> Duration {
+        let changes = if self.scenario.changes_members() { members::takes(self.ttl) } else { Duration::ZERO };
+        self.length + changes
     }
 
     /// What a history says of it, on such masters.
@@ -120,12 +137,14 @@ impl Trial {
         let run = Some(self.about(arena.host()));
         let cold_start = self.scenario.cold_start(seed);
         let new_masters = false;
-        let role = Role::Works;
+        let changes = self.scenario.changes_members();
+        let leases = Leases { all: LEASES, each: LEASES.div_ceil(self.clients) };
+        let role = if changes { Role::HoldsAndWaits(leases) } else { Role::Works };
         let clients = self.scenario.clients();
         let setting =
             Setting { subject, ttl, new_masters, cold_start, clients, seed, role, client, run, history };
         let mut stage = Stage::set(arena, setting);
-        stage.until_holds(WARM);
+        stage.until_holds(if changes { LEASES + WARM } else { WARM });
         tell(Phase::Storm);
         let begun = now();
         if !stage.run(&self.plan(), stop, |event| tell(Phase::Event(event))) {
@@ -134,6 +153,12 @@ impl Trial {
         let worked = Duration::from_micros(now().saturating_sub(begun));
         if !stage.work(self.length.saturating_sub(worked), stop) {
             return None;
+        }
+        if changes {
+            let mut members = Members::new(&mut stage, self.masters, self.ttl, seed);
+            if !members.change(stop, |what| tell(Phase::Change(what))) {
+                return None;
+            }
         }
         tell(Phase::Calm);
         stage.calm();

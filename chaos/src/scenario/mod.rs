@@ -46,7 +46,7 @@ pub struct Scenario {
     pub about: &'static str,
     /// What masters keep when they are killed: the seed decides for one of these.
     keeps: &'static [Persistence],
-    /// Draws a fault; nothing in the calm.
+    /// Draws a fault; none in the calm, nor where the set changes.
     draw: Option<fn(&Dice) -> What>,
     targets: Targets,
     host: Host,
@@ -56,7 +56,7 @@ pub struct Scenario {
 const ALWAYS: &[Persistence] = &[Persistence::Always];
 
 /// All of them.
-pub const ALL: [Scenario; 16] = [
+pub const ALL: [Scenario; 17] = [
     CALM,
     scenario(
         "servers",
@@ -95,6 +95,7 @@ pub const ALL: [Scenario; 16] = [
     STRANGER,
     FAILOVER,
     MINORITY,
+    MEMBERS,
     INSIDE,
     OUTSIDE,
 ];
@@ -151,6 +152,18 @@ pub const MINORITY: Scenario = Scenario {
     )
 };
 
+/// A set that changes: nobody is to notice.
+pub const MEMBERS: Scenario = Scenario {
+    keeps: &[Persistence::EverySecond], // that of no master waits for the disk, which others write to
+    draw: None,
+    clients: ClientSetup::Patient,
+    ..scenario(
+        "members",
+        "the set of masters changes while clients hold and wait: masters join, leave and are replaced, a dead one too",
+        draw::servers,
+    )
+};
+
 /// What Redlock is made for.
 pub const INSIDE: Scenario = scenario(
     "inside",
@@ -192,8 +205,16 @@ impl Scenario {
     /// `None` if that is all of it.
     pub fn on(self, host: Host) -> Option<Self> {
         let scenario = Self { host, ..self };
+        if scenario.changes_members() && host == Host::Container {
+            return None; // there are no other containers that could join
+        }
         let is_possible = scenario.draw.is_none() || scenario.drawn(&Dice::new(0, "hosts", 0)).is_some();
         is_possible.then_some(scenario)
+    }
+
+    /// Whether the set of masters changes in it.
+    pub fn changes_members(&self) -> bool {
+        self.clients == ClientSetup::Patient
     }
 
     /// What is special about its clients.

@@ -13,7 +13,7 @@ use super::subject::{Held, Locks, Refused, SubjectLock, unknown};
 use crate::history::{self, Call, Event, Recorder, Share, micros};
 
 /// How often a lease's deadline is written down within its TTL.
-const LOOKS: u32 = 8;
+pub(super) const LOOKS: u32 = 8;
 
 /// How long a waiter may have to wait once everything is healed: entries that were left end with
 /// their TTL, and a master that may have forgotten has a vote again some four seconds more than the
@@ -91,12 +91,7 @@ impl Cycle {
         dice: &Dice,
         stop: &CancellationToken,
     ) -> io::Result<()> {
-        let resource = held.permit().map_or_else(
-            || format!("{} {}", lock.kind, lock.names[0]),
-            |permit| format!("{} {} {permit}", lock.kind, lock.names[0]),
-        );
-        // Readers store nothing: their tokens come in any order.
-        let fence = held.fence().filter(|_| lock.share != Share::Shared);
+        let (resource, fence) = protected(lock, &held);
         self.write(&resource, fence).await?;
         match self.keep(hold, &held, dice, stop).await? {
             End::Lost => {
@@ -148,10 +143,20 @@ impl Cycle {
         }
     }
 
-    async fn write(&self, resource: &str, fence: Option<u64>) -> io::Result<()> {
+    pub(super) async fn write(&self, resource: &str, fence: Option<u64>) -> io::Result<()> {
         let Some(fence) = fence else { return Ok(()) }; // no token to write with
         let number = self.recorder.invoke(Call::Write { resource: resource.to_owned(), fence })?;
         let outcome = self.store.write(resource, fence, "x").await;
         self.recorder.returned(number, outcome)
     }
+}
+
+/// What a lock protects in the store, and the token to write it with, if its holder writes.
+pub(super) fn protected(lock: &history::Lock, held: &Held) -> (String, Option<u64>) {
+    let resource = held.permit().map_or_else(
+        || format!("{} {}", lock.kind, lock.names[0]),
+        |permit| format!("{} {} {permit}", lock.kind, lock.names[0]),
+    );
+    // Readers store nothing: their tokens come in any order.
+    (resource, held.fence().filter(|_| lock.share != Share::Shared))
 }

@@ -3,17 +3,19 @@
 //!
 //! `subject.rs` is what is locked by, `kind.rs` the locks of Quorate, `store.rs` what locks
 //! protect, `cycle.rs` one lock from the acquire to the end, `votes.rs` which masters had no vote
-//! in it.
+//! in it, `patient.rs` what clients do whose set changes.
 
 mod cycle;
 mod kind;
 pub mod lock_set;
+mod patient;
 mod store;
 mod subject;
 mod votes;
 
 pub use cycle::patience;
 pub use kind::Kind;
+pub use patient::Leases;
 pub use subject::Subject;
 
 use std::io;
@@ -115,14 +117,7 @@ impl Workload {
                 io::Result::Ok(())
             });
         }
-        while let Some(ended) = tasks.join_next().await {
-            ended??;
-        }
-        if let Some(cycle) = Arc::into_inner(cycle) {
-            cycle.once_more().await?;
-            cycle.locks.close(FLUSH).await;
-        }
-        Ok(())
+        end(cycle, tasks).await
     }
 
     /// Asks for locks until it is stopped, and writes down what it is told.
@@ -214,6 +209,18 @@ impl Workload {
             }
         })
     }
+}
+
+/// Waits until these tasks have ended, acquires every lock once more, and releases everything.
+async fn end(cycle: Arc<Cycle>, mut tasks: JoinSet<io::Result<()>>) -> io::Result<()> {
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    if let Some(cycle) = Arc::into_inner(cycle) {
+        cycle.once_more().await?;
+        cycle.locks.close(FLUSH).await;
+    }
+    Ok(())
 }
 
 /// Randomness that copies of a process share.

@@ -119,6 +119,17 @@ impl Locks {
         counts.into_iter().enumerate().flat_map(numbered).collect()
     }
 
+    /// A lock of its own for each number, which none of [`all`](Self::all) is: of one kind after the
+    /// other that has one name, and that is written again on masters that join.
+    pub(super) fn lease(&self, number: usize) -> SubjectLock<'_> {
+        let Self::Quorate(redlock, kinds) = self else { return self.lock(0, LOCKS + number, false) };
+        let goes_on = |kind: &&Kind| **kind != Kind::All && !kind.is_of_others();
+        let kinds: Vec<_> = kinds.iter().filter(goes_on).collect();
+        let kind = kinds.get(number % kinds.len().max(1)).map_or(Kind::Reentrant, |kind| **kind);
+        let (lock, named) = kind.lock(redlock, LOCKS + number, false);
+        SubjectLock { named, by: By::Quorate(Box::new(lock)) }
+    }
+
     /// The lock of this number of one of the kinds; to read, if it has readers.
     pub(super) fn lock(&self, kind: usize, number: usize, reads: bool) -> SubjectLock<'_> {
         match self {

@@ -15,6 +15,7 @@ mod disks;
 mod history;
 mod keys;
 mod lock_set;
+mod members;
 mod network;
 mod plan;
 mod refusals;

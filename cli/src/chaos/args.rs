@@ -22,6 +22,12 @@ const DURATION: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::fr
 /// Each is a process with five tasks; more show nothing new.
 const CLIENTS: RangeInclusive<usize> = 1..=16;
 
+/// How many masters there are, unless it is said.
+const MASTERS: usize = 5;
+
+/// A set that changes loses one to begin with a majority of live ones, and grows by two.
+const CHANGING_MASTERS: RangeInclusive<usize> = 3..=MAX_MASTERS - 2;
+
 /// A busy machine loses shorter leases by itself. The longest is the clients' default.
 const TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=DEFAULT_MAX_TTL;
 
@@ -49,13 +55,15 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
 
-    /// How long new faults begin, from 1s to 1h. The last may end some seconds later
+    /// How long new faults begin, from 1s to 1h. The last may end some seconds later. Of the scenario
+    /// members: how long clients work before the first change
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
 
-    /// How many masters, from 1 to 15
-    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
-    pub(crate) masters: usize,
+    /// How many masters, from 1 to 15; of the scenario members at first, from 3 to 13 [default: 5, of
+    /// members 3]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) masters: Option<usize>,
 
     /// The masters are containers: a new one for each service of this compose file, in a project of
     /// its own. What containers cannot have is left out
@@ -120,15 +128,20 @@ impl ChaosArgs {
     pub(crate) fn trial(&self, seed: u64) -> Result<Trial, Failure> {
         let time = |time: &Duration| joined(*time);
         within("--duration", &self.duration, &DURATION, time)?;
-        check_masters("--masters", self.masters)?;
         within("--clients", &self.clients, &CLIENTS, usize::to_string)?;
         within("--ttl", &self.ttl, &TTL, time)?;
         let scenario = self.scenario()?;
+        let masters = self.masters();
+        if scenario.changes_members() {
+            within("--masters", &masters, &CHANGING_MASTERS, usize::to_string)?;
+        } else {
+            check_masters("--masters", masters)?;
+        }
         Ok(Trial {
             scenario,
             seed: self.seed.unwrap_or(seed),
             length: self.duration,
-            masters: self.masters,
+            masters,
             clients: self.clients,
             subject: self.subject(&scenario)?,
             ttl: self.ttl,
@@ -142,7 +155,7 @@ impl ChaosArgs {
         add("--seed", seed.to_string());
         add("--duration", joined(self.duration));
         match &self.compose {
-            None => add("--masters", self.masters.to_string()),
+            None => add("--masters", self.masters().to_string()),
             Some(file) => add("--compose", file.display().to_string()),
         }
         add("--clients", self.clients.to_string());
@@ -152,6 +165,11 @@ impl ChaosArgs {
             add("--kind", self.kind.iter().map(|kind| kind.typed()).collect::<Vec<_>>().join(","));
         }
         words.iter().map(|word| quoted(word)).collect()
+    }
+
+    fn masters(&self) -> usize {
+        let changes = Scenario::named(&self.scenario).is_some_and(|scenario| scenario.changes_members());
+        self.masters.unwrap_or(if changes { *CHANGING_MASTERS.start() } else { MASTERS })
     }
 
     fn scenario(&self) -> Result<Scenario, Failure> {
@@ -166,6 +184,10 @@ impl ChaosArgs {
     fn subject(&self, scenario: &Scenario) -> Result<Subject, Failure> {
         if self.subject != Locks::Quorate && !self.kind.is_empty() {
             let wrong = format!("--kind is for --subject quorate; {} has one kind", name(&self.subject));
+            return Err(Failure::new(exit::USAGE, wrong));
+        }
+        if self.subject != Locks::Quorate && scenario.changes_members() {
+            let wrong = format!("--scenario {} is for --subject quorate", self.scenario);
             return Err(Failure::new(exit::USAGE, wrong));
         }
         if let Some(kind) = self.kind.iter().find(|kind| !scenario.kinds().contains(kind)) {
@@ -267,6 +289,9 @@ mod tests {
             ("--scenario storm", ["storm", "inside"]),
             ("--subject del --kind fair", ["--kind", "del"]),
             ("--compose --scenario replicas", ["replicas", "containers"]),
+            ("--scenario members --masters 2", ["--masters 2", "13"]),
+            ("--scenario members --subject del", ["members", "quorate"]),
+            ("--compose --scenario members", ["members", "containers"]),
             ("--scenario strict --kind fair,redisson", ["strict", "redisson"]),
         ] {
             let failure = typed(words).trial(1).unwrap_err();

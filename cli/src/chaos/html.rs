@@ -8,7 +8,7 @@ use quorate_chaos::history::{History, Micros, Struck};
 use quorate_chaos::run::Trial;
 
 use super::charts;
-use super::summary::{Found, Kind, Summary, ms, storm};
+use super::summary::{Found, Kind, Stretch, Summary, ms, storm};
 use super::timeline::{COLOURS, Timeline};
 use super::violations::{listed, others};
 use super::votes::REASONS;
@@ -29,6 +29,7 @@ pub(crate) fn page(trial: &Trial, history: &History, summary: &Summary) -> Strin
         over(history),
         kinds(summary),
         faults(history),
+        changes(summary),
         again(summary),
     ];
     page::page(&title, STYLE, &content.concat())
@@ -93,7 +94,7 @@ fn tiles(summary: &Summary) -> String {
 
 fn timelines(trial: &Trial, history: &History, summary: &Summary) -> String {
     let draw = |id: &str, time: Range<Micros>, description: &str| {
-        Timeline { history, masters: trial.masters, clients: trial.clients, time }.svg(id, description)
+        Timeline { history, masters: trial.all_masters(), clients: trial.clients, time }.svg(id, description)
     };
     let mut sections = String::new();
     let mut legend = legend(trial.clients); // it is before the first picture
@@ -111,7 +112,9 @@ fn timelines(trial: &Trial, history: &History, summary: &Summary) -> String {
     }
     let description = format!(
         "{} faults on {} masters and {} clients, and who held which lock when. The tables below have the same in numbers.",
-        summary.faults, trial.masters, trial.clients
+        summary.faults,
+        trial.all_masters(),
+        trial.clients
     );
     let (svg, left) = draw("run", 0..history.end, &description);
     let others = if left > 0 {
@@ -210,6 +213,31 @@ fn faults(history: &History) -> String {
     };
     let text = "Those of the network are on the ways from these clients to these masters.";
     section("Faults", text, &table(heads, &history.faults.iter().map(row).collect::<String>()))
+}
+
+/// Nothing where the set did not change.
+fn changes(summary: &Summary) -> String {
+    if summary.changes.is_empty() {
+        return String::new();
+    }
+    let heads = "<tr><th class=\"what\">change of the set</th><th>lasted, s</th><th>granted</th><th>median, ms</th>\
+                 <th>99 %, ms</th><th>longest, ms</th></tr>";
+    let row = |Stretch { what, lasted_ms, granted, acquire }: &Stretch| {
+        format!(
+            "<tr><td class=\"what\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            escaped(what.as_deref().unwrap_or("none")),
+            lasted_ms / 1e3,
+            whole(*granted as f64),
+            ms(acquire.p50_ms),
+            ms(acquire.p99_ms),
+            ms(acquire.max_ms)
+        )
+    };
+    let held = summary.held_throughout.unwrap_or_default();
+    let text = format!(
+        "How long acquires took that were under way meanwhile, waits included. {held} leases were held over all changes."
+    );
+    section("Changes", &text, &table(heads, &summary.changes.iter().map(row).collect::<String>()))
 }
 
 fn again(summary: &Summary) -> String {

@@ -119,7 +119,7 @@ async fn run(
 ) -> Result<TrialOutcome, Failure> {
     std::panic::set_hook(Box::new(|_| {})); // what went wrong is said as everything else is
     let stop = Stop::default();
-    let progress = Arc::new(RunProgress::new(trial.length + BESIDES));
+    let progress = Arc::new(RunProgress::new(trial.lasts() + BESIDES));
     let (ended, mut end) = oneshot::channel();
     let trial = trial.clone();
     let shown = progress.clone();

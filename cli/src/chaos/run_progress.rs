@@ -97,6 +97,7 @@ fn said(phase: Phase<'_>) -> String {
             format!("healed at m{master}: {}", planned.fault)
         }
         Phase::Event(PlanEvent::Healed(planned)) => format!("healed: {}", planned.fault),
+        Phase::Change(what) => format!("the set changes: {what}"),
         Phase::Calm => "all is healed; the clients take every lock once more".to_owned(),
         Phase::Checks => "the history is checked".to_owned(),
     }

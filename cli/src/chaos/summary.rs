@@ -53,6 +53,12 @@ pub(crate) struct Summary {
     /// For how long a quorum was healthy.
     pub(crate) healthy_ms: f64,
     pub(crate) storm_ms: f64,
+    /// How long acquires took before the set changed, and while it did; empty where it does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) changes: Vec<Stretch>,
+    /// How many guards were held from before the first change until after the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held_throughout: Option<usize>,
     /// Those properties that nothing happened in this run that they are about.
     #[serde(skip)]
     pub(crate) unchecked: Vec<&'static str>,
@@ -82,6 +88,17 @@ pub(crate) struct Kind {
     pub(crate) writes_rejected: usize,
 }
 
+/// A change of the set, and the acquires that were granted and were under way in it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Stretch {
+    /// None for the time before the first change.
+    pub(crate) what: Option<String>,
+    pub(crate) lasted_ms: f64,
+    pub(crate) granted: usize,
+    #[serde(flatten)]
+    pub(crate) acquire: Latency,
+}
+
 /// How many were granted within their wait.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Waited {
@@ -106,6 +123,7 @@ impl Summary {
         let longest = figures::longest_without_grant(history, &healthy);
         let counts = figures::by_kind(history);
         let waited = figures::waited(history, &storm);
+        let before = Micros::try_from(trial.length.as_micros()).unwrap_or(Micros::MAX);
         let mut checked = Vec::new();
         let mut unchecked = Vec::new();
         for (name, is_exercised) in checkers::exercised(history) {
@@ -144,6 +162,8 @@ impl Summary {
             longest_without_grant_ms: longest.map(|time| millis(time.end - time.start)),
             healthy_ms: healthy.iter().map(|time| millis(time.end - time.start)).sum(),
             storm_ms: millis(storm.end - storm.start),
+            held_throughout: (!history.changes.is_empty()).then(|| figures::held_throughout(history)),
+            changes: figures::changes(history, before).iter().map(Stretch::of).collect(),
         }
     }
 
@@ -191,8 +211,9 @@ impl Summary {
             _ => format!(" ({})", self.kind.join(", ")),
         };
         format!(
-            "lock: {}{kinds} · faults for {} s · masters: {}{} · client processes: {} · TTL {} s",
+            "lock: {}{kinds} · {} {} s · masters: {}{} · client processes: {} · TTL {} s",
             self.subject,
+            if self.held_throughout.is_some() { "changes after" } else { "faults for" },
             self.duration_ms / 1e3,
             self.masters,
             if self.compose { " (containers)" } else { "" },
@@ -247,7 +268,32 @@ impl Summary {
             self.storm_ms / 1e3,
             ms(self.longest_without_grant_ms)
         );
+        text += &self.changes_text();
         let _ = write!(text, "Again: {}", self.command);
+        text
+    }
+
+    /// A line for each change of the set, beside the time without one.
+    fn changes_text(&self) -> String {
+        let Some(held) = self.held_throughout else { return String::new() };
+        let mut text = format!("{held} leases were held over all changes of the set\n");
+        let before = self.changes.first().and_then(|before| before.acquire.p99_ms);
+        for Stretch { what, lasted_ms, granted, acquire } in &self.changes {
+            let ratio = match (before, acquire.p99_ms) {
+                (Some(before), Some(p99)) if what.is_some() && before > 0.0 => {
+                    format!(" ({:.1} times as long)", p99 / before)
+                }
+                _ => String::new(),
+            };
+            let _ = writeln!(
+                text,
+                "  {:<29} {:>4.1} s, {granted} acquires: p99 {}{ratio}, max {} ms",
+                what.as_deref().unwrap_or("no change"),
+                lasted_ms / 1e3,
+                ms(acquire.p99_ms),
+                ms(acquire.max_ms)
+            );
+        }
         text
     }
 }
@@ -274,6 +320,17 @@ impl From<Counts> for Kind {
             lost,
             writes_accepted: accepted,
             writes_rejected: rejected,
+        }
+    }
+}
+
+impl Stretch {
+    fn of(stretch: &figures::Stretch) -> Self {
+        Self {
+            what: stretch.what.clone(),
+            lasted_ms: millis(stretch.time.end - stretch.time.start),
+            granted: stretch.latencies.len(),
+            acquire: Latency::of(&stretch.latencies),
         }
     }
 }
@@ -317,6 +374,8 @@ pub(crate) fn millis(time: Micros) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use quorate_chaos::history::Change;
+
     use super::super::sample;
     use super::*;
 
@@ -355,6 +414,20 @@ mod tests {
         assert_eq!((numbers, counts, &json["compose"]), ([10_000.0, 2_000.0], [3, 2], &false.into()));
         assert_eq!(json["checked"], serde_json::json!(["windows", "linearizable"]));
         assert!(json.get("stranger").is_none() && json["waited"]["all"] == 0);
+    }
+
+    #[test]
+    fn each_change_of_the_set_is_beside_the_time_without_one() {
+        let sample = sample::outcome();
+        let change = |what: &str, from| Change { what: what.to_owned(), from, to: Some(from + 5_000_000) };
+        let changes = vec![change("m3 joins", 1_000_000), change("m1 leaves", 8_000_000)];
+        let outcome = TrialOutcome { history: History { changes, ..sample.history }, ..sample };
+        let text = Summary::new(&sample::trial(), &outcome, &[], Duration::ZERO).text();
+        for part in
+            ["0 leases were held over all", "  no change ", "  m3 joins ", " 5.0 s, ", "changes after 10 s"]
+        {
+            assert!(text.contains(part), "no {part:?} in {text}");
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn the_scenarios_are_listed() {
     assert!(json[0]["about"].is_string(), "{json}");
     let (code, out, _) = output(&mut command("--list"));
     assert_eq!(code, 0);
-    for scenario in ["calm", "servers", "network", "minority", "inside", "outside"] {
+    for scenario in ["calm", "servers", "network", "minority", "members", "inside", "outside"] {
         assert!(out.lines().any(|line| line.starts_with(&format!("{scenario} "))), "{scenario}: {out}");
     }
 }

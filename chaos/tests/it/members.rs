@@ -1,0 +1,44 @@
+//! The set of masters changes while client processes hold and wait: no acquire fails, no lease is
+//! lost, and nobody has a lock beside another.
+
+use std::time::Duration;
+
+use quorate_chaos::figures::{changes, held_throughout, percentile};
+use quorate_chaos::run::{Stop, Trial};
+use quorate_chaos::scenario;
+use quorate_chaos::workload::{Kind, Subject};
+
+use crate::stage::client;
+
+const CLIENTS: usize = 2;
+
+#[test]
+fn nobody_notices_that_the_set_changes() {
+    let length = Duration::from_secs(5);
+    let trial = Trial {
+        scenario: scenario::MEMBERS,
+        seed: 1,
+        length,
+        masters: 3,
+        clients: CLIENTS,
+        subject: Subject::Quorate(Kind::ALL.to_vec()),
+        ttl: Duration::from_secs(1),
+    };
+    let outcome = trial.run(trial.arena(), client, None, &Stop::default(), |_| {}).unwrap();
+    assert_eq!(outcome.verdict.violations, []);
+    assert_eq!(outcome.verdict.inconclusive, []);
+    let stretches = changes(&outcome.history, length.as_micros() as u64);
+    for stretch in &stretches {
+        let long = |per_mille| percentile(&stretch.latencies, per_mille).unwrap_or_default() / 1_000;
+        println!(
+            "{}: {} acquires, p99 {} ms, the longest {} ms",
+            stretch.what.as_deref().unwrap_or("no change"),
+            stretch.latencies.len(),
+            long(990),
+            long(1_000)
+        );
+        assert!(stretch.latencies.len() > 50, "{:?}", stretch.what);
+    }
+    assert_eq!(stretches.len(), 7, "the time before, and each change");
+    assert!(held_throughout(&outcome.history) >= 100);
+}
