@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::blocking;
 use crate::clock::Moment;
 use crate::election::Election;
-use crate::engine::{Engine, Step};
+use crate::engine::{ChangeStep, Engine};
 use crate::error::Error;
 use crate::guard::Unfenced;
 use crate::inner::Inner;
@@ -141,8 +141,8 @@ impl Redlock {
     /// The masters keep only that key: its guards have no [fencing token](Unfenced), a key that a
     /// master lost is not recreated, and one that its clock expired, or that somebody deleted, is
     /// free. Nor is it written on masters that join, so a lease is lost when most masters that
-    /// granted it have left. All clients should use the same [prefix](crate::Builder::prefix): docs/SAFETY.md,
-    /// "What is not protected", says why.
+    /// granted it have left. All clients should use the same [prefix](crate::Builder::prefix):
+    /// docs/SAFETY.md, "What is not protected", says why.
     ///
     /// Other libraries do not announce their releases, so a waiter polls while one of them holds
     /// the lock: after 20 ms at first; the pause doubles up to 500 ms while the holder stays the
@@ -506,8 +506,8 @@ impl Redlock {
     pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
         let SetChange { what, tell } = change;
         let engine = self.engine();
-        let add = |url: &str| Ok::<_, Error>(Step::Add { name: named(url)?, url: url.into() });
-        let remove = |url: &str| Ok::<_, Error>(Step::Remove { name: named(url)? });
+        let add = |url: &str| Ok::<_, Error>(ChangeStep::Add { name: named(url)?, url: url.into() });
+        let remove = |url: &str| Ok::<_, Error>(ChangeStep::Remove { name: named(url)? });
         let steps = match what {
             What::Add(url) => vec![add(&url)?],
             What::Remove(url) => vec![remove(&url)?],
@@ -515,7 +515,7 @@ impl Redlock {
                 vec![add(&new)?, remove(&old)?]
             }
             What::Replace { old, new } => vec![remove(&old)?, add(&new)?],
-            What::MaxTtl(max_ttl) => vec![Step::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
+            What::MaxTtl(max_ttl) => vec![ChangeStep::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
         };
         engine.change_members(steps, tell).await
     }

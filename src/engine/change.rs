@@ -6,8 +6,8 @@
 //! others (`trust/membership.rs`). What is left is that lists which are two changes apart are never
 //! in use at once. So before a change, whoever makes it sees that masters of the list before last
 //! are in this generation, so many that no majority of that list is without one, and waits for a
-//! quarantine: then every lease that was granted by that list alone is over, or was extended by this
-//! one.
+//! quarantine: then every lease that was granted by that list alone is over, or was extended by
+//! this one.
 //!
 //! A change that is cut short is none, or is one: whoever makes the next one finds what was
 //! accepted, and goes on with that.
@@ -36,7 +36,7 @@ const PROPOSALS: u32 = 8;
 
 /// One step of a change.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum ChangeStep {
     /// A master joins: its name in the record, and the URL to connect to it by.
     Add { name: Arc<str>, url: Arc<str> },
     /// One leaves.
@@ -45,7 +45,7 @@ pub(crate) enum Step {
     MaxTtl(u64),
 }
 
-impl Step {
+impl ChangeStep {
     /// Whether the set is what it makes of it.
     fn is_done(&self, newest: &MasterRecord) -> bool {
         match self {
@@ -73,7 +73,7 @@ impl Promises {
 }
 
 /// [Enough](is_in_each_majority) masters of the list before were seen in this generation.
-struct Watch {
+struct ListWatch {
     generation: u64,
     since: Moment,
     /// Those, and who they are.
@@ -82,7 +82,11 @@ struct Watch {
 
 impl Engine {
     /// Takes these steps, one after the other.
-    pub(crate) async fn change_members(self: &Arc<Self>, steps: Vec<Step>, tell: Tell) -> Result<(), Error> {
+    pub(crate) async fn change_members(
+        self: &Arc<Self>,
+        steps: Vec<ChangeStep>,
+        tell: Tell,
+    ) -> Result<(), Error> {
         let engine = self.clone();
         self.run_while_wanted(async move {
             for step in steps {
@@ -99,17 +103,17 @@ impl Engine {
         self.master_status().iter().any(|status| *status.master == *name && status.reachable == Some(true))
     }
 
-    async fn take(&self, step: &Step, tell: &Tell) -> Result<(), Error> {
+    async fn take(&self, step: &ChangeStep, tell: &Tell) -> Result<(), Error> {
         let began = self.clock().now();
-        let mut watch: Option<Watch> = None;
+        let mut watch: Option<ListWatch> = None;
         loop {
             let newest = self.until_set_is_known(began).await?;
             if step.is_done(&newest) {
                 return self.until_carried(MasterSet::default()).await;
             }
             let joins_in = match step {
-                Step::Add { name, url } => self.prepare(name, url, began).await?,
-                Step::Remove { .. } | Step::MaxTtl(_) => Duration::ZERO,
+                ChangeStep::Add { name, url } => self.prepare(name, url, began).await?,
+                ChangeStep::Remove { .. } | ChangeStep::MaxTtl(_) => Duration::ZERO,
             };
             let next = self.next_generation(step, &newest)?;
             let over_in = self.watch(&newest, &mut watch).await?;
@@ -156,26 +160,26 @@ impl Engine {
     }
 
     /// What the set is to be after this step.
-    fn next_generation(&self, step: &Step, newest: &MasterRecord) -> Result<Generation, Error> {
+    fn next_generation(&self, step: &ChangeStep, newest: &MasterRecord) -> Result<Generation, Error> {
         let now = newest.now();
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
         Ok(match step {
-            Step::Add { .. } if now.members.len() >= MAX_MASTERS => {
+            ChangeStep::Add { .. } if now.members.len() >= MAX_MASTERS => {
                 return not_changed(format!("a set has {MAX_MASTERS} masters at most"));
             }
             // The next change would have to wait for the one that has left.
-            Step::Remove { .. } if now.members.len() <= 2 => {
+            ChangeStep::Remove { .. } if now.members.len() <= 2 => {
                 return not_changed("a set of two cannot lose one: add another master first".to_owned());
             }
-            Step::Add { name, .. } => {
+            ChangeStep::Add { name, .. } => {
                 let id = self.dispatcher.trust().membership().joining().expect("it was prepared");
                 Generation { members: now.members.with(id, name.clone()), ..now }
             }
-            Step::Remove { name } => {
+            ChangeStep::Remove { name } => {
                 let id = now.members.id_of(name).expect("it is not done");
                 Generation { members: now.members.without(id), ..now }
             }
-            Step::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
+            ChangeStep::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
         })
     }
 
@@ -214,9 +218,9 @@ impl Engine {
         }
     }
 
-    /// Sees that [enough](is_in_each_majority) masters of the list before are in this generation, and
-    /// returns for how long yet a lease may be valid that was granted by that list alone.
-    async fn watch(&self, newest: &MasterRecord, watch: &mut Option<Watch>) -> Result<Duration, Error> {
+    /// Sees that [enough](is_in_each_majority) masters of the list before are in this generation,
+    /// and returns for how long yet a lease may be valid that was granted by that list alone.
+    async fn watch(&self, newest: &MasterRecord, watch: &mut Option<ListWatch>) -> Result<Duration, Error> {
         if newest.earlier.is_empty() {
             return Ok(Duration::ZERO);
         }
@@ -237,7 +241,7 @@ impl Engine {
             );
             return Err(Error::NotChanged { why: why.into() });
         }
-        *watch = Some(Watch { generation: newest.generation, since: self.clock().now(), seen });
+        *watch = Some(ListWatch { generation: newest.generation, since: self.clock().now(), seen });
         Ok(all)
     }
 
@@ -287,7 +291,7 @@ impl Engine {
         &self,
         newest: &MasterRecord,
         next: &Generation,
-        watch: Option<&Watch>,
+        watch: Option<&ListWatch>,
     ) -> Result<(), Error> {
         let trust = self.dispatcher.trust();
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
@@ -339,9 +343,9 @@ impl Engine {
         )
     }
 
-    /// Whether [enough](is_in_each_majority) masters of the list before are still who they were when
-    /// they were seen.
-    fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&Watch>) -> bool {
+    /// Whether [enough](is_in_each_majority) masters of the list before are still who they were
+    /// when they were seen.
+    fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&ListWatch>) -> bool {
         let Some(before) = newest.earlier.first() else { return true };
         let now = self.of_list_before(newest, promises.masters());
         let same = watch.map_or(0, |watch| watch.seen.iter().filter(|seen| now.contains(seen)).count());
