@@ -141,8 +141,8 @@ impl Redlock {
     /// The masters keep only that key: its guards have no [fencing token](Unfenced), a key that a
     /// master lost is not recreated, and one that its clock expired, or that somebody deleted, is
     /// free. Nor is it written on masters that join, so a lease is lost when most masters that
-    /// granted it have left. All clients should use the same [prefix](crate::Builder::prefix): docs/SAFETY.md,
-    /// "What is not protected", says why.
+    /// granted it have left. All clients should use the same [prefix](crate::Builder::prefix):
+    /// docs/SAFETY.md, "What is not protected", says why.
     ///
     /// Other libraries do not announce their releases, so a waiter polls while one of them holds
     /// the lock: after 20 ms at first; the pause doubles up to 500 ms while the holder stays the

@@ -6,8 +6,8 @@
 //! others (`trust/membership.rs`). What is left is that lists which are two changes apart are never
 //! in use at once. So before a change, whoever makes it sees that masters of the list before are in
 //! this generation, so many that no majority of that list is without one, and waits for a
-//! quarantine: then every lease that was granted by that list alone is over, or was extended by this
-//! one.
+//! quarantine: then every lease that was granted by that list alone is over, or was extended by
+//! this one.
 //!
 //! A change that is cut short is none, or is one: whoever makes the next one finds what was
 //! accepted, and goes on with that.

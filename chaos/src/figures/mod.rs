@@ -1,9 +1,9 @@
 //! Figures of a history: what came of calls, how long acquires took, and how long nobody got a lock
 //! though enough masters were well. All of it is pure.
 //!
-//! `changes.rs` says how long acquires took while the set changed, `counts.rs` counts calls, `latency.rs` says how long they took, `over_time.rs` says the same of
-//! each part of a run, `health.rs` is when enough masters were well, `waited.rs` whether those got
-//! a lock that were ready to wait.
+//! `counts.rs` counts calls, `latency.rs` says how long they took, `over_time.rs` says the same of
+//! each part of a run and `changes.rs` of each change of the set, `health.rs` is when enough
+//! masters were well, `waited.rs` whether those got a lock that were ready to wait.
 
 mod changes;
 mod counts;

@@ -10,7 +10,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::workload::lock_set::Care;
-use crate::workload::{Leases, Order, Workload};
+use crate::workload::patient::Leases;
+use crate::workload::{Order, Workload};
 
 /// Where a process finds its job.
 const JOB: &str = "QUORATE_CHAOS_CLIENT";

@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The changes, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum PlannedChange {
     Add,
     Remove,
     ReplaceDead,
@@ -23,8 +23,14 @@ enum Step {
     MaxTtl,
 }
 
-const STEPS: [Step; 6] =
-    [Step::Add, Step::Remove, Step::ReplaceDead, Step::Replace, Step::AddTwo, Step::MaxTtl];
+const STEPS: [PlannedChange; 6] = [
+    PlannedChange::Add,
+    PlannedChange::Remove,
+    PlannedChange::ReplaceDead,
+    PlannedChange::Replace,
+    PlannedChange::AddTwo,
+    PlannedChange::MaxTtl,
+];
 
 /// How many more masters there are in the end, the set and those that it had before.
 pub(super) const MORE: usize = 5;
@@ -56,21 +62,21 @@ impl<'a> Members<'a> {
         STEPS.into_iter().all(|step| self.take(step, stop, &mut tell) && self.stage.work(PAUSE, stop))
     }
 
-    fn take(&mut self, step: Step, stop: &Stop, tell: &mut impl FnMut(&str)) -> bool {
+    fn take(&mut self, step: PlannedChange, stop: &Stop, tell: &mut impl FnMut(&str)) -> bool {
         match step {
-            Step::Add => {
+            PlannedChange::Add => {
                 let new = self.start();
                 self.make(&format!("m{new} joins"), tell, |members| vec![members.add(new)]);
                 self.set.push(new);
             }
-            Step::Remove => {
+            PlannedChange::Remove => {
                 let old = self.drawn();
                 self.make(&format!("m{old} leaves"), tell, |members| {
                     vec![SetChange::remove(members.url(old))]
                 });
                 self.set.retain(|master| *master != old);
             }
-            Step::ReplaceDead => {
+            PlannedChange::ReplaceDead => {
                 let dead = self.drawn();
                 let kill =
                     Fault { what: What::Servers(Servers::Kill), masters: vec![dead], clients: Vec::new() };
@@ -82,17 +88,17 @@ impl<'a> Members<'a> {
                 // It comes back, and believes that it is one of them.
                 self.stage.heal(&kill, wound);
             }
-            Step::Replace => {
+            PlannedChange::Replace => {
                 let old = self.drawn();
                 self.replace(old, "lives", tell);
             }
-            Step::AddTwo => {
+            PlannedChange::AddTwo => {
                 let [one, other] = [self.start(), self.start()];
                 let what = format!("m{one} and m{other} join");
                 self.make(&what, tell, |members| vec![members.add(one), members.add(other)]);
                 self.set.extend([one, other]);
             }
-            Step::MaxTtl => {
+            PlannedChange::MaxTtl => {
                 let max_ttl = self.ttl * 2;
                 self.make(&format!("max TTL {max_ttl:?}"), tell, |_| vec![SetChange::max_ttl(max_ttl)]);
             }

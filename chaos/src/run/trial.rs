@@ -16,7 +16,8 @@ use crate::history::{History, Run, micros, now};
 use crate::master::Host;
 use crate::plan::{Plan, PlanEvent};
 use crate::scenario::Scenario;
-use crate::workload::{Leases, Subject, patience};
+use crate::workload::patient::Leases;
+use crate::workload::{Subject, patience};
 
 /// How many guards are handed out before the first fault.
 const WARM: usize = 10;

@@ -8,14 +8,13 @@
 mod cycle;
 mod kind;
 pub mod lock_set;
-mod patient;
+pub mod patient;
 mod store;
 mod subject;
 mod votes;
 
 pub use cycle::patience;
 pub use kind::Kind;
-pub use patient::Leases;
 pub use subject::Subject;
 
 use std::io;

@@ -119,8 +119,8 @@ impl Locks {
         counts.into_iter().enumerate().flat_map(numbered).collect()
     }
 
-    /// A lock of its own for each number, which none of [`all`](Self::all) is: of one kind after the
-    /// other that has one name, and that is written again on masters that join.
+    /// A lock of its own for each number, which none of [`all`](Self::all) is: of one kind after
+    /// the other that has one name, and that is written again on masters that join.
     pub(super) fn lease(&self, number: usize) -> SubjectLock<'_> {
         let Self::Quorate(redlock, kinds) = self else { return self.lock(0, LOCKS + number, false) };
         let goes_on = |kind: &&Kind| **kind != Kind::All && !kind.is_of_others();

@@ -55,13 +55,13 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
 
-    /// How long new faults begin, from 1s to 1h. The last may end some seconds later. Of the scenario
-    /// members: how long clients work before the first change
+    /// How long new faults begin, from 1s to 1h. The last may end some seconds later. Of the
+    /// scenario members: how long clients work before the first change
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
 
-    /// How many masters, from 1 to 15; of the scenario members at first, from 3 to 13 [default: 5, of
-    /// members 3]
+    /// How many masters, from 1 to 15; of the scenario members at first, from 3 to 13 [default: 5,
+    /// of members 3]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) masters: Option<usize>,
 
