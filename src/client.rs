@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::blocking;
 use crate::clock::Moment;
 use crate::election::Election;
-use crate::engine::{Engine, Step};
+use crate::engine::{Engine, SetStep};
 use crate::error::Error;
 use crate::guard::Unfenced;
 use crate::inner::Inner;
@@ -505,8 +505,8 @@ impl Redlock {
     pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
         let SetChange { what, tell } = change;
         let engine = self.engine();
-        let add = |url: &str| Ok::<_, Error>(Step::Add { name: named(url)?, url: url.into() });
-        let remove = |url: &str| Ok::<_, Error>(Step::Remove { name: named(url)? });
+        let add = |url: &str| Ok::<_, Error>(SetStep::Add { name: named(url)?, url: url.into() });
+        let remove = |url: &str| Ok::<_, Error>(SetStep::Remove { name: named(url)? });
         let steps = match what {
             What::Add(url) => vec![add(&url)?],
             What::Remove(url) => vec![remove(&url)?],
@@ -514,7 +514,7 @@ impl Redlock {
                 vec![add(&new)?, remove(&old)?]
             }
             What::Replace { old, new } => vec![remove(&old)?, add(&new)?],
-            What::MaxTtl(max_ttl) => vec![Step::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
+            What::MaxTtl(max_ttl) => vec![SetStep::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
         };
         engine.change_members(steps, tell).await
     }

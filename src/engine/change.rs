@@ -35,7 +35,7 @@ const PROPOSALS: u32 = 8;
 
 /// One step of a change.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum SetStep {
     /// A master joins: its name in the record, and the URL to connect to it by.
     Add { name: Arc<str>, url: Arc<str> },
     /// One leaves.
@@ -44,7 +44,7 @@ pub(crate) enum Step {
     MaxTtl(u64),
 }
 
-impl Step {
+impl SetStep {
     /// Whether the set is what it makes of it.
     fn is_done(&self, newest: &MasterRecord) -> bool {
         match self {
@@ -84,7 +84,11 @@ struct Watch {
 
 impl Engine {
     /// Takes these steps, one after the other.
-    pub(crate) async fn change_members(self: &Arc<Self>, steps: Vec<Step>, tell: Tell) -> Result<(), Error> {
+    pub(crate) async fn change_members(
+        self: &Arc<Self>,
+        steps: Vec<SetStep>,
+        tell: Tell,
+    ) -> Result<(), Error> {
         let engine = self.clone();
         self.run_while_wanted(async move {
             let _only_one = engine.changing.lock().await;
@@ -102,7 +106,7 @@ impl Engine {
         self.master_status().iter().any(|status| *status.master == *name && status.reachable == Some(true))
     }
 
-    async fn take(&self, step: &Step, tell: &Tell) -> Result<(), Error> {
+    async fn take(&self, step: &SetStep, tell: &Tell) -> Result<(), Error> {
         let began = self.clock().now();
         let mut watch: Option<Watch> = None;
         loop {
@@ -111,8 +115,8 @@ impl Engine {
                 return self.until_carried(MasterSet::default()).await;
             }
             let joins_in = match step {
-                Step::Add { name, url } => self.prepare(name, url, began).await?,
-                Step::Remove { .. } | Step::MaxTtl(_) => Duration::ZERO,
+                SetStep::Add { name, url } => self.prepare(name, url, began).await?,
+                SetStep::Remove { .. } | SetStep::MaxTtl(_) => Duration::ZERO,
             };
             let next = self.next_generation(step, &newest)?;
             let over_in = self.watch(&newest, &mut watch, began).await?;
@@ -159,26 +163,26 @@ impl Engine {
     }
 
     /// What the set is to be after this step.
-    fn next_generation(&self, step: &Step, newest: &MasterRecord) -> Result<Generation, Error> {
+    fn next_generation(&self, step: &SetStep, newest: &MasterRecord) -> Result<Generation, Error> {
         let now = newest.now();
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
         Ok(match step {
-            Step::Add { .. } if now.members.len() >= MAX_MASTERS => {
+            SetStep::Add { .. } if now.members.len() >= MAX_MASTERS => {
                 return not_changed(format!("a set has {MAX_MASTERS} masters at most"));
             }
             // The next change would have to wait for the one that has left.
-            Step::Remove { .. } if now.members.len() <= 2 => {
+            SetStep::Remove { .. } if now.members.len() <= 2 => {
                 return not_changed("a set of two cannot lose one: add another master first".to_owned());
             }
-            Step::Add { name, .. } => {
+            SetStep::Add { name, .. } => {
                 let id = self.dispatcher.trust().membership().joining().expect("it was prepared");
                 Generation { members: now.members.with(id, name.clone()), ..now }
             }
-            Step::Remove { name } => {
+            SetStep::Remove { name } => {
                 let id = now.members.id_of(name).expect("it is not done");
                 Generation { members: now.members.without(id), ..now }
             }
-            Step::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
+            SetStep::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
         })
     }
 
@@ -281,7 +285,7 @@ impl Engine {
         let highest = proposal.ballot;
         let mut promises = Promises { by: Vec::new(), highest, not: String::new(), are_outdated: false };
         while let Some((index, said)) = heard.recv().await {
-            promises.are_outdated |= matches!(said, Said::Other(_));
+            promises.are_outdated |= matches!(said, Said::Other(_) | Said::Later(_));
             match said {
                 Said::Promised(accepted) => promises.by.push((index, accepted)),
                 Said::Later(ballot) => promises.highest = promises.highest.max(ballot),

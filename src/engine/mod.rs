@@ -61,7 +61,7 @@ mod verdict;
 mod wait;
 mod watchdog;
 
-pub(crate) use change::Step;
+pub(crate) use change::SetStep;
 pub(crate) use engine::Engine;
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
