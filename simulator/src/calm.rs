@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::actor::Acting;
-use crate::changes;
+use crate::changer::change_once_more;
 use crate::checkers::hand_off::HAND_OFF;
 use crate::checkers::left_behind::SETTLING;
 use crate::checkers::order::{self, IN_LINE};
@@ -117,7 +117,7 @@ async fn come_late(stage: &Arc<Stage>, client: usize) {
     left.run(stage, client, get(stage.clone(), client, 0));
     left.wait(stage).await;
     let left = Left::of(stage);
-    left.run(stage, client, changes::change_once_more(stage.clone(), client));
+    left.run(stage, client, change_once_more(stage.clone(), client));
     left.wait(stage).await;
     let left = Left::of(stage);
     stage.lockers().chain([client]).for_each(|client| left.run(stage, client, get(stage.clone(), client, 0)));

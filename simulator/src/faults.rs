@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use quorate_testkit::Dice;
 
-use crate::changes::Change;
 use crate::history::Time;
 use crate::locks::Locks;
+use crate::member_change::MemberChange;
 use crate::size::{CLIENTS, MASTERS};
 
 /// What may go wrong in a run.
@@ -52,7 +52,7 @@ pub(crate) enum What {
     /// A client's wall clock is set forward, or back, by `by` microseconds.
     Step { client: usize, by: i64 },
     /// A process begins to change the set of masters.
-    Change { client: usize, change: Change },
+    Change { client: usize, change: MemberChange },
     /// What Redlock's argument excludes, on some masters.
     Excluded { kind: Kind, masters: Vec<usize>, by: i64 },
 }

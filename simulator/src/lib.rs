@@ -3,6 +3,7 @@
 
 mod actor;
 mod calm;
+mod changer;
 mod changes;
 pub mod checkers;
 mod clocks;
@@ -16,6 +17,7 @@ mod listening;
 mod locks;
 mod lone;
 mod look;
+mod member_change;
 mod pipe;
 mod plan;
 mod process;

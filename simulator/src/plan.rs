@@ -9,20 +9,32 @@ use crate::changes;
 use crate::faults::{Fault, Kind, Profile};
 use crate::history::Time;
 use crate::locks::Locks;
-use crate::size::{ACTORS, CLIENTS, LOCKS, LONGER, MASTERS, OPERATIONS};
+use crate::size::{ACTORS, CLIENTS, JOINERS, LOCKS, LONGER, MASTERS, OPERATIONS};
 
 /// How many of a thousand acquires have a caller whose runtime is busy.
 const BUSY: u64 = 100;
 
 /// How many of a thousand steps of a clock one is wrong by, at most: less than the hundredth that
 /// leases leave for both.
-pub(crate) const RATE: i64 = 4_000;
+const RATE: i64 = 4_000;
 
 /// How long an actor does nothing before a task, at most.
 const THINK: Duration = Duration::from_millis(60);
 
+/// The same where the set of masters changes, which takes its time.
+const LONG_THINK: Duration = Duration::from_secs(5);
+
+/// The usual TTL there, at most: the shorter, the more changes there are.
+const SHORT_TTL: Duration = Duration::from_secs(1);
+
+/// A run is so much longer than others that masters' clocks would be too far apart at its end.
+const LONGER_RUN: i64 = 20;
+
+/// How many more operations than in other runs there are.
+const MORE_OPERATIONS: usize = 2;
+
 /// How far wall clocks are apart, in microseconds, where nobody sets them.
-pub(crate) const OFF: i64 = 100_000;
+const OFF: i64 = 100_000;
 
 /// The client that is a copy of another one, where one is, and that one.
 const COPY: usize = 1;
@@ -33,7 +45,7 @@ const ORIGINAL: usize = 0;
 pub struct Plan {
     /// What decided everything.
     pub seed: u64,
-    profile: Profile,
+    pub(crate) profile: Profile,
     /// Whether clients trust no clock of a master.
     pub(crate) strict: bool,
     /// Whether masters vote whatever they forgot, and whatever their clocks show.
@@ -135,14 +147,49 @@ impl Plan {
             healed: Time::ZERO,
         };
         if profile == Profile::Outside(Kind::Members) {
-            changes::plan(&mut plan);
-            return plan;
+            return plan.of_changes();
         }
         plan.tasks = tasks(&Dice::new(seed, "tasks", 0), ttl, OPERATIONS, THINK);
         plan.clients = (0..CLIENTS).map(|client| plan.clients[plan.original_of(client)]).collect();
         plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
         plan.healed = healed(&plan.faults);
         plan
+    }
+
+    /// One in which the set of masters changes.
+    fn of_changes(mut self) -> Self {
+        let dice = |purpose| Dice::new(self.seed, purpose, 0);
+        self.ttl = self.ttl.min(SHORT_TTL);
+        self.tasks = tasks(&dice("tasks"), self.ttl, OPERATIONS * MORE_OPERATIONS, LONG_THINK);
+        let changers = changes::changers(&dice("changers"));
+        let dice = dice("changes");
+        let clock = |_| (dice.between(-RATE, RATE), dice.between(-OFF, OFF));
+        self.masters.extend((0..JOINERS).map(clock));
+        self.masters.iter_mut().for_each(|(rate, _)| *rate /= LONGER_RUN);
+        self.clients.extend((0..=changers).map(clock));
+        self.latecomer = Some(CLIENTS + changers);
+        self.linger(&dice);
+        self.faults = changes::faults(&dice, self.ttl, changers);
+        self.healed = healed(&self.faults);
+        self
+    }
+
+    /// Some guards are kept for long, so that their leases go on from one set to the next; and some
+    /// clients begin late, with a list that is old.
+    fn linger(&mut self, dice: &Dice) {
+        for task in self.tasks.iter_mut().filter(|_| dice.happens(100)) {
+            task.steps.push((dice.time(Duration::ZERO, changes::LONG / 2), Step::Extend(self.ttl)));
+        }
+        for client in (0..CLIENTS).filter(|_| dice.happens(250)) {
+            let late = dice.time(Duration::ZERO, changes::STORM);
+            let mut actors = Vec::new();
+            for task in self.tasks.iter_mut().filter(|task| task.client == client) {
+                if !actors.contains(&task.actor) {
+                    actors.push(task.actor);
+                    task.think += late;
+                }
+            }
+        }
     }
 
     /// The same with masters that vote whatever they forgot, and whatever their clocks show: plain
@@ -159,12 +206,6 @@ impl Plan {
     pub fn of(self, locks: Locks) -> Self {
         let (repeated, overtaken) = if locks.are_shared() { (0, 0) } else { (self.repeated, self.overtaken) };
         Self { locks, repeated, overtaken, ..self }
-    }
-
-    /// Whether everything works again in the calm: nothing goes wrong that Redlock's argument
-    /// excludes, but for masters that forget one at a time.
-    pub(crate) fn has_calm(&self) -> bool {
-        matches!(self.profile, Profile::Inside | Profile::Outside(Kind::Members))
     }
 
     /// The client that a client is a copy of; most are originals.
@@ -199,12 +240,12 @@ impl Plan {
 }
 
 /// When the last of these is over.
-pub(crate) fn healed(faults: &[Fault]) -> Time {
+fn healed(faults: &[Fault]) -> Time {
     faults.iter().map(|fault| fault.until).max().unwrap_or_default()
 }
 
 /// So many operations, with pauses of up to `think` before.
-pub(crate) fn tasks(dice: &Dice, ttl: Duration, operations: usize, think: Duration) -> Vec<Task> {
+fn tasks(dice: &Dice, ttl: Duration, operations: usize, think: Duration) -> Vec<Task> {
     let mut tasks = Vec::new();
     let mut count = 0;
     while count < operations {

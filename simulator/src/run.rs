@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::actor::act;
 use crate::calm::calm;
-use crate::changes::change;
+use crate::changer::change;
 use crate::checkers;
-use crate::faults::What;
+use crate::faults::{Kind, Profile, What};
 use crate::history::{History, Time, Violation};
 use crate::left::Left;
 use crate::look::look;
@@ -66,7 +66,11 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
         (stage.world.recorder.finish(world.look_at_the_time()), world.panic(), trace)
     });
     // A run that was broken off says nothing about the rest.
-    let check = if plan.has_calm() { checkers::check_all } else { checkers::check_safety };
+    let check = match plan.profile {
+        Profile::Inside => checkers::check_all,
+        Profile::Outside(Kind::Members) => checkers::check_changing,
+        Profile::Outside(_) => checkers::check_safety,
+    };
     let violations = panic.map_or_else(|| check(&history), |panic| vec![panic]);
     Run { trace: marked(trace, &violations), history, violations }
 }

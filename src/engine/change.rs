@@ -299,7 +299,7 @@ impl Engine {
         let highest = proposal.ballot;
         let mut promises = Promises { by: Vec::new(), highest, not: String::new(), are_outdated: false };
         while let Some((index, said)) = heard.recv().await {
-            promises.are_outdated |= matches!(said, Said::Other(_));
+            promises.are_outdated |= matches!(said, Said::Other(_) | Said::Later(_));
             match said {
                 Said::Promised(accepted) => promises.by.push((index, accepted)),
                 Said::Later(ballot) => promises.highest = promises.highest.max(ballot),

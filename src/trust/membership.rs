@@ -792,7 +792,7 @@ impl<'a> MasterCase<'a> {
         match found {
             // It waited for its quarantine already.
             Some(found) if found.state == MemberState::Candidate && !self.lost_something(found) => {
-                // One that was seen in its quarantine, and votes since, makes no handshake after it.
+                // One that votes since its quarantine made no handshake after it.
                 let is_ready = |index: usize| {
                     let shown = self.membership.shown[index].as_ref();
                     let is_over = |(shown, its): (&Shown, &MasterRecord)| {
