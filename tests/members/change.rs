@@ -1,8 +1,8 @@
-//! Those who change the set: a decree of the old masters, a joint generation, the new set alone.
+//! Those who change the set, one master at a time: a watch, and a decree of the masters before it.
 
-use super::master::{Ballot, Decree, Generation, Master, Masters, N, Record, State, Time};
+use super::master::{Accepted, Ballot, Generation, Masters, Members, N, Record, State};
 use super::variants::Flaw;
-use super::world::{Broken, Promised, Q, Role, Task, World};
+use super::world::{Promised, Q, Role, SOON, Task, World};
 
 /// A master promises to accept nothing of an earlier ballot, and says what it accepted.
 pub(crate) fn promise(
@@ -20,152 +20,160 @@ pub(crate) fn promise(
     if heard {
         promised.by = promised.by.with(at);
         promised.of[at] = incarnation;
-        let later = |found: (Ballot, Decree)| promised.found.is_none_or(|known| known.0 < found.0);
-        if let Some(found) = record.accepted.filter(|&found| later(found)) {
-            promised.found = Some(found);
-        }
+        promised.found = later(promised.found, record.accepted);
+    }
+}
+
+pub(crate) fn later(one: Accepted, other: Accepted) -> Accepted {
+    [one, other].into_iter().flatten().max_by_key(|(ballot, _)| *ballot)
+}
+
+/// Which masters a changer adds next, and which it removes: one master.
+fn next(world: &World, known: &Generation, role: Role) -> (Masters, Masters) {
+    let Role::Changer { to, removes_first } = role else { return Default::default() };
+    let members = known.members.masters;
+    let one = |masters: Masters| masters.iter().take(1).collect::<Masters>();
+    let (missing, surplus) = (one(to.without(members)), one(members.without(to)));
+    if missing.is_empty() || surplus.is_empty() || world.has(Flaw::TwoAtOnce) {
+        (missing, surplus)
+    } else if removes_first && members.iter().count() > 2 {
+        (Masters::default(), surplus)
+    } else {
+        (missing, Masters::default())
     }
 }
 
 /// Makes a candidate of a master that has no record, was removed, or was one of another set that
-/// did not go on.
-fn prepare(master: &mut Master, known: &Generation, now: Time) {
-    let again = |record: &Record| match record.state {
-        State::Removed => record.generation.set == known.set && record.generation.number < known.number,
-        State::Candidate => record.generation.set != known.set && record.quarantine + Q < now,
+/// did not go on. The id of the candidate.
+fn prepare(world: &mut World, at: usize, known: &Generation) -> Option<u8> {
+    let (now, master) = (world.now, &world.masters[at]);
+    let remembers = master.remembers();
+    let again = |record: Record| match record.state {
+        _ if record.generation.set != known.set => {
+            record.state == State::Candidate && record.quarantine + Q < now
+        }
+        State::Removed => record.generation.number <= known.number,
+        State::Candidate => !remembers,
         State::Member => false,
     };
-    if master.record.as_ref().is_none_or(again) {
-        master.record = Some(Record::new(*known, State::Candidate, now + Q));
+    if master.record.is_none_or(again) {
+        let id = world.new_id();
+        let master = &mut world.masters[at];
+        master.record = Some(master.new_record(*known, State::Candidate, id, now + Q));
     }
+    let candidate = world.masters[at].record_of(known.set).filter(|record| record.state == State::Candidate);
+    candidate.map(|record| record.id)
 }
 
 pub(crate) fn ask(world: &mut World, changer: usize, at: usize, heard: bool) {
-    let now = world.now;
+    let flaw = world.flaw;
+    let (now, unasked) = (world.now, world.has(Flaw::AcceptsUnasked));
+    let in_quarantine = world.has(Flaw::AcceptsInQuarantine);
     let Some(known) = world.actors[changer].knows else { return };
+    if let Task::Propose { .. } | Task::Watch { .. } = world.actors[changer].task {
+        world.masters[at].carry(at, &known, flaw);
+    }
+    if let Task::Carry { decided, since, .. } = world.actors[changer].task
+        && (now <= since + SOON || world.has(Flaw::CarriesLate))
+    {
+        world.masters[at].carry(at, &decided, flaw);
+        world.decides(&decided);
+    }
+    let prepared = match world.actors[changer].task {
+        Task::Prepare { .. } => prepare(world, at, &known),
+        _ => None,
+    };
     let World { masters, actors, .. } = world;
     let (master, actor) = (&mut masters[at], &mut actors[changer]);
     let incarnation = master.incarnation;
     match &mut actor.task {
-        Task::Prepare { ready, named, .. } => {
-            prepare(master, &known, now);
-            let is_ready =
-                |record: &&mut Record| record.state == State::Candidate && record.quarantine <= now;
-            if heard && master.record_of(known.set).as_ref().is_some_and(is_ready) {
-                *ready = ready.with(at);
-                named[at] = Some(incarnation);
-            }
-        }
+        Task::Prepare { ids, .. } if heard => ids[at] = prepared,
         Task::Propose { ballot, promised, .. } => {
-            let Some(record) = master.record_of(known.set) else { return };
-            if record.votes_after(&known) {
+            if let Some(record) = master.acceptor(&known) {
                 promise(record, incarnation, at, *ballot, promised, heard);
             }
         }
-        Task::Accept { ballot, decree, promised, accepted, .. } => {
-            let same = promised.of[at] == incarnation;
-            let Some(record) = master.record_of(known.set) else { return };
-            if same && record.votes_after(&known) && record.promised <= *ballot {
+        Task::Accept { ballot, value, promised, accepted, .. } => {
+            let same = promised.of[at] == incarnation || unasked;
+            let Some(record) = master.acceptor(&known).filter(|_| same) else { return };
+            if record.promised <= *ballot && (record.quarantine <= now || in_quarantine) {
                 record.promised = *ballot;
-                record.accepted = Some((*ballot, *decree));
+                record.accepted = Some((*ballot, *value));
                 if heard {
                     *accepted = accepted.with(at);
                 }
             }
         }
-        Task::Carry { .. } => master.carry(at, &known),
-        Task::Watch { seen, of, .. } => {
-            master.carry(at, &known);
-            if heard && master.has_reached(&known) {
-                *seen = seen.with(at);
-                of[at] = incarnation;
-            }
+        Task::Watch { seen, of, .. } if heard && master.has_reached(&known) => {
+            *seen = seen.with(at);
+            of[at] = incarnation;
         }
-        Task::Check { again, of, .. } => {
-            if heard && of[at] == incarnation && master.has_reached(&known) {
-                *again = again.with(at);
-            }
+        Task::Check { again, of, .. } if heard && of[at] == incarnation && master.has_reached(&known) => {
+            *again = again.with(at);
         }
-        _ => return,
+        _ => {}
     }
-    if heard
-        && matches!(
-            actor.task,
-            Task::Prepare { .. } | Task::Propose { .. } | Task::Watch { .. } | Task::Carry { .. }
-        )
-        && world.learn(changer, at)
-    {
+    let carries = matches!(world.actors[changer].task, Task::Carry { .. });
+    if heard && world.learn(changer, at) && !carries {
         world.actors[changer].task = Task::Idle;
     }
 }
 
+/// Whom a changer watches: those who could still grant under the generation before the last.
+pub(crate) fn watched(world: &World, known: &Generation) -> Masters {
+    if world.has(Flaw::WatchesItsOwn) { known.members.masters } else { known.earlier }
+}
+
 pub(crate) fn may_go_on(world: &World, changer: usize) -> bool {
-    let actor = &world.actors[changer];
-    let (Some(known), Role::Changer { .. } | Role::Client { .. }) = (&actor.knows, actor.role) else {
-        return true;
-    };
-    match actor.task {
-        Task::Wait { since, .. } => world.now > since + Q || world.has(Flaw::FinishesAtOnce),
-        Task::Watch { seen, .. } => seen.has_majority_of(known.members.old),
-        Task::Check { again, .. } => again.has_majority_of(known.members.old),
-        _ => true,
-    }
+    !matches!(world.actors[changer].task, Task::Wait { since, .. } if world.now <= since + Q)
 }
 
 pub(crate) fn go_on(world: &mut World, changer: usize) {
     let (now, actor) = (world.now, world.actors[changer]);
     let Some(known) = actor.knows else { return };
     let none = Masters::default();
+    let (members, watched) = (known.members.masters, watched(world, &known));
+    let (adds, removes) = next(world, &known, actor.role);
+    let prepare = Task::Prepare { asked: none, adds, ids: [None; N] };
     world.actors[changer].task = match actor.task {
-        Task::Idle if known.is_joint() => Task::Watch { asked: none, seen: none, of: [0; N] },
-        Task::Idle => match actor.role {
-            Role::Changer { from, .. } if from == known.number => {
-                Task::Prepare { asked: none, ready: none, named: [None; N] }
-            }
-            Role::Changer { from, .. } if from > known.number => Task::Carry { asked: none },
-            _ => Task::Done,
-        },
-        Task::Prepare { ready, named, .. } => match actor.role {
-            Role::Changer { to, .. } if ready.contains(to.without(known.members.old)) => {
-                let ballot = world.new_ballot();
-                Task::Propose {
-                    ballot,
-                    asked: none,
-                    decree: Decree { new: to, named },
-                    promised: Promised::default(),
-                }
-            }
-            _ => Task::Idle,
-        },
-        Task::Propose { ballot, decree, promised, .. } if promised.by.has_majority_of(known.members.old) => {
-            let decree = promised.found.map_or(decree, |(_, found)| found);
-            Task::Accept { ballot, asked: none, decree, promised, accepted: none }
+        Task::Idle if adds.is_empty() && removes.is_empty() => {
+            world.actors[changer].knows = None;
+            world.done.finished += 1;
+            Task::Done
         }
-        Task::Accept { decree, accepted, .. } => {
-            let enough = accepted.has_majority_of(known.members.old)
-                || (world.has(Flaw::OneAccepts) && accepted != none);
-            if enough {
-                decide(world, known.number, decree);
-                world.actors[changer].knows = Some(known.joint(decree));
-                Task::Carry { asked: none }
+        Task::Idle if known.number == 0 || world.has(Flaw::NoWatch) => prepare,
+        // What was accepted is finished without a watch.
+        Task::Idle => propose(world, None),
+        Task::Prepare { adds, ids, .. } if adds.iter().all(|at| ids[at].is_some()) => {
+            let added = |members: Members, at: usize| members.add(at, ids[at].unwrap_or_default());
+            let value = adds.iter().fold(known.members.remove(removes), added);
+            propose(world, Some(value))
+        }
+        Task::Propose { ballot, value, promised, .. } if promised.by.has_majority_of(members) => {
+            match promised.found.map(|(_, found)| found).or(value) {
+                Some(value) => {
+                    Task::Accept { ballot, since: now, asked: none, value, promised, accepted: none }
+                }
+                None => Task::Watch { asked: none, seen: none, of: [0; N] },
+            }
+        }
+        Task::Accept { since, value, accepted, .. } => {
+            let one = world.has(Flaw::OneAccepts) && !accepted.is_empty();
+            if accepted.has_majority_of(members) || one {
+                world.done.changes += 1;
+                Task::Carry { decided: known.next(value), since, asked: none }
             } else {
                 Task::Idle
             }
         }
-        Task::Watch { seen, of, .. } => Task::Wait { since: now, seen, of },
+        Task::Watch { seen, of, .. } if seen.has_majority_of(watched) => Task::Wait { since: now, seen, of },
         Task::Wait { seen, of, .. } => Task::Check { asked: none, seen, again: none, of },
-        Task::Check { .. } => {
-            world.done.changes += 1;
-            world.actors[changer].knows = Some(known.finished());
-            Task::Carry { asked: none }
-        }
+        Task::Check { again, .. } if again.has_majority_of(watched) => prepare,
         _ => Task::Idle,
     };
 }
 
-fn decide(world: &mut World, number: u8, decree: Decree) {
-    match world.decided[usize::from(number)] {
-        Some(decided) if decided != decree => world.breaks(Broken::TwoDecrees),
-        _ => world.decided[usize::from(number)] = Some(decree),
-    }
+fn propose(world: &mut World, value: Option<Members>) -> Task {
+    let (ballot, asked, promised) = (world.new_ballot(), Masters::default(), Promised::default());
+    Task::Propose { ballot, asked, value, promised }
 }

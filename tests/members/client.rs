@@ -1,7 +1,7 @@
 //! Those who take the lock.
 
 use super::change::promise;
-use super::master::{Ballot, Entry, Generation, Masters, N, Record, State, Time, Token};
+use super::master::{Accepted, Ballot, Entry, Generation, Masters, N, Record, State, Time, Token};
 use super::variants::Flaw;
 use super::world::{Begin, Broken, FRESH, Lease, PER_TICK, Promised, Q, Role, TTL, Task, World};
 
@@ -9,18 +9,23 @@ use super::world::{Begin, Broken, FRESH, Lease, PER_TICK, Promised, Q, Role, TTL
 /// which one of them learns.
 fn same_generation(world: &mut World, client: usize, at: usize, heard: bool) -> bool {
     let Some(known) = world.actors[client].knows else { return false };
+    let flaw = world.flaw;
     let Some(record) = world.masters[at].record_of(known.set) else { return false };
     if record.generation.number < known.number {
-        world.masters[at].carry(at, &known);
+        world.masters[at].carry(at, &known, flaw);
         return false;
     }
     if record.generation.number > known.number {
+        if flaw == Some(Flaw::CountsAnyGeneration) {
+            return true;
+        }
         if heard {
             world.learn(client, at);
         }
+        world.masters[at].carry(at, &known, flaw);
         return false;
     }
-    true
+    record.generation == known
 }
 
 /// Whether a master may vote on what was sent then, and nobody else has the lock there.
@@ -28,17 +33,7 @@ fn votes(world: &World, client: usize, at: usize, sent: Time) -> bool {
     let master = &world.masters[at];
     let may_vote = |record: &Record| record.state == State::Member && record.quarantine <= world.now;
     let others = master.entry.is_some_and(|entry| entry.client != client && entry.until >= world.now);
-    master.record.as_ref().is_some_and(may_vote) && world.now - sent <= FRESH && !others
-}
-
-/// Whom a new grant may ask: in a joint generation those of the old set first.
-pub(crate) fn may_ask(world: &World, known: &Generation, numbers: &[Token; N]) -> Masters {
-    let members = &known.members;
-    if granted(numbers).has_majority_of(members.old) || world.has(Flaw::AsksAll) {
-        members.all()
-    } else {
-        members.old
-    }
+    master.remembers() && master.record.as_ref().is_some_and(may_vote) && world.now - sent <= FRESH && !others
 }
 
 pub(crate) fn granted(numbers: &[Token; N]) -> Masters {
@@ -55,24 +50,24 @@ pub(crate) fn ask(world: &mut World, client: usize, at: usize, heard: bool) {
         Task::Undo { .. } => {
             let entry = &mut world.masters[at].entry;
             *entry = entry.filter(|entry| entry.client != client);
+            same_generation(world, client, at, heard);
         }
         Task::Readmit { at: forgot, .. } => readmit(world, client, at, forgot, heard),
-        Task::Write { ballot, .. } => write(world, client, at, ballot),
+        Task::Write { of, ballot, found, .. } => write(world, client, at, of, ballot, found),
         _ => {}
     }
     if world.actors[client].knows != before {
         // Votes of one round count under one generation.
-        let members = before.map_or(Masters::default(), |known| known.members.all());
+        let at = before.map_or(Masters::default(), |known| known.reached());
         let task = &mut world.actors[client].task;
         *task = match *task {
-            Task::Acquire { .. } | Task::Confirm { .. } => Task::Undo { at: members },
+            Task::Acquire { .. } | Task::Confirm { .. } => Task::Undo { at },
             _ => Task::Idle,
         };
     }
 }
 
 fn acquire(world: &mut World, client: usize, at: usize, sent: Time, heard: bool) {
-    let Some(known) = world.actors[client].knows else { return };
     if !same_generation(world, client, at, heard) || !votes(world, client, at, sent) {
         return;
     }
@@ -80,10 +75,6 @@ fn acquire(world: &mut World, client: usize, at: usize, sent: Time, heard: bool)
     let token = (master.fence + 1).max(Token::from(now) * PER_TICK);
     master.fence = token;
     master.entry = Some(Entry { client, until: now + TTL, token });
-    let before_it = |lease: Lease| lease.by <= known.number;
-    if !known.members.old.has(at) && world.other_lease(client).is_some_and(before_it) {
-        world.breaks(Broken::InTheWay);
-    }
     if let Task::Acquire { numbers, .. } = &mut world.actors[client].task
         && heard
     {
@@ -125,41 +116,61 @@ fn extend(world: &mut World, client: usize, at: usize, sent: Time, heard: bool) 
     }
 }
 
-/// Writes the record of a master that forgot, with the ballot of the first phase as promised.
-fn write(world: &mut World, client: usize, at: usize, ballot: Ballot) {
+/// Writes the record of a master that forgot, with what the first phase promised and found.
+fn write(world: &mut World, client: usize, at: usize, of: u8, ballot: Ballot, found: Accepted) {
     world.actors[client].task = Task::Idle;
     let Some(known) = world.actors[client].knows.filter(|known| may_be_readmitted(world, at, known)) else {
         return;
     };
-    let without_promise = world.has(Flaw::ReadmitsAtOnce) || world.has(Flaw::ReadmitsByReading);
-    let promised = if without_promise { 0 } else { ballot };
-    world.masters[at].record = Some(Record { promised, ..Record::new(known, State::Member, world.now + Q) });
+    if world.masters[at].incarnation != of && !world.has(Flaw::ReadmitsByOldEvidence) {
+        return;
+    }
+    let asked = !world.has(Flaw::ReadmitsAtOnce) && !world.has(Flaw::ReadmitsByReading);
+    let state = if known.members.has(at) { State::Member } else { State::Removed };
+    let record = world.masters[at].new_record(known, state, known.members.ids[at], world.now + Q);
+    world.masters[at].record = Some(Record {
+        promised: if asked { ballot } else { 0 },
+        accepted: found.filter(|_| asked && !world.has(Flaw::ForgetsAccepted)),
+        ..record
+    });
     world.done.readmitted += 1;
 }
 
-/// Whether a master forgot its record, or has that of a candidate of another set, or of an earlier
-/// generation, whose quarantine is not over.
+/// Whether a master forgot, or is a candidate that its generation does not wait for any more: of
+/// another set, of another id, or of a generation that is complete.
 pub(crate) fn may_be_readmitted(world: &World, at: usize, known: &Generation) -> bool {
-    world.masters[at].record.is_none_or(|record| {
-        let foreign = record.generation.set != known.set || record.generation.number < known.number;
-        record.state == State::Candidate && foreign && record.quarantine > world.now
-    })
+    let member = known.members.has(at);
+    let Some(record) = &world.masters[at].record else { return member };
+    let candidate = member && record.state == State::Candidate;
+    if record.generation.set != known.set {
+        return candidate && record.quarantine > world.now;
+    }
+    let another = member && record.id != known.members.ids[at];
+    let incomplete = candidate && record.generation.number == known.number;
+    record.generation.number <= known.number && (!world.masters[at].remembers() || another || incomplete)
 }
 
 fn readmit(world: &mut World, client: usize, at: usize, forgot: usize, heard: bool) {
     let Some(known) = world.actors[client].knows.filter(|_| at != forgot) else { return };
-    world.masters[at].carry(at, &known);
+    let flaw = world.flaw;
+    let master = &mut world.masters[at];
+    master.carry(at, &known, flaw);
     if heard && world.learn(client, at) {
         return;
     }
-    let only_reads = known.is_joint() || world.has(Flaw::ReadmitsByReading);
-    let Task::Readmit { ballot, promised, .. } = &mut world.actors[client].task else { return };
-    let incarnation = world.masters[at].incarnation;
-    let Some(record) = world.masters[at].record_of(known.set) else { return };
-    if record.generation.number != known.number || record.state != State::Member {
+    let Task::Readmit { ballot, read, remember, promised, .. } = &mut world.actors[client].task else {
         return;
+    };
+    if heard {
+        *read = read.with(at);
     }
-    if only_reads {
+    let master = &mut world.masters[at];
+    let incarnation = master.incarnation;
+    let Some(record) = master.acceptor(&known) else { return };
+    if heard {
+        *remember = remember.with(at);
+    }
+    if flaw == Some(Flaw::ReadmitsByReading) {
         promised.by = promised.by.with(at);
     } else {
         promise(record, incarnation, at, *ballot, promised, heard);
@@ -168,31 +179,23 @@ fn readmit(world: &mut World, client: usize, at: usize, forgot: usize, heard: bo
 
 /// A client that was started with a list looks at one of its masters.
 fn look(world: &mut World, client: usize, at: usize) {
-    let record = world.masters[at].record;
-    let Task::Look { newest, agree, bare, stale, .. } = &mut world.actors[client].task else { return };
-    match record {
-        None => *bare = bare.with(at),
-        Some(record) if record.state == State::Candidate => *stale = stale.with(at),
-        Some(record) => match newest {
-            Some(known) if known.set != record.generation.set => *agree = Masters::default(),
-            Some(known) if known.number > record.generation.number => *stale = stale.with(at),
-            Some(known) if known.number == record.generation.number => *agree = agree.with(at),
-            _ => {
-                (*newest, *agree) = (Some(record.generation), Masters::of(&[at]));
-            }
-        },
+    let Some(Record { generation, state, .. }) = world.masters[at].record else { return };
+    let Task::Look { newest, agree, .. } = &mut world.actors[client].task else { return };
+    if state == State::Candidate {
+        return;
+    }
+    match newest {
+        Some(known) if known.set != generation.set => *agree = Masters::default(),
+        Some(known) if known.number > generation.number => {}
+        Some(known) if known.number == generation.number => *agree = agree.with(at),
+        _ => {
+            (*newest, *agree) = (Some(generation), Masters::of(&[at]));
+        }
     }
 }
 
 pub(crate) fn may_go_on(world: &World, client: usize) -> bool {
-    match world.actors[client].task {
-        Task::Write { .. } => false,
-        Task::Readmit { promised, .. } => {
-            world.has(Flaw::ReadmitsAtOnce)
-                || world.actors[client].knows.is_some_and(|known| known.members.have_quorum(promised.by))
-        }
-        _ => true,
-    }
+    !matches!(world.actors[client].task, Task::Write { .. })
 }
 
 pub(crate) fn go_on(world: &mut World, client: usize) {
@@ -201,6 +204,7 @@ pub(crate) fn go_on(world: &mut World, client: usize) {
     let Some(known) = actor.knows else {
         return go_on_looking(world, client, list);
     };
+    let members = known.members.masters;
     world.actors[client].task = match actor.task {
         Task::Idle => match lease {
             Some(lease) if lease.until > now => {
@@ -212,10 +216,10 @@ pub(crate) fn go_on(world: &mut World, client: usize) {
         },
         Task::Acquire { sent, numbers, floor, .. } => {
             let granted = granted(&numbers);
-            if !quorum(world, &known, granted) || now >= sent + TTL {
-                Task::Undo { at: known.members.all() }
-            } else if let Some(token) = agreed(world, &known, &numbers) {
-                hold(world, client, Lease { by: known.number, until: sent + TTL, token }, floor);
+            if !granted.has_majority_of(members) || now >= sent + TTL {
+                Task::Undo { at: known.reached() }
+            } else if let Some(token) = agreed(members, &numbers) {
+                hold(world, client, Lease { until: sent + TTL, token }, floor);
                 Task::Idle
             } else {
                 let token = numbers.into_iter().max().unwrap_or(0);
@@ -230,57 +234,53 @@ pub(crate) fn go_on(world: &mut World, client: usize) {
             }
         }
         Task::Confirm { sent, confirmed, token, floor, .. } => {
-            if quorum(world, &known, confirmed) && now < sent + TTL {
-                hold(world, client, Lease { by: known.number, until: sent + TTL, token }, floor);
+            if confirmed.has_majority_of(members) && now < sent + TTL {
+                hold(world, client, Lease { until: sent + TTL, token }, floor);
                 Task::Idle
             } else {
-                Task::Undo { at: known.members.all() }
+                Task::Undo { at: known.reached() }
             }
         }
         Task::Extend { sent, extended, .. } => {
             if let Some(lease) = lease
                 && lease.until > now
-                && quorum(world, &known, extended)
+                && extended.has_majority_of(members)
                 && now < sent + TTL
             {
-                hold(world, client, Lease { by: known.number, until: sent + TTL, ..lease }, 0);
+                hold(world, client, Lease { until: sent + TTL, ..lease }, 0);
             }
             Task::Idle
         }
-        Task::Readmit { at, ballot, promised, .. } => match promised.found {
-            // What was accepted is finished first.
-            Some((_, decree)) if !known.is_joint() => Task::Accept {
-                ballot,
-                asked: Masters::default(),
-                decree,
-                promised,
-                accepted: Masters::default(),
-            },
-            _ => Task::Write { at, ballot },
-        },
+        Task::Readmit { .. } => after_first_phase(world, &known, actor.task),
         _ => Task::Idle,
     };
 }
 
-fn quorum(world: &World, known: &Generation, votes: Masters) -> bool {
-    if world.has(Flaw::OneQuorum) {
-        votes.has_majority_of(known.members.old)
+/// A master that forgot is written by what a majority promised. Where most forgot, by what the rest
+/// promised: at once where it has a record, by the steps of beginning where it has none.
+fn after_first_phase(world: &World, known: &Generation, task: Task) -> Task {
+    let Task::Readmit { at, of, ballot, read, remember, promised, .. } = task else { return Task::Idle };
+    let (none, members) = (Masters::default(), known.members.masters);
+    let record = world.masters[at].record.filter(|record| record.generation.set == known.set);
+    let has_record = record.is_some_and(|record| record.state != State::Candidate);
+    // A ballot that was only too low is no loss: another one is tried.
+    let refused = remember.has_majority_of(members) || !promised.by.contains(remember);
+    let most_forgot = read.with(at).contains(members) && (!refused || world.has(Flaw::TakesRefusalForLoss));
+    let by_majority = promised.by.has_majority_of(members) || world.has(Flaw::ReadmitsAtOnce);
+    if by_majority || (most_forgot && (has_record || !known.members.has(at))) {
+        Task::Write { at, of, ballot, found: promised.found }
+    } else if most_forgot {
+        let begin = Begin { generation: *known, again: Some((ballot, promised.found)) };
+        Task::Begin { begin, asked: none, noted: none, of: [0; N] }
     } else {
-        known.members.have_quorum(votes)
+        Task::Idle
     }
 }
 
-/// The token on which enough masters agree, in a joint generation those of both sets.
-fn agreed(world: &World, known: &Generation, numbers: &[Token; N]) -> Option<Token> {
+/// The token on which a majority agrees.
+fn agreed(members: Masters, numbers: &[Token; N]) -> Option<Token> {
     let gave = |token: Token| (0..N).filter(|&at| numbers[at] == token).collect::<Masters>();
-    let enough = |token: Token| {
-        if world.has(Flaw::TokenOfUnion) {
-            gave(token).has_majority_of(known.members.all())
-        } else {
-            quorum(world, known, gave(token))
-        }
-    };
-    numbers.iter().copied().find(|&token| token > 0 && enough(token))
+    numbers.iter().copied().find(|&token| token > 0 && gave(token).has_majority_of(members))
 }
 
 fn hold(world: &mut World, client: usize, lease: Lease, floor: Token) {
@@ -297,34 +297,19 @@ fn hold(world: &mut World, client: usize, lease: Lease, floor: Token) {
     }
 }
 
-/// A list is accepted where most of it are members of one set that has it, or had it.
+/// A list is accepted where a master of it is a member of a set that has it, or had it, and none is
+/// one of another set.
 fn go_on_looking(world: &mut World, client: usize, list: Masters) {
-    let nothing = Task::Look {
-        asked: Masters::default(),
-        newest: None,
-        agree: Masters::default(),
-        bare: Masters::default(),
-        stale: Masters::default(),
-    };
     let actor = &mut world.actors[client];
-    let Task::Look { newest, agree, bare, stale, .. } = actor.task else {
-        actor.task = nothing;
-        return;
-    };
-    actor.task = nothing;
-    let Some(newest) = newest else { return };
-    let earlier = newest.number > 0 && !agree.is_empty();
-    if earlier || (newest.members.old == list && agree.has_majority_of(list)) {
-        actor.knows = Some(newest);
-        actor.task = Task::Idle;
-    } else if newest.members.old == list && bare.and(agree).and(stale) == list && !bare.is_empty() {
-        // Most of the newest generation that it finds forgot, and all of it answer.
-        actor.task = Task::Begin {
-            begin: Begin { generation: newest, again: true },
-            asked: Masters::default(),
-            noted: Masters::default(),
-            of: [0; N],
-        };
+    let looked = std::mem::replace(
+        &mut actor.task,
+        Task::Look { asked: Masters::default(), newest: None, agree: Masters::default() },
+    );
+    if let Task::Look { newest: Some(newest), agree, .. } = looked
+        && !agree.is_empty()
+        && (newest.number > 0 || newest.members.masters == list)
+    {
+        (actor.knows, actor.task) = (Some(newest), Task::Idle);
     }
 }
 
@@ -334,11 +319,15 @@ pub(crate) fn release(world: &mut World, client: usize) {
     if let Role::Client { lease, .. } = &mut actor.role {
         *lease = None;
     }
-    actor.task = Task::Undo { at: actor.knows.map_or(Masters::default(), |known| known.members.all()) };
+    actor.task = Task::Undo { at: actor.knows.map_or(Masters::default(), |known| known.reached()) };
 }
 
 pub(crate) fn begin_readmission(world: &mut World, client: usize, at: usize) {
-    let ballot = world.new_ballot();
+    if world.learn(client, at) {
+        return;
+    }
+    let (ballot, of) = (world.new_ballot(), world.masters[at].incarnation);
+    let (none, promised) = (Masters::default(), Promised::default());
     world.actors[client].task =
-        Task::Readmit { at, ballot, asked: Masters::default(), promised: Promised::default() };
+        Task::Readmit { at, of, ballot, asked: none, read: none, remember: none, promised };
 }

@@ -1,11 +1,13 @@
 //! What one master knows: its membership record, and one lock.
 
+use super::variants::Flaw;
+
 pub(crate) const N: usize = 6;
 
 pub(crate) type Time = u8;
 pub(crate) type Token = u16;
-/// An attempt to decide. Each is made once, so no two are equal.
-pub(crate) type Ballot = u8;
+/// An attempt to decide. Each is made once, so no two are equal; a later one may be lower.
+pub(crate) type Ballot = u16;
 
 /// Some of the masters 0 to 5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,60 +64,56 @@ impl FromIterator<usize> for Masters {
     }
 }
 
-/// The members of a generation: one set, or two of which quorums of both are needed.
+/// The members of a generation, each with its id: a master that is added again has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Members {
-    pub(crate) old: Masters,
-    pub(crate) new: Option<Masters>,
-    /// The incarnations of those that were candidates for the decree, which may be carried to.
-    pub(crate) named: [Option<u8>; N],
+    pub(crate) masters: Masters,
+    pub(crate) ids: [u8; N],
 }
 
 impl Members {
-    pub(crate) const fn only(old: Masters) -> Self {
-        Self { old, new: None, named: [None; N] }
+    pub(crate) const fn first(masters: Masters) -> Self {
+        Self { masters, ids: [0; N] }
     }
 
-    pub(crate) fn all(&self) -> Masters {
-        self.old.and(self.new.unwrap_or_default())
+    pub(crate) fn has(&self, at: usize) -> bool {
+        self.masters.has(at)
     }
 
-    pub(crate) fn have_quorum(&self, votes: Masters) -> bool {
-        votes.has_majority_of(self.old) && self.new.is_none_or(|new| votes.has_majority_of(new))
+    pub(crate) fn add(mut self, at: usize, id: u8) -> Self {
+        self.masters = self.masters.with(at);
+        self.ids[at] = id;
+        self
+    }
+
+    pub(crate) fn remove(mut self, masters: Masters) -> Self {
+        self.masters = self.masters.without(masters);
+        masters.iter().for_each(|at| self.ids[at] = 0);
+        self
     }
 }
 
-/// What a decree says: the next members, and the incarnations of the candidates among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Decree {
-    pub(crate) new: Masters,
-    pub(crate) named: [Option<u8>; N],
-}
-
-/// A generation of a set of masters. Odd ones are joint.
+/// A generation of a set of masters, with the masters of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Generation {
     pub(crate) set: u8,
     pub(crate) number: u8,
     pub(crate) members: Members,
+    pub(crate) earlier: Masters,
 }
 
 impl Generation {
-    pub(crate) fn is_joint(&self) -> bool {
-        self.members.new.is_some()
+    pub(crate) const fn first(set: u8, masters: Masters) -> Self {
+        Self { set, number: 0, members: Members::first(masters), earlier: Masters::of(&[]) }
     }
 
-    /// The joint generation that a decree makes of this one.
-    pub(crate) fn joint(&self, Decree { new, named }: Decree) -> Self {
-        let members = Members { old: self.members.old, new: Some(new), named };
-        Self { number: self.number + 1, members, ..*self }
+    pub(crate) fn next(&self, members: Members) -> Self {
+        Self { number: self.number + 1, members, earlier: self.members.masters, ..*self }
     }
 
-    /// The generation of the new set alone.
-    pub(crate) fn finished(&self) -> Self {
-        let Members { old, new, named } = self.members;
-        let members = Members { old: new.unwrap_or(old), new: None, named };
-        Self { number: self.number + 1, members, ..*self }
+    /// Its masters, and those that it removed.
+    pub(crate) fn reached(&self) -> Masters {
+        self.members.masters.and(self.earlier)
     }
 }
 
@@ -131,22 +129,18 @@ pub(crate) enum State {
 pub(crate) struct Record {
     pub(crate) generation: Generation,
     pub(crate) state: State,
+    /// Its master's id in the set.
+    pub(crate) id: u8,
+    /// Who remembers: where it is not its master's, that one forgot.
+    pub(crate) incarnation: u8,
     /// It has no vote until then.
     pub(crate) quarantine: Time,
     pub(crate) promised: Ballot,
-    pub(crate) accepted: Option<(Ballot, Decree)>,
+    pub(crate) accepted: Accepted,
 }
 
-impl Record {
-    pub(crate) fn new(generation: Generation, state: State, quarantine: Time) -> Self {
-        Self { generation, state, quarantine, promised: 0, accepted: None }
-    }
-
-    /// Whether it votes on what comes after this generation.
-    pub(crate) fn votes_after(&self, generation: &Generation) -> bool {
-        self.generation.number == generation.number && self.state == State::Member
-    }
-}
+/// A ballot, and the next members that were accepted with it.
+pub(crate) type Accepted = Option<(Ballot, Members)>;
 
 /// The one lock, as one master knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -158,46 +152,91 @@ pub(crate) struct Entry {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Master {
-    /// How often it forgot everything.
+    /// How often it forgot.
     pub(crate) incarnation: u8,
     pub(crate) record: Option<Record>,
+    /// The record that a restart may bring back.
+    pub(crate) saved: Option<Record>,
     pub(crate) entry: Option<Entry>,
     /// The highest token given here.
     pub(crate) fence: Token,
 }
 
+/// What a master has when it restarts: no locks, and this record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Back {
+    Empty,
+    Last,
+    Saved,
+}
+
 impl Master {
+    pub(crate) fn new_record(
+        &self,
+        generation: Generation,
+        state: State,
+        id: u8,
+        quarantine: Time,
+    ) -> Record {
+        let incarnation = self.incarnation;
+        Record { generation, state, id, incarnation, quarantine, promised: 0, accepted: None }
+    }
+
     /// The record, where it is of this set.
     pub(crate) fn record_of(&mut self, set: u8) -> Option<&mut Record> {
         self.record.as_mut().filter(|record| record.generation.set == set)
     }
 
-    /// Writes a newer generation of the set that it is in: only upwards, and to a candidate only
-    /// where the decree names what it is.
-    pub(crate) fn carry(&mut self, at: usize, generation: &Generation) {
-        let named = generation.members.named[at] == Some(self.incarnation);
-        let Some(record) = self.record_of(generation.set) else { return };
-        if record.generation.number >= generation.number || (record.state == State::Candidate && !named) {
+    /// Whether it has a record, and forgot nothing since that was written.
+    pub(crate) fn remembers(&self) -> bool {
+        self.record.is_some_and(|record| record.incarnation == self.incarnation)
+    }
+
+    /// Writes a newer generation of the set that it is in: only upwards, only if it forgot nothing,
+    /// and only if its id is the one in the list.
+    pub(crate) fn carry(&mut self, at: usize, generation: &Generation, flaw: Option<Flaw>) {
+        let incarnation = self.incarnation;
+        let remembers = self.remembers() || flaw == Some(Flaw::CarriesToForgetful);
+        let Some(record) = self.record_of(generation.set).filter(|_| remembers) else { return };
+        let member = generation.members.has(at);
+        let upwards = record.generation.number < generation.number || flaw == Some(Flaw::CarriesDown);
+        let another = member && record.id != generation.members.ids[at];
+        if !upwards || another || record.generation == *generation {
             return;
         }
-        let member = generation.members.all().has(at);
         *record = Record {
             generation: *generation,
             state: if member { State::Member } else { State::Removed },
+            incarnation,
             promised: 0,
             accepted: None,
             ..*record
         };
     }
 
-    /// Whether it has this generation of its set, or a newer one.
-    pub(crate) fn has_reached(&self, generation: &Generation) -> bool {
-        self.record.is_some_and(|Record { generation: its, .. }| {
-            its.set == generation.set && its.number >= generation.number
-        })
+    /// The record, where it is of this very generation and has a say in what comes next.
+    pub(crate) fn acceptor(&mut self, generation: &Generation) -> Option<&mut Record> {
+        let remembers = self.remembers();
+        let counts = |record: &&mut Record| {
+            remembers && record.generation == *generation && record.state == State::Member
+        };
+        self.record.as_mut().filter(counts)
     }
 
-    pub(crate) fn forget(&mut self) {
-        *self = Self { incarnation: self.incarnation + 1, ..Self::default() };
+    /// Whether it has this generation of its set, or a newer one.
+    pub(crate) fn has_reached(&self, generation: &Generation) -> bool {
+        self.remembers()
+            && self.record.is_some_and(|Record { generation: its, state, .. }| {
+                state != State::Candidate && its.set == generation.set && its.number >= generation.number
+            })
+    }
+
+    pub(crate) fn forget(&mut self, back: Back) {
+        let record = match back {
+            Back::Empty => None,
+            Back::Last => self.record,
+            Back::Saved => self.saved,
+        };
+        *self = Self { incarnation: self.incarnation + 1, record, saved: self.saved, ..Self::default() };
     }
 }

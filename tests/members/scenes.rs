@@ -1,6 +1,6 @@
 //! How worlds begin.
 
-use super::master::{Decree, Generation, Masters, Members, N, Record, State};
+use super::master::{Back, Generation, Masters, Members, N, State};
 use super::world::{Actor, Promised, Role, Task, World};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,10 +9,15 @@ pub(crate) enum Scene {
     Change,
     /// The same, of a lock whose tokens are ahead of the time on some masters.
     Tokens,
-    /// Two clients of {0, 1, 2}, which becomes {0, 3, 4}; those are ready.
-    Finish,
+    /// Two clients of {0, 1, 2}, which one changer makes {0, 3, 4}.
+    InARow,
     /// Two changes are proposed at once, and a master forgets: no time goes by.
     Decree,
+    /// The first of them is decided, nobody else knows it yet, and those who accepted it forgot.
+    Decided,
+    /// {0, 1} became {0, 1, 3}, and two changes of that are proposed. A changer that knows only
+    /// {0, 1} adds 3 once more.
+    Added,
     /// Several begin the same set.
     Begin,
     /// Lists that overlap in one master are begun at once.
@@ -37,24 +42,27 @@ const fn acts(role: Role, knows: Option<Generation>) -> Actor {
     Actor { role, task: Task::Idle, knows, starts: 0 }
 }
 
-/// The set 1 of these masters, in this generation.
-const fn generation(number: u8, old: Masters) -> Generation {
-    Generation { set: 1, number, members: Members::only(old) }
+/// {0, 1, 2} as it becomes {0, 3, 4}: the masters 3 and 4 are added, 1 and 2 removed.
+fn generations() -> [Generation; 5] {
+    let first = Generation::first(1, OLD);
+    let second = first.next(first.members.add(3, 1));
+    let third = second.next(second.members.remove(Masters::of(&[1])));
+    let fourth = third.next(third.members.add(4, 2));
+    [first, second, third, fourth, fourth.next(fourth.members.remove(Masters::of(&[2])))]
 }
 
-fn write(world: &mut World, at: usize, generation: Generation) {
-    world.masters[at].record = Some(Record::new(generation, State::Member, 0));
+fn write(world: &mut World, at: usize, generation: Generation, state: State) {
+    let master = &mut world.masters[at];
+    master.record = Some(master.new_record(generation, state, generation.members.ids[at], 0));
+    master.saved = master.record;
 }
 
-/// Somebody who is about to propose {0, 1} and one that is ready.
-fn proposes(world: &mut World, from: Generation, new: usize) -> Actor {
-    let mut named = [None; N];
-    named[new] = Some(0);
-    let decree = Decree { new: Masters::of(&[0, 1, new]), named };
-    let role = Role::Changer { from: from.number, to: decree.new };
+/// Somebody who is about to propose these.
+fn proposes(world: &mut World, from: Generation, value: Members) -> Actor {
+    let role = Role::Changer { to: value.masters, removes_first: false };
     let ballot = world.new_ballot();
-    let task = Task::Propose { ballot, asked: Masters::default(), decree, promised: Promised::default() };
-    Actor { task, ..acts(role, Some(from)) }
+    let (asked, promised) = (Masters::default(), Promised::default());
+    Actor { task: Task::Propose { ballot, asked, value: Some(value), promised }, ..acts(role, Some(from)) }
 }
 
 impl Scene {
@@ -64,17 +72,21 @@ impl Scene {
             masters: Default::default(),
             actors: vec![],
             ballots: 0,
+            disorder: [0, 0, 1, 3][rng.usize(..4)],
+            candidates: 10,
             losses,
-            decided: Default::default(),
+            first: None,
             highest: 0,
             broken: None,
             flaw: None,
-            connected: matches!(self, Self::Begin | Self::Overlap | Self::OldList | Self::OldRecord),
+            connected: losses > 1
+                || matches!(self, Self::Begin | Self::Overlap | Self::OldList | Self::OldRecord),
             done: Default::default(),
         };
         match self {
-            Self::Change | Self::Tokens => self.change(&mut world, rng),
-            Self::Finish | Self::Decree => self.decree(&mut world),
+            Self::Change | Self::Tokens | Self::InARow => self.change(&mut world, rng),
+            Self::Decree | Self::Decided => self.decree(&mut world),
+            Self::Added => self.added(&mut world),
             Self::Begin | Self::Overlap => self.begin(&mut world),
             Self::OldList | Self::OldRecord => self.old_list(&mut world, rng),
         }
@@ -83,38 +95,59 @@ impl Scene {
 
     fn change(self, world: &mut World, rng: &mut fastrand::Rng) {
         let mut any = |these: &[u8]| these[rng.usize(..these.len())];
-        let first = generation(0, OLD);
-        OLD.iter().for_each(|at| write(world, at, first));
+        let [first, ..] = generations();
+        world.first = Some(first);
+        OLD.iter().for_each(|at| write(world, at, first, State::Member));
         if self == Self::Tokens {
             (0..3).for_each(|at| world.masters[at].fence = 16 + u16::from(any(&[0, 1, 4])));
+        }
+        if self == Self::InARow {
+            (0..2).for_each(|_| world.actors.push(client(OLD, Some(first), 0)));
+            let removes_first = any(&[0, 1]) == 1;
+            let role = Role::Changer { to: Masters::of(&[0, 3, 4]), removes_first };
+            world.actors.push(acts(role, Some(first)));
+            return;
         }
         for starts in [0, 0, any(&[0, 20, 30, 40])] {
             world.actors.push(client(OLD, Some(first), starts));
         }
-        let mut change = |from| Role::Changer { from, to: TARGETS[usize::from(any(&[0, 1, 2, 3]))] };
-        for role in [change(0), change(0), change(2)] {
-            world.actors.push(acts(role, Some(first)));
+        for starts in [0, 0, any(&[20, 40])] {
+            let to = TARGETS[usize::from(any(&[0, 1, 2, 3]))];
+            let role = Role::Changer { to, removes_first: any(&[0, 1]) == 1 };
+            world.actors.push(Actor { starts, ..acts(role, Some(first)) });
         }
     }
 
     fn decree(self, world: &mut World) {
-        let first = generation(0, OLD);
-        OLD.iter().for_each(|at| write(world, at, first));
-        for at in [3, 4] {
-            write(world, at, first);
-            world.masters[at].record.as_mut().unwrap().state = State::Candidate;
-        }
+        let [first, second, ..] = generations();
+        world.first = Some(first);
+        OLD.iter().for_each(|at| write(world, at, first, State::Member));
+        write(world, 3, first, State::Candidate);
+        world.masters[3].record.as_mut().unwrap().id = 1;
         world.actors.push(client(OLD, Some(first), 0));
-        if self == Self::Finish {
-            world.actors.push(client(OLD, Some(first), 0));
-            let role = Role::Changer { from: 0, to: Masters::of(&[0, 3, 4]) };
-            world.actors.push(acts(role, Some(first)));
-            return;
-        }
-        for new in [3, 4] {
-            let changer = proposes(world, first, new);
+        for value in [second.members, first.members.remove(Masters::of(&[2]))] {
+            let changer = proposes(world, first, value);
             world.actors.push(changer);
         }
+        if self == Self::Decided {
+            // They had accepted it.
+            (0..2).for_each(|at| world.masters[at].forget(Back::Last));
+            world.actors[1].task = Task::Carry { decided: second, since: 1, asked: Masters::default() };
+        }
+    }
+
+    fn added(self, world: &mut World) {
+        let first = Generation::first(1, Masters::of(&[0, 1]));
+        world.candidates = 1;
+        let second = first.next(first.members.add(3, world.candidates));
+        second.members.masters.iter().for_each(|at| write(world, at, second, State::Member));
+        for gone in [0, 1] {
+            let changer = proposes(world, second, second.members.remove(Masters::of(&[gone])));
+            world.actors.push(changer);
+        }
+        let task = Task::Prepare { asked: Masters::default(), adds: Masters::of(&[3]), ids: [None; N] };
+        let role = Role::Changer { to: second.members.masters, removes_first: false };
+        world.actors.push(Actor { task, ..acts(role, Some(first)) });
     }
 
     fn begin(self, world: &mut World) {
@@ -127,12 +160,13 @@ impl Scene {
 
     fn old_list(self, world: &mut World, rng: &mut fastrand::Rng) {
         let mut any = |these: &[u8]| these[rng.usize(..these.len())];
-        let now = Masters::of(&[0, 3, 4]);
-        now.iter().for_each(|at| write(world, at, generation(2, now)));
+        let [first, .., newest] = generations();
+        let now = newest.members.masters;
+        now.iter().for_each(|at| write(world, at, newest, State::Member));
         if self == Self::OldRecord {
-            write(world, 1, generation(0, OLD));
+            write(world, 1, first, State::Member);
         }
-        world.actors.push(client(now, Some(generation(2, now)), 0));
+        world.actors.push(client(now, Some(newest), 0));
         world.actors.push(client(OLD, None, any(&[0, 5, 10])));
         let mut late = client(OLD, None, any(&[5, 20, 30]));
         if let Role::Client { reaches, .. } = &mut late.role

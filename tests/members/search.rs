@@ -2,6 +2,7 @@
 
 use stateright::{Checker, Model, Property};
 
+use super::master::Back;
 use super::scenes::Scene;
 use super::step::{Step, steps_of, take};
 use super::variants::Flaw;
@@ -13,14 +14,28 @@ pub(crate) struct Orders {
     pub(crate) flaw: Option<Flaw>,
 }
 
+impl Orders {
+    /// Which masters may forget.
+    fn forgetful(&self) -> &[usize] {
+        match (self.scene, self.flaw) {
+            (Scene::Added, _) => &[3],
+            (_, None) => &[0, 2],
+            // Fewer states will do.
+            _ => &[0],
+        }
+    }
+}
+
 impl Model for Orders {
     type State = World;
     type Action = Step;
 
     fn init_states(&self) -> Vec<World> {
-        let mut world = self.scene.world(1, &mut fastrand::Rng::with_seed(1));
-        world.flaw = self.flaw;
-        vec![world]
+        // A readmission has the highest of three ballots, the one between, or the lowest.
+        let world =
+            |seed| World { flaw: self.flaw, ..self.scene.world(1, &mut fastrand::Rng::with_seed(seed)) };
+        let ordered = |disorder| (0..).map(world).find(|world| world.disorder == disorder);
+        [0, 1, 3].into_iter().filter_map(ordered).collect()
     }
 
     fn actions(&self, world: &World, steps: &mut Vec<Step>) {
@@ -28,16 +43,26 @@ impl Model for Orders {
         steps.retain(|step| match *step {
             Step::Stop { .. } => false,
             Step::GoOn { actor } => goes_on(world, actor),
+            Step::Readmit { at, .. } => world.ballots < 3 && self.forgetful().contains(&at),
+            Step::Ask { actor, heard, .. } => match world.actors[actor].task {
+                Task::Carry { asked, .. } => heard && asked.is_empty(),
+                Task::Accept { .. } | Task::Propose { .. } => true,
+                _ => heard,
+            },
             _ => true,
         });
         if world.losses > 0 {
-            steps.extend((0..4).map(|at| Step::Forget { at }));
+            let back = if self.scene == Scene::Added { Back::Empty } else { Back::Last };
+            steps.extend(self.forgetful().iter().map(|&at| Step::Forget { at, back }));
         }
     }
 
     fn next_state(&self, world: &World, step: Step) -> Option<World> {
         let mut next = world.clone();
         take(&mut next, step);
+        // Quarantines are over at any time.
+        let records = next.masters.iter_mut().filter_map(|master| master.record.as_mut());
+        records.for_each(|record| record.quarantine = 0);
         Some(next)
     }
 
@@ -52,9 +77,12 @@ fn goes_on(world: &World, actor: usize) -> bool {
     let actor = &world.actors[actor];
     let Some(known) = &actor.knows else { return false };
     match (actor.role, actor.task) {
-        (_, Task::Propose { promised, .. }) => promised.by.has_majority_of(known.members.old),
-        (_, Task::Accept { accepted, .. }) => accepted.has_majority_of(known.members.old),
-        (Role::Client { .. }, Task::Readmit { .. }) => true,
+        (_, Task::Propose { promised, .. }) => promised.by.has_majority_of(known.members.masters),
+        (_, Task::Accept { accepted, .. }) => accepted.has_majority_of(known.members.masters),
+        (Role::Client { .. }, Task::Readmit { at, read, promised, .. }) => {
+            let members = known.members.masters;
+            promised.by.has_majority_of(members) || read.with(at).contains(members)
+        }
         _ => false,
     }
 }

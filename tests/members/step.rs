@@ -1,8 +1,8 @@
 //! What may happen next in a world, and what comes of it.
 
-use super::master::{Masters, Time};
+use super::master::{Back, Generation, Masters, Record, State, Time};
 use super::variants::Flaw;
-use super::world::{Actor, Role, Task, World};
+use super::world::{Role, Task, World};
 use super::{begin, change, client};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,8 +10,13 @@ pub(crate) enum Step {
     Tick {
         by: Time,
     },
-    /// A master restarts without what it knew.
+    /// A master restarts without its locks.
     Forget {
+        at: usize,
+        back: Back,
+    },
+    /// What a master has now is what a restart may bring back.
+    Save {
         at: usize,
     },
     /// Somebody asks one master, and hears the reply or not.
@@ -41,7 +46,7 @@ pub(crate) enum Step {
 /// Whom an actor may ask next.
 fn to_ask(world: &World, actor: usize) -> Masters {
     let actor = &world.actors[actor];
-    let members = actor.knows.map_or(Masters::default(), |known| known.members.all());
+    let members = actor.knows.map_or(Masters::default(), |known| known.members.masters);
     let reaches = match actor.role {
         Role::Client { reaches, .. } => reaches,
         _ => Masters::ALL,
@@ -51,28 +56,25 @@ fn to_ask(world: &World, actor: usize) -> Masters {
             Role::Client { list, .. } => list.without(asked),
             _ => return Masters::default(),
         },
-        Task::Acquire { asked, numbers, .. } => match &actor.knows {
-            Some(known) => client::may_ask(world, known, &numbers).without(asked),
-            None => return Masters::default(),
-        },
         Task::Confirm { asked, among, .. } => among.without(asked),
-        Task::Extend { asked, .. } | Task::Carry { asked } => members.without(asked),
+        Task::Acquire { asked, .. } | Task::Extend { asked, .. } | Task::Propose { asked, .. } => {
+            members.without(asked)
+        }
+        Task::Carry { decided, asked, .. } => decided.reached().without(asked),
         Task::Undo { at } => at,
         Task::Readmit { at, asked, .. } => members.without(asked).without(Masters::of(&[at])),
         Task::Write { at, .. } => Masters::of(&[at]),
-        Task::Prepare { asked, .. } => match (&actor.knows, actor.role) {
-            (Some(known), Role::Changer { to, .. }) => to.without(known.members.old).without(asked),
-            _ => return Masters::default(),
-        },
-        Task::Propose { asked, .. } | Task::Watch { asked, .. } => match &actor.knows {
-            Some(known) => known.members.old.without(asked),
+        Task::Prepare { asked, adds, .. } => adds.without(asked),
+        Task::Watch { asked, .. } => match &actor.knows {
+            Some(known) => change::watched(world, known).without(asked),
             None => return Masters::default(),
         },
+        Task::Accept { asked, .. } if world.has(Flaw::AcceptsUnasked) => members.without(asked),
         Task::Accept { asked, promised, .. } => promised.by.without(asked),
         Task::Check { asked, seen, .. } => seen.without(asked),
         Task::Begin { begin, asked, .. }
         | Task::Reread { begin, asked, .. }
-        | Task::Complete { begin, asked, .. } => begin.generation.members.all().without(asked),
+        | Task::Complete { begin, asked, .. } => begin.generation.members.masters.without(asked),
         Task::Idle | Task::Done | Task::Wait { .. } | Task::Settle { .. } => return Masters::default(),
     };
     left.iter().filter(|&at| reaches.has(at)).collect()
@@ -89,7 +91,7 @@ fn note_asked(task: &mut Task, at: usize) {
         | Task::Prepare { asked, .. }
         | Task::Propose { asked, .. }
         | Task::Accept { asked, .. }
-        | Task::Carry { asked }
+        | Task::Carry { asked, .. }
         | Task::Watch { asked, .. }
         | Task::Check { asked, .. }
         | Task::Begin { asked, .. }
@@ -123,14 +125,12 @@ pub(crate) fn steps_of(world: &World, actor: usize, steps: &mut Vec<Step>) {
                 steps.push(Step::Release { client: actor });
             }
             let Some(known) = who.knows else { return };
-            let mut forgot = known
-                .members
-                .all()
-                .iter()
-                .filter(|&at| reaches.has(at) && client::may_be_readmitted(world, at, &known));
-            if let Some(at) = forgot.next() {
-                steps.push(Step::Readmit { client: actor, at });
-            }
+            let anew = |at: usize| {
+                client::may_be_readmitted(world, at, &known)
+                    || (world.has(Flaw::ReadmitsByOldEvidence) && known.members.has(at))
+            };
+            let forgot = reaches.iter().filter(|&at| anew(at));
+            steps.extend(forgot.map(|at| Step::Readmit { client: actor, at }));
         }
         (_, Task::Idle | Task::Done) => {}
         (Role::Client { .. }, _) if world.connected => {}
@@ -138,27 +138,39 @@ pub(crate) fn steps_of(world: &World, actor: usize, steps: &mut Vec<Step>) {
     }
 }
 
-/// Whether time may go on for so long.
+/// Whether time may go on for so long: where somebody is connected, the quarantine of a master does
+/// not end before a newer generation that anybody knows was written there.
 pub(crate) fn may_tick(world: &World, by: Time) -> bool {
-    let in_time = |actor: &Actor| {
-        let Some(known) = actor.knows.filter(|_| actor.starts <= world.now) else { return true };
-        let Role::Client { reaches, .. } = actor.role else { return true };
-        let taken = |at: usize| {
-            let ends = world.masters[at].record.is_some_and(|record| record.quarantine <= world.now + by);
-            ends && client::may_be_readmitted(world, at, &known)
+    let shown = world.masters.iter().filter_map(|master| master.record);
+    let shown = shown.filter(|record| record.state != State::Candidate).map(|record| record.generation);
+    let known = world.actors.iter().filter_map(|actor| actor.knows);
+    let connected = world.connected && !world.has(Flaw::NobodyConnected);
+    let known: Vec<Generation> = if connected { shown.chain(known).collect() } else { vec![] };
+    let in_time = |at: usize| {
+        let Some(Record { generation, quarantine, state, .. }) = world.masters[at].record else {
+            return true;
         };
-        !known.members.all().iter().any(|at| reaches.has(at) && taken(at))
+        let behind = |known: &Generation| {
+            if known.set == generation.set {
+                known.number > generation.number && known.reached().has(at)
+            } else {
+                state == State::Candidate && known.members.has(at)
+            }
+        };
+        let ends = world.now < quarantine && quarantine <= world.now + by;
+        !ends || !known.iter().any(behind)
     };
-    world.now + by <= 80 && (!world.connected || world.actors.iter().all(in_time))
+    world.now + by <= 160 && Masters::ALL.iter().all(in_time)
 }
 
 pub(crate) fn take(world: &mut World, step: Step) {
     match step {
         Step::Tick { by } => world.now += by,
-        Step::Forget { at } => {
+        Step::Forget { at, back } => {
             world.losses -= 1;
-            world.masters[at].forget();
+            world.masters[at].forget(back);
         }
+        Step::Save { at } => world.masters[at].saved = world.masters[at].record,
         Step::Ask { actor, at, heard } => {
             note_asked(&mut world.actors[actor].task, at);
             match world.actors[actor].task {
@@ -177,9 +189,7 @@ pub(crate) fn take(world: &mut World, step: Step) {
         Step::GoOn { actor } => match (world.actors[actor].role, world.actors[actor].task) {
             (_, Task::Begin { .. } | Task::Settle { .. } | Task::Reread { .. } | Task::Complete { .. })
             | (Role::Beginner { .. }, _) => begin::go_on(world, actor),
-            (Role::Changer { .. }, _) | (_, Task::Accept { .. } | Task::Carry { .. }) => {
-                change::go_on(world, actor)
-            }
+            (Role::Changer { .. }, _) => change::go_on(world, actor),
             (Role::Client { .. }, _) => client::go_on(world, actor),
         },
         Step::Release { client } => client::release(world, client),
@@ -190,11 +200,15 @@ pub(crate) fn take(world: &mut World, step: Step) {
             }
         }
         Step::Stop { actor } => {
+            let first = world.first;
             let actor = &mut world.actors[actor];
             actor.task = Task::Idle;
-            // A client starts anew with its list.
-            if let Role::Client { lease, .. } = &mut actor.role {
-                (*lease, actor.knows) = (None, None);
+            actor.knows = None;
+            match &mut actor.role {
+                // A client starts anew with its list.
+                Role::Client { lease, .. } => *lease = None,
+                Role::Changer { .. } => actor.knows = first,
+                Role::Beginner { .. } => {}
             }
         }
     }

@@ -1,29 +1,53 @@
 //! The rules that cannot be left out, one at a time, and what breaks without each.
 
 use super::scenes::Scene;
-use super::world::Broken::{self, InTheWay, TokenFell, TwoDecrees, TwoHold};
+use super::world::Broken::{self, TwoDecrees, TwoHold};
 
 /// A rule that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Flaw {
-    /// The new set decides as soon as the generation is joint.
-    FinishesAtOnce,
-    /// A quorum of the old set is enough in a joint generation.
-    OneQuorum,
+    /// The next change is proposed at once.
+    NoWatch,
+    /// The watch looks at a majority of the last generation, not of the one before. Breaks nothing.
+    WatchesItsOwn,
+    /// The votes of a round count whatever generation they are given under.
+    CountsAnyGeneration,
+    /// One master is replaced by another: two change at once.
+    TwoAtOnce,
     /// One master's word decides.
     OneAccepts,
+    /// Masters accept a ballot that they did not promise in this incarnation.
+    AcceptsUnasked,
+    /// Masters accept while they are quarantined.
+    AcceptsInQuarantine,
+    /// A decision is carried a long time after it was made.
+    CarriesLate,
+    /// A ballot that is refused counts as a majority that forgot.
+    TakesRefusalForLoss,
     /// A master that forgot is written from what others have, without asking them.
     ReadmitsAtOnce,
     /// It is written from what a majority has, which promises nothing.
     ReadmitsByReading,
+    /// It is written by what a majority promised before it forgot.
+    ReadmitsByOldEvidence,
+    /// It is written without what the first phase found accepted.
+    ForgetsAccepted,
+    /// An older generation is carried to masters that have a newer one.
+    CarriesDown,
+    /// A generation is carried to a master that forgot, which votes then.
+    CarriesToForgetful,
+    /// All candidates have one id, so a decree names none of them.
+    SameIds,
     /// Clients write records from their own lists.
     BeginsByWriting,
-    /// A set that most masters forgot is written anew without the steps of beginning.
+    /// Candidates become members long after all of them were read.
+    CompletesLate,
+    /// Nobody who knows the newest generation is connected when most masters forget.
+    NobodyConnected,
+    /// Masters without a record, where most forgot, are members at once. Breaks nothing.
+    BeginsAgainWithoutSteps,
+    /// The same, without a quarantine.
     BeginsAgainAtOnce,
-    /// A token is agreed on by a majority of old and new masters together.
-    TokenOfUnion,
-    /// A new grant asks old and new masters at once.
-    AsksAll,
 }
 
 /// A variant that must be found broken.
@@ -39,9 +63,15 @@ const fn v(what: &'static str, flaw: Flaw, breaks: Broken, scene: Scene) -> Vari
 }
 
 pub(crate) const VARIANTS: &[Variant] = &[
-    v("the new set decides as soon as it is joint", Flaw::FinishesAtOnce, TwoHold, Scene::Finish),
-    v("one quorum in a joint generation", Flaw::OneQuorum, TwoHold, Scene::Change),
+    v("the next change is proposed at once", Flaw::NoWatch, TwoHold, Scene::InARow),
+    v("votes count under any generation", Flaw::CountsAnyGeneration, TwoHold, Scene::InARow),
+    v("two masters change at once", Flaw::TwoAtOnce, TwoHold, Scene::Change),
     v("a decree of one master", Flaw::OneAccepts, TwoDecrees, Scene::Change),
+    v("masters accept while they are quarantined", Flaw::AcceptsInQuarantine, TwoDecrees, Scene::Decided),
+    v("a decision is carried late", Flaw::CarriesLate, TwoDecrees, Scene::Decided),
+    v("most forgot, and nobody is connected", Flaw::NobodyConnected, TwoDecrees, Scene::Decided),
+    v("an older generation is carried", Flaw::CarriesDown, TwoHold, Scene::Change),
+    v("a carry is the vote of one that forgot", Flaw::CarriesToForgetful, TwoHold, Scene::Change),
     v(
         "clients write records from their lists, which overlap",
         Flaw::BeginsByWriting,
@@ -49,13 +79,25 @@ pub(crate) const VARIANTS: &[Variant] = &[
         Scene::Overlap,
     ),
     v("clients with an old list write records", Flaw::BeginsByWriting, TwoHold, Scene::OldList),
-    v("most forgot, and are written anew at once", Flaw::BeginsAgainAtOnce, TwoHold, Scene::OldRecord),
-    v("a token of the union", Flaw::TokenOfUnion, TokenFell, Scene::Tokens),
-    v("a joint acquire asks all at once", Flaw::AsksAll, InTheWay, Scene::Change),
+    v("candidates become members late", Flaw::CompletesLate, TwoHold, Scene::Overlap),
+    v("most forgot, and vote at once", Flaw::BeginsAgainAtOnce, TwoHold, Scene::Change),
+];
+
+/// Laxer rules that are safe: the walks find nothing.
+pub(crate) const HARMLESS: &[(Flaw, Scene)] = &[
+    (Flaw::WatchesItsOwn, Scene::InARow),
+    (Flaw::WatchesItsOwn, Scene::Change),
+    (Flaw::BeginsAgainWithoutSteps, Scene::Decree),
+    (Flaw::BeginsAgainWithoutSteps, Scene::OldRecord),
 ];
 
 /// What needs an order of steps that walks do not find: all orders are searched.
 pub(crate) const SEARCHED: &[Variant] = &[
     v("a master that forgot is written anew at once", Flaw::ReadmitsAtOnce, TwoDecrees, Scene::Decree),
     v("a master that forgot is readmitted by a read", Flaw::ReadmitsByReading, TwoDecrees, Scene::Decree),
+    v("it is, by promises from before", Flaw::ReadmitsByOldEvidence, TwoDecrees, Scene::Decree),
+    v("it is, without what was accepted", Flaw::ForgetsAccepted, TwoDecrees, Scene::Decree),
+    v("a refused ballot is taken for a loss", Flaw::TakesRefusalForLoss, TwoDecrees, Scene::Decree),
+    v("masters accept what they did not promise", Flaw::AcceptsUnasked, TwoDecrees, Scene::Decree),
+    v("all candidates have one id", Flaw::SameIds, TwoDecrees, Scene::Added),
 ];

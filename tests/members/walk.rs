@@ -1,5 +1,6 @@
 //! Random walks through a scene, and the shortest way to what one broke.
 
+use super::master::Back;
 use super::scenes::Scene;
 use super::step::{Step, may_tick, steps_of, take};
 use super::variants::Flaw;
@@ -35,8 +36,15 @@ pub(crate) fn walk(
         world.flaw = flaw;
         let from = world.clone();
         steps.clear();
-        let odds = Odds { ticks: [15, 40, 80][rng.usize(..3)], unheard: rng.usize(..3) };
-        for _ in 0..rng.usize(800..2_500) {
+        let (ticks, unheard) = ([10, 20, 60][rng.usize(..3)], rng.usize(..3));
+        let odds = Odds {
+            ticks,
+            unheard,
+            hasty: [2, 16][rng.usize(..2)],
+            killed: [30, 2_000][rng.usize(..2)],
+            slow: rng.usize(..2 * world.actors.len()),
+        };
+        for _ in 0..rng.usize(1_000..6_000) {
             let Some(step) = choose(&world, &mut choice, odds, &mut rng) else { continue };
             take(&mut world, step);
             steps.push(step);
@@ -53,11 +61,15 @@ pub(crate) fn walk(
     Walked { walks: most, came_to, found: None }
 }
 
-/// In thousandths of all steps, and in sixths of all replies.
+/// In thousandths of all steps, in sixths of all replies, one of so many who do not wait for all
+/// replies, and who are killed; and who does little, if anybody.
 #[derive(Clone, Copy)]
 struct Odds {
     ticks: u16,
     unheard: usize,
+    hasty: usize,
+    killed: usize,
+    slow: usize,
 }
 
 fn choose(world: &World, steps: &mut Vec<Step>, odds: Odds, rng: &mut fastrand::Rng) -> Option<Step> {
@@ -66,17 +78,28 @@ fn choose(world: &World, steps: &mut Vec<Step>, odds: Odds, rng: &mut fastrand::
             let by = if rng.u8(..8) == 0 { Q + 1 } else { 1 };
             may_tick(world, by).then_some(Step::Tick { by })
         }
-        990.. => (world.losses > 0).then(|| Step::Forget { at: rng.usize(..6) }),
+        990.. => (world.losses > 0).then(|| {
+            let (at, back) = (rng.usize(..6), [Back::Empty, Back::Last, Back::Saved][rng.usize(..3)]);
+            Step::Forget { at, back }
+        }),
+        980.. => (world.losses > 0).then(|| Step::Save { at: rng.usize(..6) }),
         _ => {
             steps.clear();
-            steps_of(world, rng.usize(..world.actors.len()), steps);
+            let actor = rng.usize(..world.actors.len());
+            if actor == odds.slow && rng.u8(..8) > 0 {
+                return None;
+            }
+            steps_of(world, actor, steps);
             let step = *steps.get(rng.usize(..steps.len().max(1)))?;
             match step {
                 // Most replies are heard, few are killed, and leases are kept for a while.
                 Step::Ask { actor, at, heard: false } if rng.usize(..6) >= odds.unheard => {
                     Some(Step::Ask { actor, at, heard: true })
                 }
-                Step::Stop { .. } | Step::Release { .. } if rng.u8(..8) > 0 => None,
+                Step::Stop { .. } if rng.usize(..odds.killed) > 0 => None,
+                Step::Release { .. } if rng.u8(..8) > 0 => None,
+                // Most wait for all replies.
+                Step::GoOn { .. } if steps.len() > 2 && rng.usize(..odds.hasty) > 0 => None,
                 _ => Some(step),
             }
         }
@@ -90,6 +113,7 @@ fn replay(from: &World, steps: &[Step]) -> Option<Broken> {
         let is_possible = match step {
             Step::Tick { by } => may_tick(&world, by),
             Step::Forget { .. } => world.losses > 0,
+            Step::Save { .. } => true,
             Step::Ask { actor, .. } | Step::GoOn { actor } | Step::Stop { actor } => {
                 possible(&world, actor, step, &mut may)
             }

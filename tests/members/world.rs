@@ -1,7 +1,7 @@
 //! Six masters, and those who lock, change the set and begin one: what each is at, and what must
 //! never happen.
 
-use super::master::{Ballot, Decree, Generation, Master, Masters, N, Time, Token};
+use super::master::{Accepted, Ballot, Generation, Master, Masters, Members, N, Time, Token};
 use super::variants::Flaw;
 
 /// How long a lease is valid, and kept.
@@ -10,6 +10,9 @@ pub(crate) const TTL: Time = 4;
 pub(crate) const FRESH: Time = 2;
 /// The quarantine: a lease, a message, and one for what is counted in whole ticks.
 pub(crate) const Q: Time = TTL + FRESH + 1;
+/// How long what was read or accepted may be acted on. A master that forgot it since has a
+/// quarantine that ends later, by the age of a message.
+pub(crate) const SOON: Time = Q - FRESH;
 /// A token that is proposed is the time in these.
 pub(crate) const PER_TICK: Token = 16;
 
@@ -22,14 +25,10 @@ pub(crate) enum Broken {
     TwoDecrees,
     /// A token is not above that of a lease from before its acquire began.
     TokenFell,
-    /// A vain acquire is in the way of a lease that is held, where that has to be made anew.
-    InTheWay,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lease {
-    /// The number of the generation that granted it.
-    pub(crate) by: u8,
     pub(crate) until: Time,
     pub(crate) token: Token,
 }
@@ -39,8 +38,8 @@ pub(crate) struct Lease {
 pub(crate) enum Role {
     /// Takes the lock. It was given this list, and reaches these masters.
     Client { list: Masters, reaches: Masters, lease: Option<Lease> },
-    /// Changes the members of this generation to these.
-    Changer { from: u8, to: Masters },
+    /// Makes these the members, one master at a time: first what is to be added, or removed.
+    Changer { to: Masters, removes_first: bool },
     /// Begins a set of these masters (`init`).
     Beginner { list: Masters, set: u8 },
 }
@@ -55,8 +54,6 @@ pub(crate) enum Task {
         asked: Masters,
         newest: Option<Generation>,
         agree: Masters,
-        bare: Masters,
-        stale: Masters,
     },
     Acquire {
         sent: Time,
@@ -81,40 +78,51 @@ pub(crate) enum Task {
     Undo {
         at: Masters,
     },
-    /// Gives the vote back to a master that forgot: the first phase of a decree.
+    /// Gives the vote back to a master that forgot, in this incarnation: the first phase of a
+    /// decree at the others.
     Readmit {
         at: usize,
+        of: u8,
         ballot: Ballot,
         asked: Masters,
+        read: Masters,
+        remember: Masters,
         promised: Promised,
     },
     Write {
         at: usize,
+        of: u8,
         ballot: Ballot,
+        found: Accepted,
     },
-    /// Writes records of candidates; these are ready.
+    /// Writes the records of candidates, or finds them.
     Prepare {
         asked: Masters,
-        ready: Masters,
-        named: [Option<u8>; N],
+        adds: Masters,
+        ids: [Option<u8>; N],
     },
+    /// Proposes these members, or only finishes what was accepted.
     Propose {
         ballot: Ballot,
         asked: Masters,
-        decree: Decree,
+        value: Option<Members>,
         promised: Promised,
     },
     Accept {
         ballot: Ballot,
+        since: Time,
         asked: Masters,
-        decree: Decree,
+        value: Members,
         promised: Promised,
         accepted: Masters,
     },
+    /// Writes what it decided, for a short time.
     Carry {
+        decided: Generation,
+        since: Time,
         asked: Masters,
     },
-    /// Waits until a majority of the old set has been in the joint generation for Q.
+    /// Waits until a majority of the generation before the last has been past it for Q.
     Watch {
         asked: Masters,
         seen: Masters,
@@ -145,12 +153,14 @@ pub(crate) enum Task {
     },
     Reread {
         begin: Begin,
+        since: Time,
         asked: Masters,
         same: Masters,
         of: [u8; N],
     },
     Complete {
         begin: Begin,
+        since: Time,
         asked: Masters,
         of: [u8; N],
     },
@@ -160,7 +170,8 @@ pub(crate) enum Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Begin {
     pub(crate) generation: Generation,
-    pub(crate) again: bool,
+    /// Where most of it forgot: the ballot of the first phase, and what that found.
+    pub(crate) again: Option<(Ballot, Accepted)>,
 }
 
 /// Who promised to accept no earlier ballot, of which incarnation, and what they had accepted.
@@ -168,7 +179,7 @@ pub(crate) struct Begin {
 pub(crate) struct Promised {
     pub(crate) by: Masters,
     pub(crate) of: [u8; N],
-    pub(crate) found: Option<(Ballot, Decree)>,
+    pub(crate) found: Accepted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -193,11 +204,15 @@ pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) masters: [Master; N],
     pub(crate) actors: Vec<Actor>,
+    /// How many ballots there were. Their order is this much another one.
     pub(crate) ballots: Ballot,
+    pub(crate) disorder: Ballot,
+    /// How many candidates there were.
+    pub(crate) candidates: u8,
     /// How many masters may still forget.
     pub(crate) losses: u8,
-    /// What was decided for each generation.
-    pub(crate) decided: [Option<Decree>; 6],
+    /// What one who changes the set knows when it is started.
+    pub(crate) first: Option<Generation>,
     /// The highest token of a lease.
     pub(crate) highest: Token,
     pub(crate) broken: Option<Broken>,
@@ -213,6 +228,7 @@ pub(crate) struct World {
 pub(crate) struct Counts {
     pub(crate) leases: usize,
     pub(crate) changes: usize,
+    pub(crate) finished: usize,
     pub(crate) readmitted: usize,
     pub(crate) begun: usize,
 }
@@ -221,6 +237,7 @@ impl Counts {
     pub(crate) fn add(&mut self, other: &Self) {
         self.leases += other.leases;
         self.changes += other.changes;
+        self.finished += other.finished;
         self.readmitted += other.readmitted;
         self.begun += other.begun;
     }
@@ -237,7 +254,24 @@ impl World {
 
     pub(crate) fn new_ballot(&mut self) -> Ballot {
         self.ballots += 1;
-        self.ballots
+        (self.ballots + 8) ^ self.disorder
+    }
+
+    /// The id of a new candidate.
+    pub(crate) fn new_id(&mut self) -> u8 {
+        self.candidates += u8::from(!self.has(Flaw::SameIds) || self.candidates == 0);
+        self.candidates
+    }
+
+    /// Somebody decided a generation: nobody may know another one of that number.
+    pub(crate) fn decides(&mut self, decided: &Generation) {
+        let records = self.masters.iter().filter_map(|master| Some(master.record?.generation));
+        let mut known = records.chain(self.actors.iter().filter_map(|actor| actor.knows));
+        if known.any(|known| {
+            known.set == decided.set && known.number == decided.number && known.members != decided.members
+        }) {
+            self.breaks(Broken::TwoDecrees);
+        }
     }
 
     /// The lease that another client than this has now.
