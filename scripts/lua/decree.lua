@@ -3,8 +3,9 @@
 -- of the decree, the number of the next generation, a ballot, and a value, or nothing to ask for a
 -- promise. Ballots are whole numbers. A promise replies the ballot and the value that were accepted
 -- before, both empty where none were; an acceptance replies 1. Otherwise the reply is what keeps
--- the master from it: {'promised', ballot} a later one; {'other', generation} that its set is in
--- another generation, or it is no member; {'forgot'} it does not know what it promised.
+-- the master from it: {'promised', ballot} a later one, or for a value another one; {'quarantined'}
+-- it accepts nothing yet; {'other', generation} its set is in another generation, or it is no
+-- member; {'forgot'} it does not know what it promised.
 local function decree(key, generation, ballot, value)
   time_here()
   if forgot then return {'forgot'} end
@@ -12,16 +13,16 @@ local function decree(key, generation, ballot, value)
   if here[3] ~= 'member' or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
   local known = call('HMGET', key, 'incarnation', 'generation', 'promised', 'ballot', 'value')
   if known[1] ~= here[1] then return {'forgot'} end
-  local before, text = known[4], known[5]
-  if known[2] ~= generation then
-    before, text = '', ''
-  elseif less(ballot, known[3]) then
-    return {'promised', known[3]}
-  end
+  local promised, before, text = known[3], known[4], known[5]
+  if known[2] ~= generation then promised, before, text = '', '', '' end
   if value ~= '' then
-    call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', ballot, 'value', value)
+    -- A ballot that was promised before this master forgot is none that it promised.
+    if ballot ~= promised then return {'promised', promised} end
+    if now < VOTES_FROM then return {'quarantined'} end
+    call('HSET', key, 'ballot', ballot, 'value', value)
     return GRANTED
   end
+  if less(ballot, promised) then return {'promised', promised} end
   call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', before, 'value', text)
   return {'accepted', before, text}
 end

@@ -31,6 +31,9 @@ const LOOK: Duration = Duration::from_millis(250);
 /// to be opened. Clients tell the others as they answer.
 const TELLING: Duration = Duration::from_secs(3);
 
+/// How much earlier than a quarantine a decision has to be told: what tells a master may be so late.
+const LATE: Duration = Duration::from_secs(3);
+
 /// How often to propose again where somebody else proposes, too.
 const PROPOSALS: u32 = 8;
 
@@ -130,7 +133,8 @@ impl Engine {
             let next = self.next_generation(step, &newest)?;
             let over_in = self.watch(&newest, &mut watch, began).await?;
             let left = joins_in.max(over_in);
-            if left.is_zero() {
+            let is_prepared = !matches!(step, ChangeStep::Add { .. }) || self.joining().is_some();
+            if left.is_zero() && is_prepared {
                 let before = self.dispatcher.voters().masters;
                 self.decide(&newest, &next, watch.as_ref()).await?;
                 self.until_carried(before).await?;
@@ -183,7 +187,7 @@ impl Engine {
                 return not_changed("it is the last one: add another master first".to_owned());
             }
             ChangeStep::Add { name, .. } => {
-                let id = self.dispatcher.trust().membership().joining().expect("it was prepared");
+                let id = self.joining().unwrap_or_default(); // it is not decided before there is one
                 Generation { members: now.members.with(id, name.clone()), ..now }
             }
             ChangeStep::Remove { name } => {
@@ -199,10 +203,15 @@ impl Engine {
         })
     }
 
+    /// As which member the master that is to join will be one, when it is a candidate.
+    fn joining(&self) -> Option<u32> {
+        self.dispatcher.trust().membership().joining()
+    }
+
     /// Makes a master a candidate of the set. Returns for how long it has no vote yet.
     async fn prepare(&self, name: &Arc<str>, url: &str, began: Moment) -> Result<Duration, Error> {
         let trust = self.dispatcher.trust();
-        let Some(index) = trust.membership().make_room(name, &*trust.random) else {
+        let Some(index) = trust.membership().make_room(name) else {
             let why = "this client has seen too many masters: run it again".into();
             return Err(Error::NotChanged { why });
         };
@@ -347,6 +356,7 @@ impl Engine {
                 return not_changed("a master forgot meanwhile what it knew: run it again".to_owned());
             }
             let next = found.unwrap_or_else(|| next.clone());
+            let until = Duration::from_micros(trust.time()) + quarantine(newest.longest_ttl()) - LATE;
             let mut heard = self.dispatcher.put_to_vote(proposal, &next.to_string());
             let mut accepted = 0;
             while let Some((_, said)) = heard.recv().await {
@@ -357,7 +367,8 @@ impl Engine {
                 }
             }
             if accepted * 2 > all {
-                trust.membership().decided(newest, next);
+                let until = u64::try_from(until.as_micros()).unwrap_or(u64::MAX);
+                trust.membership().decided(newest, next, until);
                 trust.follow();
                 return Ok(());
             }

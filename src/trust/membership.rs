@@ -104,8 +104,11 @@ pub(crate) struct Membership {
     newest: Option<MasterRecord>,
     /// Which member of that each master is.
     places: Vec<Option<u32>>,
-    /// The master that is to become a candidate of the set, and as which member.
-    joining: Option<(usize, u32)>,
+    /// The master that is to become a candidate of the set.
+    joining: Option<usize>,
+    /// What was decided here, and no master showed yet: the record of before, and until when (us) a
+    /// master may be told.
+    decision: Option<(MasterRecord, u64)>,
     /// What each master showed last.
     shown: Vec<Option<Shown>>,
     seen: Vec<SeenIncarnations>,
@@ -204,6 +207,7 @@ impl Membership {
             newest: None,
             places: vec![None; count],
             joining: None,
+            decision: None,
             shown: vec![None; count],
             seen: vec![SeenIncarnations::default(); count],
             forgot: vec![None; count],
@@ -307,7 +311,7 @@ impl Membership {
 
     /// Whether the master at this index is none of the set, nor is to be.
     pub(crate) fn is_no_member(&self, index: usize) -> bool {
-        let is_joining = self.joining.is_some_and(|(joining, _)| joining == index);
+        let is_joining = self.joining == Some(index);
         self.newest.is_some() && self.places[index].is_none() && !is_joining
     }
 
@@ -317,33 +321,44 @@ impl Membership {
     }
 
     /// The generation after that of this record was decided to be this.
-    pub(crate) fn decided(&mut self, record: &MasterRecord, next: Generation) {
+    /// A master has to be told until then (us): where most masters forgot it since, another one may
+    /// be decided later.
+    pub(crate) fn decided(&mut self, record: &MasterRecord, next: Generation, until: u64) {
         let is_newest =
             |newest: &&MasterRecord| (&newest.set, newest.generation) == (&record.set, record.generation);
         if let Some(newest) = self.newest.as_ref().filter(is_newest) {
+            self.decision = Some((newest.clone(), until));
             self.newest = Some(newest.next(next));
             self.locate();
         }
     }
 
+    /// Forgets what was decided here and came to no master in time.
+    fn note_decision(&mut self, time: u64) {
+        let Some(newest) = &self.newest else { return };
+        let is_told =
+            self.records().any(|(_, its)| (&its.set, its.generation) == (&newest.set, newest.generation));
+        if is_told {
+            self.decision = None;
+        }
+        if let Some((before, _)) = self.decision.take_if(|(_, until)| *until < time) {
+            self.newest = Some(before);
+        }
+    }
+
     /// The master of this name is to become a candidate of the set. Returns its index; `None` where
     /// there is no room for one more.
-    pub(crate) fn make_room(&mut self, name: &Arc<str>, random: &dyn Random) -> Option<usize> {
+    pub(crate) fn make_room(&mut self, name: &Arc<str>) -> Option<usize> {
         let known = self.names.iter().position(|its| its == name);
         let index = known.or_else(|| self.push(name.clone()))?;
-        if self.joining.is_none_or(|(other, _)| other != index) {
-            let of_first = u64::try_from(crate::config::MAX_MASTERS).unwrap_or(u64::MAX);
-            let id = of_first + 1 + random.fresh_u64() % u64::from(u32::MAX / 2);
-            self.joining = Some((index, u32::try_from(id).unwrap_or(u32::MAX)));
-        }
+        self.joining = Some(index);
         Some(index)
     }
 
-    /// As which member the master that is to join will be one.
+    /// As which member the master that is to join will be one, when it is a candidate.
     pub(crate) fn joining(&self) -> Option<u32> {
-        let (index, id) = self.joining?;
-        let prepared = self.record_of(index).filter(|its| its.state == MemberState::Candidate);
-        Some(prepared.map_or(id, |its| its.member))
+        let prepared = self.record_of(self.joining?).filter(|its| its.state == MemberState::Candidate);
+        prepared.map(|its| its.member)
     }
 
     /// No master is to join any more.
@@ -554,6 +569,7 @@ impl Membership {
             self.forget_misfits(); // what did not fit before may be this
         }
         let last = self.shown[index].replace(shown.clone());
+        self.note_decision(shown.time);
         self.note_forgetting();
         let case = MasterCase { membership: self, index, shown: &shown, insight, random };
         let step = match &shown.record {
@@ -589,7 +605,7 @@ impl<'a> MasterCase<'a> {
     /// Makes the master a candidate of the set, if it is to join it and is none of it, nor of
     /// another one.
     fn join(&self, record: Option<&MasterRecord>) -> Option<HelloStep> {
-        let (_, id) = self.membership.joining.filter(|(index, _)| *index == self.index)?;
+        self.membership.joining.filter(|index| *index == self.index)?;
         let newest = self.membership.newest.as_ref()?;
         let is_of_it = |record: &MasterRecord| {
             let is_one = record.state == MemberState::Candidate || newest.members.has(record.member);
@@ -599,7 +615,9 @@ impl<'a> MasterCase<'a> {
             return None;
         }
         let state = MemberState::Candidate;
-        let record = MasterRecord { member: id, state, ..self.anew(newest) };
+        // Another one each time: what is decided names one candidacy, and not one that it forgot.
+        let member = FIRST_DRAWN + (self.random.fresh_u64() % u64::from(u32::MAX / 2)) as u32;
+        let record = MasterRecord { member, state, ..self.anew(newest) };
         let quarantine = quarantine(newest.longest_ttl());
         Some(self.write(self.shown.record.as_ref(), record, Some(quarantine), Promised::default()))
     }
@@ -656,12 +674,19 @@ impl<'a> MasterCase<'a> {
         self.membership.lost_something(self.index, self.shown, record)
     }
 
+    /// Whether what another candidate showed is recent: it may be one of another set by now.
+    fn is_recent(&self, other: &Shown, record: &MasterRecord) -> bool {
+        record.state != MemberState::Candidate || other.time.saturating_add(RECENT) >= self.shown.time
+    }
+
     /// Tells a master that remembers all of a newer generation of its set.
     fn carry(&self, record: &MasterRecord, newest: &MasterRecord) -> HelloStep {
-        let named = || newest.members.id_of(&self.membership.names[self.index]);
-        let is_in = newest.members.has(record.member);
-        let member = if is_in { record.member } else { named().unwrap_or(record.member) };
-        let record = record.carried(newest, member, fresh(self.random));
+        let named = newest.members.id_of(&self.membership.names[self.index]);
+        if named.is_some_and(|named| named != record.member) && !newest.members.has(record.member) {
+            let why = "another master joined its set under its name: quorate members remove, and then add";
+            return HelloStep::Wait(why.to_owned());
+        }
+        let record = record.carried(newest, record.member, fresh(self.random));
         let found = self.shown.stamp();
         HelloStep::write(Change { found, quarantine: None, least: 0, record, promised: None })
     }
@@ -687,6 +712,7 @@ impl<'a> MasterCase<'a> {
             other.record.as_ref().is_some_and(|its| {
                 (&its.set, its.generation) == (&record.set, record.generation)
                     && other.quarantined_for(its).is_zero()
+                    && self.is_recent(other, its)
             })
         };
         let mut others = self.membership.listed_shown().enumerate().filter(|(at, _)| *at != self.index);
@@ -769,7 +795,10 @@ impl<'a> MasterCase<'a> {
         let is_free =
             |id: &u32| self.others().all(|(_, other)| other.set != newest.set || other.member != *id);
         let Some(member) = place.filter(is_free).or(found.map(|found| found.member)) else {
-            let has_left = place.is_none() && self.membership.follows_to(newest);
+            let was_one = |its: &Generation| {
+                own.is_some_and(|own| its.members.has(own)) || its.members.id_of(&names[self.index]).is_some()
+            };
+            let has_left = place.is_none() && newest.earlier.iter().any(was_one);
             return if has_left { self.removed(newest) } else { self.other_members(newest) };
         };
         let number = forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number);
@@ -796,7 +825,7 @@ impl<'a> MasterCase<'a> {
                 let is_ready = |index: usize| {
                     let shown = self.membership.shown[index].as_ref();
                     let is_over = |(shown, its): (&Shown, &MasterRecord)| {
-                        its.quarantine <= shown.time.max(self.shown.time)
+                        its.quarantine <= shown.time.max(self.shown.time) && self.is_recent(shown, its)
                     };
                     shown.zip(record_of(index)).is_some_and(is_over)
                 };
@@ -1007,6 +1036,12 @@ impl<'a> MasterCase<'a> {
         HelloStep::Refuse(Refusal::OtherMembers, why)
     }
 }
+
+/// For how long (us) what a candidate showed counts: a quarantine is longer.
+const RECENT: u64 = 4_000_000;
+
+/// Members of a first list have lower numbers.
+const FIRST_DRAWN: u32 = 16;
 
 /// The name of sets that begin by themselves, of masters that are known to be new.
 const NEW: &str = "new";

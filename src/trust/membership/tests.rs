@@ -92,6 +92,7 @@ impl MadeUpMaster {
         stamp: &str,
         Proposal { ballot, generation, .. }: Proposal,
         value: Option<&str>,
+        now: u64,
     ) -> Option<Option<Accepted>> {
         let record = self.record.as_ref()?;
         let is_asked = *record.stamp == *stamp
@@ -104,7 +105,8 @@ impl MadeUpMaster {
         if promised.generation != generation {
             *promised = Promised { generation, ..Promised::default() };
         }
-        if promised.ballot.is_some_and(|before| ballot < before) {
+        let is_late = promised.ballot.is_some_and(|before| ballot < before);
+        if is_late || (value.is_some() && (promised.ballot != Some(ballot) || record.quarantine > now)) {
             return None;
         }
         promised.ballot = Some(ballot);
@@ -134,6 +136,8 @@ struct Client {
     watched: Option<ListBefore>,
     /// The masters that it does not reach for a while.
     cut_off: Vec<usize>,
+    /// When it connected last.
+    now: u64,
     /// The stamps and the ends of quarantines of its connections.
     connections: Vec<Option<(Arc<str>, u64)>>,
 }
@@ -156,6 +160,7 @@ impl Client {
             list: list.to_vec(),
             watched: None,
             cut_off: vec![],
+            now: 0,
             connections: vec![None; list.len()],
         }
     }
@@ -163,6 +168,7 @@ impl Client {
     /// One handshake, from its first hello to a vote or a refusal.
     fn connect(&mut self, index: usize, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> HelloStep {
         self.meet();
+        self.now = now;
         self.connections[index] = None;
         for turn in 0..6 {
             let shown = masters[self.list[index]].shown(now);
@@ -203,7 +209,7 @@ impl Client {
         asked
             .filter_map(|index| {
                 let (stamp, _) = self.connections.get(index)?.as_ref()?;
-                Some((index, masters[self.list[index]].decree(stamp, proposal, value)?))
+                Some((index, masters[self.list[index]].decree(stamp, proposal, value, self.now)?))
             })
             .collect()
     }
@@ -289,7 +295,7 @@ impl Client {
         let joins = (0..masters.len()).filter(is_new).find(|_| dice.below(3) == 0);
         match joins {
             Some(master) if newest.members.len() < 4 => {
-                let index = self.membership.make_room(&name(master), dice)?;
+                let index = self.membership.make_room(&name(master))?;
                 self.connect(index, masters, now, dice);
                 let id = self.membership.joining()?;
                 self.membership.end_joining();
@@ -330,7 +336,7 @@ impl Client {
         let accepts = |index| reached.has(index) && dice.below(4) > 0;
         let accepted = self.ask(masters, proposal, Some(&next.to_string()), accepts);
         if is_most(&accepted) {
-            self.membership.decided(&newest, next);
+            self.membership.decided(&newest, next, now + 1_000_000);
             self.meet();
         }
         is_most(&accepted)
@@ -780,18 +786,19 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
 }
 
 /// Has most masters of the set accept another list, and tells those that are reached.
-fn decide(client: &mut Client, masters: &mut [MadeUpMaster], members: Members, dice: &Dice) {
+fn decide(client: &mut Client, masters: &mut [MadeUpMaster], members: Members, now: u64, dice: &Dice) {
+    client.connect_to_all(masters, now, dice);
     let newest = client.membership.newest().unwrap().clone();
     let voters = client.membership.voters().masters;
-    let ballot = Ballot::new(1, Ballot::default(), dice);
+    let ballot = Ballot::new(now, Ballot::default(), dice);
     let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
     let next = Generation { members, ..newest.now() };
     for value in [None, Some(next.to_string())] {
         let said = client.ask(masters, proposal, value.as_deref(), |_| true);
         assert!(said.len() * 2 > newest.members.len());
     }
-    client.membership.decided(&newest, next);
-    (0..3).for_each(|_| drop(client.connect_to_all(masters, 1, dice)));
+    client.membership.decided(&newest, next, now + 1_000_000);
+    (0..3).for_each(|_| drop(client.connect_to_all(masters, now + 1, dice)));
 }
 
 /// The third one is cut off, and leaves the set for the fourth. The second one forgets that.
@@ -807,21 +814,26 @@ fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
     late.connect_to_all(&mut masters, 1, &dice);
     client.cut_off = vec![2];
     let members = client.membership.newest().unwrap().members.clone();
-    decide(&mut client, &mut masters, members.with(20, name(3)), &dice);
+    let index = client.membership.make_room(&name(3)).unwrap();
+    client.connect(index, &mut masters, 1_000, &dice);
+    let id = client.membership.joining().unwrap();
+    client.membership.end_joining();
+    decide(&mut client, &mut masters, members.with(id, name(3)), 1_000, &dice);
+    let now = 2_000 + quarantine();
     let members = client.membership.newest().unwrap().members.clone();
-    decide(&mut client, &mut masters, members.without(3), &dice);
+    decide(&mut client, &mut masters, members.without(3), now, &dice);
     assert_eq!(client.membership.newest().unwrap().generation, 2);
     masters[1] = MadeUpMaster { run_id: 9, ..before };
     let mut new = Client::new(&[0, 1, 2], None);
     for other in [&mut late, &mut new] {
         other.cut_off = vec![0, 3];
-        for now in [5, 5, 5 + quarantine(), 5 + quarantine()] {
+        for now in [now, now, now + quarantine(), now + quarantine()] {
             other.connect_to_all(&mut masters, now, &dice);
             assert!(other.voters(&masters, now).len() < other.quorum(), "{now}");
         }
     }
     // Whoever reaches the first one, too, learns what became of the set.
-    let now = 6 + quarantine();
+    let now = now + 1 + quarantine();
     late.cut_off = vec![];
     (0..4).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
     assert_eq!(late.membership.newest().unwrap().generation, 2);
@@ -839,11 +851,13 @@ fn a_master_that_forgot_is_told_what_the_others_accepted() {
     let mut masters = set(&dice);
     let mut client = Client::new(&[0, 1, 2], None);
     client.connect_to_all(&mut masters, 1, &dice);
-    let ballot = Ballot::new(1, Ballot::default(), &dice);
+    let ballot = Ballot::new(1_000, Ballot::default(), &dice);
     let proposal = Proposal { ballot, generation: 1, masters: MasterSet::first(2) };
-    assert_eq!(client.ask(&mut masters, proposal, Some("value"), |_| true).len(), 2);
+    for value in [None, Some("value")] {
+        assert_eq!(client.ask(&mut masters, proposal, value, |_| true).len(), 2);
+    }
     masters[1] = MadeUpMaster { run_id: 9, record: masters[1].record.clone(), ..MadeUpMaster::new(9) };
-    client.connect_to_all(&mut masters, 1, &dice);
+    client.connect_to_all(&mut masters, 2_000, &dice);
     let (incarnation, promised) = masters[1].decree.clone().unwrap();
     assert_eq!(incarnation, masters[1].record.as_ref().unwrap().incarnation);
     assert_eq!(promised.accepted, Some(Accepted { ballot, value: "value".into() }));
