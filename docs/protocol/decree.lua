@@ -49,16 +49,15 @@ local function decree(key, generation, ballot, value)
   if here[3] ~= 'member' or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
   local known = call('HMGET', key, 'incarnation', 'generation', 'promised', 'ballot', 'value')
   if known[1] ~= here[1] then return {'forgot'} end
-  local before, text = known[4], known[5]
-  if known[2] ~= generation then
-    before, text = '', ''
-  elseif less(ballot, known[3]) then
-    return {'promised', known[3]}
-  end
+  local promised, before, text = known[3], known[4], known[5]
+  if known[2] ~= generation then promised, before, text = '', '', '' end
   if value ~= '' then
-    call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', ballot, 'value', value)
+    if ballot ~= promised then return {'promised', promised} end
+    if now < VOTES_FROM then return {'quarantined'} end
+    call('HSET', key, 'ballot', ballot, 'value', value)
     return GRANTED
   end
+  if less(ballot, promised) then return {'promised', promised} end
   call('HSET', key, 'generation', generation, 'promised', ballot, 'ballot', before, 'value', text)
   return {'accepted', before, text}
 end

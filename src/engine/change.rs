@@ -31,7 +31,8 @@ const LOOK: Duration = Duration::from_millis(250);
 /// to be opened. Clients tell the others as they answer.
 const TELLING: Duration = Duration::from_secs(3);
 
-/// How much earlier than a quarantine a decision has to be told: what tells a master may be so late.
+/// How much earlier than a quarantine a decision has to be told: what tells a master may be so
+/// late.
 const LATE: Duration = Duration::from_secs(3);
 
 /// How often to propose again where somebody else proposes, too.

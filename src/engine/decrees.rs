@@ -94,6 +94,7 @@ fn read(answer: Result<Value, Failure>) -> Said {
         }
         Some("promised") => ballot(1).map_or_else(|| Said::Nothing("it says no ballot".into()), Said::Later),
         Some("other") => Said::Other("its set is in another generation by now".into()),
+        Some("quarantined") => Said::Nothing("it is in quarantine".into()),
         Some("forgot") => Said::Other("it does not know what it promised".into()),
         _ => Said::Nothing("a reply of an unknown form".into()),
     }

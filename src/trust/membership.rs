@@ -784,22 +784,14 @@ impl<'a> MasterCase<'a> {
     /// of the others have promised to let nothing come about that it may have promised for, or all
     /// of them are there. `found` is its record, if it has one of this set; `of` one of the set.
     fn readmit(&self, found: Option<&MasterRecord>, of: Option<&MasterRecord>) -> HelloStep {
-        let Membership { names, seen, forgot, evidence, places, recovers, newest, .. } = self.membership;
+        let Membership { names, forgot, evidence, places, recovers, newest, .. } = self.membership;
         let newest = newest.as_ref().or(of).expect("there is a set");
         if let Some(refused) = self.other_terms(newest) {
             return refused;
         }
-        let own = found.map(|found| found.member).or(seen[self.index].member);
-        let place = own.filter(|own| newest.members.has(*own));
-        let place = place.or_else(|| newest.members.id_of(&names[self.index]));
-        let is_free =
-            |id: &u32| self.others().all(|(_, other)| other.set != newest.set || other.member != *id);
-        let Some(member) = place.filter(is_free).or(found.map(|found| found.member)) else {
-            let was_one = |its: &Generation| {
-                own.is_some_and(|own| its.members.has(own)) || its.members.id_of(&names[self.index]).is_some()
-            };
-            let has_left = place.is_none() && newest.earlier.iter().any(was_one);
-            return if has_left { self.removed(newest) } else { self.other_members(newest) };
+        let member = match self.place_in(newest, found) {
+            Ok(member) => member,
+            Err(refused) => return refused,
         };
         let number = forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number);
         let Some(promised) = evidence.of(newest.generation + 1, number) else {
@@ -859,6 +851,22 @@ impl<'a> MasterCase<'a> {
                 }
             }
         }
+    }
+
+    /// Which member of the newest generation the master is, or was before it.
+    fn place_in(&self, newest: &MasterRecord, found: Option<&MasterRecord>) -> Result<u32, HelloStep> {
+        let name = &self.membership.names[self.index];
+        let own = found.map(|found| found.member).or(self.membership.seen[self.index].member);
+        let place = own.filter(|own| newest.members.has(*own)).or_else(|| newest.members.id_of(name));
+        let is_free =
+            |id: &u32| self.others().all(|(_, other)| other.set != newest.set || other.member != *id);
+        place.filter(is_free).or(found.map(|found| found.member)).ok_or_else(|| {
+            let was_one = |its: &Generation| {
+                own.is_some_and(|own| its.members.has(own)) || its.members.id_of(name).is_some()
+            };
+            let has_left = place.is_none() && newest.earlier.iter().any(was_one);
+            if has_left { self.removed(newest) } else { self.other_members(newest) }
+        })
     }
 
     /// For how long a master that restarted has no vote, by this record.

@@ -1,7 +1,7 @@
 //! A model of how a set of masters begins and changes, one master at a time: the membership record,
 //! decrees, and masters that forget. Random walks look for two who hold the lock at once, two
 //! decrees for one generation and tokens that go back; all orders of the steps of two decrees are
-//! searched. The library does not have this protocol yet.
+//! searched.
 //!
 //! Majorities of two lists that differ in one master share a master, so a lease of one generation
 //! excludes leases of the next. A watch, a quarantine long, keeps apart those that are two changes
