@@ -24,7 +24,7 @@ const RECOVERY: Duration = Duration::from_millis(1_500);
 /// How long the network is bad, at least, where it is.
 const SHORTEST_STORM: Duration = Duration::from_secs(2);
 
-/// How long the work of the storm may take.
+/// How long after the last fault the work of the storm may take.
 const LONGEST_STORM: Duration = Duration::from_secs(120);
 
 /// What became of a run.
@@ -111,7 +111,7 @@ async fn storm(stage: &Arc<Stage>, plan: &Plan) {
     }
     let is_over = |now: Time| {
         let all_done = left.clients(stage).next().is_none();
-        now >= plan.healed.max(SHORTEST_STORM) + RECOVERY && (all_done || now >= LONGEST_STORM)
+        now >= plan.healed.max(SHORTEST_STORM) + RECOVERY && (all_done || now >= plan.healed + LONGEST_STORM)
     };
     let its = stage.clone();
     stage.world.at(plan.healed.max(SHORTEST_STORM), move || its.clear_up());

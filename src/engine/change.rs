@@ -75,7 +75,7 @@ impl Promises {
 }
 
 /// Most masters of the list before were seen in this generation.
-struct Watch {
+struct SeenMajority {
     generation: u64,
     since: Moment,
     /// Those, and who they are.
@@ -108,7 +108,7 @@ impl Engine {
 
     async fn take(&self, step: &SetStep, tell: &Tell) -> Result<(), Error> {
         let began = self.clock().now();
-        let mut watch: Option<Watch> = None;
+        let mut watch: Option<SeenMajority> = None;
         loop {
             let newest = self.until_set_is_known(began).await?;
             if step.is_done(&newest) {
@@ -226,7 +226,7 @@ impl Engine {
     async fn watch(
         &self,
         newest: &MasterRecord,
-        watch: &mut Option<Watch>,
+        watch: &mut Option<SeenMajority>,
         began: Moment,
     ) -> Result<Duration, Error> {
         if newest.earlier.is_empty() {
@@ -252,7 +252,7 @@ impl Engine {
             );
             return Err(Error::NotChanged { why: why.into() });
         }
-        *watch = Some(Watch { generation: newest.generation, since: self.clock().now(), seen });
+        *watch = Some(SeenMajority { generation: newest.generation, since: self.clock().now(), seen });
         Ok(all)
     }
 
@@ -304,7 +304,7 @@ impl Engine {
         &self,
         newest: &MasterRecord,
         next: &Generation,
-        watch: Option<&Watch>,
+        watch: Option<&SeenMajority>,
     ) -> Result<(), Error> {
         let trust = self.dispatcher.trust();
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
@@ -364,7 +364,7 @@ impl Engine {
     }
 
     /// Whether most masters of the list before are still who they were when they were seen.
-    fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&Watch>) -> bool {
+    fn is_watched(&self, newest: &MasterRecord, promises: &Promises, watch: Option<&SeenMajority>) -> bool {
         let Some(before) = newest.earlier.first() else { return true };
         let now = self.of_list_before(newest, promises.masters());
         let same = watch.map_or(0, |watch| watch.seen.iter().filter(|seen| now.contains(seen)).count());
