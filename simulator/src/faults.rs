@@ -113,7 +113,7 @@ impl Kind {
     /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
     /// libraries, so clocks free them.
     pub fn guarded(locks: Locks) -> Vec<Self> {
-        let is_guarded = |kind: &Self| !kind.is_by_itself() && !(locks.are_shared() && kind.is_of_clocks());
+        let is_guarded = |kind: &Self| !(kind.is_by_itself() || locks.are_shared() && kind.is_of_clocks());
         Self::ALL.into_iter().filter(is_guarded).collect()
     }
 

@@ -520,8 +520,8 @@ impl Membership {
         }
     }
 
-    /// Whether a candidate is a member of its set by now, by its name, and as another one than it was
-    /// prepared to be: it had forgotten that it was to be that one.
+    /// Whether a candidate is a member of its set by now, by its name, but not as the one that it
+    /// was prepared to be: it had forgotten, and was prepared again, before it was decided.
     fn is_other_candidate(&self, index: usize, record: &MasterRecord) -> bool {
         let Some(newest) = self.newest_of(record).filter(|_| record.state == MemberState::Candidate) else {
             return false;
@@ -783,8 +783,7 @@ impl<'a> MasterCase<'a> {
         let is_free =
             |id: &u32| self.others().all(|(_, other)| other.set != newest.set || other.member != *id);
         let Some(member) = place.filter(is_free).or(found.map(|found| found.member)) else {
-            let has_left = place.is_none() && self.membership.follows_to(newest);
-            return if has_left { self.removed(newest) } else { self.other_members(newest) };
+            return self.without_place(newest, place);
         };
         let number = forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number);
         let Some(promised) = evidence.of(newest.generation + 1, number) else {
@@ -843,6 +842,18 @@ impl<'a> MasterCase<'a> {
                     }
                 }
             }
+        }
+    }
+
+    /// A master that forgot, and has no place in the newest generation: it has left, or the list is
+    /// another one.
+    fn without_place(&self, newest: &MasterRecord, place: Option<u32>) -> HelloStep {
+        let name = &self.membership.names[self.index];
+        let was_of_it = newest.generations().any(|its| its.members.id_of(name).is_some());
+        if place.is_none() && was_of_it && self.membership.follows_to(newest) {
+            self.removed(newest)
+        } else {
+            self.other_members(newest)
         }
     }
 
