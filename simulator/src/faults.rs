@@ -113,9 +113,13 @@ impl Kind {
     /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
     /// libraries, so clocks free them.
     pub fn guarded(locks: Locks) -> Vec<Self> {
-        let is_guarded =
-            |kind: &Self| *kind != Self::Eviction && !(locks.are_shared() && kind.is_of_clocks());
+        let is_guarded = |kind: &Self| !(kind.is_by_itself() || locks.are_shared() && kind.is_of_clocks());
         Self::ALL.into_iter().filter(is_guarded).collect()
+    }
+
+    /// Whether it is none of `any`: what nothing guards against, and a run that takes long.
+    fn is_by_itself(self) -> bool {
+        matches!(self, Self::Eviction | Self::Members)
     }
 
     /// Whether masters' clocks are set.

@@ -44,8 +44,8 @@ struct Args {
     threads: Option<u16>,
     /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe,
     /// flush-all, promotion, rollback, relapse, clone, renewal-strobe, detour, shared-clock,
-    /// all-clocks, members (the set of masters changes all the time), or any: those of them in turn
-    /// that the locks are guarded against; or eviction, which nothing guards against
+    /// all-clocks, or any: those of them in turn that the locks are guarded against; or eviction,
+    /// which nothing guards against; or members: the set of masters changes all the time
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
     /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock

@@ -535,10 +535,26 @@ impl Membership {
             Some(record) if record.state == MemberState::Candidate => {
                 let is_begun =
                     |newest: &MasterRecord| newest.set != record.set || record.members.has(record.member);
-                self.lost_something(index, shown, record) || self.newest.as_ref().is_some_and(is_begun)
+                self.lost_something(index, shown, record)
+                    || self.newest.as_ref().is_some_and(is_begun)
+                    || self.is_other_candidate(index, record)
             }
             Some(record) => self.lost_something(index, shown, record),
         }
+    }
+
+    /// Whether a candidate is a member of its set by now, by its name, but not as the one that it
+    /// was prepared to be: it had forgotten, and was prepared again, before it was decided.
+    fn is_other_candidate(&self, index: usize, record: &MasterRecord) -> bool {
+        let Some(newest) = self.newest_of(record).filter(|_| record.state == MemberState::Candidate) else {
+            return false;
+        };
+        let is_nobody = |id: u32| {
+            let is_it =
+                |(at, its): (usize, &MasterRecord)| at != index && its.set == newest.set && its.member == id;
+            !self.records().any(is_it)
+        };
+        !newest.members.has(record.member) && newest.members.id_of(&self.names[index]).is_some_and(is_nobody)
     }
 
     /// Whether what the master has may be less than what it had.
@@ -607,6 +623,9 @@ impl<'a> MasterCase<'a> {
     fn join(&self, record: Option<&MasterRecord>) -> Option<HelloStep> {
         self.membership.joining.filter(|index| *index == self.index)?;
         let newest = self.membership.newest.as_ref()?;
+        if record.is_none() && newest.members.id_of(&self.membership.names[self.index]).is_some() {
+            return None; // it has joined, and forgot that
+        }
         let is_of_it = |record: &MasterRecord| {
             let is_one = record.state == MemberState::Candidate || newest.members.has(record.member);
             if record.set == newest.set { is_one } else { record.state == MemberState::Member }
@@ -651,6 +670,9 @@ impl<'a> MasterCase<'a> {
                 record.keeps_all = keeps_all;
                 record.replid2 = self.shown.replid2.clone();
             }));
+        }
+        if self.membership.is_other_candidate(self.index, record) {
+            return self.readmit(None, Some(record));
         }
         match newest {
             Some(newest) if is_candidate && !is_prepared && record.members.has(record.member) => {

@@ -48,7 +48,7 @@ fn inside_the_assumptions_nothing_is_violated() {
 #[test]
 fn the_set_changes_and_nothing_is_violated() {
     let profile = Profile::Outside(Kind::Members);
-    let runs: Vec<_> = (1..=8).map(|seed| (seed, run(&Plan::new(seed, profile), false))).collect();
+    let runs: Vec<_> = (1..=4).map(|seed| (seed, run(&Plan::new(seed, profile), false))).collect();
     for (seed, run) in &runs {
         assert!(run.violations.is_empty(), "seed {seed}: {:?}", run.violations);
         assert!(
@@ -58,7 +58,7 @@ fn the_set_changes_and_nothing_is_violated() {
         );
     }
     let changes: u64 = runs.iter().map(|(_, run)| run.history.changes).sum();
-    assert!(changes >= 30, "{changes}");
+    assert!(changes >= 15, "{changes}");
 }
 
 /// Whether any of the first seeds violates exclusion, by its name.
