@@ -101,8 +101,10 @@ impl Dispatcher {
     /// The voters are others from now on. Returns what connects to those that are new, and is
     /// bounded.
     pub(super) fn follow(&self, voters: &Voters) -> impl Future<Output = ()> + use<> {
-        let all = voters.masters.iter().zip(&voters.names);
-        all.for_each(|(index, name)| self.join(index, name));
+        for (index, name) in voters.masters.iter().zip(&voters.names) {
+            self.join(index, name);
+            self.masters.get(index).into_iter().for_each(|master| master.connect_now());
+        }
         self.has_waited_for_connections.store(false, Ordering::Relaxed);
         let ready = join_all(voters.masters.iter().map(|index| self.ready(index)));
         async move {

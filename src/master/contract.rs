@@ -36,6 +36,9 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
     /// may not do one of the operations in the message.
     fn call(&self, call: Arc<Call>, index: usize);
 
+    /// Connects now, if the next attempt was to be later: this master has another place in the set.
+    fn connect_now(&self) {}
+
     /// Resolves when the master is connected and answers; at once if it does. It may never resolve.
     fn ready(&self) -> BoxFuture<'static, ()>;
 

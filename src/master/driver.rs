@@ -15,7 +15,7 @@ use super::answer::Failure;
 use super::asks::Asks;
 use super::call::Call;
 use super::hello::shake_hands_again;
-use super::link::{LinkState, Question, RECONNECT, Reach};
+use super::link::{LinkState, Question, Reach};
 use super::pending::Delivery;
 use super::resp::Frame;
 use super::session::{self, Identity, LinkSettings, Session};
@@ -49,6 +49,12 @@ impl LinkDriver {
     /// Takes a call: see [`LinkState::call`].
     pub(crate) fn call(&self, call: Arc<Call>, index: usize) {
         self.change_and_deliver(|state| state.call(call, index, now()));
+        self.io_task.wake();
+    }
+
+    /// Connects now, if the next attempt was to be later.
+    pub(crate) fn connect_now(&self) {
+        self.change_and_deliver(|state| state.connect_now(now()));
         self.io_task.wake();
     }
 
@@ -146,10 +152,12 @@ impl LinkDriver {
         loop {
             let due = self.until(LinkState::opens_at).await;
             if due > now() {
-                tokio::time::sleep_until(due).await;
+                let is_sooner = self.until(|state| state.opens_at().filter(|at| *at < due));
+                let _ = tokio::time::timeout_at(due, is_sooner).await;
             }
-            while settings.handshake.get().is_some_and(Handshake::has_left) {
-                tokio::time::sleep(RECONNECT.1).await;
+            if settings.handshake.get().is_some_and(Handshake::has_left) {
+                self.change_and_deliver(|state| state.put_off(now()));
+                continue;
             }
             self.change_and_deliver(|state| state.opening(now()));
             let opened = tokio::select! {

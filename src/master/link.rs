@@ -217,6 +217,21 @@ impl LinkState {
         }
     }
 
+    /// Has a connection opened now, if one is to be opened later.
+    pub fn connect_now(&mut self, now: Instant) {
+        self.want_connection(now);
+        if let Connection::Due(at) = &mut self.connection {
+            *at = now.min(*at);
+        }
+    }
+
+    /// Has no connection opened for a while, unless somebody wants it [now](Self::connect_now).
+    pub(super) fn put_off(&mut self, now: Instant) {
+        if let Connection::Due(at) = &mut self.connection {
+            *at = now + RECONNECT.1;
+        }
+    }
+
     /// Whether the master can be reached.
     pub fn reach(&self) -> &Reach {
         &self.reach

@@ -57,6 +57,10 @@ impl Master for RedisMaster {
         self.link.call(call, index);
     }
 
+    fn connect_now(&self) {
+        self.link.connect_now();
+    }
+
     fn ready(&self) -> BoxFuture<'static, ()> {
         let link = self.link.clone();
         async move { link.ready().await }.boxed()

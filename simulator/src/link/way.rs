@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Handshake, Master, Reach, Subscriber};
+use quorate::seam::{Call, Handshake, LinkState, Master, Reach, Subscriber};
 
 use super::Link;
 use crate::hearing::Hearing;
@@ -26,6 +26,10 @@ impl Master for Way {
         if !self.0.process.is_dead() {
             self.0.with(|link, now| link.call(call, index, now));
         }
+    }
+
+    fn connect_now(&self) {
+        self.0.with(LinkState::connect_now);
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {

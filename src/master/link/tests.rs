@@ -512,6 +512,22 @@ fn a_connection_that_was_of_use_is_opened_again_at_once_and_others_later() {
 }
 
 #[test]
+fn a_master_with_another_place_in_the_set_is_connected_to_at_once_if_it_is_not_yet() {
+    let mut driven = Driven::up();
+    driven.broke();
+    driven.open(false);
+    assert!(driven.link.opens_at().unwrap() > driven.now, "it refused");
+    driven.link.connect_now(driven.now);
+    assert_eq!(driven.link.opens_at(), Some(driven.now));
+    driven.link.put_off(driven.now);
+    assert_eq!(driven.link.opens_at(), Some(driven.now + RECONNECT.1));
+    driven.link.connect_now(driven.now);
+    driven.open(true);
+    driven.link.connect_now(driven.now);
+    assert_eq!((driven.reach(), driven.link.opens_at()), (Reach::Up, None));
+}
+
+#[test]
 fn callers_do_not_wait_for_a_connection_that_takes_long_and_an_attempt_has_a_limit() {
     let mut driven = Driven::new();
     let number = driven.call(CallKind::CleanUp { timeout: ms(9_000) });
