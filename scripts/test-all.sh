@@ -23,5 +23,8 @@ scripts/mutants.sh
 step "known bugs put back: chaos on real servers finds each"
 scripts/chaos-mutants.sh
 
+step "two builds that speak two protocols share locks while the set changes"
+scripts/two-builds.sh
+
 steps_table
 printf '\n%s\n' "$counted"

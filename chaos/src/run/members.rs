@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use quorate::SetChange;
+use quorate::seam::SPOKEN;
 use quorate_testkit::Dice;
 
 use super::stage::Stage;
@@ -21,6 +22,7 @@ enum PlannedChange {
     Replace,
     AddTwo,
     MaxTtl,
+    Protocol(&'static str),
 }
 
 const STEPS: [PlannedChange; 6] = [
@@ -35,12 +37,26 @@ const STEPS: [PlannedChange; 6] = [
 /// How many more masters there are in the end, the set and those that it had before.
 pub(super) const MORE: usize = 5;
 
-/// How many masters join or leave, one after the other, and other terms.
+/// How many masters join or leave, one after the other, and how often the max TTL changes.
 const GENERATIONS: u32 = 9;
+
+/// How many times as long the max TTL is in the end.
+const LONGER: u32 = 2;
 
 /// About how long all changes take: each waits for a quarantine.
 pub(super) fn takes(ttl: Duration) -> Duration {
-    GENERATIONS * (ttl + ttl / 100 + Duration::from_secs(4)) + STEPS.len() as u32 * PAUSE
+    let quarantine = |max_ttl: Duration| max_ttl + max_ttl / 100 + Duration::from_secs(4);
+    let protocols = protocols(SPOKEN).len() as u32;
+    let steps = STEPS.len() as u32 + protocols;
+    GENERATIONS * quarantine(ttl) + protocols * quarantine(ttl * LONGER) + steps * PAUSE
+}
+
+/// The set begins with the newest version of the protocol that this build speaks. It changes to
+/// each other one, and back.
+fn protocols(spoken: &[&'static str]) -> Vec<PlannedChange> {
+    let [others @ .., newest] = spoken else { return Vec::new() };
+    let there_and_back = |other: &&'static str| [*other, *newest].map(PlannedChange::Protocol);
+    others.iter().flat_map(there_and_back).collect()
 }
 
 /// A set of masters, by their places, as it changes.
@@ -59,7 +75,8 @@ impl<'a> Members<'a> {
 
     /// Makes the changes, and tells which. Whether it came to their end.
     pub(super) fn change(&mut self, stop: &Stop, mut tell: impl FnMut(&str)) -> bool {
-        STEPS.into_iter().all(|step| self.take(step, stop, &mut tell) && self.stage.work(PAUSE, stop))
+        let mut steps = STEPS.into_iter().chain(protocols(SPOKEN));
+        steps.all(|step| self.take(step, stop, &mut tell) && self.stage.work(PAUSE, stop))
     }
 
     fn take(&mut self, step: PlannedChange, stop: &Stop, tell: &mut impl FnMut(&str)) -> bool {
@@ -99,8 +116,12 @@ impl<'a> Members<'a> {
                 self.set.extend([one, other]);
             }
             PlannedChange::MaxTtl => {
-                let max_ttl = self.ttl * 2;
+                let max_ttl = self.ttl * LONGER;
                 self.make(&format!("max TTL {max_ttl:?}"), tell, |_| vec![SetChange::max_ttl(max_ttl)]);
+            }
+            PlannedChange::Protocol(version) => {
+                let what = format!("protocol {version}");
+                self.make(&what, tell, |_| vec![SetChange::protocol(version)]);
             }
         }
         true
@@ -135,5 +156,20 @@ impl<'a> Members<'a> {
 
     fn add(&self, new: usize) -> SetChange {
         SetChange::add(self.url(new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_other_protocol_is_left_again_and_the_newest_one_comes_last() {
+        let versions = |spoken: &[&'static str]| {
+            let version = |step| if let PlannedChange::Protocol(version) = step { version } else { "none" };
+            protocols(spoken).into_iter().map(version).collect::<Vec<_>>()
+        };
+        assert_eq!(versions(&["v2"]), [""; 0]);
+        assert_eq!(versions(&["v2", "v3", "v4"]), ["v2", "v4", "v3", "v4"]);
     }
 }
