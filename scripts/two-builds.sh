@@ -30,9 +30,9 @@ until_true() {
   done
 }
 
-# Starts a redis-server at a port that is free, and adds it to `masters`.
+# Starts a redis-server at a port that is free, and that no test takes, and adds it to `masters`.
 start_server() {
-  local port=$((20000 + RANDOM % 12000)) log
+  local port=$((30000 + RANDOM % 2700)) log
   log=$folder/redis-$port.log
   redis-server --port "$port" --bind 127.0.0.1 --save '' --dir "$folder" >"$log" &
   until_true "a server starts or ends" eval "grep -q 'Ready to accept' '$log' || ! kill -0 $! 2>/dev/null"

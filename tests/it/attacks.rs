@@ -211,7 +211,8 @@ async fn is_withstood(name: &str) {
         assert_eq!(breaches, 0, "{name}, guards {guards:?}");
     }
     let (breaches, times) = try_it(name, Guards::Out).await;
-    assert_eq!(breaches, times, "{name}: without guards it succeeds, so that the test can fail");
+    // Where the machine is busy a lease is over now and then before anybody asks.
+    assert!(breaches > times / 2, "{name}: without guards it succeeds, so that the test can fail");
 }
 
 macro_rules! attacks {
@@ -315,16 +316,18 @@ async fn a_replica_that_was_promoted_has_no_vote_though_it_writes_before_it_answ
 #[tokio::test]
 async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
     let lease = Duration::from_secs(3);
-    for (guards, breaks) in [(Guards::On, false), (Guards::Strict, false), (Guards::Out, true)] {
+    for guards in [Guards::On, Guards::Strict, Guards::Out] {
+        let mut breaches = 0;
         for _ in 0..times() {
             let stage = Stage::set(guards).await;
             stage.victim().set_clock_offset(-240);
             [3, 4].iter().for_each(|&at| stage.masters[at].set_clock_offset(240));
             let guard = stage.first.lock("l").lease(lease).try_acquire().await.unwrap();
             stage.victim().set_clock_offset(480);
-            let is_held_by_two = stage.is_held_by_two_within(lease * 2, &guard).await;
-            assert_eq!(is_held_by_two, breaks, "guards {guards:?}");
+            breaches += usize::from(stage.is_held_by_two_within(lease * 2, &guard).await);
         }
+        let is_as_it_should_be = if guards == Guards::Out { breaches > times() / 2 } else { breaches == 0 };
+        assert!(is_as_it_should_be, "guards {guards:?}: held by two {breaches} of {} times", times());
     }
 }
 
