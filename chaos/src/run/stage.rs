@@ -142,12 +142,8 @@ impl Stage {
         }
         let elsewhere = (clients == ClientSetup::Stranger).then(RedisServer::start);
         if let Some(server) = &elsewhere {
-            // By the masters' own names: with others it could be a client whose names for all of
-            // them differ.
-            let (_, others) = urls.split_last().expect("there are masters");
-            let masters = others.iter().cloned().chain([server.url()]).collect();
-            let process = "stranger".to_owned();
-            let workload = Workload { masters, process, seed, ..workload(Vec::new()) };
+            let workload =
+                Workload { process: "stranger".to_owned(), ..workload(with_another(&urls, server)) };
             arena.clients.push(Client::start_in(&folder, move || {
                 let mut command = start();
                 Job { role: Role::Strays, workload: workload.clone() }.give_to(&mut command);
@@ -394,6 +390,13 @@ fn in_words(number: Option<usize>, fault: &Fault) -> history::FaultRecord {
         masters,
         clients,
     }
+}
+
+/// The list with another server in the last one's place, of the masters' own names: with others it
+/// could be that of a client whose names for all of them differ.
+fn with_another(urls: &[String], server: &RedisServer) -> Vec<String> {
+    let (_, others) = urls.split_last().expect("there are masters");
+    others.iter().cloned().chain([server.url()]).collect()
 }
 
 /// The same command, by this executable if there is one.
