@@ -486,14 +486,16 @@ impl Redlock {
     ///
     /// # Cancel safety
     ///
-    /// The change is made or is not made; run it again to know. Nothing has to be undone.
+    /// The change is made or is not made, and of a replacement perhaps the first half; run it again
+    /// to know. Nothing has to be undone.
     ///
     /// # Errors
     ///
-    /// [`Error::NotChanged`] if most masters of the set do not answer; if a new master is not
-    /// reached within the client's [`wait`](crate::Builder::wait), or is one of another set; or if
-    /// the set would become too small or too large. [`Error::Invalid`] for a URL or a TTL outside
-    /// its limits.
+    /// [`Error::NotChanged`] if most masters of the set do not answer, or would not when it is
+    /// changed; if a new master is not reached within the client's [`wait`](crate::Builder::wait),
+    /// or is one of another set; if the one that is to leave is none of the set; or if that would
+    /// become too small or too large. [`Error::ChangeUnfinished`] if masters stop answering
+    /// meanwhile. [`Error::Invalid`] for a URL or a TTL outside its limits.
     ///
     /// # Examples
     ///
@@ -511,10 +513,7 @@ impl Redlock {
         let steps = match what {
             What::Add(url) => vec![add(&url)?],
             What::Remove(url) => vec![remove(&url)?],
-            What::Replace { old, new } if engine.is_reachable(&named(&old)?) => {
-                vec![add(&new)?, remove(&old)?]
-            }
-            What::Replace { old, new } => vec![remove(&old)?, add(&new)?],
+            What::Replace { old, new } => vec![add(&new)?, remove(&old)?],
             What::MaxTtl(max_ttl) => vec![ChangeStep::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
             What::Protocol(version) => vec![ChangeStep::Protocol(version.into())],
         };

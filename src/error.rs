@@ -182,11 +182,18 @@ pub enum Error {
         fingerprint: Option<Arc<str>>,
     },
 
-    /// [`Redlock::change_members`](crate::Redlock::change_members) did not change the set, or did
-    /// not see it through.
+    /// [`Redlock::change_members`](crate::Redlock::change_members) did not change the set.
     #[non_exhaustive]
     NotChanged {
         /// What stands in the way.
+        why: Arc<str>,
+    },
+
+    /// [`Redlock::change_members`](crate::Redlock::change_members) may have changed the set, or has,
+    /// and too few masters were told. The same call finds out, and goes on with it.
+    #[non_exhaustive]
+    ChangeUnfinished {
+        /// What is known, and what is not.
         why: Arc<str>,
     },
 
@@ -208,6 +215,7 @@ pub enum Error {
 /// | `QueueFull` | yes | yes | shed load, or allow more waiters |
 /// | `NoQuorum` | no | yes | look at the masters; they may recover by themselves |
 /// | `OtherSet` | no | no | give all clients the list of one set |
+/// | `ChangeUnfinished` | no | yes | run it again |
 /// | `NotBegun`, `NotChanged` | no | no | see what stands in the way, and run it again |
 /// | `Refused` | no | no | fix the password, the rights, the settings or the servers |
 /// | `Lost` | no | no | stop what the lock protects; another acquire begins anew |
@@ -234,6 +242,7 @@ pub enum ErrorKind {
     OtherSet,
     NotBegun,
     NotChanged,
+    ChangeUnfinished,
     Invalid,
     Closed,
     Start,
@@ -258,6 +267,7 @@ impl Error {
             Self::OtherSet { .. } => ErrorKind::OtherSet,
             Self::NotBegun { .. } => ErrorKind::NotBegun,
             Self::NotChanged { .. } => ErrorKind::NotChanged,
+            Self::ChangeUnfinished { .. } => ErrorKind::ChangeUnfinished,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Closed => ErrorKind::Closed,
             Self::Start(_) => ErrorKind::Start,
@@ -282,6 +292,7 @@ impl Error {
             Self::OtherSet { .. }
             | Self::NotBegun { .. }
             | Self::NotChanged { .. }
+            | Self::ChangeUnfinished { .. }
             | Self::Invalid(_)
             | Self::Closed
             | Self::Start(_) => None,
@@ -307,10 +318,10 @@ impl Error {
         matches!(self.kind(), ErrorKind::Held | ErrorKind::WaitTimedOut | ErrorKind::QueueFull)
     }
 
-    /// Whether the same call may succeed later by itself: if the lock [is busy](Error::is_busy), or
-    /// too few masters could vote. [`ErrorKind`] has the table.
+    /// Whether the same call may succeed later by itself: if the lock [is busy](Error::is_busy),
+    /// too few masters could vote, or a change was not finished. [`ErrorKind`] has the table.
     pub fn is_retryable(&self) -> bool {
-        self.is_busy() || self.kind() == ErrorKind::NoQuorum
+        self.is_busy() || matches!(self.kind(), ErrorKind::NoQuorum | ErrorKind::ChangeUnfinished)
     }
 
     /// How long until the lock is free at the latest, unless its holder renews the lease; of a full
@@ -339,6 +350,7 @@ impl Error {
             | Self::OtherSet { .. }
             | Self::NotBegun { .. }
             | Self::NotChanged { .. }
+            | Self::ChangeUnfinished { .. }
             | Self::Invalid(_)
             | Self::Closed
             | Self::Start(_) => &NONE,
@@ -466,6 +478,9 @@ impl Error {
             Self::OtherSet { why } => write!(f, "the masters are not one set: {why}"),
             Self::NotBegun { why, .. } => write!(f, "the set of masters was not begun: {why}"),
             Self::NotChanged { why } => write!(f, "the set of masters was not changed: {why}"),
+            Self::ChangeUnfinished { why } => {
+                write!(f, "the change of the set of masters is not finished: {why}: run it again")
+            }
             Self::Invalid(invalid) => write!(f, "{invalid}"),
             Self::Closed => f.write_str("the client was shut down"),
             Self::Start(_) => f.write_str("the background thread could not be started"),

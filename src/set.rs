@@ -133,7 +133,7 @@ impl SetChange {
         self
     }
 
-    /// Calls `tell` four times a second with what the change waits for, and for how long yet at
+    /// Calls `tell` a few times a second with what the change waits for, and for how long yet at
     /// most.
     pub fn on_progress(mut self, tell: impl Fn(&str, Duration) + Send + Sync + 'static) -> Self {
         self.tell = Arc::new(tell);

@@ -76,7 +76,7 @@ impl From<Error> for Failure {
         let code = match error.kind() {
             ErrorKind::Held | ErrorKind::WaitTimedOut => HELD,
             ErrorKind::NoQuorum if is_without_set(error.votes()) => REFUSED,
-            ErrorKind::NoQuorum => NO_QUORUM,
+            ErrorKind::NoQuorum | ErrorKind::ChangeUnfinished => NO_QUORUM,
             ErrorKind::Refused | ErrorKind::OtherSet | ErrorKind::NotBegun | ErrorKind::NotChanged => REFUSED,
             ErrorKind::Lost => LOST,
             ErrorKind::NotHeld => NOT_HELD,

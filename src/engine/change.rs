@@ -71,6 +71,8 @@ struct Promises {
     highest: Ballot,
     /// Why others do not, for a sentence.
     not: String,
+    /// Who has promised a higher one.
+    later: MasterSet,
     /// Whether one of them is in another generation: this client learns that with its next
     /// handshake.
     are_outdated: bool,
@@ -79,6 +81,11 @@ struct Promises {
 impl Promises {
     fn masters(&self) -> impl Iterator<Item = usize> {
         self.by.iter().map(|(index, _)| *index)
+    }
+
+    /// Those that are in this client's generation, and know what they promised.
+    fn in_generation(&self) -> MasterSet {
+        self.masters().chain(self.later.iter()).collect()
     }
 }
 
@@ -94,13 +101,23 @@ impl Engine {
     /// Takes these steps, one after the other.
     pub(crate) async fn change_members(
         self: &Arc<Self>,
-        steps: Vec<ChangeStep>,
+        mut steps: Vec<ChangeStep>,
         secret: Arc<str>,
         tell: Tell,
     ) -> Result<(), Error> {
         let engine = self.clone();
         self.run_while_wanted(async move {
             let _only_one = engine.changing.lock().await;
+            let newest = engine.until_set_is_known(engine.clock().now()).await?;
+            for step in &mut steps {
+                engine.look_up(step, &newest)?;
+            }
+            // One that is dead leaves before another one joins.
+            if let [ChangeStep::Add { .. }, ChangeStep::Remove { name }] = &*steps
+                && !engine.answers(name).await
+            {
+                steps.reverse();
+            }
             for step in steps {
                 let _until_then = EndJoining(&engine);
                 engine.take(&step, &secret, &tell).await?;
@@ -110,13 +127,26 @@ impl Engine {
         .await
     }
 
-    /// Whether the master of this name answers, as far as is known.
-    pub(crate) fn is_reachable(&self, name: &str) -> bool {
-        self.master_status().iter().any(|status| *status.master == *name && status.reachable == Some(true))
+    /// Names the master that is to leave as the set does.
+    fn look_up(&self, step: &mut ChangeStep, newest: &MasterRecord) -> Result<(), Error> {
+        let ChangeStep::Remove { name } = step else { return Ok(()) };
+        *name = self.dispatcher.trust().membership().own_name(name).ok_or_else(|| {
+            let why = format!("{name} is none of its masters, which are {}", newest.members.names());
+            Error::NotChanged { why: why.into() }
+        })?;
+        Ok(())
+    }
+
+    /// Whether the member of this name answers.
+    async fn answers(&self, name: &str) -> bool {
+        let index = self.dispatcher.trust().membership().index_of_member(name);
+        let Some(index) = index else { return false };
+        tokio::time::timeout(TELLING, self.dispatcher.ready(index)).await.is_ok()
     }
 
     async fn take(&self, step: &ChangeStep, secret: &Arc<str>, tell: &Tell) -> Result<(), Error> {
-        let began = self.clock().now();
+        // Since when masters were waited for that have to answer.
+        let mut began = self.clock().now();
         let mut watch: Option<ListBefore> = None;
         loop {
             let newest = self.until_set_is_known(began).await?;
@@ -147,6 +177,9 @@ impl Engine {
                 "the new master's quarantine to end"
             };
             tell(what, left);
+            if is_prepared && (watch.is_some() || newest.earlier.is_empty()) {
+                began = self.clock().now();
+            }
             tokio::time::sleep(left.min(LOOK)).await;
         }
     }
@@ -262,7 +295,7 @@ impl Engine {
         }
         let proposal = self.proposal(newest, Ballot::default());
         let promises = self.promises(proposal).await;
-        let seen = self.of_list_before(newest, promises.masters());
+        let seen = self.of_list_before(newest, promises.in_generation().iter());
         let before = newest.earlier.first().map_or(0, |before| before.members.len());
         let is_enough = is_in_each_majority(seen.len(), before);
         if !is_enough && promises.are_outdated && now < began + self.settings().wait {
@@ -307,12 +340,21 @@ impl Engine {
     async fn promises(&self, proposal: Proposal) -> Promises {
         let mut heard = self.dispatcher.put_to_vote(proposal, "");
         let highest = proposal.ballot;
-        let mut promises = Promises { by: Vec::new(), highest, not: String::new(), are_outdated: false };
+        let mut promises = Promises {
+            by: Vec::new(),
+            highest,
+            not: String::new(),
+            later: MasterSet::default(),
+            are_outdated: false,
+        };
         while let Some((index, said)) = heard.recv().await {
             promises.are_outdated |= matches!(said, Said::Other(_) | Said::Later(_));
             match said {
                 Said::Promised(accepted) => promises.by.push((index, accepted)),
-                Said::Later(ballot) => promises.highest = promises.highest.max(ballot),
+                Said::Later(ballot) => {
+                    promises.highest = promises.highest.max(ballot);
+                    promises.later = promises.later.or([index].into_iter().collect());
+                }
                 Said::Accepted => {}
                 Said::Other(why) | Said::Nothing(why) => {
                     let master = self.dispatcher.masters().get(index).map(|master| master.name().clone());
@@ -352,11 +394,20 @@ impl Engine {
                 continue;
             }
             let before = promises.by.iter().filter_map(|(_, accepted)| accepted.clone()).max();
-            let found = before.as_ref().and_then(|accepted| Generation::read(&accepted.value));
-            if found.is_none() && !self.is_watched(newest, &promises, watch) {
-                return not_changed("a master forgot meanwhile what it knew: run it again".to_owned());
-            }
-            let next = found.unwrap_or_else(|| next.clone());
+            let next = match before.map(|accepted| Generation::read(&accepted.value)) {
+                Some(Some(found)) => found,
+                Some(None) => {
+                    let why = "a newer build of Quorate has proposed what this one cannot read";
+                    return not_changed(why.to_owned());
+                }
+                None if !self.is_watched(newest, &promises, watch) => {
+                    return not_changed("a master forgot meanwhile what it knew: run it again".to_owned());
+                }
+                None => {
+                    self.have_majority(next, &promises)?;
+                    next.clone()
+                }
+            };
             let until = Duration::from_micros(trust.time()) + quarantine(newest.longest_ttl()) - LATE;
             let mut heard = self.dispatcher.put_to_vote(proposal, &next.to_string());
             let mut accepted = 0;
@@ -378,9 +429,25 @@ impl Engine {
             }
             tokio::time::sleep(self.jittered(LOOK)).await;
         }
-        not_changed(
-            "it is not known whether it was decided, as too few masters answer: run it again".to_owned(),
-        )
+        let why = "too few masters answer to know whether it was decided";
+        Err(Error::ChangeUnfinished { why: why.into() })
+    }
+
+    /// Whether most masters of the next generation answer.
+    fn have_majority(&self, next: &Generation, promises: &Promises) -> Result<(), Error> {
+        let membership = self.dispatcher.trust().membership();
+        let is_there = |id: u32| {
+            let is_it = |index| membership.record_of(index).is_some_and(|its| its.member == id);
+            membership.joining() == Some(id) || promises.masters().any(is_it)
+        };
+        let there = next.members.iter().filter(|(id, _)| is_there(*id)).count();
+        if there * 2 > next.members.len() {
+            return Ok(());
+        }
+        let (all, names) = (next.members.len(), next.members.names());
+        let why =
+            format!("the set would be {names}, and {there} of these {all} answer, which is no majority");
+        Err(Error::NotChanged { why: why.into() })
     }
 
     /// Whether somebody else had the generation after this one decided.
@@ -409,18 +476,16 @@ impl Engine {
                 Proposal { masters: voters.masters.or(before), ..self.proposal(&newest, Ballot::default()) };
             // Each call makes a connection tell its master first.
             let promises = self.promises(all).await;
-            let those: MasterSet = promises.masters().collect();
+            let those = promises.in_generation();
             let waited = self.clock().now().since(began);
             let all_are_told = voters.masters.without(those).is_empty();
             if all_are_told || voters.have_majority(those) && waited >= TELLING {
                 return Ok(());
             }
             if waited >= self.settings().wait.max(TELLING) {
-                let why = format!(
-                    "it is decided, but too few masters were told of it yet, which clients do as they answer{}",
-                    promises.not
-                );
-                return Err(Error::NotChanged { why: why.into() });
+                let not = promises.not;
+                let why = format!("it is decided, and too few masters were told of it yet{not}");
+                return Err(Error::ChangeUnfinished { why: why.into() });
             }
             tokio::time::sleep(LOOK).await;
         }

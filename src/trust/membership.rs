@@ -315,6 +315,26 @@ impl Membership {
         self.newest.is_some() && self.places[index].is_none() && !is_joining
     }
 
+    /// The set's name of a master that is one of it, or was, which this client may have another
+    /// name for.
+    pub(crate) fn own_name(&self, name: &Arc<str>) -> Option<Arc<str>> {
+        let newest = self.newest.as_ref()?;
+        let index = self.names.iter().position(|its| its == name);
+        let by_place = || newest.members.name_of(self.places[index?]?);
+        let was_one = || newest.earlier.iter().any(|its| its.members.id_of(name).is_some());
+        let has_left = || self.record_of(index?).filter(|its| its.set == newest.set).map(|_| ());
+        match newest.members.id_of(name) {
+            Some(_) => Some(name.clone()),
+            None => by_place().or_else(|| (was_one() || has_left().is_some()).then(|| name.clone())),
+        }
+    }
+
+    /// At which index the member of this name in the set is.
+    pub(crate) fn index_of_member(&self, name: &str) -> Option<usize> {
+        let id = self.newest.as_ref()?.members.id_of(name)?;
+        self.places.iter().position(|place| *place == Some(id))
+    }
+
     /// The record that the master at this index showed last.
     pub(crate) fn record_of(&self, index: usize) -> Option<&MasterRecord> {
         self.shown[index].as_ref()?.record.as_ref()
@@ -458,11 +478,21 @@ impl Membership {
     /// Whether this record tells of a newer generation of this client's set than it knew.
     fn is_news(&self, index: usize, record: &MasterRecord) -> bool {
         let is_of_it = |(at, its): (usize, &MasterRecord), set: &str| at != index && *its.set == *set;
+        let members = |set: &str| {
+            let is_member = |(at, its): &(usize, &MasterRecord)| {
+                is_of_it((*at, its), set) && its.state == MemberState::Member
+            };
+            self.records().filter(is_member).count()
+        };
         let is_newer = match &self.newest {
             None => true,
             Some(newest) if newest.set == record.set => record.generation > newest.generation,
-            // The set that it knew is no more.
-            Some(newest) => !self.records().any(|its| is_of_it(its, &newest.set)),
+            // The set that it knew is no more, or what is left of it is no majority.
+            Some(newest) => {
+                let is_most = (members(&record.set) + 1) * 2 > record.members.len();
+                !self.records().any(|its| is_of_it(its, &newest.set))
+                    || is_most && members(&newest.set) * 2 <= newest.members.len()
+            }
         };
         is_newer && record.state != MemberState::Candidate && self.follows_to(record) && self.fits(record)
     }
@@ -470,7 +500,21 @@ impl Membership {
     /// Whether the client goes along to this generation from the one that its list is of.
     fn follows_to(&self, record: &MasterRecord) -> bool {
         let listed = self.list_in(record);
-        listed.is_some_and(|listed| self.follows || listed.members == record.members)
+        let is_its = listed.is_some_and(|listed| self.follows || listed.members == record.members);
+        (is_its || self.went_along(record)) && self.has_room_for(record)
+    }
+
+    /// Whether each member has an index, or can get one.
+    fn has_room_for(&self, record: &MasterRecord) -> bool {
+        let is_new = |(_, name): &&(u32, Arc<str>)| !self.names.contains(name);
+        self.names.len() + record.members.iter().filter(is_new).count() <= MasterSet::INDICES
+    }
+
+    /// Whether the client went along with changes of this set that its record does not tell of any
+    /// more.
+    fn went_along(&self, record: &MasterRecord) -> bool {
+        let is_cut = record.generation > record.earlier.len() as u64;
+        self.follows && is_cut && self.newest_of(record).is_some()
     }
 
     /// Whether this client was set up for the terms of the set, as they are or were.
@@ -478,6 +522,7 @@ impl Membership {
         let Terms { spoken, strict, .. } = &self.terms;
         let ours = SetTerms::of(&self.terms, record.terms.cold_start);
         let has_max_ttl = record.generations().any(|its| its.max_ttl == ours.max_ttl);
+        let has_max_ttl = has_max_ttl || self.went_along(record);
         spoken.contains(&&*record.terms.protocol) && record.terms.strict == *strict && has_max_ttl
     }
 
@@ -498,7 +543,8 @@ impl Membership {
             if !is_free(&places, *id) {
                 continue;
             }
-            let named = self.names.iter().position(|its| its == name);
+            let named =
+                (0..self.names.len()).find(|index| self.names[*index] == *name && places[*index].is_none());
             let is_listed = listed.as_ref().is_some_and(|listed| listed.members.has(*id));
             let is_left =
                 |index: &usize| is_listed && places[*index].is_none() && self.record_of(*index).is_none();

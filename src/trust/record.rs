@@ -27,7 +27,7 @@ pub(crate) struct MasterRecord {
     pub(crate) stamp: Arc<str>,
     /// Until when (us) the master has no vote.
     pub(crate) quarantine: u64,
-    /// How often the members or the terms have changed, twice for each change.
+    /// How often the members or the terms have changed.
     pub(crate) generation: u64,
     pub(crate) terms: SetTerms,
     /// The digest of what who changes the set has to know; may be empty.
@@ -140,6 +140,11 @@ impl Members {
     /// The number of the member with this name.
     pub(crate) fn id_of(&self, name: &str) -> Option<u32> {
         self.0.iter().find(|(_, its)| **its == *name).map(|(id, _)| *id)
+    }
+
+    /// The name of the member with this number.
+    pub(crate) fn name_of(&self, id: u32) -> Option<Arc<str>> {
+        self.0.iter().find(|(its, _)| *its == id).map(|(_, name)| name.clone())
     }
 
     /// Their names, for a sentence.

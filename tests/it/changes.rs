@@ -130,6 +130,77 @@ async fn a_master_that_died_after_another_left_is_replaced() {
     operator.lock("l").acquire().await.unwrap().release().await.unwrap();
 }
 
+/// Another name for the same server.
+fn alias(server: &RedisServer) -> String {
+    server.url().replace("127.0.0.1", "localhost")
+}
+
+async fn refusal(operator: &Redlock, change: SetChange) -> String {
+    match operator.change_members(change).await {
+        Err(Error::NotChanged { why, .. }) => why.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_can_never_be_is_refused_before_anything_is_changed() {
+    let servers = Masters::start(4);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
+    let first = begun(client(&[a, b, c]), Init::new()).await;
+    for change in [SetChange::remove(d.url()), SetChange::replace("redis://localhost:1", d.url())] {
+        let why = refusal(&first, change).await;
+        assert!(why.contains("is none of its masters") && why.contains(&c.url()), "{why}");
+    }
+    // What a newer build proposed, and most may have accepted.
+    let promise = |words: &[&str]| {
+        for server in [a, b, c] {
+            let words = [&["HSET", "quorate:decree", "generation", "1", "promised", "9"], words].concat();
+            server.command::<usize>(&words);
+        }
+    };
+    promise(&["ballot", "9", "value", "v9 is new"]);
+    let why = refusal(&first, SetChange::remove(b.url())).await;
+    assert!(why.contains("a newer build"), "{why}");
+    promise(&["ballot", "", "value", ""]);
+    // It would leave one that answers, of two.
+    c.kill();
+    let why = refusal(&first, SetChange::remove(b.url())).await;
+    assert!(why.contains("1 of these 2 answer"), "{why}");
+    assert_eq!(names(&first), urls(&[a, b, c]));
+    first.change_members(SetChange::remove(c.url())).await.unwrap();
+    assert_eq!(names(&first), urls(&[a, b]));
+}
+
+/// The one that leaves may have another name here. The new one joins before it leaves, though
+/// nothing is known of any master when the change begins.
+#[tokio::test]
+async fn a_master_that_lives_leaves_when_the_new_one_has_joined() {
+    let servers = Masters::start(4);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
+    begun(client(&[a, b, c]), Init::new()).await;
+    let list = [a.url(), b.url(), alias(c)];
+    let operator = client(&[]).masters(list).build().unwrap();
+    operator.change_members(SetChange::replace(alias(c), d.url())).await.unwrap();
+    assert_eq!(names(&operator), urls(&[a, b, d]));
+    let earlier: String = a.command(&["HGET", "quorate:master", "earlier"]);
+    assert!(earlier.split("\n\n").any(|its| its.contains(&c.url()) && its.contains(&d.url())), "{earlier}");
+}
+
+/// One whose clock was far ahead has had masters promise, or one that is under way.
+#[tokio::test]
+async fn a_ballot_of_somebody_else_is_in_no_ones_way() {
+    let servers = Masters::start(4);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
+    let first = begun(client(&[a, b, c, d]), Init::new()).await;
+    first.change_members(SetChange::remove(d.url())).await.unwrap();
+    for server in [a, b, c] {
+        let far = "9999999999999999000000000";
+        server.command::<usize>(&["HSET", "quorate:decree", "generation", "2", "promised", far]);
+    }
+    first.change_members(SetChange::remove(c.url())).await.unwrap();
+    assert_eq!(names(&first), urls(&[a, b]));
+}
+
 /// A waiter had a place in its queue, and gives that up.
 #[tokio::test]
 async fn a_shutdown_does_not_wait_for_a_master_that_has_left() {

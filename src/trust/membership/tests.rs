@@ -787,12 +787,23 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
 
 /// Has most masters of the set accept another list, and tells those that are reached.
 fn decide(client: &mut Client, masters: &mut [MadeUpMaster], members: Members, now: u64, dice: &Dice) {
+    decide_to_be(client, masters, |before| Generation { members, ..before }, now, dice);
+}
+
+/// Has most masters of the set accept what it is to be, and tells those that are reached.
+fn decide_to_be(
+    client: &mut Client,
+    masters: &mut [MadeUpMaster],
+    change: impl FnOnce(Generation) -> Generation,
+    now: u64,
+    dice: &Dice,
+) {
     client.connect_to_all(masters, now, dice);
     let newest = client.membership.newest().unwrap().clone();
     let voters = client.membership.voters().masters;
     let ballot = Ballot::new(now, Ballot::default(), dice);
     let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
-    let next = Generation { members, ..newest.now() };
+    let next = change(newest.now());
     for value in [None, Some(next.to_string())] {
         let said = client.ask(masters, proposal, value.as_deref(), |_| true);
         assert!(said.len() * 2 > newest.members.len());
@@ -841,6 +852,71 @@ fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
     let now = now + quarantine();
     (0..2).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
     assert_eq!(late.voters(&masters, now), [0, 1, 3]);
+}
+
+/// Its list, and its max TTL, are of so long ago that no record tells of them.
+#[test]
+fn a_client_that_runs_goes_along_with_any_number_of_changes() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let [mut operator, mut runs] = [(); 2].map(|()| Client::new(&[0, 1, 2], None));
+    runs.connect_to_all(&mut masters, 1, &dice);
+    operator.connect_to_all(&mut masters, 1, &dice);
+    let members = operator.membership.newest().unwrap().members.without(3);
+    decide(&mut operator, &mut masters, members, 1_000, &dice);
+    for turn in 1..=20 {
+        let longer = |before| Generation { max_ttl: 40_000 + turn, ..before };
+        decide_to_be(&mut operator, &mut masters, longer, 1_000 + turn * 1_000, &dice);
+        for _ in 0..2 {
+            runs.connect_to_all(&mut masters, 1_000 + turn * 1_000, &dice);
+        }
+        assert_eq!(runs.voters(&masters, 1_000 + turn * 1_000), [0, 1], "{turn}");
+    }
+    assert_eq!(operator.membership.newest().unwrap().generation, 21);
+    let steps = Client::new(&[0, 1, 2], None).connect_to_all(&mut masters, 30_000, &dice);
+    assert_eq!(refusal(&steps[0]), Some(Refusal::OtherTerms), "nobody tells whether its list was ever one");
+}
+
+/// The first one is back with what it had before the set was begun anew, and is heard first.
+#[test]
+fn what_most_masters_are_of_counts_and_not_what_is_heard_first() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    decide_to_be(&mut client, &mut masters, |before| before, 1_000, &dice);
+    let from_before = masters[0].clone();
+    for master in &mut masters {
+        (master.record, master.decree) = (None, None);
+    }
+    let mut begins = Client::new(&[0, 1, 2], Some(Some(vec!["1".into(), "2".into(), "3".into()])));
+    begins.membership.begins.as_mut().unwrap().cold_start = ColdStart::Fsync;
+    (0..3).for_each(|_| drop(begins.connect_to_all(&mut masters, 10_000, &dice)));
+    assert_eq!(begins.voters(&masters, 10_000), [0, 1, 2]);
+    masters[0] = from_before;
+    let mut client = Client::new(&[0, 1, 2], None);
+    for _ in 0..2 {
+        let steps = client.connect_to_all(&mut masters, 20_000, &dice);
+        assert_eq!(client.membership.newest().unwrap().generation, 0, "{steps:?}");
+    }
+    assert_eq!(client.voters(&masters, 20_000), [1, 2]);
+}
+
+#[test]
+fn a_master_is_known_by_the_clients_own_name_for_it_too() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.membership = Membership::new(["m0", "b", "c"].map(Arc::from).to_vec(), terms(MAX_TTL));
+    client.connect_to_all(&mut masters, 5, &dice);
+    let own_name = |client: &Client, name: &str| client.membership.own_name(&name.into());
+    for (name, its) in [("m0", Some("m0")), ("b", Some("m1")), ("m1", Some("m1")), ("m7", None)] {
+        assert_eq!(own_name(&client, name).as_deref(), its);
+    }
+    let members = client.membership.newest().unwrap().members.without(3);
+    decide(&mut client, &mut masters, members, 6_000, &dice);
+    for name in ["m2", "c"] {
+        assert_eq!(own_name(&client, name).as_deref(), Some(name), "it has left");
+    }
 }
 
 /// A value was accepted by the first two, and the second one forgets it. It must not decide another
