@@ -116,7 +116,7 @@ Exit codes:
        chaos: nothing was found
    64  wrong usage, a value outside its limits, or a name that is held as another kind of lock, or with another
        number of permits (run, elect, status, release)
-   69  no quorum: too few masters can vote
+   69  no quorum: too few masters can vote. members: too few answer to finish a change; run it again
    70  another failure
    75  another owner had the lock until the wait ended (run, elect)
    76  the lease was lost before the job had ended; the job was ended if it still ran (run). With elect only if it
@@ -128,7 +128,7 @@ Exit codes:
    80  nothing was found, but the search for an order was given up for some locks (chaos)
    81  the masters refuse for good: no set of masters was begun, they are those of another set, or have other terms; a
        wrong password, no rights, or an unsupported server. init: the set was not begun; members: they are no set,
-       or not this client's, by its list and terms
+       or not this client's, by its list and terms; or the set was not changed
   126  the job cannot be executed (run, elect)
   127  the job was not found (run, elect)
 
