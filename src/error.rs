@@ -189,8 +189,8 @@ pub enum Error {
         why: Arc<str>,
     },
 
-    /// [`Redlock::change_members`](crate::Redlock::change_members) may have changed the set, or has,
-    /// and too few masters were told. The same call finds out, and goes on with it.
+    /// Too few masters answer for [`Redlock::change_members`](crate::Redlock::change_members) to come
+    /// to its end. It may have changed the set, or has: the same call finds out, and goes on.
     #[non_exhaustive]
     ChangeUnfinished {
         /// What is known, and what is not.
@@ -478,9 +478,7 @@ impl Error {
             Self::OtherSet { why } => write!(f, "the masters are not one set: {why}"),
             Self::NotBegun { why, .. } => write!(f, "the set of masters was not begun: {why}"),
             Self::NotChanged { why } => write!(f, "the set of masters was not changed: {why}"),
-            Self::ChangeUnfinished { why } => {
-                write!(f, "the change of the set of masters is not finished: {why}: run it again")
-            }
+            Self::ChangeUnfinished { why } => write!(f, "the change is not finished: {why}: run it again"),
             Self::Invalid(invalid) => write!(f, "{invalid}"),
             Self::Closed => f.write_str("the client was shut down"),
             Self::Start(_) => f.write_str("the background thread could not be started"),

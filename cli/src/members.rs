@@ -46,8 +46,6 @@ async fn change(args: ChangeArgs, mut change: SetChange) -> Result<Code, Failure
         change = change.secret(secret(file)?);
     }
     let redlock = args.masters.builder()?.wait(args.wait).build()?;
-    // To know whether a master that is to be replaced answers.
-    let _ = redlock.inspect(ANY_NAME).await;
     let next_message = Mutex::new(redlock.now() + FIRST);
     let clock = redlock.clone();
     let change = change.on_progress(move |what, left| {

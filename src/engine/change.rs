@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use super::decrees::Said;
 use super::engine::Engine;
+use super::init::in_the_way;
 use crate::clock::Moment;
 use crate::config::MAX_MASTERS;
 use crate::error::Error;
@@ -112,11 +113,18 @@ impl Engine {
             for step in &mut steps {
                 engine.look_up(step, &newest)?;
             }
-            // One that is dead leaves before another one joins.
-            if let [ChangeStep::Add { .. }, ChangeStep::Remove { name }] = &*steps
-                && !engine.answers(name).await
-            {
-                steps.reverse();
+            if let [ChangeStep::Add { name: new, url }, ChangeStep::Remove { name: old }] = &*steps {
+                if old == new {
+                    let why =
+                        "it would replace itself: a master that is back has its place again without that";
+                    return Err(Error::NotChanged { why: why.into() });
+                }
+                if !engine.answers(old).await {
+                    // It leaves first, when it is known that the new one can join.
+                    engine.is_to_change(&newest, &secret)?;
+                    engine.until_prepared(new, url, &tell).await?;
+                    steps.reverse();
+                }
             }
             for step in steps {
                 let _until_then = EndJoining(&engine);
@@ -144,28 +152,37 @@ impl Engine {
         tokio::time::timeout(TELLING, self.dispatcher.ready(index)).await.is_ok()
     }
 
+    /// Whether who has this secret may change the set.
+    fn is_to_change(&self, newest: &MasterRecord, secret: &Arc<str>) -> Result<(), Error> {
+        if newest.secret.is_empty() || newest.secret == *secret {
+            return Ok(());
+        }
+        let why = "who changes this set has to know its secret: --secret-file";
+        Err(Error::NotChanged { why: why.into() })
+    }
+
     async fn take(&self, step: &ChangeStep, secret: &Arc<str>, tell: &Tell) -> Result<(), Error> {
         // Since when masters were waited for that have to answer.
         let mut began = self.clock().now();
         let mut watch: Option<ListBefore> = None;
         loop {
             let newest = self.until_set_is_known(began).await?;
-            if !newest.secret.is_empty() && newest.secret != *secret {
-                let why = "who changes this set has to know its secret: --secret-file".into();
-                return Err(Error::NotChanged { why });
-            }
+            self.is_to_change(&newest, secret)?;
             if step.is_done(&newest) {
                 return self.until_carried(MasterSet::default()).await;
             }
             let joins_in = match step {
-                ChangeStep::Add { name, url } => self.prepare(name, url, began).await?,
+                ChangeStep::Add { name, url } if self.joining().is_none() => {
+                    self.until_prepared(name, url, tell).await?;
+                    continue;
+                }
+                ChangeStep::Add { name, url } => self.prepare(name, url).await?.unwrap_or(LOOK),
                 ChangeStep::Remove { .. } | ChangeStep::MaxTtl(_) | ChangeStep::Protocol(_) => Duration::ZERO,
             };
             let next = self.next_generation(step, &newest)?;
             let over_in = self.watch(&newest, &mut watch, began).await?;
             let left = joins_in.max(over_in);
-            let is_prepared = !matches!(step, ChangeStep::Add { .. }) || self.joining().is_some();
-            if left.is_zero() && is_prepared {
+            if left.is_zero() {
                 let before = self.dispatcher.voters().masters;
                 self.decide(&newest, &next, watch.as_ref()).await?;
                 self.until_carried(before).await?;
@@ -177,7 +194,7 @@ impl Engine {
                 "the new master's quarantine to end"
             };
             tell(what, left);
-            if is_prepared && (watch.is_some() || newest.earlier.is_empty()) {
+            if watch.is_some() || newest.earlier.is_empty() {
                 began = self.clock().now();
             }
             tokio::time::sleep(left.min(LOOK)).await;
@@ -195,8 +212,13 @@ impl Engine {
             }
             let misfit = trust.membership().misfit();
             if misfit.is_some() || self.clock().now() >= began + self.settings().wait {
-                let why = misfit.unwrap_or_else(|| "no master has shown the record of a set".into());
-                return Err(Error::NotChanged { why });
+                let in_the_way = in_the_way(&self.master_status());
+                let is_known = trust.membership().newest().is_some();
+                return Err(match misfit {
+                    Some(why) => Error::NotChanged { why },
+                    None if is_known => unfinished(format!("too few masters answer: {in_the_way}")),
+                    None => Error::NotChanged { why: in_the_way.into() },
+                });
             }
             let ready = self.dispatcher.voters().masters.iter().map(|index| self.dispatcher.ready(index));
             let ready = futures::future::join_all(ready.collect::<Vec<_>>());
@@ -242,8 +264,44 @@ impl Engine {
         self.dispatcher.trust().membership().joining()
     }
 
-    /// Makes a master a candidate of the set. Returns for how long it has no vote yet.
-    async fn prepare(&self, name: &Arc<str>, url: &str, began: Moment) -> Result<Duration, Error> {
+    /// Makes a master a candidate of the set, and waits until it is, or has joined.
+    async fn until_prepared(&self, name: &Arc<str>, url: &str, tell: &Tell) -> Result<(), Error> {
+        let until = self.clock().now() + self.settings().wait;
+        loop {
+            let is_one = |newest: &MasterRecord| newest.members.id_of(name).is_some();
+            let is_prepared = self.prepare(name, url).await?.is_some();
+            if is_prepared || self.dispatcher.trust().membership().newest().is_some_and(is_one) {
+                return Ok(());
+            }
+            let index = self.dispatcher.trust().membership().make_room(name);
+            let why = match index {
+                Some(index) => self.why_away(index).await,
+                None => String::new(),
+            };
+            let left = until.since(self.clock().now());
+            if left.is_zero() {
+                return Err(Error::NotChanged { why: format!("{name} cannot join: {why}").into() });
+            }
+            tell(&format!("{name} to be ready ({why})"), left);
+            tokio::time::sleep(left.min(LOOK)).await;
+        }
+    }
+
+    /// Why a master is no candidate yet.
+    async fn why_away(&self, index: usize) -> String {
+        if let Standing::Refused(why) = self.dispatcher.trust().standing_of(index) {
+            return why.to_string();
+        }
+        let asks = Proposal { ballot: Ballot::default(), generation: 0, masters: index.into() };
+        match self.dispatcher.put_to_vote(asks, "").recv().await {
+            Some((_, Said::Nothing(why))) => why.to_string(),
+            _ => "it does not say why".to_owned(),
+        }
+    }
+
+    /// Makes a master a candidate of the set. Returns for how long it has no vote yet; `None` where
+    /// it is no candidate yet.
+    async fn prepare(&self, name: &Arc<str>, url: &str) -> Result<Option<Duration>, Error> {
         let trust = self.dispatcher.trust();
         let Some(index) = trust.membership().make_room(name) else {
             let why = "this client has seen too many masters: run it again".into();
@@ -252,13 +310,13 @@ impl Engine {
         self.dispatcher.join(index, url);
         let _ = tokio::time::timeout(LOOK, self.dispatcher.ready(index)).await; // it is no member yet
         let record = trust.membership().record_of(index).cloned();
-        let standing = trust.standing_of(index);
         let newest = trust.membership().newest().cloned();
         match (record, newest) {
             (Some(record), Some(newest))
                 if record.set == newest.set && record.state == MemberState::Candidate =>
             {
-                Ok(Duration::from_micros(record.quarantine.saturating_sub(trust.trusted())))
+                let left = record.quarantine.saturating_sub(trust.trusted());
+                Ok(Some(Duration::from_micros(left)))
             }
             (Some(record), Some(newest))
                 if record.set != newest.set && record.state == MemberState::Member =>
@@ -266,14 +324,7 @@ impl Engine {
                 let why = format!("{name} is a master of another set: {}", record.members.names());
                 Err(Error::NotChanged { why: why.into() })
             }
-            _ if self.clock().now() >= began + self.settings().wait => {
-                let why = match standing {
-                    Standing::Refused(why) => format!("{name} cannot join: {why}"),
-                    _ => format!("{name} cannot join: it is not reached"),
-                };
-                Err(Error::NotChanged { why: why.into() })
-            }
-            _ => Ok(LOOK),
+            _ => Ok(None),
         }
     }
 
@@ -307,7 +358,7 @@ impl Engine {
                 seen.len(),
                 promises.not
             );
-            return Err(Error::NotChanged { why: why.into() });
+            return Err(unfinished(why));
         }
         *watch = Some(ListBefore { generation: newest.generation, since: self.clock().now(), seen });
         Ok(all)
@@ -373,7 +424,6 @@ impl Engine {
         watch: Option<&ListBefore>,
     ) -> Result<(), Error> {
         let trust = self.dispatcher.trust();
-        let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
         let all = newest.members.len();
         let mut highest = Ballot::default();
         for proposals in 1..=PROPOSALS {
@@ -385,7 +435,9 @@ impl Engine {
                 if !is_overtaken && !promises.are_outdated || proposals == PROPOSALS {
                     let count = promises.by.len();
                     let not = promises.not;
-                    return not_changed(format!("{count} of {all} masters answer, and most have to{not}"));
+                    return Err(unfinished(format!(
+                        "{count} of {all} masters answer, and most have to{not}"
+                    )));
                 }
                 tokio::time::sleep(self.jittered(LOOK)).await;
                 if self.is_over(newest) {
@@ -398,10 +450,10 @@ impl Engine {
                 Some(Some(found)) => found,
                 Some(None) => {
                     let why = "a newer build of Quorate has proposed what this one cannot read";
-                    return not_changed(why.to_owned());
+                    return Err(Error::NotChanged { why: why.into() });
                 }
                 None if !self.is_watched(newest, &promises, watch) => {
-                    return not_changed("a master forgot meanwhile what it knew: run it again".to_owned());
+                    return Err(unfinished("a master forgot meanwhile what it knew".to_owned()));
                 }
                 None => {
                     self.have_majority(next, &promises)?;
@@ -429,8 +481,7 @@ impl Engine {
             }
             tokio::time::sleep(self.jittered(LOOK)).await;
         }
-        let why = "too few masters answer to know whether it was decided";
-        Err(Error::ChangeUnfinished { why: why.into() })
+        Err(unfinished("too few masters answer to know whether it was decided".to_owned()))
     }
 
     /// Whether most masters of the next generation answer.
@@ -484,12 +535,17 @@ impl Engine {
             }
             if waited >= self.settings().wait.max(TELLING) {
                 let not = promises.not;
-                let why = format!("it is decided, and too few masters were told of it yet{not}");
-                return Err(Error::ChangeUnfinished { why: why.into() });
+                return Err(unfinished(format!(
+                    "it is decided, and too few masters were told of it yet{not}"
+                )));
             }
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+fn unfinished(why: String) -> Error {
+    Error::ChangeUnfinished { why: why.into() }
 }
 
 /// Whether so many masters of a list are in each majority of it: half of them, if it is even. Most

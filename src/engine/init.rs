@@ -117,7 +117,7 @@ fn has_quorum(trust: &Trust) -> bool {
 }
 
 /// What keeps the masters from being a set.
-fn in_the_way(status: &[MasterStatus]) -> String {
+pub(super) fn in_the_way(status: &[MasterStatus]) -> String {
     let of_one = |MasterStatus { master, standing, .. }: &MasterStatus| match standing {
         Standing::Trusted | Standing::Quarantined { .. } => None,
         Standing::Unknown => Some(format!("{master}: it is not reached")),

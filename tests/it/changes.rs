@@ -124,7 +124,6 @@ async fn a_master_that_died_after_another_left_is_replaced() {
     c.kill();
     a.kill();
     let operator = client(&[a, b, d]).build().unwrap();
-    let _ = operator.inspect("l").await; // to know who answers
     operator.change_members(SetChange::replace(a.url(), e.url())).await.unwrap();
     assert_eq!(names(&operator), urls(&[b, d, e]));
     operator.lock("l").acquire().await.unwrap().release().await.unwrap();
@@ -151,6 +150,8 @@ async fn what_can_never_be_is_refused_before_anything_is_changed() {
         let why = refusal(&first, change).await;
         assert!(why.contains("is none of its masters") && why.contains(&c.url()), "{why}");
     }
+    let why = refusal(&first, SetChange::replace(a.url(), a.url())).await;
+    assert!(why.contains("replace itself"), "{why}");
     // What a newer build proposed, and most may have accepted.
     let promise = |words: &[&str]| {
         for server in [a, b, c] {
@@ -166,9 +167,19 @@ async fn what_can_never_be_is_refused_before_anything_is_changed() {
     c.kill();
     let why = refusal(&first, SetChange::remove(b.url())).await;
     assert!(why.contains("1 of these 2 answer"), "{why}");
+    // The one that would replace the dead one is not there either.
+    d.kill();
+    let hasty = client(&[a, b, c]).wait(ms(500)).build().unwrap();
+    let why = refusal(&hasty, SetChange::replace(c.url(), d.url())).await;
+    assert!(why.contains(&format!("{} cannot join", d.url())) && why.contains("refused"), "{why}");
     assert_eq!(names(&first), urls(&[a, b, c]));
     first.change_members(SetChange::remove(c.url())).await.unwrap();
     assert_eq!(names(&first), urls(&[a, b]));
+    b.kill();
+    for operator in [first, client(&[a, b]).wait(ms(500)).build().unwrap()] {
+        let error = operator.change_members(SetChange::remove(b.url())).await.unwrap_err();
+        assert!(matches!(error, Error::ChangeUnfinished { .. }) && error.is_retryable(), "{error}");
+    }
 }
 
 /// The one that leaves may have another name here. The new one joins before it leaves, though
