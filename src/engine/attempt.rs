@@ -76,7 +76,9 @@ impl Attempt {
 
     /// The masters whose votes count now, if their set allows such a lease.
     fn voters(&self) -> Result<Arc<Voters>, Invalid> {
-        self.engine.dispatcher.voters_for(self.ask.ttl, self.delay())
+        // The delay of a lease that is entered again is what is left for it.
+        let delay = if self.hold_state.holds == 0 { self.ask.delay } else { Duration::ZERO };
+        self.engine.dispatcher.voters_for(self.ask.ttl, delay)
     }
 
     /// Sends a round to these voters: an acquire, or, for an owner that enters its lock again, an
@@ -85,13 +87,14 @@ impl Attempt {
         let hold = &self.hold;
         let dispatcher = &self.engine.dispatcher;
         let holds = self.hold_state.holds;
+        let kept = self.kept(&voters);
         let round_number = dispatcher.next_round_number();
         let op = if holds == 0 {
             let ticket = self.ask.place.map(|place| place.ticket);
             self.hold_state.is_queued |= ticket == Some(hold.owner);
             self.first_round = if self.first_round == 0 { round_number } else { self.first_round };
             Op::Acquire {
-                kept: self.kept(),
+                kept,
                 label: self.ask.label.clone(),
                 watched: String::new(),
                 before: previous_ticket,
@@ -100,25 +103,21 @@ impl Attempt {
             }
         } else {
             let LeaseTerms { token, label, .. } = hold.lease().terms.clone();
-            Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
+            Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
         let to = voters.masters;
         let round = dispatcher.begin_round(voters, &hold.site, Some(Epoch::of(hold)));
         self.round = Some(dispatcher.send_round(round, to, hold, round_number, &op, self.ask.timeout));
     }
 
-    /// For how long the masters are to keep the lock from others.
-    fn kept(&self) -> Duration {
-        lease::kept(self.ask.ttl, self.delay())
-    }
-
-    /// For how long the lock is kept from others after the lease. One that is entered again goes on
-    /// with what it began with.
-    fn delay(&self) -> Duration {
-        match self.hold_state.holds {
+    /// For how long these masters are to keep the lock from others.
+    fn kept(&self, voters: &Voters) -> Duration {
+        let ttl = self.ask.ttl;
+        let delay = match self.hold_state.holds {
             0 => self.ask.delay,
-            _ => self.hold.lease().terms.delay,
-        }
+            _ => lease::delay_within(voters.max_ttl, ttl, self.hold.lease().terms.delay),
+        };
+        lease::kept(ttl, delay)
     }
 
     /// The round whose votes count.
@@ -156,7 +155,8 @@ impl Attempt {
         {
             let dispatcher = &self.engine.dispatcher;
             let hold = &self.hold;
-            let kept = self.kept();
+            let voters = self.voters()?;
+            let kept = self.kept(&voters);
             let op = Op::Extend {
                 holds: 1,
                 kept,
@@ -170,7 +170,7 @@ impl Attempt {
                 .round()
                 .masters_with(|outcome| !matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. }));
             let round_number = dispatcher.next_round_number();
-            let round = dispatcher.begin_round(self.voters()?, &hold.site, Some(Epoch::of(hold)));
+            let round = dispatcher.begin_round(voters, &hold.site, Some(Epoch::of(hold)));
             let confirming = dispatcher.send_round(round, on, hold, round_number, &op, self.ask.timeout);
             let decision = confirming.decision().await;
             self.hold_state.note_entries(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
@@ -328,7 +328,7 @@ impl Attempt {
 
     /// Notes which masters may have an entry after this round, and until when.
     fn note_entries(&mut self, round: &Round) {
-        let expires_by = lease::expires_by(round.sent, self.kept());
+        let expires_by = lease::expires_by(round.sent, self.kept(round.voters()));
         self.hold_state.note_entries(round.may_have_run(), expires_by);
     }
 }

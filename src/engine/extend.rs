@@ -66,8 +66,8 @@ impl Engine {
         let (round, decision, ttl, kept) = loop {
             let voters = self.dispatcher.voters();
             // A lease of before may be longer than one may be now.
-            let ttl = wanted.min(voters.max_ttl.saturating_sub(terms.delay));
-            let kept = lease::kept(ttl, terms.delay);
+            let ttl = wanted.min(voters.max_ttl);
+            let kept = lease::kept(ttl, lease::delay_within(voters.max_ttl, ttl, terms.delay));
             let op = Op::Extend { holds, kept, label: terms.label.clone(), token, heals: true, first: 0 };
             let round_number = self.dispatcher.next_round_number();
             let to = voters.masters;

@@ -217,6 +217,20 @@ async fn who_asks_for_more_than_the_new_max_ttl_is_told_so_also_who_waits_alread
     held.release().await.unwrap();
 }
 
+#[tokio::test]
+async fn leases_that_are_longer_than_the_new_max_ttl_go_on_with_shorter_ones() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let max_ttl = Duration::from_secs(6);
+    let redlock = begun(client(&all).max_ttl(max_ttl).ttl(max_ttl), Init::new()).await;
+    let delayed =
+        redlock.lock("delayed").ttl(max_ttl / 3).lock_delay(max_ttl / 3 * 2).acquire().await.unwrap();
+    redlock.change_members(SetChange::max_ttl(max_ttl / 2)).await.unwrap();
+    tokio::time::sleep(max_ttl / 3).await;
+    assert!(delayed.is_valid(), "its delay leaves no time for a lease");
+    delayed.release().await.unwrap();
+}
+
 /// A build that speaks the next version of the protocol, too, is rolled out while jobs run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_builds_of_two_protocols_share_locks_before_during_and_after_a_change() {
