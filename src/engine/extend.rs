@@ -48,13 +48,14 @@ impl Engine {
         .await
     }
 
-    /// Extends one lease. Returns the moment at which its round was sent.
+    /// Extends one lease. Returns the moment at which its round was sent, and the TTL that it asked
+    /// for.
     pub(super) async fn extend_one(
         self: &Arc<Self>,
         extension: Extension,
         timeout: Duration,
         hearing: Hearing,
-    ) -> Result<Moment, Error> {
+    ) -> Result<(Moment, Duration), Error> {
         let Extension { hold, generation, ttl: wanted, mut hold_state } = extension;
         let terms = hold.lease().terms.clone();
         let holds = hold_state.holds;
@@ -95,18 +96,12 @@ impl Engine {
             hold_state.granted_under = round.voters().generation;
         }
         match decision {
-            Decision::Granted => self.extended(&hold, generation, &round, ttl),
+            Decision::Granted => self.extended(&hold, generation, &round, ttl).map(|()| (round.sent, ttl)),
             _ => Err(self.not_extended(&hold, &round)),
         }
     }
 
-    fn extended(
-        &self,
-        hold: &Arc<Hold>,
-        generation: u64,
-        round: &Round,
-        ttl: Duration,
-    ) -> Result<Moment, Error> {
+    fn extended(&self, hold: &Arc<Hold>, generation: u64, round: &Round, ttl: Duration) -> Result<(), Error> {
         let now = self.clock().now();
         if let Some(loss) = hold.loss(generation, now) {
             return Err(loss); // a caller may have seen it end: a lease that ended does not come back
@@ -118,7 +113,7 @@ impl Engine {
             return Err(verdict::no_quorum(&hold.name, round.votes(), false));
         }
         self.leases.prolong(hold, round.sent, ttl, None);
-        Ok(round.sent)
+        Ok(())
     }
 
     fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {

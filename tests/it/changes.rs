@@ -223,10 +223,13 @@ async fn leases_that_are_longer_than_the_new_max_ttl_go_on_with_shorter_ones() {
     let all: Vec<&RedisServer> = servers.iter().collect();
     let max_ttl = Duration::from_secs(6);
     let redlock = begun(client(&all).max_ttl(max_ttl).ttl(max_ttl), Init::new()).await;
+    let held = redlock.lock("held").acquire().await.unwrap();
     let delayed =
         redlock.lock("delayed").ttl(max_ttl / 3).lock_delay(max_ttl / 3 * 2).acquire().await.unwrap();
-    redlock.change_members(SetChange::max_ttl(max_ttl / 2)).await.unwrap();
-    tokio::time::sleep(max_ttl / 3).await;
+    redlock.change_members(SetChange::max_ttl(max_ttl / 4)).await.unwrap();
+    tokio::time::sleep(max_ttl / 3 * 4).await;
+    assert!(held.is_valid(), "it is renewed more often");
+    held.release().await.unwrap();
     assert!(delayed.is_valid(), "its delay leaves no time for a lease");
     delayed.release().await.unwrap();
 }
