@@ -287,6 +287,29 @@ impl Dispatcher {
             dispatcher.has_waited_for_connections.store(true, Ordering::Relaxed);
         })
     }
+
+    /// Waits for a master to show the record of its set. Returns whether one has, by this time-out.
+    pub(super) async fn knows_the_set(&self, timeout: Duration) -> bool {
+        let known = async {
+            let trust = self.trust();
+            let connecting = join_all(self.voters().masters.iter().map(|index| self.ready(index)));
+            let shown = async {
+                loop {
+                    let record_seen = trust.record_seen.notified();
+                    if trust.membership().newest().is_some() {
+                        return;
+                    }
+                    record_seen.await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = shown => {}
+                () = async { connecting.await; std::future::pending().await } => {}
+            }
+        };
+        tokio::time::timeout(timeout, known).await.is_ok()
+    }
 }
 
 /// Hands submissions over until no more can come.

@@ -105,9 +105,9 @@ impl Engine {
             return Err(Error::Closed);
         }
         self.until_the_time_is_known(timeout).await?;
-        adoption.handover.check(&self.fingerprint())?;
         let engine = self.clone();
         let adopting = async move {
+            engine.check_masters(&adoption, timeout).await?;
             match engine.adopt_now(&adoption, timeout).await {
                 // The replies have told the time.
                 Err(error) if has_wrong_time(&error) => engine.adopt_now(&adoption, timeout).await,
@@ -115,6 +115,17 @@ impl Engine {
             }
         };
         self.run_while_wanted(adopting).await?.kept().unless_lost()
+    }
+
+    /// Checks that the lock is on this client's masters, which are known by their set: while none of
+    /// them has shown that, there is no telling.
+    async fn check_masters(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<(), Error> {
+        let Adoption { handover, kind, .. } = adoption;
+        if !self.dispatcher.knows_the_set(timeout).await {
+            let votes = self.inspect(handover.name().clone(), *kind).await?.votes;
+            return Err(verdict::denied(handover.name(), None, votes));
+        }
+        Ok(handover.check(&self.fingerprint())?)
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {

@@ -234,6 +234,33 @@ async fn leases_that_are_longer_than_the_new_max_ttl_go_on_with_shorter_ones() {
     delayed.release().await.unwrap();
 }
 
+/// A hand-over names the set, which a client hears from its masters.
+#[tokio::test]
+async fn who_adopts_before_it_knows_its_set_may_try_again() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let longer = |builder: Builder| builder.max_ttl(SOON).ttl(SOON);
+    let first = begun(longer(client(&all)), Init::new()).await;
+    let handover = first.lock("l").acquire().await.unwrap().hand_over().await.unwrap();
+    let redlock = longer(client(&all)).build().unwrap();
+    servers.iter().for_each(RedisServer::freeze);
+    for _ in 0..2 {
+        let error = redlock.lock("l").adopt(&handover).await.unwrap_err();
+        assert!(matches!(error, Error::NoQuorum { .. }), "{error:#}");
+    }
+    servers.iter().for_each(RedisServer::thaw);
+    let mut adopted = redlock.lock("l").adopt(&handover).await;
+    until("the lock to be adopted", async || {
+        if let Err(error) = &adopted {
+            assert!(error.is_retryable(), "{error:#}");
+            adopted = redlock.lock("l").adopt(&handover).await;
+        }
+        adopted.is_ok()
+    })
+    .await;
+    assert!(adopted.unwrap().is_valid());
+}
+
 /// A build that speaks the next version of the protocol, too, is rolled out while jobs run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_builds_of_two_protocols_share_locks_before_during_and_after_a_change() {
