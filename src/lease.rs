@@ -42,6 +42,12 @@ pub(crate) fn kept(ttl: Duration, delay: Duration) -> Duration {
     ttl + delay + (UNSEEN - given_away(ttl))
 }
 
+/// The lock delay after a lease of this TTL, where both together may last as long as `longest`: a
+/// lease from before that was so short may have a longer one.
+pub(crate) fn delay_within(longest: Duration, ttl: Duration, delay: Duration) -> Duration {
+    delay.min(longest.saturating_sub(ttl))
+}
+
 /// How long a message may be under way and still be executed: masters refuse one whose time is more
 /// than 2 s old; that time may have been 0.5 s ahead, and the rest is for clocks that are off.
 const LONGEST_UNDER_WAY: Duration = Duration::from_secs(3);

@@ -11,7 +11,7 @@ use super::hold::Hold;
 use super::permits::has_free;
 use super::request::{Polling, Request, may_be_granted_later};
 use super::wait::{Wait, has_moved, has_wrong_time};
-use crate::config::{MIN_INTERVAL, MIN_TTL, check_label, check_permits, check_wait};
+use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::Error;
 use crate::invalid::Invalid;
 use crate::vote::Vote;
@@ -33,9 +33,9 @@ impl Engine {
         if let Some(why) = self.dispatcher.trust().other_list() {
             return Err(Error::OtherSet { why });
         }
-        self.check_max_ttl(request.ttl, request.delay)?;
+        let _ = self.dispatcher.voters_for(request.ttl, request.delay)?;
         let mut denied = None;
-        if let Some(first) = self.attempt_at_once(&request, timeout) {
+        if let Some(first) = self.attempt_at_once(&request, timeout)? {
             let granted = match first.until_granted().await {
                 Ok(attempt) if attempt.has_token() => attempt.grant().and_then(Grant::unless_lost),
                 Ok(attempt) => {
@@ -76,30 +76,24 @@ impl Engine {
     /// An attempt that the caller may wait for without a task. A caller that is not polled any more
     /// must not hold up others: so its owner is unknown to others, it stands in no queue, and it
     /// overtakes no waiter of this client, unless it would not wait itself.
-    fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
+    fn attempt_at_once(
+        self: &Arc<Self>,
+        request: &Request,
+        timeout: Duration,
+    ) -> Result<Option<FirstAttempt>, Invalid> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
         let may_attempt = wait.is_zero() || self.may_attempt_at_once(*kind, name);
         if owner.is_some() || cancelled.is_some() || !may_attempt {
-            return None;
+            return Ok(None);
         }
         let hold = self.hold_for(request, &[]);
         let hold_state = hold.state.clone().try_lock_owned().expect("nobody else has this new hold");
         let ask = request.ask(timeout);
-        Some(FirstAttempt::begin(
-            Attempt::send(self, hold, hold_state, ask, None),
+        Ok(Some(FirstAttempt::begin(
+            Attempt::send(self, hold, hold_state, ask, None)?,
             self.tasks.token(),
             self.dispatcher.caller_waker().clone(),
-        ))
-    }
-
-    /// Checks a TTL against that of the set, which may be lower by now than this client's own.
-    pub(super) fn check_max_ttl(&self, ttl: Duration, delay: Duration) -> Result<(), Invalid> {
-        let max_ttl = self.dispatcher.trust().max_ttl();
-        match () {
-            () if ttl > max_ttl => Err(Invalid::ttl(ttl, MIN_TTL, max_ttl)),
-            () if ttl + delay > max_ttl => Err(Invalid::lock_delay(delay, ttl, max_ttl)),
-            () => Ok(()),
-        }
+        )))
     }
 
     /// Checks what was asked for, and returns the per-master time-out.

@@ -17,11 +17,13 @@ use super::request::Ask;
 use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
 use crate::error::Error;
+use crate::invalid::Invalid;
 use crate::lease;
 use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Leaving, Op};
 use crate::renewal::LeaseTimer;
+use crate::trust::Voters;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
 
@@ -48,18 +50,15 @@ pub(super) struct Attempt {
 
 impl Attempt {
     /// Sends the first round of an attempt for the owner of `hold`, which takes over the place
-    /// `before`.
+    /// `before`. Refused where the set's max TTL is too short for it by now.
     pub(super) fn send(
         engine: &Arc<Engine>,
         hold: Arc<Hold>,
         mut hold_state: OwnedMutexGuard<HoldState>,
         ask: Ask,
         before: Option<QueuePlace>,
-    ) -> Self {
+    ) -> Result<Self, Invalid> {
         give_up_if_lapsed(engine, &hold, &mut hold_state);
-        if hold_state.holds == 0 && hold.kind.is_shared() {
-            hold.epochs.end(); // a release that is still repeated would remove what is granted now
-        }
         // An owner that enters again asks as for an extend, which takes over no place.
         let taken_over = before.filter(|_| hold_state.holds == 0);
         let places = Places::new(engine, &hold, ask.place, taken_over);
@@ -67,23 +66,35 @@ impl Attempt {
         let engine = engine.clone();
         let mut attempt =
             Self { engine, hold, hold_state, ask, places, confirmed: None, first_round, round: None };
-        attempt.ask_masters(attempt.places.previous_ticket());
-        attempt
+        let voters = attempt.voters()?;
+        if attempt.hold_state.holds == 0 && attempt.hold.kind.is_shared() {
+            attempt.hold.epochs.end(); // a release that is still repeated would remove what is granted now
+        }
+        attempt.ask_masters(voters, attempt.places.previous_ticket());
+        Ok(attempt)
     }
 
-    /// Sends a round: an acquire, or, for an owner that enters its lock again, an extend with one
-    /// hold more. An acquire takes over the place of `previous_ticket`.
-    fn ask_masters(&mut self, previous_ticket: Option<Owner>) {
+    /// The masters whose votes count now, if their set allows such a lease.
+    fn voters(&self) -> Result<Arc<Voters>, Invalid> {
+        // The delay of a lease that is entered again is what is left for it.
+        let delay = if self.hold_state.holds == 0 { self.ask.delay } else { Duration::ZERO };
+        self.engine.dispatcher.voters_for(self.ask.ttl, delay)
+    }
+
+    /// Sends a round to these voters: an acquire, or, for an owner that enters its lock again, an
+    /// extend with one hold more. An acquire takes over the place of `previous_ticket`.
+    fn ask_masters(&mut self, voters: Arc<Voters>, previous_ticket: Option<Owner>) {
         let hold = &self.hold;
         let dispatcher = &self.engine.dispatcher;
         let holds = self.hold_state.holds;
+        let kept = self.kept(&voters);
         let round_number = dispatcher.next_round_number();
         let op = if holds == 0 {
             let ticket = self.ask.place.map(|place| place.ticket);
             self.hold_state.is_queued |= ticket == Some(hold.owner);
             self.first_round = if self.first_round == 0 { round_number } else { self.first_round };
             Op::Acquire {
-                kept: self.kept(),
+                kept,
                 label: self.ask.label.clone(),
                 watched: String::new(),
                 before: previous_ticket,
@@ -92,18 +103,21 @@ impl Attempt {
             }
         } else {
             let LeaseTerms { token, label, .. } = hold.lease().terms.clone();
-            Op::Extend { holds: holds + 1, kept: self.kept(), label, token, heals: true, first: 0 }
+            Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
-        let epoch = Some(Epoch::of(hold));
-        self.round = Some(dispatcher.ask(hold, round_number, &op, self.ask.timeout, epoch));
+        let to = voters.masters;
+        let round = dispatcher.begin_round(voters, &hold.site, Some(Epoch::of(hold)));
+        self.round = Some(dispatcher.send_round(round, to, hold, round_number, &op, self.ask.timeout));
     }
 
-    /// For how long the masters are to keep the lock from others.
-    fn kept(&self) -> Duration {
-        match self.hold_state.holds {
-            0 => lease::kept(self.ask.ttl, self.ask.delay),
-            _ => lease::kept(self.ask.ttl, self.hold.lease().terms.delay),
-        }
+    /// For how long these masters are to keep the lock from others.
+    fn kept(&self, voters: &Voters) -> Duration {
+        let ttl = self.ask.ttl;
+        let delay = match self.hold_state.holds {
+            0 => self.ask.delay,
+            _ => lease::delay_within(voters.max_ttl, ttl, self.hold.lease().terms.delay),
+        };
+        lease::kept(ttl, delay)
     }
 
     /// The round whose votes count.
@@ -141,7 +155,8 @@ impl Attempt {
         {
             let dispatcher = &self.engine.dispatcher;
             let hold = &self.hold;
-            let kept = self.kept();
+            let voters = self.voters()?;
+            let kept = self.kept(&voters);
             let op = Op::Extend {
                 holds: 1,
                 kept,
@@ -150,13 +165,13 @@ impl Attempt {
                 heals: false,
                 first: self.first_round,
             };
-            let epoch = Some(Epoch::of(hold));
             // The grant of a master whose clock is off does not count, and so is not confirmed.
             let on = self
                 .round()
                 .masters_with(|outcome| !matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. }));
             let round_number = dispatcher.next_round_number();
-            let confirming = dispatcher.ask_some(on, hold, round_number, &op, self.ask.timeout, epoch);
+            let round = dispatcher.begin_round(voters, &hold.site, Some(Epoch::of(hold)));
+            let confirming = dispatcher.send_round(round, on, hold, round_number, &op, self.ask.timeout);
             let decision = confirming.decision().await;
             self.hold_state.note_entries(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
             if decision != Decision::Granted {
@@ -238,7 +253,7 @@ impl Attempt {
 
     /// After a refusal, waits for the votes of the other masters, or until a quorum calls this
     /// waiter. Where the vote was split, and this owner is the one that goes on, it asks again.
-    pub(super) async fn resolve_split_vote(&mut self, wake_handle: &WakeHandle) -> Decision {
+    pub(super) async fn resolve_split_vote(&mut self, wake_handle: &WakeHandle) -> Result<Decision, Invalid> {
         self.hear_out(wake_handle).await;
         for _ in 0..PERSISTENCE {
             let votes = self.round().votes();
@@ -246,18 +261,19 @@ impl Attempt {
                 break;
             }
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
+            let voters = self.voters()?;
             let round = self.round.take().expect("it is taken at the end");
             round.cancel();
             self.places.leave_previous(&round);
             self.note_entries(&round);
             self.places.note_earlier(&round);
-            self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
+            self.ask_masters(voters, self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
-                return Decision::Granted;
+                return Ok(Decision::Granted);
             }
             self.hear_out(wake_handle).await;
         }
-        Decision::Denied
+        Ok(Decision::Denied)
     }
 
     /// Waits for the votes that are missing; not for long where a master granted, as that keeps
@@ -312,7 +328,7 @@ impl Attempt {
 
     /// Notes which masters may have an entry after this round, and until when.
     fn note_entries(&mut self, round: &Round) {
-        let expires_by = lease::expires_by(round.sent, self.kept());
+        let expires_by = lease::expires_by(round.sent, self.kept(round.voters()));
         self.hold_state.note_entries(round.may_have_run(), expires_by);
     }
 }

@@ -15,8 +15,9 @@ use super::caller_waker::CallerWaker;
 use super::hold::{Epoch, Hold, Target};
 use super::tally::{Round, RoundContext};
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{MIN_TTL, Settings};
 use crate::executor::Executor;
+use crate::invalid::Invalid;
 use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Words};
 use crate::master_set::MasterSet;
 use crate::protocol::{Op, Subject};
@@ -148,6 +149,17 @@ impl Dispatcher {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// The masters whose votes count now, for a lease of this TTL and lock delay. Refused if the set
+    /// allows only a shorter one by now.
+    pub(super) fn voters_for(&self, ttl: Duration, delay: Duration) -> Result<Arc<Voters>, Invalid> {
+        let voters = self.voters();
+        match voters.max_ttl {
+            max_ttl if ttl > max_ttl => Err(Invalid::ttl(ttl, MIN_TTL, max_ttl)),
+            max_ttl if ttl + delay > max_ttl => Err(Invalid::lock_delay(delay, ttl, max_ttl)),
+            _ => Ok(voters),
+        }
+    }
+
     /// Sends an operation of the owner of `hold` to all masters. What was not sent yet when the
     /// round is cancelled, or when `epoch` is over, is not sent any more.
     pub(super) fn ask(
@@ -158,26 +170,13 @@ impl Dispatcher {
         timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
-        let round = self.begin_round(&hold.site, epoch); // first, as leases count from here
+        let round = self.begin_round(self.voters(), &hold.site, epoch);
         let to = round.voters().masters;
         self.send_round(round, to, hold, round_number, op, timeout)
     }
 
-    /// Sends it to some of the masters. The others count as out of reach: their clocks are off.
-    pub(super) fn ask_some(
-        &self,
-        to: MasterSet,
-        hold: &Hold,
-        round_number: u64,
-        op: &Op,
-        timeout: Duration,
-        epoch: Option<Epoch>,
-    ) -> Round {
-        let round = self.begin_round(&hold.site, epoch); // first, as leases count from here
-        self.send_round(round, to, hold, round_number, op, timeout)
-    }
-
-    fn send_round(
+    /// Sends a round to some of its voters. The others count as out of reach: their clocks are off.
+    pub(super) fn send_round(
         &self,
         round: Round,
         to: MasterSet,
@@ -211,9 +210,9 @@ impl Dispatcher {
         round
     }
 
-    /// A round of which nothing was sent yet.
-    pub(super) fn begin_round(&self, site: &Arc<str>, epoch: Option<Epoch>) -> Round {
-        Round::new(&self.context, site, epoch)
+    /// A round of which nothing was sent to these voters yet. Leases count from here.
+    pub(super) fn begin_round(&self, voters: Arc<Voters>, site: &Arc<str>, epoch: Option<Epoch>) -> Round {
+        Round::new(&self.context, voters, site, epoch)
     }
 
     /// Sends an operation to some masters. Their answers go to `sink`.
@@ -287,6 +286,29 @@ impl Dispatcher {
             let _ = tokio::time::timeout(timeout, known).await; // the round will show who did not answer
             dispatcher.has_waited_for_connections.store(true, Ordering::Relaxed);
         })
+    }
+
+    /// Waits for a master to show the record of its set. Returns whether one has, by this time-out.
+    pub(super) async fn knows_the_set(&self, timeout: Duration) -> bool {
+        let known = async {
+            let trust = self.trust();
+            let connecting = join_all(self.voters().masters.iter().map(|index| self.ready(index)));
+            let shown = async {
+                loop {
+                    let record_seen = trust.record_seen.notified();
+                    if trust.membership().newest().is_some() {
+                        return;
+                    }
+                    record_seen.await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = shown => {}
+                () = async { connecting.await; std::future::pending().await } => {}
+            }
+        };
+        tokio::time::timeout(timeout, known).await.is_ok()
     }
 }
 

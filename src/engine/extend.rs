@@ -48,32 +48,35 @@ impl Engine {
         .await
     }
 
-    /// Extends one lease. Returns the moment at which its round was sent.
+    /// Extends one lease. Returns the moment at which its round was sent, and the TTL that it asked
+    /// for.
     pub(super) async fn extend_one(
         self: &Arc<Self>,
         extension: Extension,
         timeout: Duration,
         hearing: Hearing,
-    ) -> Result<Moment, Error> {
-        let Extension { hold, generation, ttl, mut hold_state } = extension;
+    ) -> Result<(Moment, Duration), Error> {
+        let Extension { hold, generation, ttl: wanted, mut hold_state } = extension;
         let terms = hold.lease().terms.clone();
-        // A lease of before may be longer than one may be now.
-        let ttl = ttl.min(self.dispatcher.trust().max_ttl().saturating_sub(terms.delay));
-        let kept = lease::kept(ttl, terms.delay);
         let holds = hold_state.holds;
         let token = terms.token;
-        let label = terms.label;
-        let op = Op::Extend { holds, kept, label, token, heals: true, first: 0 };
         // Where the lock is given up before this is sent, it must not follow the release, and take
         // the lock back.
         let epoch = Epoch::of(&hold);
         let mut moves = 0;
-        let (round, decision) = loop {
+        let (round, decision, ttl, kept) = loop {
+            let voters = self.dispatcher.voters();
+            // A lease of before may be longer than one may be now.
+            let ttl = wanted.min(voters.max_ttl);
+            let kept = lease::kept(ttl, lease::delay_within(voters.max_ttl, ttl, terms.delay));
+            let op = Op::Extend { holds, kept, label: terms.label.clone(), token, heals: true, first: 0 };
             let round_number = self.dispatcher.next_round_number();
-            let round = self.dispatcher.ask(&hold, round_number, &op, timeout, Some(epoch.clone()));
+            let to = voters.masters;
+            let round = self.dispatcher.begin_round(voters, &hold.site, Some(epoch.clone()));
+            let round = self.dispatcher.send_round(round, to, &hold, round_number, &op, timeout);
             let decision = round.decision().await;
             if decision == Decision::Granted || moves == MOVES || !round.has_moved() {
-                break (round, decision);
+                break (round, decision, ttl, kept);
             }
             moves += 1;
             hold_state.note_entries(round.may_have_run(), lease::expires_by(round.sent, kept));
@@ -93,18 +96,12 @@ impl Engine {
             hold_state.granted_under = round.voters().generation;
         }
         match decision {
-            Decision::Granted => self.extended(&hold, generation, &round, ttl),
+            Decision::Granted => self.extended(&hold, generation, &round, ttl).map(|()| (round.sent, ttl)),
             _ => Err(self.not_extended(&hold, &round)),
         }
     }
 
-    fn extended(
-        &self,
-        hold: &Arc<Hold>,
-        generation: u64,
-        round: &Round,
-        ttl: Duration,
-    ) -> Result<Moment, Error> {
+    fn extended(&self, hold: &Arc<Hold>, generation: u64, round: &Round, ttl: Duration) -> Result<(), Error> {
         let now = self.clock().now();
         if let Some(loss) = hold.loss(generation, now) {
             return Err(loss); // a caller may have seen it end: a lease that ended does not come back
@@ -116,7 +113,7 @@ impl Engine {
             return Err(verdict::no_quorum(&hold.name, round.votes(), false));
         }
         self.leases.prolong(hold, round.sent, ttl, None);
-        Ok(round.sent)
+        Ok(())
     }
 
     fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {

@@ -19,6 +19,7 @@ use crate::lease;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op};
 use crate::renewal::{LeaseTimer, Renewal};
+use crate::trust::Voters;
 
 /// What to adopt, and how to keep it.
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ impl Engine {
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.epochs.end();
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
-        let transfer = Transfer::begin(self, way, Some(token));
+        let transfer = Transfer::begin(self, self.dispatcher.voters(), way, Some(token));
         let expires_by = lease::expires_by(transfer.round().sent, transfer.way.kept());
         hold_state.expires_by = hold_state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
@@ -104,10 +105,9 @@ impl Engine {
             return Err(Error::Closed);
         }
         self.until_the_time_is_known(timeout).await?;
-        adoption.handover.check(&self.fingerprint())?;
-        self.check_max_ttl(adoption.ttl, Duration::ZERO)?;
         let engine = self.clone();
         let adopting = async move {
+            engine.check_masters(&adoption, timeout).await?;
             match engine.adopt_now(&adoption, timeout).await {
                 // The replies have told the time.
                 Err(error) if has_wrong_time(&error) => engine.adopt_now(&adoption, timeout).await,
@@ -115,6 +115,17 @@ impl Engine {
             }
         };
         self.run_while_wanted(adopting).await?.kept().unless_lost()
+    }
+
+    /// Checks that the lock is on this client's masters, which are known by their set: while none of
+    /// them has shown that, there is no telling.
+    async fn check_masters(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<(), Error> {
+        let Adoption { handover, kind, .. } = adoption;
+        if !self.dispatcher.knows_the_set(timeout).await {
+            let votes = self.inspect(handover.name().clone(), *kind).await?.votes;
+            return Err(verdict::denied(handover.name(), None, votes));
+        }
+        Ok(handover.check(&self.fingerprint())?)
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
@@ -126,7 +137,8 @@ impl Engine {
         let ttl = *ttl;
         let epoch = Epoch::of(&hold);
         let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
-        let mut transfer = Transfer::begin(self, way, None);
+        let voters = self.dispatcher.voters_for(ttl, Duration::ZERO)?;
+        let mut transfer = Transfer::begin(self, voters, way, None);
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
             transfer.round().until_all().await; // to know who has the lock takes more votes
@@ -216,13 +228,13 @@ struct Way<'a> {
 impl<'a> Transfer<'a> {
     /// Begins the transfer of a lease with the token `handed`, which stays; or that of a lock which
     /// was handed over, and gets a new token.
-    fn begin(engine: &'a Arc<Engine>, way: Way<'a>, handed: Option<u64>) -> Self {
+    fn begin(engine: &'a Arc<Engine>, voters: Arc<Voters>, way: Way<'a>, handed: Option<u64>) -> Self {
         let from = way.from.owner;
         let kept = way.kept();
         let label = way.label.clone();
         let round_number = engine.dispatcher.next_round_number();
         let op = Op::Transfer { from, kept, label, renews: handed.is_none(), handed };
-        let round = way.ask(engine, round_number, &op);
+        let round = way.ask(engine, voters, round_number, &op);
         Self { engine, way, round_number, is_void: false, round: Some(round) }
     }
 
@@ -237,7 +249,8 @@ impl<'a> Transfer<'a> {
         let label = self.way.label.clone();
         let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.round_number };
         let round_number = self.engine.dispatcher.next_round_number();
-        let confirming = self.way.ask(self.engine, round_number, &op);
+        let voters = self.engine.dispatcher.voters_for(self.way.ttl, Duration::ZERO)?;
+        let confirming = self.way.ask(self.engine, voters, round_number, &op);
         match confirming.decision().await {
             Decision::Granted => Ok(highest),
             _ => Err(verdict::no_quorum(&to.name, confirming.votes(), false)),
@@ -259,8 +272,11 @@ impl Way<'_> {
         lease::kept(self.ttl, Duration::ZERO)
     }
 
-    fn ask(&self, engine: &Arc<Engine>, round_number: u64, op: &Op) -> Round {
-        engine.dispatcher.ask(self.to, round_number, op, self.timeout, Some(self.epoch.clone()))
+    fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Round {
+        let dispatcher = &engine.dispatcher;
+        let to = voters.masters;
+        let round = dispatcher.begin_round(voters, &self.to.site, Some(self.epoch.clone()));
+        dispatcher.send_round(round, to, self.to, round_number, op, self.timeout)
     }
 }
 

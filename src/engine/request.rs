@@ -81,5 +81,6 @@ pub(super) fn may_be_granted_later(error: &Error) -> bool {
             | Error::OtherPermits { .. }
             | Error::AlreadyHeld { .. }
             | Error::Upgrade { .. }
+            | Error::Invalid(_)
     )
 }

@@ -116,10 +116,14 @@ enum Until {
 }
 
 impl Round {
-    /// A round of which nothing was sent yet. What was not sent when `epoch` is over is not sent
-    /// any more.
-    pub(super) fn new(context: &Arc<RoundContext>, site: &Arc<str>, epoch: Option<Epoch>) -> Self {
-        let voters = context.trust.voters();
+    /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is over
+    /// is not sent any more.
+    pub(super) fn new(
+        context: &Arc<RoundContext>,
+        voters: Arc<Voters>,
+        site: &Arc<str>,
+        epoch: Option<Epoch>,
+    ) -> Self {
         let pending =
             || CastVote { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
         let cast: Box<[CastVote]> = std::iter::repeat_with(pending).take(voters.len()).collect();

@@ -2,6 +2,7 @@
 //! that are due together, and tells guards that their lease is lost before the lease is over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 
@@ -50,18 +51,18 @@ impl Engine {
         let hold = extension.hold.clone();
         let generation = extension.generation;
         let timeout = self.settings.timeout_within(extension.ttl);
-        let sent = self.extend_one(extension, timeout, Hearing::Full).await;
-        self.note_renewal(&hold, generation, sent);
+        let extended = self.extend_one(extension, timeout, Hearing::Full).await;
+        self.note_renewal(&hold, generation, extended);
     }
 
-    /// Notes when the round was sent that renewed a lease, or why none did.
-    fn note_renewal(&self, hold: &Arc<Hold>, generation: u64, sent: Result<Moment, Error>) {
+    /// Notes when the round was sent that renewed a lease, and for how long, or why none did.
+    fn note_renewal(&self, hold: &Arc<Hold>, generation: u64, extended: Result<(Moment, Duration), Error>) {
         let name = &*hold.name;
         self.leases.change(hold, |lease| {
             if lease.generation == generation {
-                match sent {
-                    Ok(sent) => {
-                        lease.timer.succeeded(sent);
+                match extended {
+                    Ok((sent, ttl)) => {
+                        lease.timer.succeeded(sent, ttl);
                         lease.trouble = None;
                     }
                     Err(error) => {

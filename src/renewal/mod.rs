@@ -62,6 +62,11 @@ impl Renewal {
         self.ttl / 20
     }
 
+    /// From a renewal that granted `ttl` to the next: the same part of it as of the whole TTL.
+    fn interval_within(&self, ttl: Duration) -> Duration {
+        self.interval.mul_f64(ttl.div_duration_f64(self.ttl))
+    }
+
     /// How long after a renewal that failed to try again.
     fn retry(&self) -> Duration {
         (self.interval / 6).max(MIN_INTERVAL)
@@ -175,10 +180,10 @@ impl LeaseTimer {
         }
     }
 
-    /// A renewal that was sent at `sent` has succeeded.
-    pub(crate) fn succeeded(&mut self, sent: Moment) {
+    /// A renewal that was sent at `sent` has granted `ttl`, which may be less than it asked for.
+    pub(crate) fn succeeded(&mut self, sent: Moment, ttl: Duration) {
         self.renewed += 1;
-        self.due = sent + self.renewal.as_ref().map_or(self.ttl, |renewal| renewal.interval);
+        self.due = sent + self.renewal.as_ref().map_or(ttl, |renewal| renewal.interval_within(ttl));
     }
 
     /// A renewal failed: the next try is due soon.

@@ -29,7 +29,7 @@ fn carry_out(mut course: LeaseTimer, mut touch: impl FnMut(Moment) -> bool) -> (
             Step::Renew(ttl) => {
                 assert!(now < course.deadline);
                 course.prolong(now, ttl);
-                course.succeeded(now);
+                course.succeeded(now, ttl);
             }
             Step::GiveUp(cause) => return (course, now, cause),
         }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -40,8 +39,6 @@ pub(crate) struct Trust {
     sessions: Box<[AtomicU64]>,
     /// Their generation.
     generation: AtomicU64,
-    /// The longest TTL (ms) that may be asked for in it.
-    max_ttl: AtomicU64,
     /// Told when the voters are others.
     follower: OnceLock<Follower>,
     /// Whether the membership knows of another list: every acquire asks.
@@ -70,10 +67,9 @@ impl Trust {
         Arc::new(Self {
             clocks: Mutex::new(Clocks::new(masters)),
             standings: Mutex::new(vec![Standing::Unknown; MasterSet::INDICES].into()),
-            voters: Mutex::new(Arc::new(Voters::given(&names))),
+            voters: Mutex::new(Arc::new(Voters::given(&names, terms.max_ttl))),
             sessions: (0..MasterSet::INDICES).map(|_| AtomicU64::new(NO_SESSION)).collect(),
             generation: AtomicU64::new(0),
-            max_ttl: AtomicU64::new(u64::MAX),
             follower: OnceLock::new(),
             evidence_wanted: Notify::new(),
             membership: Mutex::new(Membership::new(names, terms.clone())),
@@ -195,19 +191,11 @@ impl Trust {
         self.generation.load(Ordering::Relaxed)
     }
 
-    /// The longest TTL that may be asked for, by the masters' word.
-    pub(crate) fn max_ttl(&self) -> Duration {
-        Duration::from_millis(self.max_ttl.load(Ordering::Relaxed))
-    }
-
     /// From now on the votes count of those that are members by the newest generation known.
     pub(crate) fn follow(&self) {
         let voters = {
             let membership = self.membership();
             let voters = Arc::new(membership.voters());
-            if let Some(newest) = membership.newest() {
-                self.max_ttl.store(newest.terms.max_ttl, Ordering::Relaxed);
-            }
             let mut known = self.voters.lock();
             if *known == voters {
                 return;

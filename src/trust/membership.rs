@@ -283,11 +283,14 @@ impl Membership {
 
     /// The masters whose votes count, by the newest generation that is known.
     pub(crate) fn voters(&self) -> Voters {
-        let Some(newest) = &self.newest else { return Voters::given(&self.names[..self.listed]) };
+        let Some(newest) = &self.newest else {
+            return Voters::given(&self.names[..self.listed], self.terms.max_ttl);
+        };
         let is_voter = |index: &usize| self.places[*index].is_some();
         let masters: MasterSet = (0..self.names.len()).filter(is_voter).collect();
         let names = masters.iter().map(|index| self.names[index].clone()).collect();
-        Voters { generation: newest.generation, masters, names }
+        let max_ttl = Duration::from_millis(newest.terms.max_ttl);
+        Voters { generation: newest.generation, masters, names, max_ttl }
     }
 
     /// What names this client's set, for ever; of one that has no name, its masters.

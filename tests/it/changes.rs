@@ -268,6 +268,81 @@ async fn a_client_with_an_old_list_finds_the_set_and_one_with_another_is_refused
     assert_eq!(names(&first), urls(&[a, b, d]));
 }
 
+/// What a master forgets it keeps from others for as long as the longest lease of its set may last.
+#[tokio::test]
+async fn who_asks_for_more_than_the_new_max_ttl_is_told_so_also_who_waits_already() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let first = begun(client(&all), Init::new()).await;
+    let held = first.lock("l").acquire().await.unwrap();
+    let given = first.lock("given").acquire().await.unwrap().hand_over().await.unwrap();
+    let waiting = client(&all).build().unwrap();
+    let waiter = tokio::spawn({
+        let waiting = waiting.clone();
+        async move { waiting.lock("l").acquire().await }
+    });
+    let places = || all.iter().map(|server| server.command::<Vec<String>>(&["KEYS", "*waiting*"]).len());
+    until("a waiter on each master", async || places().sum::<usize>() == 3).await;
+    first.change_members(SetChange::max_ttl(MAX_TTL / 2)).await.unwrap();
+    let is_told = |error: Error| {
+        let text = format!("{error:#}");
+        assert!(matches!(error, Error::Invalid(_)) && text.contains("500ms, the max TTL"), "{text}");
+    };
+    is_told(waiter.await.unwrap().unwrap_err());
+    until("no place", async || places().sum::<usize>() == 0).await;
+    // Nor does a client get it that cannot know better when it first asks.
+    is_told(client(&all).timeout(ms(1)).build().unwrap().lock("m").acquire().await.unwrap_err());
+    is_told(waiting.lock("given").adopt(&given).await.unwrap_err());
+    drop(waiting.lock("m").ttl(MAX_TTL / 2).acquire().await.unwrap());
+    tokio::time::sleep(MAX_TTL).await;
+    assert!(held.is_valid(), "its renewals are shorter");
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn leases_that_are_longer_than_the_new_max_ttl_go_on_with_shorter_ones() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let max_ttl = Duration::from_secs(6);
+    let redlock = begun(client(&all).max_ttl(max_ttl).ttl(max_ttl), Init::new()).await;
+    let held = redlock.lock("held").acquire().await.unwrap();
+    let delayed =
+        redlock.lock("delayed").ttl(max_ttl / 3).lock_delay(max_ttl / 3 * 2).acquire().await.unwrap();
+    redlock.change_members(SetChange::max_ttl(max_ttl / 4)).await.unwrap();
+    tokio::time::sleep(max_ttl / 3 * 4).await;
+    assert!(held.is_valid(), "it is renewed more often");
+    held.release().await.unwrap();
+    assert!(delayed.is_valid(), "its delay leaves no time for a lease");
+    delayed.release().await.unwrap();
+}
+
+/// A hand-over names the set, which a client hears from its masters.
+#[tokio::test]
+async fn who_adopts_before_it_knows_its_set_may_try_again() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let longer = |builder: Builder| builder.max_ttl(SOON).ttl(SOON);
+    let first = begun(longer(client(&all)), Init::new()).await;
+    let handover = first.lock("l").acquire().await.unwrap().hand_over().await.unwrap();
+    let redlock = longer(client(&all)).build().unwrap();
+    servers.iter().for_each(RedisServer::freeze);
+    for _ in 0..2 {
+        let error = redlock.lock("l").adopt(&handover).await.unwrap_err();
+        assert!(matches!(error, Error::NoQuorum { .. }), "{error:#}");
+    }
+    servers.iter().for_each(RedisServer::thaw);
+    let mut adopted = redlock.lock("l").adopt(&handover).await;
+    until("the lock to be adopted", async || {
+        if let Err(error) = &adopted {
+            assert!(error.is_retryable(), "{error:#}");
+            adopted = redlock.lock("l").adopt(&handover).await;
+        }
+        adopted.is_ok()
+    })
+    .await;
+    assert!(adopted.unwrap().is_valid());
+}
+
 /// A build that speaks the next version of the protocol, too, is rolled out while jobs run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_builds_of_two_protocols_share_locks_before_during_and_after_a_change() {
