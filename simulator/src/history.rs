@@ -52,6 +52,9 @@ pub struct History {
     pub bound: Duration,
     /// How often the set of masters was changed.
     pub changes: u64,
+    /// The lists of masters that masters had in their records, whenever somebody looked: each where
+    /// it was found first.
+    pub decrees: Vec<Decree>,
     /// Where the locks are granted in the order in which their waiters came: how much later
     /// somebody has to come to be behind.
     pub in_turn: Option<Duration>,
@@ -266,6 +269,19 @@ pub struct Place {
     pub client: ClientNumber,
     /// Whether it was ever asked for, or given up, by a call that was executed late.
     pub late: bool,
+    /// When it was found.
+    pub found: Time,
+}
+
+/// The masters of the set in one of its generations, as a master has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decree {
+    /// The generation.
+    pub generation: u64,
+    /// Which master has it.
+    pub master: usize,
+    /// Their names.
+    pub members: String,
     /// When it was found.
     pub found: Time,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::history::{Key, Place};
+use crate::history::{Decree, Key, Place};
 use crate::recorder::short_name;
 use crate::stage::Stage;
 
@@ -16,10 +16,17 @@ pub(crate) fn look(stage: &Arc<Stage>) {
     });
     let found: Vec<_> = found.collect();
     let names = stage.servers.iter().flat_map(|server| server.names());
+    let decrees = stage.servers.iter().filter_map(|server| server.decree());
     stage.world.note(|| format!("{} entries on the masters", found.len()));
     stage.world.recorder.with(|history| {
         history.keys.extend(found);
         history.names.extend(names);
+        for decree in decrees {
+            let is_it = |its: &Decree| (its.generation, &its.members) == (decree.generation, &decree.members);
+            if !history.decrees.iter().any(is_it) {
+                history.decrees.push(decree);
+            }
+        }
     });
 }
 

@@ -11,7 +11,7 @@ use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
 use crate::clocks::WallClock;
 use crate::entries::{Entry, entries, field_of, owner_of, text};
-use crate::history::{ClientNumber, Key, Name, Place, Time};
+use crate::history::{ClientNumber, Decree, Key, Name, Place, Time};
 use crate::world::World;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -334,6 +334,13 @@ impl Server {
     /// How often its set had changed when it was told last.
     pub(crate) fn generation(&self) -> Option<u64> {
         self.record("generation")?.parse().ok()
+    }
+
+    /// Which masters it takes for those of its set, if it is one of them, or was.
+    pub(crate) fn decree(&self) -> Option<Decree> {
+        let members = self.record("members").filter(|_| self.record("state").as_deref() != Some("candidate"));
+        let members = members?.replace('\n', ", ");
+        Some(Decree { generation: self.generation()?, master: self.number, members, found: self.world.now() })
     }
 
     /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is

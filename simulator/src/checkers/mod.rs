@@ -12,6 +12,7 @@
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
 //! | [`order`] | in the calm, a fair lock is granted in the order of arrival |
 //! | [`reach`] | no master counts as unreachable before its time-out |
+//! | [`decrees`] | of the set of masters, one list is decided for each generation |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //!
 //! The first five must hold under all faults, as long as clocks run at nearly the same rate; the
@@ -21,6 +22,7 @@ use crate::history::{History, Violation};
 
 pub mod born_valid;
 pub mod crowd;
+pub mod decrees;
 pub mod fences;
 mod grouped;
 pub mod hand_off;
@@ -45,7 +47,7 @@ pub struct Checker {
 }
 
 /// All of them.
-pub const ALL: [Checker; 11] = [
+pub const ALL: [Checker; 12] = [
     Checker { name: windows::NAME, check: windows::check },
     Checker { name: crowd::NAME, check: crowd::check },
     Checker { name: born_valid::NAME, check: born_valid::check },
@@ -56,6 +58,7 @@ pub const ALL: [Checker; 11] = [
     Checker { name: hand_off::NAME, check: hand_off::check },
     Checker { name: order::NAME, check: order::check },
     Checker { name: reach::NAME, check: reach::check },
+    Checker { name: decrees::NAME, check: decrees::check },
     Checker { name: fences::NAME, check: fences::check },
 ];
 
