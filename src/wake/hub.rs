@@ -80,7 +80,7 @@ impl WakeHub {
     }
 
     /// The masters that wake now.
-    pub(super) fn voters(&self) -> Arc<Voters> {
+    pub(crate) fn voters(&self) -> Arc<Voters> {
         self.lock().voters.clone()
     }
 
