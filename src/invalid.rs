@@ -123,8 +123,8 @@ impl Invalid {
 impl Invalid {
     pub(crate) fn ttl(ttl: Duration, min: Duration, max: Duration) -> Self {
         Self::new(format_args!(
-            "a TTL of {ttl:?} is not within {min:?} and {max:?}, the max TTL: leases renew themselves, or raise \
-             max_ttl for all clients"
+            "a TTL of {ttl:?} is not within {min:?} and {max:?}, the max TTL: ask for less, as leases renew \
+             themselves, or raise it for all clients"
         ))
     }
 

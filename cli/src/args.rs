@@ -164,7 +164,7 @@ impl MasterArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LeaseArgs {
     /// How long the lease lasts without renewal, at least 1s; if this machine dies, others wait
-    /// this long [default: 10s, or the max TTL if that is shorter]
+    /// this long [default: 10s, or this client's max TTL if that is shorter]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     ttl: Option<Duration>,
 

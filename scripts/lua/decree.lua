@@ -1,12 +1,13 @@
 -- decree: what this master promised, and accepted, about the next generation of its set: Paxos, of
 -- which each master of the set is an acceptor. An operation has no names. Its arguments are the key
--- of the decree, the number of the next generation, a ballot, and a value, or nothing to ask for a
--- promise. Ballots are whole numbers. A promise replies the ballot and the value that were accepted
--- before, both empty where none were; an acceptance replies 1. Otherwise the reply is what keeps
--- the master from it: {'promised', ballot} a later one, or for a value another one; {'quarantined'}
--- it accepts nothing yet; {'other', generation} its set is in another generation, or it is no
--- member; {'forgot'} it does not know what it promised.
-local function decree(key, generation, ballot, value)
+-- of the decree, the number of the next generation, a ballot, a value, or nothing to ask for a
+-- promise, and the time (us) that most masters show, 1 if that is not known. Ballots are whole
+-- numbers. A promise replies the ballot and the value that were accepted before, both empty where
+-- none were; an acceptance replies 1. Otherwise the reply is what keeps the master from it:
+-- {'promised', ballot} a later one, or for a value another one; {'quarantined'} it accepts nothing
+-- yet; {'other', generation} its set is in another generation, or it is no member; {'forgot'} it
+-- does not know what it promised.
+local function decree(key, generation, ballot, value, trusted)
   time_here()
   if forgot then return {'forgot'} end
   local here = call('HMGET', RECORD, 'incarnation', 'generation', 'state')
@@ -18,7 +19,7 @@ local function decree(key, generation, ballot, value)
   if value ~= '' then
     -- A ballot that was promised before this master forgot is none that it promised.
     if ballot ~= promised then return {'promised', promised} end
-    if now < VOTES_FROM then return {'quarantined'} end
+    if min(now, tonumber(trusted)) < VOTES_FROM then return {'quarantined'} end
     call('HSET', key, 'ballot', ballot, 'value', value)
     return GRANTED
   end
@@ -29,7 +30,8 @@ end
 
 -- guard: decree-all
 while a <= #ARGV do
-  replies[#replies + 1], a = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6]), a + 7
+  replies[#replies + 1] = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7])
+  a = a + 8
 end
 replies[1] = not forgot and now
 return replies

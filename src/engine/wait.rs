@@ -325,8 +325,9 @@ impl Wait {
     /// Listens for releases by clients of another library, if it publishes those of this kind.
     fn listen_for_foreign(&mut self) {
         let Request { kind, name, .. } = &self.request;
+        let voters = self.engine.hub.voters();
         if self.slot.is_some()
-            && self.foreign_wakes.is_none()
+            && self.foreign_wakes.as_ref().is_none_or(|wakes| !wakes.are_of(&voters))
             && let Some(channel) = kind.channel(name)
         {
             self.foreign_wakes = Some(self.engine.hub.listen_for_foreign(&channel.into()));

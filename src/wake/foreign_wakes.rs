@@ -73,6 +73,11 @@ impl ForeignState {
 }
 
 impl ForeignWakes {
+    /// Whether these are the masters that it subscribes to.
+    pub(crate) fn are_of(&self, voters: &Voters) -> bool {
+        self.state.voters.masters == voters.masters
+    }
+
     /// Whether this client is subscribed to a quorum of the masters.
     pub(crate) fn hears(&self) -> bool {
         self.state.hears()

@@ -1,11 +1,12 @@
 //! Receives one client's wake-ups, and wakes the waiters that they name.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::executor::Executor;
 use crate::master::{Masters, Subscriber, SubscriptionEvent};
@@ -34,14 +35,14 @@ pub(crate) struct WakeHub {
 struct HubState {
     /// The masters that wake.
     voters: Arc<Voters>,
-    /// Those that this client listens to, while it does.
-    listened: MasterSet,
+    /// What ends listening to each master, while this client does.
+    listening: BTreeMap<usize, DropGuard>,
     /// The masters that this client is subscribed to.
     subscribed: MasterSet,
     /// The signals of each [`WakeHandle`], by the ticket number that a message carries.
     handles: BTreeMap<u64, Arc<watch::Sender<Signals>>>,
     waiters: usize,
-    /// Ends the subscriptions, if there are any.
+    /// Ends the waiting for the last waiter, while this client listens.
     stop: Option<CancellationToken>,
 }
 
@@ -73,14 +74,14 @@ impl WakeHub {
     pub(crate) fn follow(self: &Arc<Self>, voters: Arc<Voters>) {
         let mut state = self.lock();
         state.voters = voters;
-        if let Some(stop) = state.stop.clone() {
-            self.listen(&mut state, &stop);
+        if state.stop.is_some() {
+            self.listen(&mut state);
         }
         state.all_must_ask(); // some have a place with masters that wake them no more
     }
 
     /// The masters that wake now.
-    pub(super) fn voters(&self) -> Arc<Voters> {
+    pub(crate) fn voters(&self) -> Arc<Voters> {
         self.lock().voters.clone()
     }
 
@@ -97,21 +98,27 @@ impl WakeHub {
         if state.stop.is_none() {
             let stop = CancellationToken::new();
             state.stop = Some(stop.clone());
-            self.listen(&mut state, &stop);
+            self.listen(&mut state);
             let hub = self.clone();
             self.listen_until(&stop, async move { hub.end_when_idle().await });
         }
         Subscription { hub: self.clone() }
     }
 
-    /// Listens to the voters that this client does not listen to yet.
-    fn listen(self: &Arc<Self>, state: &mut HubState, stop: &CancellationToken) {
+    /// Listens to all voters, and to no other masters.
+    fn listen(self: &Arc<Self>, state: &mut HubState) {
         let voters = state.voters.masters;
-        for index in voters.without(state.listened).iter() {
-            let Some(master) = self.masters.get(index) else { continue };
-            self.listen_until(stop, master.listen(self.channel.clone(), self.subscriber(index)));
+        state.listening.retain(|index, _| voters.has(*index));
+        state.subscribed = state.subscribed.and(voters);
+        for index in voters.iter() {
+            if let Entry::Vacant(place) = state.listening.entry(index)
+                && let Some(master) = self.masters.get(index)
+            {
+                let stop = CancellationToken::new();
+                self.listen_until(&stop, master.listen(self.channel.clone(), self.subscriber(index)));
+                place.insert(stop.drop_guard());
+            }
         }
-        state.listened = state.listened.or(voters);
     }
 
     pub(super) fn listen_until(
@@ -174,7 +181,7 @@ impl WakeHub {
 
     fn on_subscribed(&self, master: MasterSet) {
         let mut state = self.lock();
-        state.subscribed = state.subscribed.or(master);
+        state.subscribed = state.subscribed.or(master).and(state.voters.masters);
         if !state.is_quorum(state.subscribed) {
             return;
         }
@@ -207,8 +214,14 @@ impl WakeHub {
 
 impl HubState {
     fn new(voters: Arc<Voters>) -> Self {
-        let (listened, subscribed) = Default::default();
-        Self { voters, listened, subscribed, handles: BTreeMap::new(), waiters: 0, stop: None }
+        Self {
+            voters,
+            listening: BTreeMap::new(),
+            subscribed: MasterSet::default(),
+            handles: BTreeMap::new(),
+            waiters: 0,
+            stop: None,
+        }
     }
 
     /// Whether most of the voters are among these.
@@ -223,7 +236,8 @@ impl HubState {
     }
 
     fn unsubscribe(&mut self) {
-        (self.listened, self.subscribed) = Default::default();
+        self.listening.clear();
+        self.subscribed = MasterSet::default();
         self.all_must_ask(); // a waiter may have come just now
         if let Some(stop) = self.stop.take() {
             stop.cancel();

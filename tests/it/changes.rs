@@ -7,6 +7,7 @@ use std::time::Duration;
 use quorate::{Builder, Error, Init, Redlock, SetChange};
 use quorate_testkit::{Masters, RedisServer};
 
+use crate::shared::CHANNEL;
 use crate::{SOON, begun, ms, until};
 
 const MAX_TTL: Duration = Duration::from_secs(1);
@@ -210,6 +211,39 @@ async fn a_ballot_of_somebody_else_is_in_no_ones_way() {
     }
     first.change_members(SetChange::remove(c.url())).await.unwrap();
     assert_eq!(names(&first), urls(&[a, b]));
+}
+
+/// A client of Redisson publishes its releases on the masters that there are.
+#[tokio::test]
+async fn who_waits_hears_the_masters_of_now_and_no_others() {
+    let servers = Masters::start(5);
+    let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|index| &servers[index]);
+    for server in servers.iter() {
+        let _: i64 = server.command(&["HSET", "l", "theirs", "1"]);
+        let _: i64 = server.command(&["PEXPIRE", "l", "600000"]);
+    }
+    let operator = begun(client(&[a, b, c]), Init::new()).await;
+    let other = client(&[a, b, c]).wait(SOON * 9).build().unwrap();
+    let waiter = tokio::spawn(async move { other.redisson_lock("l").acquire().await });
+    // That of the lock, and the client's own.
+    let channels = |server: &RedisServer| server.command::<Vec<String>>(&["PUBSUB", "CHANNELS"]).len();
+    let hears = async |masters: [&RedisServer; 3]| {
+        let heard = |server: &&RedisServer| masters.iter().any(|master| master.url() == server.url());
+        until("the subscriptions", async || {
+            [a, b, c, d, e].iter().all(|server| channels(server) == if heard(server) { 2 } else { 0 })
+        })
+        .await;
+    };
+    hears([a, b, c]).await;
+    operator.change_members(SetChange::replace(a.url(), d.url())).await.unwrap();
+    operator.change_members(SetChange::replace(b.url(), e.url())).await.unwrap();
+    hears([c, d, e]).await;
+    for server in [d, e] {
+        let _: i64 = server.command(&["DEL", "l"]);
+        let _: i64 = server.command(&["PUBLISH", CHANNEL, "0"]);
+    }
+    let guard = tokio::time::timeout(SOON, waiter).await.expect("it is woken").unwrap().unwrap();
+    guard.release().await.unwrap();
 }
 
 /// A waiter had a place in its queue, and gives that up.
