@@ -42,7 +42,7 @@ local function no_vote(trusted, round, kept, holds, token)
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
 return (function()
-local function decree(key, generation, ballot, value)
+local function decree(key, generation, ballot, value, trusted)
   time_here()
   if forgot then return {'forgot'} end
   local here = call('HMGET', RECORD, 'incarnation', 'generation', 'state')
@@ -53,7 +53,7 @@ local function decree(key, generation, ballot, value)
   if known[2] ~= generation then promised, before, text = '', '', '' end
   if value ~= '' then
     if ballot ~= promised then return {'promised', promised} end
-    if now < VOTES_FROM then return {'quarantined'} end
+    if min(now, tonumber(trusted)) < VOTES_FROM then return {'quarantined'} end
     call('HSET', key, 'ballot', ballot, 'value', value)
     return GRANTED
   end
@@ -62,7 +62,8 @@ local function decree(key, generation, ballot, value)
   return {'accepted', before, text}
 end
 while a <= #ARGV do
-  replies[#replies + 1], a = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6]), a + 7
+  replies[#replies + 1] = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7])
+  a = a + 8
 end
 replies[1] = not forgot and now
 return replies

@@ -19,11 +19,11 @@ if pause ~= '' then
   local from = pause == '0' and 0 or math.max(now, trusted)
   ends = string.format('%.0f', math.max(from + pause, least))
 end
-redis.call('HSET', key, 'run_id', run_id, 'replid2', replid2, 'quarantine', ends, unpack(ARGV, 14))
 local decree, incarnation, generation = ARGV[8], ARGV[9], ARGV[10]
 local promised, ballot, value = ARGV[11], ARGV[12], ARGV[13]
 if incarnation ~= '' then
   redis.call('HSET', decree, 'incarnation', incarnation, 'generation', generation)
   redis.call('HSET', decree, 'promised', promised, 'ballot', ballot, 'value', value)
 end
+redis.call('HSET', key, 'run_id', run_id, 'replid2', replid2, 'quarantine', ends, unpack(ARGV, 14))
 return {'written', shown}

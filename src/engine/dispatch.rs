@@ -205,7 +205,7 @@ impl Dispatcher {
             _ => send(op, to),
         }
         for index in voters.without(to).iter() {
-            round.tally().count_unasked(index, "its clock is off");
+            round.tally().count_unasked(index, "its clock is off, or it has joined just now");
         }
         round
     }

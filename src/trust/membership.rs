@@ -910,8 +910,8 @@ impl<'a> MasterCase<'a> {
                 let missing = those(&|_| true).without(promised.or(those(&is_there)));
                 match (missing.iter().next(), found) {
                     (Some(missing), _) => HelloStep::Hear(format!(
-                        "it may have forgotten what it knew of its set, as so many others that {} has to be \
-                             there, too",
+                        "it may have forgotten what it knew of its set, and too few others know it: {} has to \
+                             answer first",
                         names[missing]
                     )),
                     (None, Some(_)) => self.write(own, record, Some(quarantine), promises()),
