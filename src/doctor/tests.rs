@@ -474,7 +474,7 @@ fn where_most_masters_forgot_their_set_it_goes_on_when_all_are_there() {
     assert!(report.to_string().contains("no lock can be had for 34.3 s"), "{report}");
     let [lost, _, knows] = servers;
     let report = judged_all(&visitor(), [Ok(lost), Err(Unasked::Silent(Duration::from_secs(1))), Ok(knows)]);
-    let says = ["m1 has to be there, too", "all masters answer"];
+    let says = ["m1 has to answer first", "all masters answer"];
     assert_found(&report, "record", Severity::Fail, &says);
     assert_eq!((report.masters[0].votes_in, report.masters[2].votes_in), (None, secs(0.0)));
 }

@@ -14,7 +14,7 @@ const MAX_TTL: Duration = Duration::from_secs(1);
 
 fn client(servers: &[&RedisServer]) -> Builder {
     let urls = servers.iter().map(|server| server.url());
-    Redlock::builder().masters(urls).max_ttl(MAX_TTL).ttl(MAX_TTL).wait(SOON).timeout(ms(200))
+    Redlock::builder().masters(urls).max_ttl(MAX_TTL).ttl(MAX_TTL).wait(SOON).timeout(ms(450))
 }
 
 fn names(redlock: &Redlock) -> Vec<String> {
