@@ -112,8 +112,8 @@ impl Dispatcher {
         }
     }
 
-    /// Makes the master with this URL, or this name, if there is none at this index, and connects to
-    /// it.
+    /// Makes the master with this URL, or this name, if there is none at this index, and connects
+    /// to it.
     pub(super) fn join(&self, index: usize, url: &str) {
         if let Some(master) = self.masters.join(index, url) {
             master.introduce(Handshake::new(self.trust().clone(), index));
@@ -150,8 +150,8 @@ impl Dispatcher {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The masters whose votes count now, for a lease of this TTL and lock delay. Refused if the set
-    /// allows only a shorter one by now.
+    /// The masters whose votes count now, for a lease of this TTL and lock delay. Refused if the
+    /// set allows only a shorter one by now.
     pub(super) fn voters_for(&self, ttl: Duration, delay: Duration) -> Result<Arc<Voters>, Invalid> {
         let voters = self.voters();
         match voters.max_ttl {
