@@ -104,7 +104,6 @@ impl Dispatcher {
     pub(super) fn follow(&self, voters: &Voters) -> impl Future<Output = ()> + use<> {
         for (index, name) in voters.masters.iter().zip(&voters.names) {
             self.join(index, name);
-            self.masters.get(index).into_iter().for_each(|master| master.connect_now());
         }
         self.has_waited_for_connections.store(false, Ordering::Relaxed);
         let ready = join_all(voters.masters.iter().map(|index| self.ready(index)));
@@ -113,11 +112,13 @@ impl Dispatcher {
         }
     }
 
-    /// Makes the master with this URL, or this name, if there is none at this index.
+    /// Makes the master with this URL, or this name, if there is none at this index, and connects
+    /// to it.
     pub(super) fn join(&self, index: usize, url: &str) {
         if let Some(master) = self.masters.join(index, url) {
             master.introduce(Handshake::new(self.trust().clone(), index));
         }
+        self.masters.get(index).into_iter().for_each(|master| master.connect_now());
     }
 
     /// Which masters may vote.
@@ -149,8 +150,8 @@ impl Dispatcher {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The masters whose votes count now, for a lease of this TTL and lock delay. Refused if the set
-    /// allows only a shorter one by now.
+    /// The masters whose votes count now, for a lease of this TTL and lock delay. Refused if the
+    /// set allows only a shorter one by now.
     pub(super) fn voters_for(&self, ttl: Duration, delay: Duration) -> Result<Arc<Voters>, Invalid> {
         let voters = self.voters();
         match voters.max_ttl {

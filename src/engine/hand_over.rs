@@ -117,8 +117,8 @@ impl Engine {
         self.run_while_wanted(adopting).await?.kept().unless_lost()
     }
 
-    /// Checks that the lock is on this client's masters, which are known by their set: while none of
-    /// them has shown that, there is no telling.
+    /// Checks that the lock is on this client's masters, which are known by their set: while none
+    /// of them has shown that, there is no telling.
     async fn check_masters(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<(), Error> {
         let Adoption { handover, kind, .. } = adoption;
         if !self.dispatcher.knows_the_set(timeout).await {

@@ -116,8 +116,8 @@ enum Until {
 }
 
 impl Round {
-    /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is over
-    /// is not sent any more.
+    /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is
+    /// over is not sent any more.
     pub(super) fn new(
         context: &Arc<RoundContext>,
         voters: Arc<Voters>,

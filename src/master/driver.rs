@@ -149,17 +149,24 @@ impl LinkDriver {
 
     async fn keep_connected(&self, settings: &LinkSettings) {
         let mut predecessor: Option<Identity> = None;
+        let is = |what: fn(&Handshake) -> bool| settings.handshake.get().is_some_and(what);
         loop {
             let due = self.until(LinkState::opens_at).await;
             if due > now() {
                 let is_sooner = self.until(|state| state.opens_at().filter(|at| *at < due));
                 let _ = tokio::time::timeout_at(due, is_sooner).await;
             }
-            if settings.handshake.get().is_some_and(Handshake::has_left) {
-                self.change_and_deliver(|state| state.put_off(now()));
+            // Asked with the lock held: who makes it a member again connects after that.
+            self.change_and_deliver(|state| {
+                if is(Handshake::has_left) {
+                    state.put_off(now());
+                } else {
+                    state.opening(now());
+                }
+            });
+            if !self.state().is_opening() {
                 continue;
             }
-            self.change_and_deliver(|state| state.opening(now()));
             let opened = tokio::select! {
                 biased;
                 opened = session::open(settings, predecessor.as_ref()) => opened,
@@ -171,7 +178,12 @@ impl LinkDriver {
                     self.change_and_deliver(|state| state.opened(header.is_some(), now()));
                     self.serve(Transport::new(stream, header.unwrap_or_default()), settings).await;
                 }
-                Err(why) => self.change_and_deliver(|state| state.not_opened(why, now())),
+                Err(why) => self.change_and_deliver(|state| {
+                    state.not_opened(why, now());
+                    if is(Handshake::is_no_member) {
+                        state.put_off(now());
+                    }
+                }),
             }
         }
     }

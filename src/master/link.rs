@@ -56,6 +56,10 @@ const SOUND: Duration = Duration::from_secs(1);
 /// however long it takes.
 pub(super) const RECONNECT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
+/// How long after an attempt to connect to a master that is none of the set any more the next one
+/// is made: should it come back, it has to be told so.
+pub(super) const OUTSIDE: Duration = Duration::from_secs(30);
+
 /// How long after the last look a call is sent behind another one: whether the master may drop
 /// keys.
 const LOOK: Duration = Duration::from_secs(5);
@@ -228,7 +232,7 @@ impl LinkState {
     /// Has no connection opened for a while, unless somebody wants it [now](Self::connect_now).
     pub(super) fn put_off(&mut self, now: Instant) {
         if let Connection::Due(at) = &mut self.connection {
-            *at = now + RECONNECT.1;
+            *at = now + OUTSIDE;
         }
     }
 

@@ -254,6 +254,11 @@ impl Handshake {
         self.trust.membership().has_left(self.index)
     }
 
+    /// Whether the master is none of the set, so that it is not missed where it does not answer.
+    pub fn is_no_member(&self) -> bool {
+        self.trust.membership().is_no_member(self.index)
+    }
+
     /// Resolves when this client knows more of the masters' records than after so many news.
     pub async fn until_more_is_heard(&self, news: u64) {
         loop {

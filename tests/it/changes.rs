@@ -213,6 +213,39 @@ async fn a_ballot_of_somebody_else_is_in_no_ones_way() {
     assert_eq!(names(&first), urls(&[a, b]));
 }
 
+#[tokio::test]
+async fn a_dead_master_that_was_replaced_is_seldom_tried_again() {
+    let servers = Masters::start(4);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
+    let first = begun(client(&[a, b, c]), Init::new()).await;
+    let other = client(&[a, b, c]).build().unwrap();
+    drop(other.lock("l").acquire().await.unwrap());
+    c.kill();
+    let in_its_place = std::net::TcpListener::bind(c.address()).unwrap();
+    in_its_place.set_nonblocking(true).unwrap();
+    let in_its_place = tokio::net::TcpListener::from_std(in_its_place).unwrap();
+    let tries = Arc::new(AtomicUsize::new(0));
+    tokio::spawn({
+        let tries = tries.clone();
+        async move {
+            loop {
+                drop(in_its_place.accept().await.unwrap());
+                tries.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    let in_four_seconds = async || {
+        let before = tries.load(Ordering::Relaxed);
+        tokio::time::sleep(ms(4_000)).await;
+        tries.load(Ordering::Relaxed) - before
+    };
+    assert!(in_four_seconds().await > 4, "both clients miss it");
+    first.change_members(SetChange::replace(c.url(), d.url())).await.unwrap();
+    until("the other client to follow", async || names(&other).contains(&d.url())).await;
+    tokio::time::sleep(ms(1_500)).await; // the attempt that was due already
+    assert_eq!(in_four_seconds().await, 0);
+}
+
 /// A client of Redisson publishes its releases on the masters that there are.
 #[tokio::test]
 async fn who_waits_hears_the_masters_of_now_and_no_others() {

@@ -520,7 +520,7 @@ fn a_master_with_another_place_in_the_set_is_connected_to_at_once_if_it_is_not_y
     driven.link.connect_now(driven.now);
     assert_eq!(driven.link.opens_at(), Some(driven.now));
     driven.link.put_off(driven.now);
-    assert_eq!(driven.link.opens_at(), Some(driven.now + RECONNECT.1));
+    assert_eq!(driven.link.opens_at(), Some(driven.now + OUTSIDE));
     driven.link.connect_now(driven.now);
     driven.open(true);
     driven.link.connect_now(driven.now);
