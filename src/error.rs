@@ -189,8 +189,8 @@ pub enum Error {
         why: Arc<str>,
     },
 
-    /// Too few masters answer for [`Redlock::change_members`](crate::Redlock::change_members) to come
-    /// to its end. It may have changed the set, or has: the same call finds out, and goes on.
+    /// Too few masters answer for a [change](crate::Redlock::change_members) to come to its end. It
+    /// may have changed the set, or has: the same call finds out, and goes on.
     #[non_exhaustive]
     ChangeUnfinished {
         /// What is known, and what is not.

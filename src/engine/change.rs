@@ -495,7 +495,8 @@ impl Engine {
         if there * 2 > next.members.len() {
             return Ok(());
         }
-        let (all, names) = (next.members.len(), next.members.names());
+        let all = next.members.len();
+        let names = next.members.names();
         let why =
             format!("the set would be {names}, and {there} of these {all} answer, which is no majority");
         Err(Error::NotChanged { why: why.into() })

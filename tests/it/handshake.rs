@@ -126,7 +126,7 @@ async fn a_set_of_which_most_forgot_or_are_gone_goes_on_when_a_person_says_so() 
     masters[1].restart_empty();
     let redlock = client(&masters).build().unwrap();
     let error = redlock.lock("l").wait(QUARANTINE + ms(2_000)).acquire().await.unwrap_err();
-    let waits_for = format!("{} has to be there, too", masters[0].url());
+    let waits_for = format!("{} has to answer first", masters[0].url());
     assert!(format!("{error:#}").contains(&waits_for), "{error:#}");
     let began = Instant::now();
     redlock.recover().await.unwrap();

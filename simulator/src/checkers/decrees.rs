@@ -18,7 +18,8 @@ pub fn check(history: &History) -> Vec<Violation> {
 
 fn violation((first, decree): (&Decree, &Decree)) -> Violation {
     let Decree { generation, master, members, found } = decree;
-    let (before, its) = (first.master, &first.members);
+    let before = first.master;
+    let its = &first.members;
     let what =
         format!("the set in generation {generation} is {members} for master {master}, {its} for {before}");
     Violation { property: NAME, what, at: *found }
