@@ -119,6 +119,8 @@ async fn come_late(stage: &Arc<Stage>, client: usize) {
     let left = Left::of(stage);
     left.run(stage, client, change_once_more(stage.clone(), client));
     left.wait(stage).await;
+    let now = stage.world.look_at_the_time();
+    stage.world.recorder.with(|history| history.joined = Some(now));
     let left = Left::of(stage);
     stage.lockers().chain([client]).for_each(|client| left.run(stage, client, get(stage.clone(), client, 0)));
     left.wait(stage).await;

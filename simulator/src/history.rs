@@ -44,6 +44,9 @@ pub struct History {
     pub permits: Option<u32>,
     /// Whether clients are strict.
     pub strict: bool,
+    /// When masters joined the set in the calm, if some did: strict clients watch from then on what
+    /// lies there.
+    pub joined: Option<Time>,
     /// The longest TTL that anybody asked for: for so long what was left from before the calm may
     /// still be in the way.
     pub longest_ttl: Duration,

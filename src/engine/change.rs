@@ -15,6 +15,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
+
 use super::decrees::Said;
 use super::engine::Engine;
 use super::init::in_the_way;
@@ -23,7 +25,9 @@ use crate::config::MAX_MASTERS;
 use crate::error::Error;
 use crate::master_set::MasterSet;
 use crate::set::Tell;
-use crate::trust::{Accepted, Ballot, Generation, MasterRecord, MemberState, Proposal, Standing, quarantine};
+use crate::trust::{
+    Accepted, Ballot, Generation, MasterRecord, MasterStatus, MemberState, Proposal, Standing, quarantine,
+};
 
 /// How often to look where nothing is to be done but to wait.
 const LOOK: Duration = Duration::from_millis(250);
@@ -109,6 +113,9 @@ impl Engine {
         let engine = self.clone();
         self.run_while_wanted(async move {
             let _only_one = engine.changing.lock().await;
+            let _until_then = EndJoining(&engine);
+            engine.until_set_is_known(engine.clock().now()).await?;
+            engine.until_all_are_heard().await;
             let newest = engine.until_set_is_known(engine.clock().now()).await?;
             for step in &mut steps {
                 engine.look_up(step, &newest)?;
@@ -127,7 +134,6 @@ impl Engine {
                 }
             }
             for step in steps {
-                let _until_then = EndJoining(&engine);
                 engine.take(&step, &secret, &tell).await?;
             }
             Ok(())
@@ -135,13 +141,24 @@ impl Engine {
         .await
     }
 
-    /// Names the master that is to leave as the set does.
+    /// Waits for the masters' records, for as long as for a vote: the first one may be out of date.
+    async fn until_all_are_heard(&self) {
+        let ready = self.dispatcher.voters().masters.iter().map(|index| self.dispatcher.ready(index));
+        let _ = tokio::time::timeout(self.dispatcher.timeout(), join_all(ready.collect::<Vec<_>>())).await;
+    }
+
+    /// Names a master as the set does.
     fn look_up(&self, step: &mut ChangeStep, newest: &MasterRecord) -> Result<(), Error> {
-        let ChangeStep::Remove { name } = step else { return Ok(()) };
-        *name = self.dispatcher.trust().membership().own_name(name).ok_or_else(|| {
-            let why = format!("{name} is none of its masters, which are {}", newest.members.names());
-            Error::NotChanged { why: why.into() }
-        })?;
+        let (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }) = &*step else { return Ok(()) };
+        let own = self.dispatcher.trust().membership().own_name(name);
+        match (step, own) {
+            (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }, Some(own)) => *name = own,
+            (ChangeStep::Remove { name }, None) => {
+                let why = format!("{name} is none of its masters, which are {}", newest.members.names());
+                return Err(Error::NotChanged { why: why.into() });
+            }
+            _ => {}
+        }
         Ok(())
     }
 
@@ -169,7 +186,12 @@ impl Engine {
             let newest = self.until_set_is_known(began).await?;
             self.is_to_change(&newest, secret)?;
             if step.is_done(&newest) {
-                return self.until_carried(MasterSet::default()).await;
+                self.until_carried(MasterSet::default()).await?;
+                let newest = self.dispatcher.trust().membership().newest().cloned();
+                match newest {
+                    Some(newest) if !step.is_done(&newest) => continue, // somebody has changed it since
+                    _ => return Ok(()),
+                }
             }
             let joins_in = match step {
                 ChangeStep::Add { name, url } if self.joining().is_none() => {
@@ -194,7 +216,8 @@ impl Engine {
                 "the new master's quarantine to end"
             };
             tell(what, left);
-            if watch.is_some() || newest.earlier.is_empty() {
+            let is_seen = |watch: &ListBefore| watch.generation == newest.generation;
+            if watch.as_ref().is_some_and(is_seen) || newest.earlier.is_empty() {
                 began = self.clock().now();
             }
             tokio::time::sleep(left.min(LOOK)).await;
@@ -212,16 +235,18 @@ impl Engine {
             }
             let misfit = trust.membership().misfit();
             if misfit.is_some() || self.clock().now() >= began + self.settings().wait {
-                let in_the_way = in_the_way(&self.master_status());
-                let is_known = trust.membership().newest().is_some();
+                let status = self.master_status();
+                let refuses = |status: &MasterStatus| matches!(status.standing, Standing::Refused(_));
+                let is_refused = status.iter().any(refuses) && trust.membership().newest().is_none();
+                let why = in_the_way(&status);
                 return Err(match misfit {
                     Some(why) => Error::NotChanged { why },
-                    None if is_known => unfinished(format!("too few masters answer: {in_the_way}")),
-                    None => Error::NotChanged { why: in_the_way.into() },
+                    None if is_refused => Error::NotChanged { why: why.into() },
+                    None => unfinished(format!("too few masters answer whose clocks agree: {why}")),
                 });
             }
             let ready = self.dispatcher.voters().masters.iter().map(|index| self.dispatcher.ready(index));
-            let ready = futures::future::join_all(ready.collect::<Vec<_>>());
+            let ready = join_all(ready.collect::<Vec<_>>());
             tokio::select! {
                 biased;
                 () = seen => {}
@@ -261,7 +286,9 @@ impl Engine {
 
     /// As which member the master that is to join will be one, when it is a candidate.
     fn joining(&self) -> Option<u32> {
-        self.dispatcher.trust().membership().joining()
+        let trust = self.dispatcher.trust();
+        let time = trust.trusted();
+        trust.membership().joining(time).map(|its| its.member)
     }
 
     /// Makes a master a candidate of the set, and waits until it is, or has joined.
@@ -309,15 +336,13 @@ impl Engine {
         };
         self.dispatcher.join(index, url);
         let _ = tokio::time::timeout(LOOK, self.dispatcher.ready(index)).await; // it is no member yet
+        let time = trust.trusted();
+        if let Some(candidate) = trust.membership().joining(time) {
+            return Ok(Some(Duration::from_micros(candidate.quarantine.saturating_sub(time))));
+        }
         let record = trust.membership().record_of(index).cloned();
         let newest = trust.membership().newest().cloned();
         match (record, newest) {
-            (Some(record), Some(newest))
-                if record.set == newest.set && record.state == MemberState::Candidate =>
-            {
-                let left = record.quarantine.saturating_sub(trust.trusted());
-                Ok(Some(Duration::from_micros(left)))
-            }
             (Some(record), Some(newest))
                 if record.set != newest.set && record.state == MemberState::Member =>
             {
@@ -486,10 +511,12 @@ impl Engine {
 
     /// Whether most masters of the next generation answer.
     fn have_majority(&self, next: &Generation, promises: &Promises) -> Result<(), Error> {
-        let membership = self.dispatcher.trust().membership();
+        let trust = self.dispatcher.trust();
+        let time = trust.trusted();
+        let membership = trust.membership();
         let is_there = |id: u32| {
             let is_it = |index| membership.record_of(index).is_some_and(|its| its.member == id);
-            membership.joining() == Some(id) || promises.masters().any(is_it)
+            membership.joining(time).is_some_and(|its| its.member == id) || promises.masters().any(is_it)
         };
         let there = next.members.iter().filter(|(id, _)| is_there(*id)).count();
         if there * 2 > next.members.len() {

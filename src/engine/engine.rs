@@ -81,7 +81,7 @@ impl Engine {
         trust.tell(move |voters| {
             if let Some(engine) = following.upgrade() {
                 engine.executor.spawn(engine.dispatcher.follow(voters));
-                engine.hub.follow(voters.clone());
+                engine.hub.follow(|| engine.dispatcher.voters());
             }
         });
         let gathering = engine.dispatcher.clone().gather_evidence();

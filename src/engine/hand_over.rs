@@ -71,8 +71,10 @@ impl Engine {
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.epochs.end();
+        let voters = self.dispatcher.voters();
+        let ttl = ttl.min(voters.max_ttl);
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
-        let transfer = Transfer::begin(self, self.dispatcher.voters(), way, Some(token));
+        let transfer = Transfer::begin(self, voters, way, Some(token));
         let expires_by = lease::expires_by(transfer.round().sent, transfer.way.kept());
         hold_state.expires_by = hold_state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {

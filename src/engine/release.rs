@@ -26,9 +26,8 @@ struct Release {
     deadline: Moment,
     /// How the lease was lost before, if it was.
     loss: Option<Error>,
-    /// Whether the set has changed since the masters granted it: not all of those that are asked
-    /// have to have had it.
-    has_moved: bool,
+    /// In which generation of the set it was granted.
+    granted_under: u64,
 }
 
 impl Engine {
@@ -116,13 +115,12 @@ impl Engine {
         hold_state.surplus += u32::from(!is_guard);
         let granted_under = hold_state.granted_under;
         let round = self.send_what_is_left(hold, &mut hold_state);
-        let has_moved = round.voters().generation != granted_under;
-        Ok(Release { round, deadline, loss, has_moved })
+        Ok(Release { round, deadline, loss, granted_under })
     }
 
     /// Waits for the votes on a release.
     async fn until_released(&self, hold: &Hold, release: Release) -> Result<(), Error> {
-        let Release { round, deadline, loss, has_moved } = release;
+        let Release { round, deadline, loss, granted_under } = release;
         if round.sent >= deadline {
             return Err(loss.unwrap_or_else(|| hold.lost_error(Loss::Expired, &[])));
         }
@@ -130,6 +128,8 @@ impl Engine {
             return Ok(());
         }
         round.until_all().await; // to know who has the lock takes more votes
+        // Where the set has changed since, not all of those that were asked had it, or may answer.
+        let has_moved = self.dispatcher.voters().generation != granted_under;
         let released = round.granted();
         let is_nowhere = released.or(round.masters_with(Outcome::is_definite_no));
         if has_moved && !released.is_empty() && round.voters().have_majority(is_nowhere) {

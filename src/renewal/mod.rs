@@ -62,14 +62,16 @@ impl Renewal {
         self.ttl / 20
     }
 
-    /// From a renewal that granted `ttl` to the next: the same part of it as of the whole TTL.
+    /// From a renewal that granted `ttl` to the next: where that is less than the whole TTL, the
+    /// same part of it, unless there is time for a few tries all the same.
     fn interval_within(&self, ttl: Duration) -> Duration {
-        self.interval.mul_f64(ttl.div_duration_f64(self.ttl))
+        let same_part = self.interval.mul_f64(ttl.div_duration_f64(self.ttl));
+        self.interval.min(same_part.max(ttl / 3)).max(MIN_INTERVAL)
     }
 
-    /// How long after a renewal that failed to try again.
-    fn retry(&self) -> Duration {
-        (self.interval / 6).max(MIN_INTERVAL)
+    /// How long after a renewal that failed to try again, in a lease of `ttl`.
+    fn retry(&self, ttl: Duration) -> Duration {
+        (self.interval_within(ttl) / 6).max(MIN_INTERVAL)
     }
 }
 
@@ -188,7 +190,7 @@ impl LeaseTimer {
 
     /// A renewal failed: the next try is due soon.
     pub(crate) fn failed(&mut self, now: Moment) {
-        self.due = now + self.renewal.as_ref().map_or(self.ttl, |renewal| renewal.retry());
+        self.due = now + self.renewal.as_ref().map_or(self.ttl, |renewal| renewal.retry(self.ttl));
     }
 
     /// When to renew it next and for how long; `None` once a cap is reached.
@@ -198,7 +200,7 @@ impl LeaseTimer {
             return None;
         }
         let at = match renewal.heartbeat {
-            Some(heartbeat) if self.is_silent(now, heartbeat) => now.max(self.due) + renewal.retry(),
+            Some(heartbeat) if self.is_silent(now, heartbeat) => now.max(self.due) + renewal.retry(self.ttl),
             _ => self.due,
         };
         self.room(renewal, now.max(at)).map(|ttl| (at, ttl))

@@ -378,10 +378,13 @@ impl Membership {
         Some(index)
     }
 
-    /// As which member the master that is to join will be one, when it is a candidate.
-    pub(crate) fn joining(&self) -> Option<u32> {
-        let prepared = self.record_of(self.joining?).filter(|its| its.state == MemberState::Candidate);
-        prepared.map(|its| its.member)
+    /// The record of the master that is to join, while that is a candidate of the set, and shows so
+    /// again and again: it is there at this time (us).
+    pub(crate) fn joining(&self, time: u64) -> Option<&MasterRecord> {
+        let shown = self.shown[self.joining?].as_ref()?;
+        let is_there = shown.time.saturating_add(RECENT) >= time;
+        let record = shown.record.as_ref().filter(|its| is_there && its.state == MemberState::Candidate);
+        record.filter(|its| self.newest_of(its).is_some())
     }
 
     /// No master is to join any more.
@@ -535,10 +538,17 @@ impl Membership {
         let Some(newest) = self.newest.clone() else { return };
         let mut places: Vec<Option<u32>> = vec![None; self.names.len()];
         let is_free = |places: &[Option<u32>], id: u32| newest.members.has(id) && !places.contains(&Some(id));
-        for index in 0..self.names.len() {
-            let shown = self.record_of(index).filter(|its| its.set == newest.set).map(|its| its.member);
-            if let Some(id) = shown.or(self.seen[index].member).filter(|id| is_free(&places, *id)) {
-                places[index] = Some(id);
+        let is_named_so = |index: usize, id| newest.members.name_of(id).as_ref() == Some(&self.names[index]);
+        // Two may have shown the same member, one after the other: it is the one that has its name.
+        for by_name in [true, false] {
+            for index in 0..self.names.len() {
+                let shown = self.record_of(index).filter(|its| its.set == newest.set).map(|its| its.member);
+                let id = shown.or(self.seen[index].member).filter(|id| is_free(&places, *id));
+                if let Some(id) =
+                    id.filter(|id| places[index].is_none() && by_name == is_named_so(index, *id))
+                {
+                    places[index] = Some(id);
+                }
             }
         }
         let listed = self.list_in(&newest);

@@ -70,10 +70,11 @@ impl WakeHub {
         Arc::new(Self { masters, channel, executor, idle: Notify::new(), state })
     }
 
-    /// The masters that wake are these from now on.
-    pub(crate) fn follow(self: &Arc<Self>, voters: Arc<Voters>) {
+    /// The masters that wake are others from now on. They are read with the lock held, so that of
+    /// two calls at once the last one has the newest.
+    pub(crate) fn follow(self: &Arc<Self>, newest: impl FnOnce() -> Arc<Voters>) {
         let mut state = self.lock();
-        state.voters = voters;
+        state.voters = newest();
         if state.stop.is_some() {
             self.listen(&mut state);
         }

@@ -22,7 +22,8 @@
 //! Strict clients believe no clock that an entry is over whose owner died: they watch it for a TTL,
 //! from when the master first shows it, which a restarted one does only after its quarantine. So
 //! with them a lock counts from when each of its names was first granted in the calm, but to read:
-//! that cleared it of such entries.
+//! that cleared it of such entries. Where masters join in the calm, they may have some, too: a
+//! longest TTL later each client has watched those.
 //!
 //! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives
 //! back.
@@ -63,8 +64,11 @@ pub fn check(history: &History) -> Vec<Violation> {
         let mut free = season.free(names, &in_the_way, history.end);
         if !reads {
             if history.strict {
+                let watched = history.joined.map_or(Time::ZERO, |joined| joined + history.longest_ttl);
                 let cleared = season.cleared(names, &in_the_way);
                 free.retain(|free| cleared.is_some_and(|cleared| cleared <= free.from));
+                free.iter_mut().for_each(|free| free.from = free.from.max(watched));
+                free.retain(|free| free.from < free.to);
             }
             found.extend(idle(&free, &waiters));
             continue;

@@ -297,7 +297,7 @@ impl Client {
             Some(master) if newest.members.len() < 4 => {
                 let index = self.membership.make_room(&name(master))?;
                 self.connect(index, masters, now, dice);
-                let id = self.membership.joining()?;
+                let id = self.membership.joining(0)?.member;
                 self.membership.end_joining();
                 Some(newest.members.with(id, name(master)))
             }
@@ -827,7 +827,7 @@ fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
     let members = client.membership.newest().unwrap().members.clone();
     let index = client.membership.make_room(&name(3)).unwrap();
     client.connect(index, &mut masters, 1_000, &dice);
-    let id = client.membership.joining().unwrap();
+    let id = client.membership.joining(0).unwrap().member;
     client.membership.end_joining();
     decide(&mut client, &mut masters, members.with(id, name(3)), 1_000, &dice);
     let now = 2_000 + quarantine();
