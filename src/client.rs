@@ -493,8 +493,8 @@ impl Redlock {
     ///
     /// [`Error::ChangeUnfinished`] if most masters of the set do not answer.
     /// [`Error::NotChanged`] if they would not when it is changed; if a new master is not reached
-    /// within the client's [`wait`](crate::Builder::wait), or is one of another set; if the one that
-    /// is to leave is none of the set; or if that would become too small or too large.
+    /// within [`wait`](crate::Builder::wait), or is one of another set; if the one that is to leave
+    /// is none of the set; or if that would become too small or too large.
     /// [`Error::Invalid`] for a URL or a TTL outside its limits.
     ///
     /// # Examples
