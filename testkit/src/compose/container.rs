@@ -54,7 +54,11 @@ impl Container {
     ///
     /// When the engine does not do it.
     pub fn freeze(&self) {
-        self.must(&["pause", &self.id]);
+        let pause = ["pause", &self.id];
+        // runc gives up where a thread does not stop at once, as on a busy machine.
+        if wait(|| docker(&pause).ok()).is_none() {
+            self.must(&pause);
+        }
     }
 
     /// Lets it go on (`docker unpause`).
