@@ -289,7 +289,8 @@ impl Dispatcher {
         })
     }
 
-    /// Waits for a master to show the record of its set. Returns whether one has, by this time-out.
+    /// Waits for a master to show the record of its set. Returns whether it is known by this
+    /// time-out, or that none has one.
     pub(super) async fn knows_the_set(&self, timeout: Duration) -> bool {
         let known = async {
             let trust = self.trust();
@@ -306,7 +307,7 @@ impl Dispatcher {
             tokio::select! {
                 biased;
                 () = shown => {}
-                () = async { connecting.await; std::future::pending().await } => {}
+                _ = connecting => {} // masters of another kind have no records
             }
         };
         tokio::time::timeout(timeout, known).await.is_ok()

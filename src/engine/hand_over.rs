@@ -123,11 +123,14 @@ impl Engine {
     /// of them has shown that, there is no telling.
     async fn check_masters(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<(), Error> {
         let Adoption { handover, kind, .. } = adoption;
-        if !self.dispatcher.knows_the_set(timeout).await {
-            let votes = self.inspect(handover.name().clone(), *kind).await?.votes;
-            return Err(verdict::denied(handover.name(), None, votes));
+        let is_known = self.dispatcher.knows_the_set(timeout).await;
+        match handover.check(&self.fingerprint()) {
+            Err(_) if !is_known => {
+                let votes = self.inspect(handover.name().clone(), *kind).await?.votes;
+                Err(verdict::denied(handover.name(), None, votes))
+            }
+            checked => Ok(checked?),
         }
-        Ok(handover.check(&self.fingerprint())?)
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
