@@ -105,9 +105,8 @@ impl Attempt {
             let LeaseTerms { token, label, .. } = hold.lease().terms.clone();
             Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
-        let to = voters.masters;
-        let round = dispatcher.begin_round(voters, &hold.site, Some(Epoch::of(hold)));
-        self.round = Some(dispatcher.send_round(round, to, hold, round_number, &op, self.ask.timeout));
+        let epoch = Some(Epoch::of(hold));
+        self.round = Some(dispatcher.ask_voters(voters, hold, round_number, &op, self.ask.timeout, epoch));
     }
 
     /// For how long these masters are to keep the lock from others.

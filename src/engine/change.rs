@@ -15,11 +15,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
-
 use super::decrees::Said;
 use super::engine::Engine;
-use super::init::in_the_way;
+use super::init::{LOOK, in_the_way};
 use crate::clock::Moment;
 use crate::config::MAX_MASTERS;
 use crate::error::Error;
@@ -28,9 +26,6 @@ use crate::set::Tell;
 use crate::trust::{
     Accepted, Ballot, Generation, MasterRecord, MasterStatus, MemberState, Proposal, Standing, quarantine,
 };
-
-/// How often to look where nothing is to be done but to wait.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// How long to wait for the last masters to be told of a change: as long as a connection may take
 /// to be opened. Clients tell the others as they answer.
@@ -143,21 +138,19 @@ impl Engine {
 
     /// Waits for the masters' records, for as long as for a vote: the first one may be out of date.
     async fn until_all_are_heard(&self) {
-        let ready = self.dispatcher.voters().masters.iter().map(|index| self.dispatcher.ready(index));
-        let _ = tokio::time::timeout(self.dispatcher.timeout(), join_all(ready.collect::<Vec<_>>())).await;
+        let ready = self.dispatcher.all_ready(self.dispatcher.voters().masters);
+        let _ = tokio::time::timeout(self.dispatcher.timeout(), ready).await;
     }
 
     /// Names a master as the set does.
     fn look_up(&self, step: &mut ChangeStep, newest: &MasterRecord) -> Result<(), Error> {
-        let (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }) = &*step else { return Ok(()) };
-        let own = self.dispatcher.trust().membership().own_name(name);
-        match (step, own) {
-            (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }, Some(own)) => *name = own,
-            (ChangeStep::Remove { name }, None) => {
-                let why = format!("{name} is none of its masters, which are {}", newest.members.names());
-                return Err(Error::NotChanged { why: why.into() });
-            }
-            _ => {}
+        let leaves = matches!(step, ChangeStep::Remove { .. });
+        let (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }) = step else { return Ok(()) };
+        if let Some(own) = self.dispatcher.trust().membership().own_name(name) {
+            *name = own;
+        } else if leaves {
+            let why = format!("{name} is none of its masters, which are {}", newest.members.names());
+            return Err(Error::NotChanged { why: why.into() });
         }
         Ok(())
     }
@@ -245,14 +238,7 @@ impl Engine {
                     None => unfinished(format!("too few masters answer whose clocks agree: {why}")),
                 });
             }
-            let ready = self.dispatcher.voters().masters.iter().map(|index| self.dispatcher.ready(index));
-            let ready = join_all(ready.collect::<Vec<_>>());
-            tokio::select! {
-                biased;
-                () = seen => {}
-                () = async { ready.await; std::future::pending().await } => {}
-                () = tokio::time::sleep(LOOK) => {}
-            }
+            self.until_seen(seen).await;
         }
     }
 
@@ -268,7 +254,7 @@ impl Engine {
                 return not_changed("it is the last one: add another master first".to_owned());
             }
             ChangeStep::Add { name, .. } => {
-                let id = self.joining().unwrap_or_default(); // it is not decided before there is one
+                let id = self.joining().map_or(0, |(id, _)| id); // it is not decided before there is one
                 Generation { members: now.members.with(id, name.clone()), ..now }
             }
             ChangeStep::Remove { name } => {
@@ -284,11 +270,21 @@ impl Engine {
         })
     }
 
-    /// As which member the master that is to join will be one, when it is a candidate.
-    fn joining(&self) -> Option<u32> {
+    /// As which member the master that is to join will be one, and for how long it has no vote yet,
+    /// when it is a candidate.
+    fn joining(&self) -> Option<(u32, Duration)> {
         let trust = self.dispatcher.trust();
         let time = trust.trusted();
-        trust.membership().joining(time).map(|its| its.member)
+        let left = |its: &MasterRecord| Duration::from_micros(its.quarantine.saturating_sub(time));
+        trust.membership().joining(time).map(|its| (its.member, left(its)))
+    }
+
+    /// The index of the master of this name, which is to join.
+    fn make_room(&self, name: &Arc<str>) -> Result<usize, Error> {
+        self.dispatcher.trust().membership().make_room(name).ok_or_else(|| {
+            let why = "this client has seen too many masters: run it again".into();
+            Error::NotChanged { why }
+        })
     }
 
     /// Makes a master a candidate of the set, and waits until it is, or has joined.
@@ -300,11 +296,7 @@ impl Engine {
             if is_prepared || self.dispatcher.trust().membership().newest().is_some_and(is_one) {
                 return Ok(());
             }
-            let index = self.dispatcher.trust().membership().make_room(name);
-            let why = match index {
-                Some(index) => self.why_away(index).await,
-                None => String::new(),
-            };
+            let why = self.why_away(self.make_room(name)?).await;
             let left = until.since(self.clock().now());
             if left.is_zero() {
                 return Err(Error::NotChanged { why: format!("{name} cannot join: {why}").into() });
@@ -330,15 +322,11 @@ impl Engine {
     /// it is no candidate yet.
     async fn prepare(&self, name: &Arc<str>, url: &str) -> Result<Option<Duration>, Error> {
         let trust = self.dispatcher.trust();
-        let Some(index) = trust.membership().make_room(name) else {
-            let why = "this client has seen too many masters: run it again".into();
-            return Err(Error::NotChanged { why });
-        };
+        let index = self.make_room(name)?;
         self.dispatcher.join(index, url);
         let _ = tokio::time::timeout(LOOK, self.dispatcher.ready(index)).await; // it is no member yet
-        let time = trust.trusted();
-        if let Some(candidate) = trust.membership().joining(time) {
-            return Ok(Some(Duration::from_micros(candidate.quarantine.saturating_sub(time))));
+        if let Some((_, left)) = self.joining() {
+            return Ok(Some(left));
         }
         let record = trust.membership().record_of(index).cloned();
         let newest = trust.membership().newest().cloned();
@@ -511,12 +499,11 @@ impl Engine {
 
     /// Whether most masters of the next generation answer.
     fn have_majority(&self, next: &Generation, promises: &Promises) -> Result<(), Error> {
-        let trust = self.dispatcher.trust();
-        let time = trust.trusted();
-        let membership = trust.membership();
+        let joins = self.joining().map(|(id, _)| id);
+        let membership = self.dispatcher.trust().membership();
         let is_there = |id: u32| {
             let is_it = |index| membership.record_of(index).is_some_and(|its| its.member == id);
-            membership.joining(time).is_some_and(|its| its.member == id) || promises.masters().any(is_it)
+            joins == Some(id) || promises.masters().any(is_it)
         };
         let there = next.members.iter().filter(|(id, _)| is_there(*id)).count();
         if there * 2 > next.members.len() {

@@ -94,6 +94,12 @@ impl Dispatcher {
         master.map_or_else(|| std::future::pending().boxed(), |master| master.ready())
     }
 
+    /// Resolves when all of these are connected and answer, if that ever is.
+    pub(super) fn all_ready(&self, masters: MasterSet) -> impl Future<Output = ()> + use<> {
+        let all = join_all(masters.iter().map(|index| self.ready(index)));
+        async move { drop(all.await) }
+    }
+
     /// How the masters stand with this client.
     pub(super) fn status(&self) -> Vec<MasterStatus> {
         self.trust().status(|index| self.masters.get(index).and_then(|master| master.contact()))
@@ -106,7 +112,7 @@ impl Dispatcher {
             self.join(index, name);
         }
         self.has_waited_for_connections.store(false, Ordering::Relaxed);
-        let ready = join_all(voters.masters.iter().map(|index| self.ready(index)));
+        let ready = self.all_ready(voters.masters);
         async move {
             let _ = tokio::time::timeout(CONNECTING, ready).await; // calls connect, too
         }
@@ -171,8 +177,21 @@ impl Dispatcher {
         timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
-        let round = self.begin_round(self.voters(), &hold.site, epoch);
-        let to = round.voters().masters;
+        self.ask_voters(self.voters(), hold, round_number, op, timeout, epoch)
+    }
+
+    /// The same, to these.
+    pub(super) fn ask_voters(
+        &self,
+        voters: Arc<Voters>,
+        hold: &Hold,
+        round_number: u64,
+        op: &Op,
+        timeout: Duration,
+        epoch: Option<Epoch>,
+    ) -> Round {
+        let to = voters.masters;
+        let round = self.begin_round(voters, &hold.site, epoch);
         self.send_round(round, to, hold, round_number, op, timeout)
     }
 
@@ -274,14 +293,14 @@ impl Dispatcher {
         if self.has_waited_for_connections.load(Ordering::Relaxed) || self.trust().knows_the_time() {
             return None;
         }
-        let connecting = join_all(self.voters().masters.iter().map(|index| self.ready(index)));
+        let connecting = self.all_ready(self.voters().masters);
         let dispatcher = self.clone();
         Some(async move {
             let known = async {
                 tokio::select! {
                     biased;
                     () = dispatcher.trust().until_it_knows_the_time() => {}
-                    _ = connecting => {}
+                    () = connecting => {}
                 }
             };
             let _ = tokio::time::timeout(timeout, known).await; // the round will show who did not answer
@@ -294,7 +313,7 @@ impl Dispatcher {
     pub(super) async fn knows_the_set(&self, timeout: Duration) -> bool {
         let known = async {
             let trust = self.trust();
-            let connecting = join_all(self.voters().masters.iter().map(|index| self.ready(index)));
+            let connecting = self.all_ready(self.voters().masters);
             let shown = async {
                 loop {
                     let record_seen = trust.record_seen.notified();
@@ -307,7 +326,7 @@ impl Dispatcher {
             tokio::select! {
                 biased;
                 () = shown => {}
-                _ = connecting => {} // masters of another kind have no records
+                () = connecting => {} // masters of another kind have no records
             }
         };
         tokio::time::timeout(timeout, known).await.is_ok()

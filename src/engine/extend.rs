@@ -71,9 +71,8 @@ impl Engine {
             let kept = lease::kept(ttl, lease::delay_within(voters.max_ttl, ttl, terms.delay));
             let op = Op::Extend { holds, kept, label: terms.label.clone(), token, heals: true, first: 0 };
             let round_number = self.dispatcher.next_round_number();
-            let to = voters.masters;
-            let round = self.dispatcher.begin_round(voters, &hold.site, Some(epoch.clone()));
-            let round = self.dispatcher.send_round(round, to, &hold, round_number, &op, timeout);
+            let epoch = Some(epoch.clone());
+            let round = self.dispatcher.ask_voters(voters, &hold, round_number, &op, timeout, epoch);
             let decision = round.decision().await;
             if decision == Decision::Granted || moves == MOVES || !round.has_moved() {
                 break (round, decision, ttl, kept);

@@ -278,10 +278,8 @@ impl Way<'_> {
     }
 
     fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Round {
-        let dispatcher = &engine.dispatcher;
-        let to = voters.masters;
-        let round = dispatcher.begin_round(voters, &self.to.site, Some(self.epoch.clone()));
-        dispatcher.send_round(round, to, self.to, round_number, op, self.timeout)
+        let epoch = Some(self.epoch.clone());
+        engine.dispatcher.ask_voters(voters, self.to, round_number, op, self.timeout, epoch)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use tokio::sync::futures::Notified;
 
 use super::engine::Engine;
 use super::quorum::quorum;
@@ -14,7 +14,7 @@ use crate::text::digest;
 use crate::trust::{Beginning, MasterStatus, Standing, Trust};
 
 /// How often to look where no handshake says anything.
-const LOOK: Duration = Duration::from_millis(250);
+pub(super) const LOOK: Duration = Duration::from_millis(250);
 
 impl Engine {
     pub(crate) async fn init(self: &Arc<Self>, how: Init) -> Result<(), Error> {
@@ -94,19 +94,18 @@ impl Engine {
                 let why = refused.map_or_else(|| in_the_way(&status), |why| why.to_string());
                 return Err(Error::NotBegun { why: why.into(), fingerprint: None });
             }
-            let masters = self
-                .dispatcher
-                .voters()
-                .masters
-                .iter()
-                .map(|index| self.dispatcher.ready(index))
-                .collect::<Vec<_>>();
-            tokio::select! {
-                biased;
-                () = seen => {}
-                () = async { join_all(masters).await; std::future::pending().await } => {}
-                () = tokio::time::sleep(LOOK) => {}
-            }
+            self.until_seen(seen).await;
+        }
+    }
+
+    /// Waits for a handshake to say something, for a moment, and connects to all masters meanwhile.
+    pub(super) async fn until_seen(&self, seen: Notified<'_>) {
+        let ready = self.dispatcher.all_ready(self.dispatcher.voters().masters);
+        tokio::select! {
+            biased;
+            () = seen => {}
+            () = async { ready.await; std::future::pending().await } => {}
+            () = tokio::time::sleep(LOOK) => {}
         }
     }
 }

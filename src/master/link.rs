@@ -230,7 +230,7 @@ impl LinkState {
     }
 
     /// Has no connection opened for a while, unless somebody wants it [now](Self::connect_now).
-    pub(super) fn put_off(&mut self, now: Instant) {
+    pub fn put_off(&mut self, now: Instant) {
         if let Connection::Due(at) = &mut self.connection {
             *at = now + OUTSIDE;
         }

@@ -322,14 +322,16 @@ impl Membership {
     /// name for.
     pub(crate) fn own_name(&self, name: &Arc<str>) -> Option<Arc<str>> {
         let newest = self.newest.as_ref()?;
-        let index = self.names.iter().position(|its| its == name);
-        let by_place = || newest.members.name_of(self.places[index?]?);
-        let was_one = || newest.earlier.iter().any(|its| its.members.id_of(name).is_some());
-        let has_left = || self.record_of(index?).filter(|its| its.set == newest.set).map(|_| ());
-        match newest.members.id_of(name) {
-            Some(_) => Some(name.clone()),
-            None => by_place().or_else(|| (was_one() || has_left().is_some()).then(|| name.clone())),
+        if newest.members.id_of(name).is_some() {
+            return Some(name.clone());
         }
+        let index = self.names.iter().position(|its| its == name);
+        let place = index.and_then(|index| self.places[index]);
+        let was_one = || newest.earlier.iter().any(|its| its.members.id_of(name).is_some());
+        let has_left =
+            || index.and_then(|index| self.record_of(index)).is_some_and(|its| its.set == newest.set);
+        let by_place = place.and_then(|id| newest.members.name_of(id));
+        by_place.or_else(|| (was_one() || has_left()).then(|| name.clone()))
     }
 
     /// At which index the member of this name in the set is.
@@ -448,6 +450,17 @@ impl Membership {
         records.filter_map(|(index, shown)| Some((index, shown.as_ref()?.record.as_ref()?)))
     }
 
+    /// The records of the other masters than this.
+    fn others(&self, index: usize) -> impl Iterator<Item = (usize, &MasterRecord)> {
+        self.records().filter(move |(at, _)| *at != index)
+    }
+
+    /// How many other masters than this are members of a set.
+    fn members_of(&self, set: &str, index: usize) -> usize {
+        let is_member = |record: &MasterRecord| record.state == MemberState::Member && *record.set == *set;
+        self.others(index).filter(|(_, record)| is_member(record)).count()
+    }
+
     /// What the masters of the list showed last.
     fn listed_shown(&self) -> impl Iterator<Item = &Option<Shown>> {
         self.shown[..self.listed].iter()
@@ -483,21 +496,14 @@ impl Membership {
 
     /// Whether this record tells of a newer generation of this client's set than it knew.
     fn is_news(&self, index: usize, record: &MasterRecord) -> bool {
-        let is_of_it = |(at, its): (usize, &MasterRecord), set: &str| at != index && *its.set == *set;
-        let members = |set: &str| {
-            let is_member = |(at, its): &(usize, &MasterRecord)| {
-                is_of_it((*at, its), set) && its.state == MemberState::Member
-            };
-            self.records().filter(is_member).count()
-        };
         let is_newer = match &self.newest {
             None => true,
             Some(newest) if newest.set == record.set => record.generation > newest.generation,
             // The set that it knew is no more, or what is left of it is no majority.
             Some(newest) => {
-                let is_most = (members(&record.set) + 1) * 2 > record.members.len();
-                !self.records().any(|its| is_of_it(its, &newest.set))
-                    || is_most && members(&newest.set) * 2 <= newest.members.len()
+                let is_most = (self.members_of(&record.set, index) + 1) * 2 > record.members.len();
+                let is_left = self.others(index).any(|(_, its)| its.set == newest.set);
+                !is_left || is_most && self.members_of(&newest.set, index) * 2 <= newest.members.len()
             }
         };
         is_newer && record.state != MemberState::Candidate && self.follows_to(record) && self.fits(record)
@@ -608,11 +614,8 @@ impl Membership {
         let Some(newest) = self.newest_of(record).filter(|_| record.state == MemberState::Candidate) else {
             return false;
         };
-        let is_nobody = |id: u32| {
-            let is_it =
-                |(at, its): (usize, &MasterRecord)| at != index && its.set == newest.set && its.member == id;
-            !self.records().any(is_it)
-        };
+        let is_nobody =
+            |id: u32| !self.others(index).any(|(_, its)| its.set == newest.set && its.member == id);
         !newest.members.has(record.member) && newest.members.id_of(&self.names[index]).is_some_and(is_nobody)
     }
 
@@ -966,8 +969,7 @@ impl<'a> MasterCase<'a> {
 
     /// The records of the other masters.
     fn others(&self) -> impl Iterator<Item = (usize, &'a MasterRecord)> + use<'a> {
-        let index = self.index;
-        self.membership.records().filter(move |(at, _)| *at != index)
+        self.membership.others(self.index)
     }
 
     /// The others of the list that were not heard yet.
@@ -988,8 +990,7 @@ impl<'a> MasterCase<'a> {
 
     /// How many others are members of this set.
     fn members_of(&self, set: &str) -> usize {
-        let is_member = |record: &MasterRecord| record.state == MemberState::Member && *record.set == *set;
-        self.others().filter(|(_, record)| is_member(record)).count()
+        self.membership.members_of(set, self.index)
     }
 
     /// The record of a master in the first generation of a set.

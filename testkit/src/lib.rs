@@ -111,7 +111,7 @@ pub use embedded::{
 pub use keys::{held_until, in_use};
 pub use masters::Masters;
 pub use process::ProcessHandle;
-pub use proxy::{Cut, Proxy, Toxic, ToxicId, Way};
+pub use proxy::{Cut, Proxy, Strobe, Toxic, ToxicId, Way};
 pub use server::{RedisServer, StartError};
 pub use trusting::trusting;
 

@@ -5,10 +5,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use quorate_testkit::{ServerClock, Toxic, Way};
+use quorate_testkit::{ServerClock, Strobe, Toxic, Way};
 
 use super::wound::Wound;
 use crate::arena::Arena;
+
+/// What a renewal has on the wire, and no other command.
+const RENEWAL: &str = "extend";
 
 /// What happens to a master's wall clock. Healed, it is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,11 @@ pub enum Clocks {
         millis: i64,
         /// How long it stays where it is.
         every: Duration,
+    },
+    /// It is wrong whenever a client renews a lease, and right before and after.
+    Renewals {
+        /// How far it is off.
+        millis: i64,
     },
     /// The host comes up with a clock that is wrong. On it are the master and a client, which is
     /// new and reaches no other master.
@@ -60,8 +68,25 @@ impl Clocks {
                     strobe.join().expect("a strobe ends");
                 })
             }
+            Self::Renewals { millis } => {
+                let strobes =
+                    clocks.iter().map(|clock| Strobe { word: RENEWAL, clock: clock.clone(), millis });
+                strobe(arena, masters, strobes.map(Some));
+                let masters = masters.to_vec();
+                Wound::new(move |arena| {
+                    strobe(arena, &masters, masters.iter().map(|_| None));
+                    put_right(&clocks);
+                })
+            }
             Self::Host { millis } => boot(arena, masters[0], clients[0], millis),
         }
+    }
+}
+
+/// On the ways of all clients to these masters.
+fn strobe(arena: &Arena, masters: &[usize], strobes: impl Iterator<Item = Option<Strobe>>) {
+    for (master, strobe) in masters.iter().zip(strobes) {
+        (0..arena.places()).for_each(|client| arena.proxy(client, *master).strobe(strobe.clone()));
     }
 }
 
@@ -93,6 +118,7 @@ impl fmt::Display for Clocks {
         match self {
             Self::Step { millis } => write!(f, "clock stepped by {millis} ms"),
             Self::Strobe { millis, every } => write!(f, "clock to and fro by {millis} ms every {every:?}"),
+            Self::Renewals { millis } => write!(f, "clock off by {millis} ms in renewals"),
             Self::Host { millis } => write!(f, "host comes up with its clock off by {millis} ms"),
         }
     }

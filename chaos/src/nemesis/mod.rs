@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`Servers`] | a master is killed and started again, with what it persisted or with nothing; stands still; is off its network |
 //! | [`Network`] | every [`Toxic`](quorate_testkit::Toxic), partitions one way or both; connections that break, at one end only too |
-//! | [`Clocks`] | a master's wall clock is stepped, or goes to and fro; a master and a client start with one that is wrong |
+//! | [`Clocks`] | a master's wall clock is stepped, goes to and fro, or is wrong in renewals; a master and a client start with one that is wrong |
 //! | [`Keys`] | a master loses its keys while it lives |
 //! | [`Commands`] | an administrator's or another client's command: scripts forgotten, clients killed or paused, a script that does not end |
 //! | [`Limits`] | a master refuses writes: it is out of memory, or a replica |

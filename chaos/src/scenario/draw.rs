@@ -40,9 +40,10 @@ pub(super) fn clocks(dice: &Dice) -> What {
 /// Clocks of processes that go on.
 fn jumps(dice: &Dice) -> What {
     let millis = *dice.one_of(&[-60_000, -2_000, 2_000, 60_000]);
-    match dice.below(3) {
+    match dice.below(4) {
         0 => What::Clients(Clients::Step { millis }),
         1 => What::Clocks(Clocks::Step { millis }),
+        2 => What::Clocks(Clocks::Renewals { millis }),
         _ => What::Clocks(Clocks::Strobe { millis, every: dice.millis(1, 400) }),
     }
 }

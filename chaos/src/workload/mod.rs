@@ -104,19 +104,27 @@ impl Workload {
     pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
         let cycle = Arc::new(self.open().await?);
         cycle.locks.connect().await;
-        let mut tasks = JoinSet::new();
-        for number in 0..self.tasks {
-            let cycle = cycle.clone();
-            let stop = stop.clone();
-            let dice = Dice::new(self.seed, "task", number as u64);
-            tasks.spawn(async move {
-                while !stop.is_cancelled() {
-                    cycle.turn(&dice, &stop).await?;
-                }
-                io::Result::Ok(())
-            });
-        }
+        let tasks = self.tasks(&cycle, &stop, |cycle, dice, stop| async move {
+            while !stop.is_cancelled() {
+                cycle.turn(&dice, &stop).await?;
+            }
+            Ok(())
+        });
         end(cycle, tasks).await
+    }
+
+    /// Begins the tasks of this client, each with dice of its own.
+    fn tasks<F>(
+        &self,
+        cycle: &Arc<Cycle>,
+        stop: &CancellationToken,
+        work: impl Fn(Arc<Cycle>, Dice, CancellationToken) -> F,
+    ) -> JoinSet<io::Result<()>>
+    where
+        F: Future<Output = io::Result<()>> + Send + 'static,
+    {
+        let dice = |number| Dice::new(self.seed, "task", number as u64);
+        (0..self.tasks).map(|number| work(cycle.clone(), dice(number), stop.clone())).collect()
     }
 
     /// Asks for locks until it is stopped, and writes down what it is told.

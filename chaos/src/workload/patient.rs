@@ -48,18 +48,12 @@ impl Workload {
     pub async fn hold_and_wait(self, leases: Leases, stop: CancellationToken) -> io::Result<()> {
         let cycle = Arc::new(self.open().await?);
         cycle.locks.connect().await;
-        let mut tasks = JoinSet::new();
-        for number in 0..self.tasks {
-            let cycle = cycle.clone();
-            let stop = stop.clone();
-            let dice = Dice::new(self.seed, "task", number as u64);
-            tasks.spawn(async move {
-                while !stop.is_cancelled() {
-                    cycle.wait_for_one(&dice).await?;
-                }
-                Ok(())
-            });
-        }
+        let mut tasks = self.tasks(&cycle, &stop, |cycle, dice, stop| async move {
+            while !stop.is_cancelled() {
+                cycle.wait_for_one(&dice).await?;
+            }
+            Ok(())
+        });
         let first = Dice::new(self.seed, "leases", 0).below(leases.all.max(1));
         tasks.spawn(take(cycle.clone(), leases, first, stop));
         end(cycle, tasks).await

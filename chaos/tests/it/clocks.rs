@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use quorate_chaos::nemesis::{Clocks, What};
 use quorate_chaos::{Arena, Client, Persistence};
 
-use crate::{arena, first, has, ms, reaches, set, until};
+use crate::{arena, connect, first, has, ms, reaches, set, until};
 
 /// How many seconds a master's clock is off.
 fn off(arena: &Arena, master: usize) -> i64 {
@@ -55,4 +55,24 @@ fn a_clock_goes_to_and_fro_until_it_is_put_right() {
     assert_eq!(seen, BTreeSet::from([0, 60]));
     wound.heal(&mut arena);
     assert!((0..20).all(|_| off(&arena, 0) == 0));
+}
+
+/// Ahead while a command with the word of a renewal runs, and right for all others.
+#[test]
+fn a_clock_is_wrong_in_renewals_until_it_is_put_right() {
+    let mut arena = arena(Persistence::None);
+    let mut client = connect(&arena, 1, 0).unwrap();
+    let mut off_in = |word: &str| -> i64 {
+        let script = redis::Script::new("return redis.call('TIME')[1]");
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+        let seconds: i64 = script.arg(word).invoke(&mut client).unwrap();
+        ((seconds as f64 - now) / 30.0).round() as i64 * 30
+    };
+    assert_eq!(off_in("extend"), 0);
+    let wound = first(What::Clocks(Clocks::Renewals { millis: 60_000 })).strike(&mut arena);
+    for _ in 0..3 {
+        assert_eq!((off_in("acquire"), off_in("extend"), off_in("release")), (0, 60, 0));
+    }
+    wound.heal(&mut arena);
+    assert_eq!(off_in("extend"), 0);
 }

@@ -145,7 +145,7 @@ fn nothing_is_found_where_replicas_take_over() {
 #[test]
 fn nothing_is_found_where_clocks_jump() {
     is_clean_outside(&[&|what| matches!(what, What::Clocks(Clocks::Step { .. })), &|what| {
-        matches!(what, What::Clocks(Clocks::Strobe { .. }))
+        matches!(what, What::Clocks(Clocks::Strobe { .. } | Clocks::Renewals { .. }))
     }]);
 }
 

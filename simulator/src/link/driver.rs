@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::seam::{
-    Delivery, Handshake, Hello, HelloOutcome, Insight, LinkState, Message, Reach, SessionHeader, Value,
+    Delivery, Failure, Handshake, Hello, HelloOutcome, Insight, LinkState, Message, Reach, SessionHeader,
+    Value,
 };
 use tokio::time::Instant;
 
@@ -171,13 +172,19 @@ impl Link {
                 return;
             }
             state.opens = None;
-            state.link.opening(self.world.time.instant());
-            if !state.link.is_opening() {
-                return;
+            let now = self.world.time.instant();
+            if self.handshake.get().is_some_and(Handshake::has_left) {
+                state.link.put_off(now);
+            } else {
+                state.link.opening(now);
             }
-            state.network.connect();
+            if state.link.is_opening() {
+                state.network.connect();
+            }
         }
-        self.ask_to_be_known();
+        if self.state().link.is_opening() {
+            self.ask_to_be_known();
+        }
         self.set_timers();
     }
 
@@ -217,13 +224,25 @@ impl Link {
             HelloOutcome::Again => self.ask_again(None),
             HelloOutcome::Hear(news, _) => self.ask_again(Some(news)),
             HelloOutcome::Refused(why) => {
-                self.with(
-                    |link, now| {
-                        if link.is_open() { link.not_greeted(why, now) } else { link.not_opened(why, now) }
-                    },
-                )
+                if self.state().link.is_open() {
+                    self.with(|link, now| link.not_greeted(why, now));
+                } else {
+                    self.not_opened(why);
+                }
             }
         }
+    }
+
+    /// The connection could not be opened.
+    pub(super) fn not_opened(self: &Arc<Self>, why: Failure) {
+        let is_no_member = self.handshake.get().is_some_and(Handshake::is_no_member);
+        self.with(|link, now| {
+            let was_opening = link.is_opening();
+            link.not_opened(why, now);
+            if was_opening && is_no_member {
+                link.put_off(now);
+            }
+        });
     }
 
     /// Asks once more when it is known what time it is, or more than these news of the masters. The

@@ -216,7 +216,7 @@ impl Link {
         if self.state().network.connection == connection {
             let why = "the connection broke";
             self.with(|link, now| link.broke(why, now));
-            self.with(|link, now| link.not_opened(Failure::Unreachable(why.into()), now));
+            self.not_opened(Failure::Unreachable(why.into()));
         }
     }
 

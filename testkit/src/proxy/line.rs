@@ -85,6 +85,9 @@ impl Line {
                 let _ = to.write_all(&bytes[..part]).await;
                 return Err(broken);
             }
+            if let Some(strobe) = &*self.shared.strobe() {
+                strobe.passes(self.way, &bytes);
+            }
             if self.write(&bytes, &mut to).await.is_err() {
                 return Ok(()); // the peer has gone, which the other line finds out
             }

@@ -2,17 +2,19 @@
 //!
 //! A connection is two lines (`line.rs`), one there and one back, which deliver in order what they
 //! take in. What is wrong with them is the weather (`weather.rs`), which is the toxics (`toxic.rs`)
-//! that there are now; `cut.rs` is one cut at a chosen moment, and `connection.rs` how a connection
-//! ends.
+//! that there are now; `cut.rs` is one cut at a chosen moment, `strobe.rs` the server's clock, wrong at
+//! chosen moments, and `connection.rs` how a connection ends.
 
 mod connection;
 mod cut;
 mod line;
 mod shared;
+mod strobe;
 mod toxic;
 mod weather;
 
 pub use cut::Cut;
+pub use strobe::Strobe;
 pub use toxic::{Toxic, ToxicId, Way};
 
 use std::net::SocketAddr;
@@ -77,6 +79,7 @@ impl Proxy {
             weather: watch::Sender::default(),
             server: Mutex::new(server),
             ordered: Mutex::new(Cut::None),
+            strobe: Mutex::new(None),
             cuts: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
         });
@@ -136,6 +139,12 @@ impl Proxy {
     /// Cuts the next connection on which `cut` becomes possible. One cut an order.
     pub fn cut_next(&self, cut: Cut) {
         *self.shared.ordered() = cut;
+    }
+
+    /// From now on this clock is wrong at the moments that the strobe says; with `None`, at no more,
+    /// and it stays as it is.
+    pub fn strobe(&self, strobe: Option<Strobe>) {
+        *self.shared.strobe() = strobe;
     }
 
     /// Lets the server have what was on its way when connections were [cut](Cut::InFlight). It may

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::cut::Cut;
+use super::strobe::Strobe;
 use super::weather::Weather;
 
 /// What the connections of a proxy look at.
@@ -16,6 +17,7 @@ pub(super) struct Shared {
     pub(super) weather: watch::Sender<Weather>,
     pub(super) server: Mutex<SocketAddr>,
     pub(super) ordered: Mutex<Cut>,
+    pub(super) strobe: Mutex<Option<Strobe>>,
     pub(super) cuts: AtomicUsize,
     pub(super) connections: AtomicUsize,
 }
@@ -27,5 +29,9 @@ impl Shared {
 
     pub(super) fn ordered(&self) -> MutexGuard<'_, Cut> {
         self.ordered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn strobe(&self) -> MutexGuard<'_, Option<Strobe>> {
+        self.strobe.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
