@@ -69,7 +69,7 @@ async fn show_after(wait: Option<Duration>, masters: MasterArgs) -> Result<Code,
         let redlock = masters.clone().client()?;
         all_vote = job::unless_ended(until_all_vote(&redlock, limit)).await?;
     }
-    let (code, _) = show(masters).await?;
+    let (code, ..) = show(masters).await?;
     Ok(if code == exit::OK && !all_vote { exit::UNWELL } else { code })
 }
 
@@ -115,8 +115,8 @@ fn for_good(votes: &[Vote]) -> Option<&Vote> {
     if is_without_set { votes.first() } else { votes.iter().find(is_other) }
 }
 
-/// Shows the set, and returns what it comes to and how many masters do not answer.
-async fn show(masters: MasterArgs) -> Result<(Code, usize), Failure> {
+/// Shows the set, and returns what it comes to, and how many masters of how many do not answer.
+async fn show(masters: MasterArgs) -> Result<(Code, usize, usize), Failure> {
     let report = masters.builder()?.examine().await?;
     let set = report.together.iter().find(|finding| finding.about == "set");
     if let Some(set) = set {
@@ -130,20 +130,19 @@ async fn show(masters: MasterArgs) -> Result<(Code, usize), Failure> {
         }
     }
     let silent = report.masters.iter().filter(|master| master.round_trip.is_none()).count();
-    Ok((code(&report, set), silent))
+    Ok((code(&report, set), silent, report.masters.len()))
 }
 
 async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
     let redlock = args.masters.clone().builder()?.wait(args.wait).build()?;
-    let (code, silent) = show(args.masters).await?;
+    let (code, silent, all) = show(args.masters).await?;
     if code == exit::OK && silent == 0 {
         out!("all masters are there, and know their set: there is nothing to recover");
         return Ok(exit::OK);
     }
     let do_not = if silent == 1 { "does not" } else { "do not" };
     let question = format!(
-        "{silent} of {} masters {do_not} answer, and the set would go on without them. Are they gone for good?",
-        redlock.master_status().len()
+        "{silent} of {all} masters {do_not} answer, and the set would go on without them. Are they gone for good?"
     );
     if !args.yes
         && !ask::is_confirmed(&question).ok_or_else(|| {

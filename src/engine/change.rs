@@ -31,10 +31,6 @@ use crate::trust::{
 /// to be opened. Clients tell the others as they answer.
 const TELLING: Duration = Duration::from_secs(3);
 
-/// How much earlier than a quarantine a decision has to be told: what tells a master may be so
-/// late.
-const LATE: Duration = Duration::from_secs(3);
-
 /// How often to propose again where somebody else proposes, too.
 const PROPOSALS: u32 = 8;
 
@@ -191,7 +187,10 @@ impl Engine {
                     self.until_prepared(name, url, tell).await?;
                     continue;
                 }
-                ChangeStep::Add { name, url } => self.prepare(name, url).await?.unwrap_or(LOOK),
+                ChangeStep::Add { name, url } => match self.prepare(name, url).await? {
+                    Some(left) => left,
+                    None => continue,
+                },
                 ChangeStep::Remove { .. } | ChangeStep::MaxTtl(_) | ChangeStep::Protocol(_) => Duration::ZERO,
             };
             let next = self.next_generation(step, &newest)?;
@@ -254,7 +253,9 @@ impl Engine {
                 return not_changed("it is the last one: add another master first".to_owned());
             }
             ChangeStep::Add { name, .. } => {
-                let id = self.joining().map_or(0, |(id, _)| id); // it is not decided before there is one
+                let Some((id, _)) = self.joining() else {
+                    return Err(unfinished(format!("{name} does not answer any more")));
+                };
                 Generation { members: now.members.with(id, name.clone()), ..now }
             }
             ChangeStep::Remove { name } => {
@@ -473,7 +474,7 @@ impl Engine {
                     next.clone()
                 }
             };
-            let until = Duration::from_micros(trust.time()) + quarantine(newest.longest_ttl()) - LATE;
+            let since = trust.time();
             let mut heard = self.dispatcher.put_to_vote(proposal, &next.to_string());
             let mut accepted = 0;
             while let Some((_, said)) = heard.recv().await {
@@ -484,8 +485,7 @@ impl Engine {
                 }
             }
             if accepted * 2 > all {
-                let until = u64::try_from(until.as_micros()).unwrap_or(u64::MAX);
-                trust.membership().decided(newest, next, until);
+                trust.membership().decided(newest, next, since);
                 trust.follow();
                 return Ok(());
             }

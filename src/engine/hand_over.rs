@@ -5,9 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedMutexGuard;
+
 use super::engine::{Engine, fresh_uuid};
+use super::extend::{Hearing, MOVES};
 use super::grant::Grant;
-use super::hold::{Epoch, Hold, LeaseTerms};
+use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
+use super::leases::Extension;
 use super::quorum::{Decision, Tokens};
 use super::tally::Round;
 use super::verdict;
@@ -54,10 +58,7 @@ impl Engine {
         hold: &Arc<Hold>,
         generation: u64,
     ) -> Result<(), Error> {
-        let mut hold_state = hold.state.lock().await;
-        if let Some(loss) = hold.loss(generation, self.clock().now()) {
-            return Err(loss);
-        }
+        let (mut hold_state, voters) = self.healed(hold, generation).await?;
         if hold_state.holds != 1 {
             return Err(Invalid::entered_again(&hold.name, hold_state.holds).into());
         }
@@ -71,7 +72,6 @@ impl Engine {
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.epochs.end();
-        let voters = self.dispatcher.voters();
         let ttl = ttl.min(voters.max_ttl);
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, voters, way, Some(token));
@@ -93,6 +93,30 @@ impl Engine {
         let all = self.dispatcher.voters().masters;
         drop(self.send_holds_left(hold, &mut hold_state, leaving, None, all));
         Ok(())
+    }
+
+    /// The state of a lease, and the masters that have it. One that joined the set since the lease
+    /// was granted has it not, and an extend gives it to that one; a transfer would not.
+    async fn healed(
+        self: &Arc<Self>,
+        hold: &Arc<Hold>,
+        generation: u64,
+    ) -> Result<(OwnedMutexGuard<HoldState>, Arc<Voters>), Error> {
+        let mut extends = 0;
+        loop {
+            let hold_state = hold.state.clone().lock_owned().await;
+            if let Some(loss) = hold.loss(generation, self.clock().now()) {
+                return Err(loss);
+            }
+            let voters = self.dispatcher.voters();
+            if hold_state.granted_under == voters.generation || extends == MOVES {
+                return Ok((hold_state, voters));
+            }
+            extends += 1;
+            let ttl = hold.lease().timer.ttl;
+            let extension = Extension { hold: hold.clone(), generation, ttl, hold_state };
+            self.extend_one(extension, self.settings.timeout_within(ttl), Hearing::Short).await?;
+        }
     }
 
     /// Adopts a lock that was handed over. Where the caller goes away, the lock goes back to the

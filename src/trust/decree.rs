@@ -95,6 +95,11 @@ impl Evidence {
         }
     }
 
+    /// When masters were asked (us).
+    pub(super) fn time(&self) -> u64 {
+        self.time
+    }
+
     /// A master has made a handshake.
     pub(super) fn note_another(&mut self, index: usize) {
         self.is_outdated |= !self.promises.contains_key(&index);

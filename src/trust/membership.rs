@@ -116,6 +116,8 @@ pub(crate) struct Membership {
     forgot: Vec<Option<Forgetting>>,
     /// How often one was seen to have forgotten something.
     forgettings: u64,
+    /// How often that was when each master showed something last.
+    shown_after: Vec<u64>,
     evidence: Evidence,
     /// How often a master showed another record than before, or promised something.
     pub(crate) news: u64,
@@ -212,6 +214,7 @@ impl Membership {
             seen: vec![SeenIncarnations::default(); count],
             forgot: vec![None; count],
             forgettings: 0,
+            shown_after: vec![0; count],
             evidence: Evidence::default(),
             news: 0,
             misfits: vec![None; count],
@@ -326,7 +329,12 @@ impl Membership {
             return Some(name.clone());
         }
         let index = self.names.iter().position(|its| its == name);
-        let place = index.and_then(|index| self.places[index]);
+        // The place of one that was never heard is sure where it is the only one.
+        let is_unheard =
+            |index: &usize| self.seen[*index].member.is_none() && self.record_of(*index).is_none();
+        let unheard = (0..self.listed).filter(is_unheard).count();
+        let is_sure = |index: &usize| !is_unheard(index) || unheard == 1;
+        let place = index.filter(is_sure).and_then(|index| self.places[index]);
         let was_one = || newest.earlier.iter().any(|its| its.members.id_of(name).is_some());
         let has_left =
             || index.and_then(|index| self.record_of(index)).is_some_and(|its| its.set == newest.set);
@@ -345,13 +353,15 @@ impl Membership {
         self.shown[index].as_ref()?.record.as_ref()
     }
 
-    /// The generation after that of this record was decided to be this.
-    /// A master has to be told until then (us): where most masters forgot it since, another one may
-    /// be decided later.
-    pub(crate) fn decided(&mut self, record: &MasterRecord, next: Generation, until: u64) {
+    /// The generation after that of this record was decided to be this, after this time (us). A
+    /// master has to be told soon: where most masters forgot it since, they may accept another one
+    /// a quarantine later.
+    pub(crate) fn decided(&mut self, record: &MasterRecord, next: Generation, since: u64) {
         let is_newest =
             |newest: &&MasterRecord| (&newest.set, newest.generation) == (&record.set, record.generation);
         if let Some(newest) = self.newest.as_ref().filter(is_newest) {
+            let in_time = (quarantine(newest.longest_ttl()) - LATE).as_micros();
+            let until = since.saturating_add(u64::try_from(in_time).unwrap_or(u64::MAX));
             self.decision = Some((newest.clone(), until));
             self.newest = Some(newest.next(next));
             self.locate();
@@ -361,9 +371,12 @@ impl Membership {
     /// Forgets what was decided here and came to no master in time.
     fn note_decision(&mut self, time: u64) {
         let Some(newest) = &self.newest else { return };
-        let is_told =
-            self.records().any(|(_, its)| (&its.set, its.generation) == (&newest.set, newest.generation));
-        if is_told {
+        let is_told = |its: &MasterRecord| {
+            (&its.set, its.generation) == (&newest.set, newest.generation)
+                && its.now() == newest.now()
+                && its.state != MemberState::Candidate
+        };
+        if self.records().any(|(_, its)| is_told(its)) {
             self.decision = None;
         }
         if let Some((before, _)) = self.decision.take_if(|(_, until)| *until < time) {
@@ -404,6 +417,7 @@ impl Membership {
         self.shown.push(None);
         self.seen.push(SeenIncarnations::default());
         self.forgot.push(None);
+        self.shown_after.push(0);
         self.misfits.push(None);
         Some(index)
     }
@@ -642,13 +656,18 @@ impl Membership {
         if let (Some(never_used), Some(_)) = (never_used, &shown.record) {
             never_used.retain(|run_id| *run_id != shown.run_id);
         }
+        let last = self.shown[index].replace(shown.clone());
+        self.note_decision(shown.time);
         if let Some(record) = shown.record.as_ref().filter(|record| self.is_news(index, record)) {
             self.newest = Some(record.clone());
             self.forget_misfits(); // what did not fit before may be this
         }
-        let last = self.shown[index].replace(shown.clone());
-        self.note_decision(shown.time);
         self.note_forgetting();
+        self.shown_after[index] = self.forgettings;
+        let case = MasterCase { membership: self, index, shown: &shown, insight, random };
+        if let Some((newest, next)) = case.left_accepted() {
+            self.decided(&newest, next, self.evidence.time());
+        }
         let case = MasterCase { membership: self, index, shown: &shown, insight, random };
         let step = match &shown.record {
             Some(record) => case.at_record(record),
@@ -868,7 +887,7 @@ impl<'a> MasterCase<'a> {
     /// of the others have promised to let nothing come about that it may have promised for, or all
     /// of them are there. `found` is its record, if it has one of this set; `of` one of the set.
     fn readmit(&self, found: Option<&MasterRecord>, of: Option<&MasterRecord>) -> HelloStep {
-        let Membership { names, forgot, evidence, places, recovers, newest, .. } = self.membership;
+        let Membership { names, evidence, recovers, newest, .. } = self.membership;
         let newest = newest.as_ref().or(of).expect("there is a set");
         if let Some(refused) = self.other_terms(newest) {
             return refused;
@@ -877,17 +896,7 @@ impl<'a> MasterCase<'a> {
             Ok(member) => member,
             Err(refused) => return refused,
         };
-        let number = forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number);
-        let Some(promised) = evidence.of(newest.generation + 1, number) else {
-            return HelloStep::Hear(TO_PROMISE.to_owned());
-        };
-        let those = |wanted: &dyn Fn(usize) -> bool| -> MasterSet {
-            (0..names.len()).filter(|index| places[*index].is_some() && wanted(*index)).collect()
-        };
-        let has_forgotten = |index: usize| forgot[index].is_some();
-        let promised = promised.and(those(&|index| !has_forgotten(index)));
-        let record_of = |index: usize| self.membership.record_of(index).filter(|its| its.set == newest.set);
-        let is_member = |index: usize| record_of(index).is_some_and(|its| its.state == MemberState::Member);
+        let Some(promised) = self.promised(newest) else { return HelloStep::Hear(TO_PROMISE.to_owned()) };
         let have_majority = promised.len() * 2 > newest.members.len() || *recovers;
         let promises = || evidence.handed_on(promised);
         let before = found.unwrap_or(newest);
@@ -897,17 +906,9 @@ impl<'a> MasterCase<'a> {
         match found {
             // It waited for its quarantine already.
             Some(found) if found.state == MemberState::Candidate && !self.lost_something(found) => {
-                // One that votes since its quarantine made no handshake after it.
-                let is_ready = |index: usize| {
-                    let shown = self.membership.shown[index].as_ref();
-                    let is_over = |(shown, its): (&Shown, &MasterRecord)| {
-                        its.quarantine <= shown.time.max(self.shown.time) && self.is_recent(shown, its)
-                    };
-                    shown.zip(record_of(index)).is_some_and(is_over)
-                };
-                let all_are_ready = those(&is_ready).len() == newest.members.len();
-                let incarnation = found.incarnation.clone();
-                if have_majority || all_are_ready && those(&is_member).without(promised).is_empty() {
+                let rest_is_ready = self.all_are_ready(newest, promised) && promises().accepted.is_none();
+                if have_majority || rest_is_ready {
+                    let incarnation = found.incarnation.clone();
                     self.write(own, MasterRecord { incarnation, ..record }, None, promises())
                 } else {
                     HelloStep::Hear(TO_PROMISE.to_owned())
@@ -915,26 +916,99 @@ impl<'a> MasterCase<'a> {
             }
             _ if have_majority => self.write(own, record, Some(quarantine), promises()),
             _ => {
-                let is_there = |index: usize| {
-                    let shown = self.membership.shown[index].as_ref();
-                    let is_of_it = |shown: &Shown| shown.record.is_none() || record_of(index).is_some();
-                    has_forgotten(index) && shown.is_some_and(is_of_it)
-                };
-                let missing = those(&|_| true).without(promised.or(those(&is_there)));
-                match (missing.iter().next(), found) {
-                    (Some(missing), _) => HelloStep::Hear(format!(
+                if let Some(missing) = self.missing(newest, promised).iter().next() {
+                    return HelloStep::Hear(format!(
                         "it may have forgotten what it knew of its set, and too few others know it: {} has to \
-                             answer first",
+                         answer first",
                         names[missing]
-                    )),
-                    (None, Some(_)) => self.write(own, record, Some(quarantine), promises()),
-                    (None, None) => {
-                        let state = MemberState::Candidate;
-                        self.write(own, MasterRecord { state, ..record }, Some(quarantine), promises())
-                    }
+                    ));
                 }
+                let accepted = promises().accepted;
+                let next = accepted.as_ref().and_then(|accepted| Generation::read(&accepted.value));
+                let longest = next.map_or(Duration::ZERO, |next| newest.next(next).longest_ttl());
+                let quarantine = quarantine.max(super::terms::quarantine(longest));
+                let state = match record.state {
+                    MemberState::Member if found.is_none() || accepted.is_some() => MemberState::Candidate,
+                    state => state,
+                };
+                self.write(own, MasterRecord { state, ..record }, Some(quarantine), promises())
             }
         }
+    }
+
+    /// The masters of the set that promised something since this one was seen to have forgotten,
+    /// and did not forget themselves; `None` where they were not asked since.
+    fn promised(&self, newest: &MasterRecord) -> Option<MasterSet> {
+        let Membership { evidence, forgot, places, .. } = self.membership;
+        let promised = evidence.of(newest.generation + 1, self.forgetting());
+        let promised = promised.filter(|_| self.is_now(evidence.time()))?;
+        Some(promised.iter().filter(|index| places[*index].is_some() && forgot[*index].is_none()).collect())
+    }
+
+    /// The masters of the set that neither promised something, nor forgot as well.
+    fn missing(&self, newest: &MasterRecord, promised: MasterSet) -> MasterSet {
+        let Membership { places, .. } = self.membership;
+        let is_there = |index: usize| promised.has(index) || self.forgot_as_well(index, &newest.set);
+        (0..places.len()).filter(|index| places[*index].is_some() && !is_there(*index)).collect()
+    }
+
+    /// Whether all masters of the set promised something, or are candidates, and have shown that
+    /// their quarantines are over.
+    fn all_are_ready(&self, newest: &MasterRecord, promised: MasterSet) -> bool {
+        let Membership { names, places, shown, .. } = self.membership;
+        let is_ready = |index: usize| {
+            let its = self.membership.record_of(index).filter(|its| its.set == newest.set);
+            // One that votes since its quarantine made no handshake after it.
+            let is_over = |(shown, its): (&Shown, &MasterRecord)| {
+                its.quarantine <= shown.time.max(self.shown.time)
+                    && (promised.has(index) || its.state == MemberState::Candidate)
+                    && !self.membership.lost_something(index, shown, its)
+                    && self.is_recent(shown, its)
+            };
+            shown[index].as_ref().zip(its).is_some_and(is_over)
+        };
+        let ready = (0..names.len()).filter(|index| places[*index].is_some() && is_ready(*index));
+        ready.count() == newest.members.len()
+    }
+
+    /// What the newest generation is, and the next one, where most masters forgot, the others
+    /// accepted that, and all are there after their quarantines. Those that forgot it may have
+    /// accepted it, too, so that it is decided. Now it is: they accept nothing else any more.
+    fn left_accepted(&self) -> Option<(MasterRecord, Generation)> {
+        self.membership.forgot[self.index].as_ref()?;
+        let newest = self.membership.newest.as_ref()?;
+        let promised = self.promised(newest)?;
+        let accepted = self.membership.evidence.handed_on(promised).accepted?;
+        let have_majority = promised.len() * 2 > newest.members.len();
+        if have_majority
+            || !self.missing(newest, promised).is_empty()
+            || !self.all_are_ready(newest, promised)
+        {
+            return None;
+        }
+        let next = Generation::read(&accepted.value)?;
+        self.membership.follows_to(&newest.next(next.clone())).then(|| (newest.clone(), next))
+    }
+
+    /// As the how many-th time that any did this master forget something.
+    fn forgetting(&self) -> u64 {
+        self.membership.forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number)
+    }
+
+    /// Whether another master was read after this one was seen to have forgotten, and had
+    /// forgotten as well. One that was read before may have its place again.
+    fn forgot_as_well(&self, index: usize, set: &str) -> bool {
+        let Membership { shown, forgot, shown_after, .. } = self.membership;
+        let is_of_it = |shown: &Shown| shown.record.as_ref().is_none_or(|its| *its.set == *set);
+        let is_read = |shown: &Shown| is_of_it(shown) && self.is_now(shown.time);
+        forgot[index].is_some()
+            && shown_after[index] >= self.forgetting()
+            && shown[index].as_ref().is_some_and(is_read)
+    }
+
+    /// Whether what was said at this time (us) still counts for this master, which forgot.
+    fn is_now(&self, time: u64) -> bool {
+        time.abs_diff(self.shown.time) < READING
     }
 
     /// Which member of the newest generation the master is, or was before it.
@@ -1126,6 +1200,15 @@ impl<'a> MasterCase<'a> {
         HelloStep::Refuse(Refusal::OtherMembers, why)
     }
 }
+
+/// How much earlier than a quarantine a decision has to be told: what tells a master may be so
+/// late.
+const LATE: Duration = Duration::from_secs(3);
+
+/// For how long (us) counts what others showed and promised while a master that forgot gets its
+/// place again. In a longer time another client may have given it that, and it may have forgotten
+/// once more: it accepts nothing within a quarantine.
+const READING: u64 = 3_000_000;
 
 /// For how long (us) what a candidate showed counts: a quarantine is longer.
 const RECENT: u64 = 4_000_000;

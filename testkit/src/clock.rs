@@ -49,7 +49,7 @@ impl RedisServer {
     /// When it has the machine's clock.
     pub async fn strobe_clock(&self, millis: i64, during: Duration) {
         self.step_clock(millis);
-        let _strobe = Strobe { server: self, millis };
+        let _until_then = StepBack { server: self, millis };
         tokio::time::sleep(during).await;
     }
 }
@@ -95,12 +95,12 @@ impl ServerClock {
 }
 
 /// Steps a clock back when it is dropped.
-struct Strobe<'a> {
+struct StepBack<'a> {
     server: &'a RedisServer,
     millis: i64,
 }
 
-impl Drop for Strobe<'_> {
+impl Drop for StepBack<'_> {
     fn drop(&mut self) {
         self.server.step_clock(-self.millis);
     }

@@ -392,6 +392,18 @@ async fn leases_that_are_longer_than_the_new_max_ttl_go_on_with_shorter_ones() {
     delayed.release().await.unwrap();
 }
 
+/// The new master has not granted it, and is one of two by now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_is_handed_over_right_after_a_master_joined() {
+    let servers = Masters::start(2);
+    let max_ttl = Duration::from_secs(6);
+    let redlock = begun(client(&[&servers[0]]).max_ttl(max_ttl).ttl(max_ttl), Init::new()).await;
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    redlock.change_members(SetChange::add(servers[1].url())).await.unwrap();
+    let handover = guard.hand_over().await.unwrap();
+    redlock.lock("l").adopt(&handover).await.unwrap().release().await.unwrap();
+}
+
 /// A hand-over names the set, which a client hears from its masters.
 #[tokio::test]
 async fn who_adopts_before_it_knows_its_set_may_try_again() {

@@ -26,7 +26,12 @@ pub(crate) fn ask(world: &mut World, actor: usize, at: usize, heard: bool) {
         Task::Begin { begin, noted, of, .. } => {
             let Begin { generation, again } = *begin;
             let same = |record: &Record| record.generation == generation;
-            let forgot = |record: &Record| same(record) && record.state == State::Candidate && !remembers;
+            let finishes = again.is_some_and(|(_, found)| found.is_some());
+            let forgot = |record: &Record| {
+                let is_older = same(record) && record.state == State::Candidate
+                    || finishes && record.generation.number <= generation.number;
+                record.generation.set == generation.set && is_older && !remembers
+            };
             if master.record.as_ref().is_none_or(forgot) {
                 let skips_steps = by_writing || (again.is_some() && (at_once || skips));
                 let state = if skips_steps { State::Member } else { State::Candidate };
@@ -72,13 +77,19 @@ pub(crate) fn may_go_on(world: &World, actor: usize) -> bool {
 
 pub(crate) fn go_on(world: &mut World, actor: usize) {
     let (now, none) = (world.now, Masters::default());
+    let passes_over = world.has(Flaw::PassesOver);
     world.actors[actor].task = match world.actors[actor].task {
         Task::Begin { begin, noted, of, .. } if noted == begin.generation.members.masters => {
             Task::Settle { begin, since: now, of }
         }
         Task::Settle { begin, of, .. } => Task::Reread { begin, since: now, asked: none, same: none, of },
         Task::Reread { begin, since, same, of, .. } if same == begin.generation.members.masters => {
-            Task::Complete { begin, since, asked: none, of }
+            match begin.again {
+                Some((_, Some((_, members)))) if !passes_over => {
+                    Task::Carry { decided: begin.generation.next(members), since, asked: none }
+                }
+                _ => Task::Complete { begin, since, asked: none, of },
+            }
         }
         Task::Idle => match world.actors[actor].role {
             Role::Beginner { list, set } => {

@@ -166,9 +166,11 @@ pub(crate) fn go_on(world: &mut World, changer: usize) {
                 Task::Idle
             }
         }
-        Task::Watch { seen, of, .. } if seen.has_majority_of(watched) => Task::Wait { since: now, seen, of },
+        Task::Watch { seen, of, .. } if seen.is_in_each_majority_of(watched) => {
+            Task::Wait { since: now, seen, of }
+        }
         Task::Wait { seen, of, .. } => Task::Check { asked: none, seen, again: none, of },
-        Task::Check { again, .. } if again.has_majority_of(watched) => prepare,
+        Task::Check { again, .. } if again.is_in_each_majority_of(watched) => prepare,
         _ => Task::Idle,
     };
 }

@@ -257,7 +257,8 @@ pub(crate) fn go_on(world: &mut World, client: usize) {
 }
 
 /// A master that forgot is written by what a majority promised. Where most forgot, by what the rest
-/// promised: at once where it has a record, by the steps of beginning where it has none.
+/// promised: at once where it has a record and they accepted nothing, else by the steps of
+/// beginning, after which what they accepted is decided.
 fn after_first_phase(world: &World, known: &Generation, task: Task) -> Task {
     let Task::Readmit { at, of, ballot, read, remember, promised, .. } = task else { return Task::Idle };
     let (none, members) = (Masters::default(), known.members.masters);
@@ -267,7 +268,8 @@ fn after_first_phase(world: &World, known: &Generation, task: Task) -> Task {
     let refused = remember.has_majority_of(members) || !promised.by.contains(remember);
     let most_forgot = read.with(at).contains(members) && (!refused || world.has(Flaw::TakesRefusalForLoss));
     let by_majority = promised.by.has_majority_of(members) || world.has(Flaw::ReadmitsAtOnce);
-    if by_majority || (most_forgot && (has_record || !known.members.has(at))) {
+    let goes_on = promised.found.is_none() || world.has(Flaw::PassesOver);
+    if by_majority || (most_forgot && goes_on && (has_record || !known.members.has(at))) {
         Task::Write { at, of, ballot, found: promised.found }
     } else if most_forgot {
         let begin = Begin { generation: *known, again: Some((ballot, promised.found)) };

@@ -53,6 +53,11 @@ impl Masters {
         2 * (self.0 & of.0).count_ones() > of.0.count_ones()
     }
 
+    /// Whether no majority is without one of these.
+    pub(crate) fn is_in_each_majority_of(self, of: Self) -> bool {
+        2 * (self.0 & of.0).count_ones() >= of.0.count_ones()
+    }
+
     pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         (0..N).filter(move |&at| self.has(at))
     }

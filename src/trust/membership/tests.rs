@@ -336,7 +336,7 @@ impl Client {
         let accepts = |index| reached.has(index) && dice.below(4) > 0;
         let accepted = self.ask(masters, proposal, Some(&next.to_string()), accepts);
         if is_most(&accepted) {
-            self.membership.decided(&newest, next, now + 1_000_000);
+            self.membership.decided(&newest, next, now);
             self.meet();
         }
         is_most(&accepted)
@@ -808,8 +808,165 @@ fn decide_to_be(
         let said = client.ask(masters, proposal, value.as_deref(), |_| true);
         assert!(said.len() * 2 > newest.members.len());
     }
-    client.membership.decided(&newest, next, now + 1_000_000);
+    client.membership.decided(&newest, next, now);
     (0..3).for_each(|_| drop(client.connect_to_all(masters, now + 1, dice)));
+}
+
+/// The first and second one decide it at these times.
+fn the_third_leaves_for_the_fourth(
+    client: &mut Client,
+    masters: &mut [MadeUpMaster],
+    [joins, leaves]: [u64; 2],
+    dice: &Dice,
+) {
+    client.cut_off = vec![2];
+    the_fourth_joins(client, masters, joins, dice);
+    let members = client.membership.newest().unwrap().members.clone();
+    decide(client, masters, members.without(3), leaves, dice);
+    assert_eq!(client.membership.newest().unwrap().generation, 2);
+}
+
+fn the_fourth_joins(client: &mut Client, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) {
+    let members = client.membership.newest().unwrap().members.clone();
+    let index = client.membership.make_room(&name(3)).unwrap();
+    client.connect(index, masters, now, dice);
+    let id = client.membership.joining(0).unwrap().member;
+    client.membership.end_joining();
+    decide(client, masters, members.with(id, name(3)), now, dice);
+}
+
+/// As above, and whoever has the list of before saw the first one when that had no place yet.
+#[test]
+fn that_a_master_forgot_once_does_not_count_when_another_one_does() {
+    for seen_at in [0, 2 * quarantine() + 3_000] {
+        let dice = Dice::new(1);
+        let mut masters = set(&dice);
+        let before = masters[1].clone();
+        let [mut client, mut late] = [(); 2].map(|()| Client::new(&[0, 1, 2], None));
+        client.connect_to_all(&mut masters, 1, &dice);
+        late.connect_to_all(&mut masters, 1, &dice);
+        masters[0].run_id = 7;
+        let step = late.membership.next(0, masters[0].shown(seen_at), Insight::NotTold, &dice);
+        assert!(matches!(step, HelloStep::Hear(_)), "{step:?}");
+        client.connect_to_all(&mut masters, 5, &dice);
+        let joins = 2_000 + quarantine();
+        let now = joins + 1_000 + quarantine();
+        the_third_leaves_for_the_fourth(&mut client, &mut masters, [joins, now], &dice);
+        masters[1] = MadeUpMaster { run_id: 9, ..before };
+        late.cut_off = vec![0, 3];
+        for now in [now, now, now + quarantine(), now + quarantine()] {
+            late.connect_to_all(&mut masters, now, &dice);
+            assert!(late.voters(&masters, now).len() < late.quorum(), "{seen_at}");
+        }
+    }
+}
+
+/// As above, and the second one forgot before as well, in the same process, when others promised
+/// that they would let nothing come about.
+#[test]
+fn what_was_promised_counts_once() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let [mut client, mut late] = [(); 2].map(|()| Client::new(&[0, 1, 2], None));
+    client.connect_to_all(&mut masters, 1, &dice);
+    late.connect_to_all(&mut masters, 1, &dice);
+    let flush = |master: &mut MadeUpMaster| (master.record, master.decree) = (None, None);
+    flush(&mut masters[1]);
+    late.membership.next(1, masters[1].shown(4), Insight::NotTold, &dice);
+    assert!(late.ask_for_promises(&mut masters, 4, &dice));
+    client.connect_to_all(&mut masters, 6, &dice);
+    let joins = 2_000 + quarantine();
+    let now = joins + 1_000 + quarantine();
+    the_third_leaves_for_the_fourth(&mut client, &mut masters, [joins, now], &dice);
+    flush(&mut masters[1]);
+    late.cut_off = vec![0, 3];
+    for now in [now, now, now + quarantine(), now + quarantine()] {
+        late.connect_to_all(&mut masters, now, &dice);
+        assert!(late.voters(&masters, now).len() < late.quorum());
+    }
+}
+
+/// Of two masters, one accepted a change that is decided, and is not told of that. The other one
+/// forgets it.
+#[test]
+fn what_one_of_two_accepted_is_not_passed_over_when_the_other_forgets() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let members = client.membership.newest().unwrap().members.without(3);
+    decide(&mut client, &mut masters, members, 1_000, &dice);
+    let now = 2_000 + quarantine();
+    let before = masters.clone();
+    client.cut_off = vec![2];
+    the_fourth_joins(&mut client, &mut masters, now, &dice);
+    assert_eq!(client.membership.newest().unwrap().generation, 2);
+    masters[1].record = before[1].record.clone();
+    for record in [None, before[0].record.clone()] {
+        let mut masters = masters.clone();
+        masters[0] = MadeUpMaster { record, ..MadeUpMaster::new(9) };
+        let mut late = Client::new(&[0, 1, 2], None);
+        late.cut_off = vec![2, 3];
+        for later in [0, 0, 1, 1, 2, 2, 3, 3].map(|waited| 5_000 + waited * quarantine()) {
+            let now = now + later;
+            late.connect_to_all(&mut masters, now, &dice);
+            assert!(late.voters(&masters, now).len() < late.quorum());
+        }
+    }
+}
+
+/// The second one accepted it, and the others may have. They forget that, and nobody finishes it;
+/// nor can whoever is of an older build, nor before a quarantine.
+#[test]
+fn what_the_rest_accepted_comes_about_where_most_forgot() {
+    for (is_readable, restarts) in [(true, false), (false, false), (true, true)] {
+        let dice = Dice::new(1);
+        let mut masters = set(&dice);
+        let mut client = Client::new(&[0, 1, 2], None);
+        client.connect_to_all(&mut masters, 1, &dice);
+        let now = client.membership.newest().unwrap().now();
+        let value = Generation { max_ttl: 40_000, ..now }.to_string();
+        let value = if is_readable { value } else { "of a newer build".to_owned() };
+        let ballot = Ballot::new(1_000, Ballot::default(), &dice);
+        let proposal = Proposal { ballot, generation: 1, masters: MasterSet::first(2) };
+        for value in [None, Some(&*value)] {
+            client.ask(&mut masters, proposal, value, |index| index == 1);
+        }
+        for forgetful in [0, 2] {
+            masters[forgetful] = MadeUpMaster::new(10 + forgetful as u64);
+        }
+        let mut late = Client::new(&[0, 1, 2], None);
+        let later = 2_000 + terms(Duration::from_secs(40)).quarantine().as_micros() as u64;
+        for (cut_off, now, is_decided) in
+            [(vec![2], 2_000, false), (vec![], 2_000, false), (vec![], later, true)]
+        {
+            late.cut_off = cut_off;
+            assert!(late.voters(&masters, now).len() < late.quorum());
+            if is_decided && restarts {
+                masters[0].run_id += 1;
+            }
+            (0..3).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
+            let max_ttl = late.membership.newest().unwrap().now().max_ttl;
+            assert_eq!(max_ttl == 40_000, is_decided && is_readable && !restarts);
+        }
+        let voters: &[usize] = if is_readable && !restarts { &[0, 1, 2] } else { &[1] };
+        assert_eq!(late.voters(&masters, later), voters);
+    }
+}
+
+/// Masters that forgot it decided something else.
+#[test]
+fn a_decision_that_no_master_was_told_of_is_given_up() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let [mut alone, mut client] = [(); 2].map(|()| Client::new(&[0, 1, 2], None));
+    alone.connect_to_all(&mut masters, 1, &dice);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let newest = client.membership.newest().unwrap().clone();
+    alone.membership.decided(&newest, Generation { max_ttl: 40_000, ..newest.now() }, 1);
+    decide_to_be(&mut client, &mut masters, |before| Generation { max_ttl: 50_000, ..before }, 1_000, &dice);
+    (0..2).for_each(|_| drop(alone.connect_to_all(&mut masters, quarantine(), &dice)));
+    assert_eq!(alone.membership.newest().unwrap().now().max_ttl, 50_000);
 }
 
 /// The third one is cut off, and leaves the set for the fourth. The second one forgets that.
@@ -823,17 +980,8 @@ fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
     client.connect_to_all(&mut masters, 1, &dice);
     let mut late = Client::new(&[0, 1, 2], None);
     late.connect_to_all(&mut masters, 1, &dice);
-    client.cut_off = vec![2];
-    let members = client.membership.newest().unwrap().members.clone();
-    let index = client.membership.make_room(&name(3)).unwrap();
-    client.connect(index, &mut masters, 1_000, &dice);
-    let id = client.membership.joining(0).unwrap().member;
-    client.membership.end_joining();
-    decide(&mut client, &mut masters, members.with(id, name(3)), 1_000, &dice);
     let now = 2_000 + quarantine();
-    let members = client.membership.newest().unwrap().members.clone();
-    decide(&mut client, &mut masters, members.without(3), now, &dice);
-    assert_eq!(client.membership.newest().unwrap().generation, 2);
+    the_third_leaves_for_the_fourth(&mut client, &mut masters, [1_000, now], &dice);
     masters[1] = MadeUpMaster { run_id: 9, ..before };
     let mut new = Client::new(&[0, 1, 2], None);
     for other in [&mut late, &mut new] {
@@ -907,8 +1055,14 @@ fn a_master_is_known_by_the_clients_own_name_for_it_too() {
     let mut masters = set(&dice);
     let mut client = Client::new(&[0, 1, 2], None);
     client.membership = Membership::new(["m0", "b", "c"].map(Arc::from).to_vec(), terms(MAX_TTL));
-    client.connect_to_all(&mut masters, 5, &dice);
     let own_name = |client: &Client, name: &str| client.membership.own_name(&name.into());
+    for (silent, its) in [(vec![1, 2], None), (vec![2], Some("m2"))] {
+        client.cut_off = silent;
+        client.connect_to_all(&mut masters, 5, &dice);
+        assert_eq!(own_name(&client, "c").as_deref(), its, "which of the silent ones it is");
+    }
+    client.cut_off = vec![];
+    client.connect_to_all(&mut masters, 5, &dice);
     for (name, its) in [("m0", Some("m0")), ("b", Some("m1")), ("m1", Some("m1")), ("m7", None)] {
         assert_eq!(own_name(&client, name).as_deref(), its);
     }

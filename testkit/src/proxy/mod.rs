@@ -2,7 +2,7 @@
 //!
 //! A connection is two lines (`line.rs`), one there and one back, which deliver in order what they
 //! take in. What is wrong with them is the weather (`weather.rs`), which is the toxics (`toxic.rs`)
-//! that there are now; `cut.rs` is one cut at a chosen moment, `strobe.rs` the server's clock, wrong at
+//! that there are now; `cut.rs` is one cut at a chosen moment, `strobe.rs` a clock that is wrong at
 //! chosen moments, and `connection.rs` how a connection ends.
 
 mod connection;
@@ -141,8 +141,8 @@ impl Proxy {
         *self.shared.ordered() = cut;
     }
 
-    /// From now on this clock is wrong at the moments that the strobe says; with `None`, at no more,
-    /// and it stays as it is.
+    /// From now on this clock is wrong at the moments that the strobe says; with `None`, at no
+    /// more, and it stays as it is.
     pub fn strobe(&self, strobe: Option<Strobe>) {
         *self.shared.strobe() = strobe;
     }
