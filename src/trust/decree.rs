@@ -72,8 +72,10 @@ pub(super) struct Evidence {
     pub(super) is_wanted: bool,
     /// Whether more could be heard by now: a master is there that had not answered.
     is_outdated: bool,
-    /// When that was asked (us), by a master's time.
-    time: u64,
+    /// When somebody was to ask last (us), by a master's time.
+    wanted: u64,
+    /// When that was before the promises here were asked for.
+    asked_at: u64,
     /// The highest ballot that a master named.
     highest: Ballot,
     asked: Option<Proposal>,
@@ -88,16 +90,16 @@ impl Evidence {
     /// some time has passed.
     pub(super) fn want(&mut self, generation: u64, since: u64, time: u64) {
         let is_known = self.of(generation, since).is_some();
-        let is_recent = time < self.time + AGAIN;
+        let is_recent = time < self.wanted + AGAIN;
         self.is_wanted |= !is_known || self.is_outdated || !is_recent;
         if self.is_wanted {
-            self.time = time;
+            self.wanted = time;
         }
     }
 
-    /// When masters were asked (us).
-    pub(super) fn time(&self) -> u64 {
-        self.time
+    /// When those were asked that promised something (us), or earlier.
+    pub(super) fn asked_at(&self) -> u64 {
+        self.asked_at
     }
 
     /// A master has made a handshake.
@@ -119,7 +121,8 @@ impl Evidence {
             highest: proposal.ballot,
             asked: Some(proposal),
             began,
-            time: self.time,
+            wanted: self.wanted,
+            asked_at: self.wanted,
             ..Self::default()
         };
         proposal

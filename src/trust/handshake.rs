@@ -16,6 +16,10 @@ use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
 use crate::vote::Refusal;
 
+/// How long after a question nothing is written by its answer any more: what it tells may have been
+/// long ago.
+const OLDEST_ANSWER: Duration = Duration::from_secs(1);
+
 /// The script that a connection runs by itself, before it carries calls.
 pub static HELLO: Script = Script::of("hello", &[&[("hello", include_str!("../../scripts/lua/hello.lua"))]]);
 
@@ -206,6 +210,10 @@ impl Handshake {
             {
                 HelloOutcome::Again
             }
+            // The answer may have waited: this process may have stood still.
+            (HelloStep::Write(_), _) if trust.clock.now().since(hello.asked) > OLDEST_ANSWER => {
+                HelloOutcome::Ask(self.hello(hello.insight))
+            }
             (HelloStep::Write(change), _) => HelloOutcome::Ask(self.write(&change, hello.insight)),
             (HelloStep::Hear(why), _) => {
                 let why = Failure::Unreachable(why.into());
@@ -328,5 +336,55 @@ fn read(reply: &Value) -> Option<Answer> {
 impl fmt::Debug for Handshake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handshake").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{BootClock, Clock};
+    use crate::protocol::SPOKEN;
+    use crate::random::SystemRandom;
+    use crate::trust::{Beginning, Terms};
+
+    /// The machine's, and later.
+    #[derive(Debug, Default)]
+    struct Ahead(std::sync::Mutex<Duration>);
+
+    impl Clock for Ahead {
+        fn now(&self) -> Moment {
+            BootClock.now() + *self.0.lock().unwrap()
+        }
+
+        fn wall(&self) -> Duration {
+            BootClock.wall() + *self.0.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_by_an_answer_that_waited() {
+        let terms = Terms {
+            record: "r".into(),
+            decree: "d".into(),
+            max_ttl: Duration::from_secs(1),
+            spoken: SPOKEN,
+            strict: false,
+            all_new: false,
+            follows: true,
+        };
+        let clock = Arc::new(Ahead::default());
+        let trust = Trust::new(vec!["m".into()], terms, clock.clone(), Arc::new(SystemRandom));
+        let how = Beginning { cold_start: ColdStart::default(), secret: "".into(), never_used: None };
+        trust.membership().begin(Some(how));
+        let handshake = Handshake::new(trust, 0);
+        for (waited, script) in [(Duration::ZERO, &RECORD), (OLDEST_ANSWER * 2, &HELLO)] {
+            let hello = handshake.hello(Insight::NotTold);
+            let text = |text: &str| Value::Text(text.into());
+            let time = Value::Int(clock.wall().as_micros() as i64);
+            let answer = Value::List(vec![text("master"), time, text("run"), text("0000"), text("0")]);
+            *clock.0.lock().unwrap() += waited;
+            let HelloOutcome::Ask(next) = handshake.outcome(&hello, Ok(answer)) else { panic!("{waited:?}") };
+            assert!(std::ptr::eq(next.script, script), "{waited:?}");
+        }
     }
 }

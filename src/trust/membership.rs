@@ -666,7 +666,7 @@ impl Membership {
         self.shown_after[index] = self.forgettings;
         let case = MasterCase { membership: self, index, shown: &shown, insight, random };
         if let Some((newest, next)) = case.left_accepted() {
-            self.decided(&newest, next, self.evidence.time());
+            self.decided(&newest, next, self.evidence.asked_at());
         }
         let case = MasterCase { membership: self, index, shown: &shown, insight, random };
         let step = match &shown.record {
@@ -906,13 +906,12 @@ impl<'a> MasterCase<'a> {
         match found {
             // It waited for its quarantine already.
             Some(found) if found.state == MemberState::Candidate && !self.lost_something(found) => {
-                let rest_is_ready = self.all_are_ready(newest, promised) && promises().accepted.is_none();
-                if have_majority || rest_is_ready {
+                let are_ready = self.all_are_ready(newest, promised);
+                if have_majority || are_ready && promises().accepted.is_none() {
                     let incarnation = found.incarnation.clone();
-                    self.write(own, MasterRecord { incarnation, ..record }, None, promises())
-                } else {
-                    HelloStep::Hear(TO_PROMISE.to_owned())
+                    return self.write(own, MasterRecord { incarnation, ..record }, None, promises());
                 }
+                HelloStep::Hear(if are_ready { NOT_OURS } else { TO_PROMISE }.to_owned())
             }
             _ if have_majority => self.write(own, record, Some(quarantine), promises()),
             _ => {
@@ -941,7 +940,7 @@ impl<'a> MasterCase<'a> {
     fn promised(&self, newest: &MasterRecord) -> Option<MasterSet> {
         let Membership { evidence, forgot, places, .. } = self.membership;
         let promised = evidence.of(newest.generation + 1, self.forgetting());
-        let promised = promised.filter(|_| self.is_now(evidence.time()))?;
+        let promised = promised.filter(|_| self.is_now(evidence.asked_at()))?;
         Some(promised.iter().filter(|index| places[*index].is_some() && forgot[*index].is_none()).collect())
     }
 
@@ -987,7 +986,8 @@ impl<'a> MasterCase<'a> {
             return None;
         }
         let next = Generation::read(&accepted.value)?;
-        self.membership.follows_to(&newest.next(next.clone())).then(|| (newest.clone(), next))
+        let record = newest.next(next.clone());
+        (self.membership.follows_to(&record) && self.membership.fits(&record)).then(|| (newest.clone(), next))
     }
 
     /// As the how many-th time that any did this master forget something.
@@ -1205,10 +1205,11 @@ impl<'a> MasterCase<'a> {
 /// late.
 const LATE: Duration = Duration::from_secs(3);
 
-/// For how long (us) counts what others showed and promised while a master that forgot gets its
-/// place again. In a longer time another client may have given it that, and it may have forgotten
-/// once more: it accepts nothing within a quarantine.
-const READING: u64 = 3_000_000;
+/// For how long (us) counts what others showed and promised before a master showed that it forgot.
+/// In a longer time another client may have given it its place again, and it may have forgotten
+/// once more: it accepts nothing within a quarantine, which is longer than this, an answer's age
+/// and the way of what is written.
+const READING: u64 = 2_000_000;
 
 /// For how long (us) what a candidate showed counts: a quarantine is longer.
 const RECENT: u64 = 4_000_000;
@@ -1218,6 +1219,11 @@ const FIRST_DRAWN: u32 = 16;
 
 /// The name of sets that begin by themselves, of masters that are known to be new.
 const NEW: &str = "new";
+
+/// What keeps a master that forgot from its place where others accepted what this client cannot
+/// read, or go along with.
+const NOT_OURS: &str =
+    "it may have forgotten a change of its set, which a client has to finish that can go along with it";
 
 /// What keeps a master that forgot from its place while others are asked.
 const TO_PROMISE: &str =

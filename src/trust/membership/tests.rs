@@ -879,6 +879,11 @@ fn what_was_promised_counts_once() {
     let now = joins + 1_000 + quarantine();
     the_third_leaves_for_the_fourth(&mut client, &mut masters, [joins, now], &dice);
     flush(&mut masters[1]);
+    // When others were asked is not when somebody else wants that.
+    for (index, master) in [(2, &MadeUpMaster::new(9)), (1, &masters[1])] {
+        let step = late.membership.next(index, master.shown(now), Insight::NotTold, &dice);
+        assert!(matches!(step, HelloStep::Hear(_)), "{step:?}");
+    }
     late.cut_off = vec![0, 3];
     for now in [now, now, now + quarantine(), now + quarantine()] {
         late.connect_to_all(&mut masters, now, &dice);
