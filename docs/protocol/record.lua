@@ -14,7 +14,8 @@ if info('server', 'run_id') ~= run_id or info('replication', 'master_replid2') ~
   return {'changed', shown}
 end
 local LATEST = 2000000
-if pause == '0' and trusted ~= '1' and math.abs(now - trusted) > LATEST then return {'changed', shown} end
+local is_not_for_later = trusted ~= '1' and (pause == '0' or seen == '')
+if is_not_for_later and math.abs(now - trusted) > LATEST then return {'changed', shown} end
 if pause ~= '' then
   local from = pause == '0' and 0 or math.max(now, trusted)
   ends = string.format('%.0f', math.max(from + pause, least))

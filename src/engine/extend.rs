@@ -60,6 +60,7 @@ impl Engine {
         let terms = hold.lease().terms.clone();
         let holds = hold_state.holds;
         let token = terms.token;
+        let granted_under = hold_state.granted_under;
         // Where the lock is given up before this is sent, it must not follow the release, and take
         // the lock back.
         let epoch = Epoch::of(&hold);
@@ -96,6 +97,11 @@ impl Engine {
         }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl).map(|()| (round.sent, ttl)),
+            // A master that joined since has not the lock yet, and may have given it to somebody
+            // who asked for it in vain.
+            _ if round.voters().generation != granted_under => {
+                Err(verdict::no_quorum(&hold.name, round.votes(), false))
+            }
             _ => Err(self.not_extended(&hold, &round)),
         }
     }

@@ -156,6 +156,9 @@ impl LinkDriver {
                 let is_sooner = self.until(|state| state.opens_at().filter(|at| *at < due));
                 let _ = tokio::time::timeout_at(due, is_sooner).await;
             }
+            if is(Handshake::has_left) {
+                settings.roster.forget(settings.address.name());
+            }
             // Asked with the lock held: who makes it a member again connects after that.
             self.change_and_deliver(|state| {
                 if is(Handshake::has_left) {
@@ -178,12 +181,17 @@ impl LinkDriver {
                     self.change_and_deliver(|state| state.opened(header.is_some(), now()));
                     self.serve(Transport::new(stream, header.unwrap_or_default()), settings).await;
                 }
-                Err(why) => self.change_and_deliver(|state| {
-                    state.not_opened(why, now());
+                Err(why) => {
                     if is(Handshake::is_no_member) {
-                        state.put_off(now());
+                        settings.roster.forget(settings.address.name());
                     }
-                }),
+                    self.change_and_deliver(|state| {
+                        state.not_opened(why, now());
+                        if is(Handshake::is_no_member) {
+                            state.put_off(now());
+                        }
+                    });
+                }
             }
         }
     }

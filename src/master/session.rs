@@ -71,6 +71,11 @@ impl Roster {
         Ok(())
     }
 
+    /// A master has left the set: it may join again under another name.
+    pub(super) fn forget(&self, master: &Arc<str>) {
+        self.processes.lock().retain(|(name, _)| name != master);
+    }
+
     /// Whether this is the first time that a master does not let its user subscribe.
     pub(super) fn is_first_refusal(&self) -> bool {
         !self.refused.swap(true, Ordering::Relaxed)

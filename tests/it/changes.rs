@@ -404,6 +404,71 @@ async fn a_lock_is_handed_over_right_after_a_master_joined() {
     redlock.lock("l").adopt(&handover).await.unwrap().release().await.unwrap();
 }
 
+/// It has given it to somebody who asks in vain, for shorter than the lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_goes_on_where_a_master_that_joins_has_another_owner_for_a_moment() {
+    const SHORT: &str = "local time = redis.call('TIME')
+        local ends = string.format('%.0f', time[1] * 1000000 + time[2] + 400000) .. ' 1 1 1 400'
+        if redis.call('HSETNX', KEYS[1], 'x', ends) == 0 then return 0 end
+        redis.call('HSET', KEYS[1], 'kind', 'lock', 'o:x', 'somebody')
+        return redis.call('PEXPIRE', KEYS[1], 60000)";
+    let servers = Masters::start(2);
+    let redlock = begun(client(&[&servers[0]]), Init::new()).await;
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    let put = || servers[1].command::<i64>(&["EVAL", SHORT, "1", "quorate:{l}"]);
+    let change = redlock.change_members(SetChange::add(servers[1].url()));
+    let (changed, ()) = tokio::join!(change, async {
+        let has_joined = async || servers[1].command::<Option<String>>(&["HGET", "quorate:master", "state"]);
+        until("the new master to be a member", async || has_joined().await.as_deref() == Some("member"))
+            .await;
+        put();
+    });
+    changed.unwrap();
+    tokio::time::sleep(MAX_TTL).await;
+    assert!(guard.is_valid(), "{:?}", guard.lost().await);
+    guard.release().await.unwrap();
+}
+
+/// The set has changed since it was granted, and it was broken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_releases_what_another_has_by_now_is_told_so_after_a_change() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let longer = |max_ttl: u64| {
+        let max_ttl = Duration::from_secs(max_ttl);
+        client(&all).max_ttl(max_ttl).ttl(Duration::from_secs(20))
+    };
+    let redlock = begun(longer(20), Init::new()).await;
+    let guard = redlock.lock("l").lease(Duration::from_secs(20)).acquire().await.unwrap();
+    redlock.change_members(SetChange::max_ttl(Duration::from_secs(30))).await.unwrap();
+    let other = longer(30).build().unwrap();
+    servers[2].freeze();
+    redlock.lock("l").force_release(&guard.owner()).await.unwrap();
+    let its = other.lock("l").acquire().await.unwrap();
+    servers[2].thaw();
+    crate::answering(&redlock, 3).await;
+    let released = guard.release().await;
+    assert!(matches!(released, Err(Error::Lost { .. })), "{released:?}");
+    its.release().await.unwrap();
+}
+
+/// Its address, say, becomes a host name. Whoever runs knows that process under the other one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_left_joins_again_under_another_name() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let operator = begun(client(&all), Init::new()).await;
+    let runs = client(&all).build().unwrap();
+    crate::answering(&runs, 3).await;
+    operator.change_members(SetChange::remove(servers[2].url())).await.unwrap();
+    client(&all).build().unwrap().change_members(SetChange::add(alias(&servers[2]))).await.unwrap();
+    until("all three to answer", async || {
+        let votes = runs.lock("l").inspect().await.unwrap();
+        votes.votes().iter().any(|vote| vote.master.contains("localhost")) && votes.answered() == 3
+    })
+    .await;
+}
+
 /// A hand-over names the set, which a client hears from its masters.
 #[tokio::test]
 async fn who_adopts_before_it_knows_its_set_may_try_again() {
