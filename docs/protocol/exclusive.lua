@@ -319,20 +319,22 @@ local function refusal(it, round, since, waited, wakes)
   if other then return held(it, other) end
   return it.queued and turn and turn(it, since, waited, wakes)
 end
-local function grant(it, token, round, kept, label)
+local function grant(it, token, round, kept, label, first)
   local entry, ends = it.entry, format('%d', latest + tonumber(kept) * 1000)
   local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
   if is_its_own and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
-    raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
+    local other = entry.owner ~= it.owner and entry.owner
+    if other or less(entry.round, first) then raise(it, it.raises, entry.token, other) end
   end
   put(it, ends, token, round, '1', kept, label)
   call('PEXPIRE', it.key, KEY_TTL_HELD)
 end
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
-                       since, waited, wakes)
+                       since, waited, wakes, first)
   local token, its, was_woken = trusted, {}, before and before ~= ''
+  first = first or round
   for i = 1, was_woken and names or 0 do
     if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
@@ -358,7 +360,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   end
   for i = 1, names do
     local it = its[i]
-    grant(it, token, round, kept, label)
+    grant(it, token, round, kept, label, first)
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
   return tonumber(token)

@@ -92,7 +92,8 @@ impl Attempt {
         let op = if holds == 0 {
             let ticket = self.ask.place.map(|place| place.ticket);
             self.hold_state.is_queued |= ticket == Some(hold.owner);
-            self.first_round = if self.first_round == 0 { round_number } else { self.first_round };
+            let first = self.first_round;
+            self.first_round = if first == 0 { round_number } else { first };
             Op::Acquire {
                 kept,
                 label: self.ask.label.clone(),
@@ -100,6 +101,7 @@ impl Attempt {
                 before: previous_ticket,
                 ticket,
                 arrival: self.ask.arrival,
+                first,
             }
         } else {
             let LeaseTerms { token, label, .. } = hold.lease().terms.clone();

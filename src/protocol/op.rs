@@ -36,6 +36,8 @@ pub(crate) enum Op {
         ticket: Option<Owner>,
         /// Since when the caller waits, for kinds that are granted in an order, and for a place.
         arrival: Option<Arrival>,
+        /// The first round of the lease, where this is a later one; otherwise 0.
+        first: u64,
     },
     /// To extend the lease; with more holds, to enter again; without `heals`, to confirm a token.
     Extend {
@@ -117,9 +119,11 @@ impl Op {
         let begin = |verb, args| subject.begin(verb, args);
         let ticket = |ticket: &Option<Owner>| ticket.map(|ticket| kind.ticket(ticket)).unwrap_or_default();
         match self {
-            Self::Acquire { kept, label, watched, before, ticket: taken, arrival } => {
-                let is_plain = before.is_none() && taken.is_none() && !kind.is_in_order();
-                let words = begin("acquire", if is_plain { 7 } else { 12 }).with(owner).with(round);
+            Self::Acquire { kept, label, watched, before, ticket: taken, arrival, first } => {
+                let is_again = *first > 0;
+                let is_plain = before.is_none() && taken.is_none() && !kind.is_in_order() && !is_again;
+                let args = if is_plain { 7 } else { 12 + usize::from(is_again) };
+                let words = begin("acquire", args).with(owner).with(round);
                 let words = words.with(trusted).with(millis(*kept)).with(label).with(watched);
                 if is_plain {
                     return words;
@@ -129,7 +133,8 @@ impl Op {
                     Some(arrival) => arrived(words, *arrival),
                     None => words.with("").with(""),
                 };
-                words.with(WakeChannelPrefix(subject.prefix))
+                let words = words.with(WakeChannelPrefix(subject.prefix));
+                if is_again { words.with(first) } else { words }
             }
             Self::Extend { holds, kept, label, token, heals, first } => {
                 let words =
@@ -225,6 +230,7 @@ mod tests {
             before: None,
             ticket: None,
             arrival: None,
+            first: 0,
         }
     }
 
@@ -248,14 +254,15 @@ mod tests {
         let place = PlaceWanted { ticket, arrival };
         let leaving = Leaving::Undone(2);
         let label: Arc<str> = "web1".into();
-        let waiting = |before, ticket| {
+        let waiting = |before, ticket, first| {
             let label = label.clone();
-            Op::Acquire { kept, label, watched: String::new(), before, ticket, arrival: None }
+            Op::Acquire { kept, label, watched: String::new(), before, ticket, arrival: None, first }
         };
         let ops = [
             acquire(),
-            waiting(Some(ticket), None),
-            waiting(None, Some(ticket)),
+            waiting(Some(ticket), None, 0),
+            waiting(None, Some(ticket), 0),
+            waiting(None, None, 2),
             Op::Extend { holds: 1, kept, label: label.clone(), token: 7, heals: true, first: 0 },
             Op::Extend { holds: 1, kept, label: label.clone(), token: 7, heals: false, first: 2 },
             Op::Release { holds: 2, leaving, place: Some(ticket) },

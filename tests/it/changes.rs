@@ -429,6 +429,29 @@ async fn a_lease_goes_on_where_a_master_that_joins_has_another_owner_for_a_momen
     guard.release().await.unwrap();
 }
 
+/// Each of them is granted the new master, asks again as nobody has more masters, and withdraws.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_goes_on_where_a_master_joins_while_others_wait_for_the_lock() {
+    let servers = Masters::start(2);
+    let redlock = begun(client(&[&servers[0]]), Init::new()).await;
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    let waiters: Vec<_> = (0..3)
+        .map(|_| {
+            let other = client(&[&servers[0]]).wait(Duration::from_secs(60)).build().unwrap();
+            tokio::spawn(async move { other.lock("l").acquire().await.unwrap().release().await })
+        })
+        .collect();
+    let waiting = async || redlock.lock("l").inspect().await.unwrap().waiting() >= 3;
+    until("three to wait", waiting).await;
+    redlock.change_members(SetChange::add(servers[1].url())).await.unwrap();
+    tokio::time::sleep(MAX_TTL * 2).await;
+    assert!(guard.is_valid(), "{:?}", guard.lost().await);
+    guard.release().await.unwrap();
+    for waiter in waiters {
+        waiter.await.unwrap().unwrap();
+    }
+}
+
 /// The set has changed since it was granted, and it was broken.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_releases_what_another_has_by_now_is_told_so_after_a_change() {

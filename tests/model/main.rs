@@ -31,7 +31,7 @@ use profiles::{
 use variants::Variant;
 use walk::{describe, walk};
 
-const SEED: u64 = 7;
+const SEED: u64 = 11;
 
 /// Walks for some seconds, or for minutes with `times` above 1.
 fn holds(profiles: &[(&str, Profile)], times: usize) {
@@ -46,7 +46,7 @@ fn holds(profiles: &[(&str, Profile)], times: usize) {
 
 /// Looks for what a variant breaks.
 fn breaks(Variant { rule, what, flaw, breaks, profile }: &Variant) {
-    let walked = walk(profile, *flaw, Some(*breaks), SEED, 100_000);
+    let walked = walk(profile, *flaw, Some(*breaks), SEED, 200_000);
     let found = walked.found.unwrap_or_else(|| panic!("{breaks:?} should be broken: {rule}: {what}"));
     println!("{:>10} walks, {breaks:?} broken in {} steps: {rule}: {what}", walked.walks, found.1.len());
     if std::env::var_os("QUORATE_TRACES").is_some() {

@@ -206,11 +206,16 @@ impl Master {
         if stale || self.entries.iter().any(kept_away) {
             return None;
         }
+        if let Some(at) = own.filter(|&at| !self.entries[at].left && self.entries[at].round == call.round) {
+            return Some(self.entries[at].token);
+        }
         let before = (self.fence, self.last, self.last_owner);
         self.remove_conflicting(call.who, Who::conflicts);
         if let Some(at) = self.own(call.who) {
             let replaced = self.entries.swap_remove(at);
-            self.note_end(&replaced, None, GrantForgetsOwn);
+            if replaced.round < call.first || self.has(AskedAgainRaises) {
+                self.note_end(&replaced, None, GrantForgetsOwn);
+            }
         }
         let token = (call.time * PER_TICK).max(self.fence + 1);
         self.fence = token;
@@ -341,9 +346,7 @@ impl Master {
                 entry.until = entry.until.max(until);
                 entry.token = call.token;
                 entry.round = entry.round.max(call.round);
-                if !self.has(ExtendKeepsFence) {
-                    self.fence = self.fence.max(call.token);
-                }
+                self.fence = self.fence.max(call.token);
                 return Some(call.token);
             }
         }
@@ -370,9 +373,7 @@ impl Master {
         let before = (self.fence, self.last, self.last_owner);
         self.remove_conflicting(call.who, conflicts);
         self.entries.retain(|entry| entry.who != call.who);
-        if !self.has(HealKeepsFence) {
-            self.fence = self.fence.max(call.token);
-        }
+        self.fence = self.fence.max(call.token);
         self.insert(call, call.token, until, before);
         Some(call.token)
     }

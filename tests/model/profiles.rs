@@ -21,6 +21,8 @@ pub(crate) struct Profile {
     pub(crate) restarts: u8,
     pub(crate) breaks: bool,
     pub(crate) reenters: bool,
+    /// Who has no majority may ask again.
+    pub(crate) asks_again: bool,
     /// An acquire may run twice.
     pub(crate) repeats: bool,
     pub(crate) sweeps: bool,
@@ -52,14 +54,21 @@ pub(crate) const LOCK: Profile = Profile {
     restarts: 0,
     breaks: true,
     reenters: true,
+    asks_again: true,
     repeats: true,
     sweeps: false,
     hands_on: false,
 };
 
 /// An exclusive lock that two want again and again: what is rare happens more often.
-pub(crate) const LOCK_OF_TWO: Profile =
-    Profile { whos: &[writes(0), writes(1)], leases: 3, steps: 160, breaks: false, ..LOCK };
+pub(crate) const LOCK_OF_TWO: Profile = Profile {
+    whos: &[writes(0), writes(1)],
+    leases: 3,
+    steps: 160,
+    breaks: false,
+    asks_again: false,
+    ..LOCK
+};
 
 /// An exclusive lock that is handed on, also by a token that was used.
 pub(crate) const HANDED_ON: Profile = Profile {
@@ -67,6 +76,7 @@ pub(crate) const HANDED_ON: Profile = Profile {
     leases: 3,
     steps: 160,
     reenters: false,
+    asks_again: false,
     hands_on: true,
     ..LOCK
 };
@@ -77,7 +87,7 @@ pub(crate) const RW: Profile =
 
 /// A read-write lock of two writers and a reader.
 pub(crate) const RW_OF_THREE: Profile =
-    Profile { whos: &[writes(0), reads(1), writes(2)], leases: 3, steps: 160, ..RW };
+    Profile { whos: &[writes(0), reads(1), writes(2)], leases: 3, steps: 160, asks_again: false, ..RW };
 
 /// A name that is locked as one kind and as another.
 pub(crate) const KINDS: Profile =

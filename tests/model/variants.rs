@@ -12,6 +12,7 @@ use Flaw::*;
 pub(crate) enum Flaw {
     AcquireSparesExpiry,
     AnyTime,
+    AskedAgainRaises,
     BreakAsRelease,
     BreakByRound,
     ConfirmAnyLease,
@@ -24,7 +25,6 @@ pub(crate) enum Flaw {
     EndedWithoutOwner,
     EqualKeepsOwner,
     ExtendAnyToken,
-    ExtendKeepsFence,
     ForgetsAfterQuarantine,
     ForgetsAtOnce,
     GrantForgetsOwn,
@@ -33,7 +33,6 @@ pub(crate) enum Flaw {
     GrantLeavesOtherKind,
     GrantLeavesReader,
     GrantLeavesWriter,
-    HealKeepsFence,
     HealsAtLast,
     HealsBelowEnded,
     HealsBelowLast,
@@ -151,6 +150,7 @@ pub(crate) const ENDS: &[Variant] = &[
         LOCK,
     ),
     v("H6", "a grant over its owner's own entry raises nothing", GrantForgetsOwn, Overtaken, LOCK_OF_TWO),
+    v("H6", "a grant to an owner that asks again raises `last`", AskedAgainRaises, Refused, LOCK),
     v("H6", "a writer's grant over ended readers raises nothing", GrantForgetsReader, Overtaken, RW_OF_THREE),
     v("H6 T20", "a writer's grant over ended readers raises `last`", EndedReaderRaisesLast, Refused, RW),
     v("H6", "a reader's grant over its own entry raises nothing", OwnReaderForgotten, Overtaken, RW_OF_THREE),
@@ -166,8 +166,6 @@ pub(crate) const ENDS: &[Variant] = &[
     v("H6 T19", "a release leaves the owner of an equal `last`", EqualKeepsOwner, Revived, LOCK),
     v("H6 T18", "a confirm does not raise the fence", ConfirmKeepsFence, Unique, LOCK),
     v("H6", "a release does not raise the fence", ReleaseKeepsFence, Resurrected, LOCK),
-    v("H6", "an extend does not raise the fence", ExtendKeepsFence, Refused, LOCK_OF_TWO),
-    v("H6", "a heal does not raise the fence", HealKeepsFence, Refused, LOCK),
 ];
 
 /// Where an extend may make its entry again, and where it may not.

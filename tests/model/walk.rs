@@ -177,6 +177,7 @@ impl<'a> Chooser<'a> {
         let chance = self.rng.u8(..20);
         match world.leases[lease].phase {
             Phase::Asking if chance < 14 => Some(Step::Count { lease }),
+            Phase::Asking if chance == 14 && self.profile.asks_again => send(Verb::Acquire),
             Phase::Asking | Phase::Confirming if chance > 16 => send(Verb::Undo),
             Phase::Holding if world.now >= world.leases[lease].valid_until => Some(Step::Stop { lease }),
             Phase::Holding => match chance {

@@ -245,6 +245,11 @@ impl World {
                 self.send(number, verb, lag, true);
                 return true;
             }
+            // Nobody has most masters: the client asks again.
+            Verb::Acquire if lease.phase == Phase::Asking && lease.from.is_none() => {
+                (lease.round, lease.grants) = (lease.round + 1, [0; N]);
+                lease.valid_until = now + VALID;
+            }
             Verb::Undo if matches!(lease.phase, Phase::Asking | Phase::Confirming) => {
                 lease.phase = Phase::Done
             }
@@ -311,6 +316,11 @@ impl World {
         let reply = self.masters[call.at].run(call, self.now);
         let seen = &mut self.seen[call.at];
         match (call.verb, reply) {
+            // Of a lease that asks again, what it was granted before is no lease.
+            (Verb::Acquire, Some(number)) if entry_of == Some(call.lease) => {
+                let before = seen.numbers.iter_mut().rfind(|(lease, _)| *lease == call.lease);
+                before.expect("it was granted").1 = number;
+            }
             (Verb::Acquire | Verb::Transfer, Some(number)) => seen.numbers.push((call.lease, number)),
             (Verb::Extend | Verb::Reenter | Verb::Confirm, Some(_)) => {
                 seen.numbers.push((call.lease, call.token));
@@ -371,7 +381,9 @@ impl World {
         let bit = 1 << call.at;
         let lease = &mut self.leases[call.lease];
         match (call.verb, lease.phase) {
-            (Verb::Acquire | Verb::Transfer, Phase::Asking) if heard && lease.grants[call.at] == 0 => {
+            (Verb::Acquire | Verb::Transfer, Phase::Asking)
+                if heard && call.round == lease.round && lease.grants[call.at] == 0 =>
+            {
                 lease.grants[call.at] = number;
             }
             (Verb::Confirm, Phase::Confirming) if heard && self.now < lease.valid_until => {

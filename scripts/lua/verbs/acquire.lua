@@ -1,7 +1,8 @@
 -- acquire: grants all names to one owner, with one new token, and replies that. Or grants none, and
 -- gives `ticket` a place in the queue of the first name that is held. `before` is the ticket of the
 -- same waiter's previous acquire, whose place is given up. A waiter that was woken for one of
--- several names, and is refused for another, wakes the next waiters.
+-- several names, and is refused for another, wakes the next waiters. `first` is the first round of
+-- the same attempt, where this is a later one: what was granted to it before was no lease.
 
 -- Why this owner is not granted a name: the reply; nil or false if it is.
 local function refusal(it, round, since, waited, wakes)
@@ -15,22 +16,24 @@ local function refusal(it, round, since, waited, wakes)
   return it.queued and turn and turn(it, since, waited, wakes)
 end
 
-local function grant(it, token, round, kept, label)
+local function grant(it, token, round, kept, label, first)
   local entry, ends = it.entry, format('%d', latest + tonumber(kept) * 1000)
   -- A reader's word has an end, too, but not that of a lease.
   local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
   if is_its_own and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
-    raise(it, it.raises, entry.token, entry.owner ~= it.owner and entry.owner)
+    local other = entry.owner ~= it.owner and entry.owner
+    if other or less(entry.round, first) then raise(it, it.raises, entry.token, other) end
   end
   put(it, ends, token, round, '1', kept, label)
   call('PEXPIRE', it.key, KEY_TTL_HELD)
 end
 
 local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
-                       since, waited, wakes)
+                       since, waited, wakes, first)
   local token, its, was_woken = trusted, {}, before and before ~= ''
+  first = first or round
   -- The old place is given up even if this master refuses the vote: no later message would do it.
   -- A waiter was not woken where its place is found as it was left: ZREM removes 1 member then. A
   -- wake-up removed the ticket (0), or added `!TICKET` (2).
@@ -64,7 +67,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   end
   for i = 1, names do
     local it = its[i]
-    grant(it, token, round, kept, label)
+    grant(it, token, round, kept, label, first)
     -- A waiter may have been woken for several permits. It takes one, so it wakes the next waiter.
     -- guard: permit-queued
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
