@@ -1,6 +1,7 @@
 //! The masters of the compose file, where a Docker engine answers: what containers can have, and
 //! that they are taken down.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -72,21 +73,23 @@ fn containers_have_the_faults_that_suit_them_and_are_healed() {
     assert!(!has(&arena.masters[0], "k") && has(&arena.masters[1], "k"));
 }
 
-/// The same run as on processes: masters are killed, stand still, and are taken off their network,
-/// a minority and sometimes more.
+/// The same run as on processes: masters are killed, stand still, and are taken off their network.
 #[test]
 fn nothing_is_found_where_containers_fail() {
     let Some(file) = compose_file("failover of containers") else { return };
     let scenario = scenario::FAILOVER.on(Host::Container).unwrap();
+    // A master that was killed is in quarantine for six seconds. A minority is, so that clients go on.
     let has_all = |trial: &Trial| {
         let faults = trial.plan().faults;
-        let has = |what| faults.iter().any(|planned| planned.fault.what == What::Servers(what));
-        [Servers::Kill, Servers::Freeze, Servers::Disconnect].into_iter().all(has)
+        let with = |what| faults.iter().filter(move |planned| planned.fault.what == What::Servers(what));
+        let killed: BTreeSet<_> = with(Servers::Kill).flat_map(|planned| &planned.fault.masters).collect();
+        let has = |what| with(what).next().is_some();
+        (1..=2).contains(&killed.len()) && has(Servers::Freeze) && has(Servers::Disconnect)
     };
     let trial = |seed| Trial {
         scenario,
         seed,
-        length: Duration::from_secs(14),
+        length: Duration::from_secs(8),
         masters: 5,
         clients: 3,
         subject: Subject::Quorate(Kind::ALL.to_vec()),
