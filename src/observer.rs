@@ -14,7 +14,7 @@ use crate::inspection::Inspection;
 use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::trust::{MasterStatus, Standing};
-use crate::vote::Outcome;
+use crate::vote::{Outcome, Vote};
 use tokio::sync::watch;
 
 /// Who leads, according to the masters.
@@ -166,18 +166,19 @@ pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observ
 }
 
 impl Observed {
-    /// Who leads, by these answers of masters with these statuses; a missing status counts as
-    /// trusted.
+    /// Who leads, by these answers of masters with these statuses. One that left the set meanwhile
+    /// has none, and does not count.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(holder) = seen.holder() {
             return Self::Leader(Leader { owner: holder.owner, term: seen.fencing_token(), is_ours: false });
         }
         // A master that may have forgotten the leader cannot tell that there is none.
-        let knows = |index| {
-            standings.get(index).is_none_or(|status: &MasterStatus| status.standing == Standing::Trusted)
+        let knows = |vote: &Vote| {
+            let is_its = |status: &&MasterStatus| status.master == vote.master;
+            standings.iter().find(is_its).is_some_and(|status| status.standing == Standing::Trusted)
         };
-        let votes = seen.votes().iter().enumerate();
-        let free = votes.filter(|(index, vote)| vote.outcome == Outcome::Absent && knows(*index)).count();
+        let votes = seen.votes().iter();
+        let free = votes.filter(|vote| vote.outcome == Outcome::Absent && knows(vote)).count();
         if free >= seen.quorum() { Self::Nobody } else { Self::Unknown }
     }
 

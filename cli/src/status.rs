@@ -173,7 +173,7 @@ impl Status {
             quorum: seen.quorum(),
             answered: seen.answered(),
             quarantine_ms: quarantine.map(|quarantine| whole_ms(quarantine.left)),
-            masters: seen.votes().iter().zip(standings).map(ShownMaster::new).collect(),
+            masters: seen.votes().iter().map(|vote| ShownMaster::new(vote, standings)).collect(),
         }
     }
 
@@ -298,11 +298,13 @@ impl std::fmt::Display for Held {
 }
 
 impl ShownMaster {
-    fn new((vote, status): (&Vote, &MasterStatus)) -> Self {
-        let (standing, quarantine) = match &status.standing {
-            Standing::Trusted => ("trusted", None),
-            Standing::Quarantined { left, .. } => ("quarantined", Some(*left)),
-            Standing::Refused(_) => ("refused", None),
+    /// Its vote, with its standing among these.
+    fn new(vote: &Vote, standings: &[MasterStatus]) -> Self {
+        let status = standings.iter().find(|status| status.master == vote.master);
+        let (standing, quarantine) = match status.map(|status| &status.standing) {
+            Some(Standing::Trusted) => ("trusted", None),
+            Some(Standing::Quarantined { left, .. }) => ("quarantined", Some(*left)),
+            Some(Standing::Refused(_)) => ("refused", None),
             _ => ("unknown", None),
         };
         let mut master = Self {

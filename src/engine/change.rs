@@ -198,8 +198,13 @@ impl Engine {
             let left = joins_in.max(over_in);
             if left.is_zero() {
                 let before = self.dispatcher.voters().masters;
-                self.decide(&newest, &next, watch.as_ref()).await?;
-                self.until_carried(before).await?;
+                let vote_in = self.decide(&newest, &next, watch.as_ref()).await?;
+                if vote_in.is_zero() {
+                    self.until_carried(before).await?;
+                } else {
+                    tell("most of the masters to have a vote", vote_in);
+                    tokio::time::sleep(vote_in.min(LOOK)).await;
+                }
                 continue; // what was decided may be what somebody else proposed
             }
             let what = if over_in >= joins_in {
@@ -431,12 +436,13 @@ impl Engine {
     }
 
     /// Has most masters of the set accept the next generation: this, or what was accepted before.
+    /// Not yet where most of the masters of this one would have no vote for as long as is returned.
     async fn decide(
         &self,
         newest: &MasterRecord,
         next: &Generation,
         watch: Option<&ListBefore>,
-    ) -> Result<(), Error> {
+    ) -> Result<Duration, Error> {
         let trust = self.dispatcher.trust();
         let all = newest.members.len();
         let mut highest = Ballot::default();
@@ -455,7 +461,7 @@ impl Engine {
                 }
                 tokio::time::sleep(self.jittered(LOOK)).await;
                 if self.is_over(newest) {
-                    return Ok(());
+                    return Ok(Duration::ZERO);
                 }
                 continue;
             }
@@ -470,7 +476,10 @@ impl Engine {
                     return Err(unfinished("a master forgot meanwhile what it knew".to_owned()));
                 }
                 None => {
-                    self.have_majority(next, &promises)?;
+                    let vote_in = self.majority_in(next, &promises)?;
+                    if !vote_in.is_zero() {
+                        return Ok(vote_in);
+                    }
                     next.clone()
                 }
             };
@@ -487,30 +496,37 @@ impl Engine {
             if accepted * 2 > all {
                 trust.membership().decided(newest, next, since);
                 trust.follow();
-                return Ok(());
+                return Ok(Duration::ZERO);
             }
             if self.is_over(newest) {
-                return Ok(());
+                return Ok(Duration::ZERO);
             }
             tokio::time::sleep(self.jittered(LOOK)).await;
         }
         Err(unfinished("too few masters answer to know whether it was decided".to_owned()))
     }
 
-    /// Whether most masters of the next generation answer.
-    fn have_majority(&self, next: &Generation, promises: &Promises) -> Result<(), Error> {
-        let joins = self.joining().map(|(id, _)| id);
-        let membership = self.dispatcher.trust().membership();
-        let is_there = |id: u32| {
-            let is_it = |index| membership.record_of(index).is_some_and(|its| its.member == id);
-            joins == Some(id) || promises.masters().any(is_it)
+    /// For how long yet most masters of the next generation have no vote; an error where most do
+    /// not answer.
+    fn majority_in(&self, next: &Generation, promises: &Promises) -> Result<Duration, Error> {
+        let joins = self.joining();
+        let trust = self.dispatcher.trust();
+        let time = trust.trusted();
+        let membership = trust.membership();
+        let left = |its: &MasterRecord| Duration::from_micros(its.quarantine.saturating_sub(time));
+        let votes_in = |id: u32| {
+            let its = |index| membership.record_of(index).filter(|its| its.member == id);
+            let joins_in = joins.filter(|(its, _)| *its == id).map(|(_, left)| left);
+            joins_in.or_else(|| promises.masters().find_map(its).map(left))
         };
-        let there = next.members.iter().filter(|(id, _)| is_there(*id)).count();
-        if there * 2 > next.members.len() {
-            return Ok(());
-        }
+        let mut there: Vec<Duration> = next.members.iter().filter_map(|(id, _)| votes_in(*id)).collect();
+        there.sort_unstable();
         let all = next.members.len();
+        if let Some(most) = there.get(all / 2) {
+            return Ok(*most);
+        }
         let names = next.members.names();
+        let there = there.len();
         let why =
             format!("the set would be {names}, and {there} of these {all} answer, which is no majority");
         Err(Error::NotChanged { why: why.into() })

@@ -15,7 +15,7 @@ use super::leases::Extension;
 use super::quorum::{Decision, Tokens};
 use super::tally::Round;
 use super::verdict;
-use super::wait::has_wrong_time;
+use super::wait::{has_moved, has_wrong_time};
 use crate::error::{Error, Loss};
 use crate::handover::Handover;
 use crate::invalid::Invalid;
@@ -47,7 +47,10 @@ impl Engine {
         let secret = fresh_uuid(&*self.random);
         let handover = Handover::new(hold.kind, hold.name.clone(), secret, self.fingerprint(), hold.permit);
         let nobody = handover.owner();
-        self.run(|engine| async move { engine.give_to(nobody, &hold, generation).await }).await?;
+        self.run(
+            |engine| async move { again_where_moved(|| engine.give_to(nobody, &hold, generation)).await },
+        )
+        .await?;
         Ok(handover)
     }
 
@@ -134,9 +137,10 @@ impl Engine {
         let engine = self.clone();
         let adopting = async move {
             engine.check_masters(&adoption, timeout).await?;
-            match engine.adopt_now(&adoption, timeout).await {
+            let adopt_now = || again_where_moved(|| engine.adopt_now(&adoption, timeout));
+            match adopt_now().await {
                 // The replies have told the time.
-                Err(error) if has_wrong_time(&error) => engine.adopt_now(&adoption, timeout).await,
+                Err(error) if has_wrong_time(&error) => adopt_now().await,
                 decided => decided,
             }
         };
@@ -204,6 +208,20 @@ impl Engine {
         drop(hold_state);
         let grant = Grant::new(self.clone(), hold, generation, &round);
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
+    }
+}
+
+/// Tries once more where the set of masters had changed.
+async fn again_where_moved<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut moves = 0;
+    loop {
+        match attempt().await {
+            Err(error) if has_moved(&error) && moves < MOVES => moves += 1,
+            decided => return decided,
+        }
     }
 }
 

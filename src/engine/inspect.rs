@@ -64,7 +64,8 @@ impl Engine {
             let unknown = looks.iter().filter(|look| !look.is_answer()).count();
             match quorum(looks.len()) {
                 quorum if on >= quorum => Ok(true),
-                quorum if on + unknown < quorum => Ok(false),
+                // Fewer may be those that joined the set since, and have not heard of the lock yet.
+                quorum if looks.len() - on - unknown >= quorum => Ok(false),
                 _ => Err(verdict::no_quorum(&name, sighting(&looks, engine.dispatcher.time()).votes, false)),
             }
         })
@@ -80,10 +81,10 @@ impl Engine {
         looks.fold(first, |all, next| all.into_iter().zip(next).map(|(all, next)| all.and(next)).collect())
     }
 
-    /// What each master knows of each of these names by itself.
+    /// What each master knows of each of these names by itself: the same masters for all of them.
     pub(super) async fn look_at_each(
         self: &Arc<Self>,
-        names: impl Iterator<Item = &str>,
+        names: impl Iterator<Item = &str> + Clone,
         kind: Kind,
     ) -> Vec<Vec<Look>> {
         let nobody = Owner::of_nobody(self.client());
@@ -91,20 +92,21 @@ impl Engine {
             let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
             self.dispatcher.ask(&hold, 0, &Op::Inspect, self.dispatcher.timeout(), None)
         };
-        let rounds: Vec<(&str, Round)> = names.map(|name| (name, ask(name))).collect();
-        let mut all = Vec::with_capacity(rounds.len());
-        for (name, mut round) in rounds {
-            round.until_all().await;
-            for _ in 0..MOVES {
-                if round.has_moved() {
-                    round = ask(name);
-                    round.until_all().await;
-                }
+        let mut rounds: Vec<Round> = names.clone().map(ask).collect();
+        for moves in 0..=MOVES {
+            for round in &rounds {
+                round.until_all().await;
             }
-            let looks = round.votes().to_vec().into_iter().zip(round.seen());
-            all.push(looks.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) }).collect());
+            if moves == MOVES || !rounds.iter().any(Round::is_outdated) {
+                break;
+            }
+            rounds = names.clone().map(ask).collect();
         }
-        all
+        let looks = |round: &Round| {
+            let votes = round.votes().to_vec().into_iter().zip(round.seen());
+            votes.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) }).collect()
+        };
+        rounds.iter().map(looks).collect()
     }
 }
 

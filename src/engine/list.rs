@@ -13,6 +13,7 @@ use super::quorum::quorum;
 use super::verdict;
 use crate::error::Error;
 use crate::master::{CallKind, Failure, ReplySink, Value, Words};
+use crate::master_set::MasterSet;
 use crate::protocol::{Kind, LIST, ListStep, key_pattern, name_of, step};
 use crate::trust::Voters;
 use crate::vote::{Outcome, Refusal, Vote};
@@ -92,25 +93,40 @@ impl Engine {
         let prefix = &self.settings.prefix;
         let (steps, mut taken) = mpsc::unbounded_channel();
         let steps: Arc<dyn ReplySink> = Arc::new(Steps(steps));
-        let mut asked = 0;
-        for (index, position) in voters.masters.iter().zip(positions) {
-            let Position::At(cursor) = position else { continue };
-            asked += 1;
+        let ask = |index: usize, cursor: u64| {
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
             let kind = CallKind::Vote { timeout: self.dispatcher.timeout() };
             self.dispatcher.send(&LIST, words, kind, steps.clone(), index.into());
+        };
+        let mut asked = 0;
+        for (index, position) in voters.masters.iter().zip(positions) {
+            let Position::At(cursor) = position else { continue };
+            asked += 1;
+            ask(index, *cursor);
         }
         let mut positions = positions.to_vec();
         let mut names = HashSet::new();
-        for _ in 0..asked {
+        let mut asked_again = MasterSet::default();
+        while asked > 0 {
+            asked -= 1;
             let (index, step) = taken.recv().await.expect("the sender is here");
-            positions[voters.masters.before(index)] = match step {
-                Ok(ListStep { next, keys }) => {
+            let position = &mut positions[voters.masters.before(index)];
+            *position = match (step, &*position) {
+                (Ok(ListStep { next, keys }), _) => {
                     names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));
                     next.map_or(Position::Done, Position::At)
                 }
-                Err(outcome) => Position::Lost(outcome),
+                // It may have been told of a change of the set meanwhile.
+                (Err(Outcome::Refused { reason: Refusal::Forgot, .. }), Position::At(cursor))
+                    if !asked_again.has(index) =>
+                {
+                    asked_again = asked_again.or(index.into());
+                    asked += 1;
+                    ask(index, *cursor);
+                    continue;
+                }
+                (Err(outcome), _) => Position::Lost(outcome),
             };
         }
         let lost = positions.iter().filter(|position| matches!(position, Position::Lost(_))).count();

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 use super::engine::Engine;
+use super::extend::MOVES;
 use super::hold::{Hold, HoldState};
-use super::quorum::{Decision, surely_lost};
+use super::quorum::{Decision, quorum};
 use super::tally::Round;
 use super::verdict;
 use crate::clock::Moment;
@@ -163,15 +164,20 @@ impl Engine {
         check_permits(permits)?;
         self.run(|engine| async move {
             let own = engine.leases.holds.find(kind, &name, owner);
-            let (hold, round) = match own {
-                Some(hold) => {
-                    let round = engine.give_all_back(&hold).await;
-                    (hold, round)
+            if let Some(hold) = own {
+                let round = engine.give_all_back(&hold).await;
+                round.until_all().await;
+                return broken(&hold, &round);
+            }
+            let mut moves = 0;
+            loop {
+                let (hold, round) = engine.take_away(name.clone(), owner, kind, permits).await?;
+                round.until_all().await;
+                if moves == MOVES || !round.has_moved() {
+                    return broken(&hold, &round);
                 }
-                None => engine.take_away(name, owner, kind, permits).await?,
-            };
-            round.until_all().await;
-            broken(&hold, &round)
+                moves += 1;
+            }
         })
         .await
     }
@@ -216,13 +222,14 @@ impl Engine {
 
 /// How it went to take a lock away.
 fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
-    let masters = round.voters().len();
+    // Half of an even number would do for now, and no more when another master joins.
+    let most = quorum(round.voters().len());
     let released = round.granted().len();
     let not_theirs = round.masters_with(Outcome::is_definite_no).len();
     let name = &hold.name;
-    if surely_lost(masters, released + not_theirs) && released > 0 {
+    if released + not_theirs >= most && released > 0 {
         Ok(()) // a quorum can no longer be this owner's
-    } else if surely_lost(masters, not_theirs) {
+    } else if not_theirs >= most {
         Err(Error::NotHeld { name: name.clone(), owner: hold.owner, votes: round.votes().into() })
     } else {
         Err(verdict::no_quorum(name, round.votes(), false))

@@ -16,7 +16,7 @@ use crate::master_set::MasterSet;
 use crate::protocol::{Decoded, Seen, decode};
 use crate::sync::{Mutex, MutexGuard};
 use crate::trust::{Trust, Voters};
-use crate::vote::{Outcome, Record, Refusal, Vote};
+use crate::vote::{Outcome, Record, Refusal, Silence, Vote};
 
 /// What all rounds of a client share.
 pub(super) struct RoundContext {
@@ -190,6 +190,16 @@ impl Round {
     /// The masters whose votes count.
     pub(super) fn voters(&self) -> &Arc<Voters> {
         &self.tally.voters
+    }
+
+    /// Whether masters were not asked because the set has changed, or were told of a change before
+    /// they answered.
+    pub(super) fn is_outdated(&self) -> bool {
+        let is_outdated = |outcome: &Outcome| {
+            let reason = matches!(outcome, Outcome::Refused { reason: Refusal::Moved | Refusal::Forgot, .. });
+            reason || matches!(outcome, Outcome::Unknown(Silence::ConnectionLost(_)))
+        };
+        !self.masters_with(is_outdated).is_empty()
     }
 
     /// Whether masters were not asked because the set has changed.

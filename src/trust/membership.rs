@@ -359,11 +359,12 @@ impl Membership {
     pub(crate) fn decided(&mut self, record: &MasterRecord, next: Generation, since: u64) {
         let is_newest =
             |newest: &&MasterRecord| (&newest.set, newest.generation) == (&record.set, record.generation);
-        if let Some(newest) = self.newest.as_ref().filter(is_newest) {
+        let record = record.next(next);
+        if let Some(newest) = self.newest.as_ref().filter(is_newest).filter(|_| self.has_room_for(&record)) {
             let in_time = (quarantine(newest.longest_ttl()) - LATE).as_micros();
             let until = since.saturating_add(u64::try_from(in_time).unwrap_or(u64::MAX));
             self.decision = Some((newest.clone(), until));
-            self.newest = Some(newest.next(next));
+            self.newest = Some(record);
             self.locate();
         }
     }
@@ -374,7 +375,7 @@ impl Membership {
         let is_told = |its: &MasterRecord| {
             (&its.set, its.generation) == (&newest.set, newest.generation)
                 && its.now() == newest.now()
-                && its.state != MemberState::Candidate
+                && (its.state != MemberState::Candidate || its.is_incomplete())
         };
         if self.records().any(|(_, its)| is_told(its)) {
             self.decision = None;
@@ -520,7 +521,11 @@ impl Membership {
                 !is_left || is_most && self.members_of(&newest.set, index) * 2 <= newest.members.len()
             }
         };
-        is_newer && record.state != MemberState::Candidate && self.follows_to(record) && self.fits(record)
+        // A candidate may be of a set that never begins. One that forgot what it was has its
+        // generation from whoever knew that it was decided.
+        let is_begun = || self.newest_of(record).is_some() && record.is_incomplete();
+        let is_decided = record.state != MemberState::Candidate || is_begun();
+        is_newer && is_decided && self.follows_to(record) && self.fits(record)
     }
 
     /// Whether the client goes along to this generation from the one that its list is of.
@@ -756,7 +761,7 @@ impl<'a> MasterCase<'a> {
             return self.readmit(None, Some(record));
         }
         match newest {
-            Some(newest) if is_candidate && !is_prepared && record.members.has(record.member) => {
+            Some(newest) if !is_prepared && record.is_incomplete() => {
                 self.readmit(Some(record), Some(newest))
             }
             Some(newest)
@@ -782,14 +787,17 @@ impl<'a> MasterCase<'a> {
         record.state != MemberState::Candidate || other.time.saturating_add(RECENT) >= self.shown.time
     }
 
-    /// Tells a master that remembers all of a newer generation of its set.
+    /// Tells a master of a newer generation of its set. One that forgot what it was stays a
+    /// candidate: it may have accepted something about the generation after that.
     fn carry(&self, record: &MasterRecord, newest: &MasterRecord) -> HelloStep {
         let named = newest.members.id_of(&self.membership.names[self.index]);
         if named.is_some_and(|named| named != record.member) && !newest.members.has(record.member) {
             let why = "another master joined its set under its name: quorate members remove, and then add";
             return HelloStep::Wait(why.to_owned());
         }
+        let state = record.is_incomplete().then_some(MemberState::Candidate);
         let record = record.carried(newest, record.member, fresh(self.random));
+        let record = MasterRecord { state: state.unwrap_or(record.state), ..record };
         let found = self.shown.stamp();
         HelloStep::write(Change { found, quarantine: None, least: 0, record, promised: None })
     }
@@ -1058,8 +1066,8 @@ impl<'a> MasterCase<'a> {
     /// The record of one of the set of which most masters of the list are members, without this
     /// one.
     fn set_of_most(&self) -> Option<&'a MasterRecord> {
-        let most = self.membership.listed / 2 + 1;
-        self.others().map(|(_, record)| record).find(|record| self.members_of(&record.set) >= most)
+        let ours = self.membership.newest.as_ref()?;
+        (self.members_of(&ours.set) * 2 > ours.members.len()).then_some(ours)
     }
 
     /// How many others are members of this set.
@@ -1169,7 +1177,8 @@ impl<'a> MasterCase<'a> {
     fn other_set(&self, record: &MasterRecord) -> Option<HelloStep> {
         let name = |at: usize| &self.membership.names[at];
         let differs = |other: &MasterRecord| other.set != record.set && other.state == MemberState::Member;
-        let is_of_most = self.members_of(&record.set) >= self.membership.listed / 2;
+        let all = self.membership.newest_of(record).unwrap_or(record).members.len();
+        let is_of_most = (self.members_of(&record.set) + 1) * 2 > all;
         if let Some((at, other)) = self.others().find(|(_, other)| differs(other) && !is_of_most) {
             let why = format!(
                 "its set is {}, and that of {} is {}: name the masters of one set",

@@ -247,6 +247,12 @@ impl MasterRecord {
         Self { generation: self.generation + 1, members, terms, earlier, ..self.clone() }
     }
 
+    /// Whether it is a candidate that is one of the members: that begins its set, or forgot what it
+    /// was. Any other one is to join.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.state == MemberState::Candidate && self.members.has(self.member)
+    }
+
     /// The record of this master in the generation of another one's. `member` is its number.
     pub(crate) fn carried(&self, newer: &Self, member: u32, stamp: Arc<str>) -> Self {
         let MasterRecord { generation, members, terms, secret, earlier, .. } = newer.clone();

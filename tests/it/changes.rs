@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use quorate::{Builder, Error, Init, Redlock, SetChange};
+use quorate::{Builder, Error, Init, Redlock, SetChange, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::shared::CHANNEL;
@@ -449,6 +449,94 @@ async fn a_lease_goes_on_where_a_master_joins_while_others_wait_for_the_lock() {
     guard.release().await.unwrap();
     for waiter in waiters {
         waiter.await.unwrap().unwrap();
+    }
+}
+
+/// Of two masters one would stay, which has just restarted and has no vote for a quarantine: nobody
+/// would get a lock, and every lease would end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_does_not_leave_while_most_of_those_that_stay_have_no_vote() {
+    let mut servers = Masters::start(3);
+    let urls = urls(&servers.iter().collect::<Vec<_>>());
+    let builder =
+        || Redlock::builder().masters(&urls).max_ttl(MAX_TTL).ttl(MAX_TTL).wait(SOON).timeout(ms(450));
+    let redlock = begun(builder(), Init::new()).await;
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    servers[0].restart();
+    let is_quarantined = async || matches!(redlock.master_status()[0].standing, Standing::Quarantined { .. });
+    until("the first one to be in quarantine", is_quarantined).await;
+    redlock.change_members(SetChange::remove(urls[1].clone())).await.unwrap();
+    tokio::time::sleep(MAX_TTL * 2).await;
+    assert!(guard.is_valid(), "{:?}", guard.lost().await);
+    assert_eq!(names(&redlock), [&*urls[0], &*urls[2]]);
+    guard.release().await.unwrap();
+    redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
+}
+
+/// The other two may have heard of the lock, and a fifth may join.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_is_not_broken_by_half_of_four_masters() {
+    let servers = Masters::start(4);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let redlock = begun(client(&all), Init::new()).await;
+    let other = client(&all).build().unwrap();
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    crate::answering(&other, 4).await;
+    servers[0].freeze();
+    servers[1].freeze();
+    let broken = other.lock("l").force_release(&guard.owner()).await;
+    assert!(matches!(broken, Err(Error::NoQuorum { .. })), "{broken:?}");
+}
+
+/// It has not heard of the lock before the holder extends its lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_joins_tells_nobody_that_a_lock_is_gone() {
+    let servers = Masters::start(2);
+    let redlock = begun(client(&[&servers[0]]), Init::new()).await;
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    let owner = guard.owner();
+    let looks = client(&[&servers[0]]).build().unwrap();
+    let looking = tokio::spawn(async move {
+        let until_healed = async {
+            loop {
+                let has_joined = names(&looks).len() == 2;
+                match looks.lock("l").is_held_by(&owner).await {
+                    Ok(true) if has_joined => break,
+                    Ok(false) => panic!("it is held"),
+                    _ => {}
+                }
+            }
+        };
+        tokio::time::timeout(SOON, until_healed).await.unwrap();
+    });
+    redlock.change_members(SetChange::add(servers[1].url())).await.unwrap();
+    looking.await.unwrap();
+    assert!(guard.is_valid());
+}
+
+/// Each of its calls is on some master when that is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_looks_while_the_set_changes_hears_all_masters() {
+    let servers = Masters::start(3);
+    let all: Vec<&RedisServer> = servers.iter().collect();
+    let redlock = begun(client(&all), Init::new()).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let looks = || {
+        let (looks, is_over) = (redlock.clone(), stop.clone());
+        tokio::spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                let seen = looks.inspect("l").await.unwrap();
+                assert_eq!(seen.answered(), 3, "{:?}", seen.votes());
+            }
+        })
+    };
+    let looking: Vec<_> = (0..8).map(|_| looks()).collect();
+    for max_ttl in [1_100, 1_200] {
+        redlock.change_members(SetChange::max_ttl(ms(max_ttl))).await.unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    for looks in looking {
+        looks.await.unwrap();
     }
 }
 

@@ -198,7 +198,7 @@ impl Master {
     }
 
     /// Writes a newer generation of the set that it is in: only upwards, only if it forgot nothing,
-    /// and only if its id is the one in the list.
+    /// and only if its id is the one in the list. A candidate that forgot what it was stays one.
     pub(crate) fn carry(&mut self, at: usize, generation: &Generation, flaw: Option<Flaw>) {
         let incarnation = self.incarnation;
         let remembers = self.remembers() || flaw == Some(Flaw::CarriesToForgetful);
@@ -209,9 +209,14 @@ impl Master {
         if !upwards || another || record.generation == *generation {
             return;
         }
+        let forgot = record.state == State::Candidate && record.generation.members.has(at);
         *record = Record {
             generation: *generation,
-            state: if member { State::Member } else { State::Removed },
+            state: match member {
+                true if forgot && flaw != Some(Flaw::CarriesToCandidate) => State::Candidate,
+                true => State::Member,
+                false => State::Removed,
+            },
             incarnation,
             promised: 0,
             accepted: None,

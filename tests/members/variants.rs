@@ -39,6 +39,9 @@ pub(crate) enum Flaw {
     CarriesDown,
     /// A generation is carried to a master that forgot, which votes then.
     CarriesToForgetful,
+    /// A candidate that forgot is a member by a newer generation alone. Breaks nothing that the
+    /// walks find, as above.
+    CarriesToCandidate,
     /// All candidates have one id, so a decree names none of them.
     SameIds,
     /// Clients write records from their own lists.
@@ -86,12 +89,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
     v("most forgot, and vote at once", Flaw::BeginsAgainAtOnce, TwoHold, Scene::Change),
 ];
 
-/// Laxer rules that are safe: the walks find nothing.
+/// Laxer rules of which the walks find nothing: most are safe.
 pub(crate) const HARMLESS: &[(Flaw, Scene)] = &[
     (Flaw::WatchesItsOwn, Scene::InARow),
     (Flaw::WatchesItsOwn, Scene::Change),
     (Flaw::PassesOver, Scene::Change),
     (Flaw::PassesOver, Scene::Decree),
+    (Flaw::CarriesToCandidate, Scene::Change),
+    (Flaw::CarriesToCandidate, Scene::Decree),
     (Flaw::BeginsAgainWithoutSteps, Scene::Decree),
     (Flaw::BeginsAgainWithoutSteps, Scene::OldRecord),
 ];

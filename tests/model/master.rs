@@ -391,7 +391,10 @@ impl Master {
     fn release(&mut self, call: &Call, here: Time) -> Token {
         let own = self.own(call.who);
         let removed = own.filter(|&at| {
-            let Entry { token, round, .. } = self.entries[at];
+            let Entry { token, round, left, .. } = self.entries[at];
+            if left && call.verb == Verb::Break && !self.has(BreakAsRelease) {
+                return false; // it passes a word by
+            }
             // Who breaks a lease knows its token; its owner may have entered again since.
             let named = call.verb == Verb::Break && token <= call.token && !self.has(BreakByRound);
             round <= call.round || named || self.has(ReleaseAnyRound)

@@ -584,6 +584,53 @@ fn what_most_forgot_goes_on_without_those_that_are_gone_where_a_person_says_so()
 
 /// A client with names of its own for the masters cannot tell one that lost its record from another
 /// server: that one is refused, and the rest is enough.
+/// The set had more masters when the list was written; one of those is of another set by now.
+#[test]
+fn a_list_of_before_is_judged_by_the_set_of_now() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    the_fourth_joins(&mut client, &mut masters, 1_000, &dice);
+    let newest = client.membership.newest().unwrap().clone();
+    let id = newest.members.id_of(&name(3)).unwrap();
+    let now = 2_000 + quarantine();
+    decide(&mut client, &mut masters, newest.members.without(id), now, &dice);
+    let record = masters[3].record.take().unwrap();
+    let members = Members::first(&[name(3), "x".into(), "y".into()]);
+    let (set, state) = ("another".into(), MemberState::Member);
+    let another = MasterRecord { set, state, member: 1, members, generation: 0, earlier: vec![], ..record };
+    masters[3].record = Some(another);
+    let now = now + 2 * quarantine();
+    let mut late = Client::new(&[0, 1, 2, 3], None);
+    late.cut_off = vec![2];
+    (0..2).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
+    assert_eq!((late.voters(&masters, now), late.quorum()), (vec![0, 1], 2));
+    // A third one forgets, and is prepared for another set: this one takes it back.
+    let mut begins = Client::new(&[2, 4, 5], Some(None));
+    masters[2] = MadeUpMaster::new(9);
+    masters.extend([10, 11].map(MadeUpMaster::new));
+    (0..2).for_each(|_| drop(begins.connect_to_all(&mut masters, now, &dice)));
+    assert_ne!(masters[2].record.as_ref().unwrap().set, newest.set);
+    late.cut_off = vec![];
+    (0..3).for_each(|_| drop(late.connect_to_all(&mut masters, now + 1, &dice)));
+    assert_eq!(masters[2].record.as_ref().unwrap().set, newest.set);
+}
+
+/// It would count a quorum of those that it knows.
+#[test]
+fn what_was_decided_is_not_believed_where_there_is_no_room_for_a_master() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    while client.membership.make_room(&format!("seen {}", client.membership.names.len()).into()).is_some() {}
+    let newest = client.membership.newest().unwrap().clone();
+    let next = Generation { members: newest.members.with(9, "new".into()), ..newest.now() };
+    client.membership.decided(&newest, next, 1);
+    assert_eq!((client.quorum(), client.membership.voters().len()), (2, 3));
+}
+
 #[test]
 fn a_list_with_other_names_is_no_other_list() {
     let dice = Dice::new(1);
@@ -918,6 +965,45 @@ fn what_one_of_two_accepted_is_not_passed_over_when_the_other_forgets() {
             assert!(late.voters(&masters, now).len() < late.quorum());
         }
     }
+}
+
+/// As above, and before the first one is ready somebody tells it of the change. It may have
+/// accepted the change after that, too, so it has no place before the others were asked.
+#[test]
+fn a_master_that_forgot_has_no_place_by_a_newer_generation_alone() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let [mut client, mut late] = [(); 2].map(|()| Client::new(&[0, 1, 2], None));
+    client.connect_to_all(&mut masters, 1, &dice);
+    let members = client.membership.newest().unwrap().members.without(3);
+    decide(&mut client, &mut masters, members, 1_000, &dice);
+    let now = 2_000 + quarantine();
+    let before = masters[1].record.clone();
+    client.cut_off = vec![2];
+    the_fourth_joins(&mut client, &mut masters, now, &dice);
+    masters[0] = MadeUpMaster::new(9);
+    masters[1].record = before.clone();
+    late.cut_off = vec![2, 3];
+    client.cut_off = vec![2, 3];
+    (0..2).for_each(|_| drop(late.connect_to_all(&mut masters, now + 1, &dice)));
+    let state = |masters: &[MadeUpMaster]| masters[0].record.as_ref().map(|its| (its.generation, its.state));
+    assert_eq!(state(&masters), Some((1, MemberState::Candidate)));
+    (0..2).for_each(|_| drop(client.connect_to_all(&mut masters, now + 2, &dice)));
+    assert_eq!(state(&masters), Some((2, MemberState::Candidate)));
+    // It tells who knows only the one before, though the others forget it, too.
+    let mut told = Client::new(&[0, 1, 2], None);
+    told.cut_off = vec![0, 2, 3];
+    masters[1].record = before;
+    told.connect_to_all(&mut masters, now + 3, &dice);
+    told.cut_off = vec![1, 2, 3];
+    told.connect_to_all(&mut masters, now + 3, &dice);
+    assert_eq!(told.membership.newest().unwrap().generation, 2);
+    client.cut_off = vec![2];
+    let now = now + 2_000_000 + quarantine();
+    (0..3).for_each(|_| drop(client.connect_to_all(&mut masters, now, &dice)));
+    assert_eq!(state(&masters), Some((2, MemberState::Member)));
+    let (_, promised) = masters[0].decree.clone().unwrap();
+    assert_eq!(promised.generation, 3, "what the others accepted");
 }
 
 /// The second one accepted it, and the others may have. They forget that, and nobody finishes it;
