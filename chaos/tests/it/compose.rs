@@ -78,7 +78,7 @@ fn containers_have_the_faults_that_suit_them_and_are_healed() {
 fn nothing_is_found_where_containers_fail() {
     let Some(file) = compose_file("failover of containers") else { return };
     let scenario = scenario::FAILOVER.on(Host::Container).unwrap();
-    // A master that was killed is in quarantine for six seconds. A minority is, so that clients go on.
+    // A master that was killed has no vote for six seconds: a minority is, so that clients go on.
     let has_all = |trial: &Trial| {
         let faults = trial.plan().faults;
         let with = |what| faults.iter().filter(move |planned| planned.fault.what == What::Servers(what));

@@ -598,9 +598,15 @@ fn a_list_of_before_is_judged_by_the_set_of_now() {
     decide(&mut client, &mut masters, newest.members.without(id), now, &dice);
     let record = masters[3].record.take().unwrap();
     let members = Members::first(&[name(3), "x".into(), "y".into()]);
-    let (set, state) = ("another".into(), MemberState::Member);
-    let another = MasterRecord { set, state, member: 1, members, generation: 0, earlier: vec![], ..record };
-    masters[3].record = Some(another);
+    masters[3].record = Some(MasterRecord {
+        set: "another".into(),
+        state: MemberState::Member,
+        member: 1,
+        members,
+        generation: 0,
+        earlier: vec![],
+        ..record
+    });
     let now = now + 2 * quarantine();
     let mut late = Client::new(&[0, 1, 2, 3], None);
     late.cut_off = vec![2];
