@@ -328,7 +328,7 @@ pub(crate) enum MembersChange {
 #[command(after_help = exit::HELP)]
 pub(crate) struct AddArgs {
     /// The URL of the new master
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", value_parser = url)]
     pub(crate) master: String,
 
     #[command(flatten)]
@@ -342,7 +342,7 @@ pub(crate) struct AddArgs {
 #[command(after_help = exit::HELP)]
 pub(crate) struct RemoveArgs {
     /// The master's URL, as `quorate members` shows it
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", value_parser = url)]
     pub(crate) master: String,
 
     #[command(flatten)]
@@ -356,11 +356,11 @@ pub(crate) struct RemoveArgs {
 #[command(after_help = exit::HELP)]
 pub(crate) struct ReplaceArgs {
     /// The old master's URL, as `quorate members` shows it
-    #[arg(value_name = "OLD")]
+    #[arg(value_name = "OLD", value_parser = url)]
     pub(crate) old: String,
 
     /// The URL of the new master
-    #[arg(value_name = "NEW")]
+    #[arg(value_name = "NEW", value_parser = url)]
     pub(crate) new: String,
 
     #[command(flatten)]
@@ -382,6 +382,12 @@ pub(crate) struct SetArgs {
 
     #[command(flatten)]
     pub(crate) how: ChangeArgs,
+}
+
+/// A master's URL, which has a scheme: this build has masters without, in simulations.
+fn url(text: &str) -> Result<String, String> {
+    let has_scheme = text.contains("://");
+    has_scheme.then(|| text.to_owned()).ok_or_else(|| "it has no scheme, as in redis://HOST:PORT".to_owned())
 }
 
 /// How a set is changed.

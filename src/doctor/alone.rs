@@ -19,8 +19,8 @@ const OPTIONAL: [(&str, &str); 9] = [
     ("set", "there is no plain_mutex"),
 ];
 
-/// Looks at one master, of a set with this policy.
-pub(super) fn look(facts: &Facts, policy: ColdStart, visitor: &Visitor) -> Vec<Finding> {
+/// Looks at one master, of a set with this policy, and with so long a quarantine.
+pub(super) fn look(facts: &Facts, policy: ColdStart, wait: Duration, visitor: &Visitor) -> Vec<Finding> {
     let server = match &facts.server {
         Ok(server) => server,
         Err(why) => return vec![unasked(why)],
@@ -29,7 +29,7 @@ pub(super) fn look(facts: &Facts, policy: ColdStart, visitor: &Visitor) -> Vec<F
     findings.extend(role(server));
     findings.extend(version(&server.info));
     findings.extend(memory(&server.info));
-    findings.extend(persistence(server, policy, visitor));
+    findings.extend(persistence(server, policy, wait));
     findings.extend(writes(server));
     findings.push(rights(&server.denied, visitor));
     findings
@@ -145,7 +145,7 @@ pub(super) fn keeps_all(Kept { appendonly, appendfsync, not_on_rewrite }: &Kept)
 }
 
 /// What a restart costs, by the policy of its set.
-fn persistence(server: &Server, policy: ColdStart, visitor: &Visitor) -> Option<Finding> {
+fn persistence(server: &Server, policy: ColdStart, wait: Duration) -> Option<Finding> {
     const ABOUT: &str = "persistence";
     let Kept { appendonly, appendfsync, not_on_rewrite } = &server.kept;
     let setting = match (appendonly.as_deref(), appendfsync.as_deref(), not_on_rewrite.as_deref()) {
@@ -157,7 +157,7 @@ fn persistence(server: &Server, policy: ColdStart, visitor: &Visitor) -> Option<
             _ => "an append-only file, and this user may not see how it is kept".to_owned(),
         },
     };
-    let long = format!("it has no vote for {}", secs(visitor.terms.quarantine()));
+    let long = format!("it has no vote for {}", secs(wait));
     let short = format!("it has no vote for {}", secs(SHORTEST_QUARANTINE));
     let is_kept = keeps_all(&server.kept);
     let may_be_kept = is_kept.is_none() && server.info.get("aof_enabled") == Some("1");

@@ -7,7 +7,9 @@ use super::alone::{keeps_all, secs};
 use super::facts::{Facts, FoundRecord, Server, Visitor, twin_of};
 use super::report::Finding;
 use crate::random::SystemRandom;
-use crate::trust::{Change, ColdStart, HelloStep, Insight, MasterRecord, MemberState, Membership, Shown};
+use crate::trust::{
+    Change, ColdStart, HelloStep, Insight, MasterRecord, MemberState, Membership, Shown, quarantine,
+};
 use crate::vote::Refusal;
 
 const ABOUT: &str = "record";
@@ -170,7 +172,9 @@ fn vote(found: Option<&MasterRecord>, wait: Duration) -> Finding {
         let what = "candidate: the next clients make it a member";
         return Finding::warn(ABOUT, what, "have a client connect, or run quorate init");
     }
-    let which = format!("member {} of {}", record.member, record.members.len());
+    // Its place among them: the number of one that joined later is drawn.
+    let place = record.members.iter().take_while(|(id, _)| *id != record.member).count() + 1;
+    let which = format!("member {place} of {}", record.members.len());
     if wait.is_zero() {
         return Finding::ok(ABOUT, format!("{which}: it remembers what it granted"));
     }
@@ -279,7 +283,18 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
 
 /// What their set trusts of a master that restarts.
 pub(super) fn cold_start(all: &[Facts]) -> ColdStart {
-    let mut servers = all.iter().filter_map(|facts| facts.server.as_ref().ok());
-    let record = servers.find_map(|server| server.found());
-    record.map(|record| record.terms.cold_start).unwrap_or_default()
+    found(all).map(|record| record.terms.cold_start).unwrap_or_default()
+}
+
+/// For how long a master of the set that forgot has no vote, if there is a set.
+pub(super) fn quarantine_of_set(all: &[Facts]) -> Option<Duration> {
+    found(all).map(|record| quarantine(record.longest_ttl()))
+}
+
+/// The record in the newest generation.
+fn found(all: &[Facts]) -> Option<&MasterRecord> {
+    let servers = all.iter().filter_map(|facts| facts.server.as_ref().ok());
+    servers
+        .filter_map(|server| server.found())
+        .reduce(|one, other| if other.generation > one.generation { other } else { one })
 }

@@ -392,6 +392,8 @@ fn what_a_restart_costs_is_by_the_policy_of_the_set() {
         assert_found(&report, "persistence", severity, parts);
         assert_eq!(report.masters[0].votes_in, secs(0.0), "{report}");
     }
+    let longer: Change = |server| server.record = record(0, &[("generation", "1"), ("max_ttl", "60000")]);
+    assert_found(&judged(&visitor(), longer), "persistence", Severity::Ok, &["64.6 s"]);
 }
 
 #[test]

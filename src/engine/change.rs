@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::decrees::Said;
 use super::engine::Engine;
-use super::init::{LOOK, in_the_way};
+use super::init::{LOOK, NO_RECORDS, in_the_way};
 use crate::clock::Moment;
 use crate::config::MAX_MASTERS;
 use crate::error::Error;
@@ -117,6 +117,7 @@ impl Engine {
                         "it would replace itself: a master that is back has its place again without that";
                     return Err(Error::NotChanged { why: why.into() });
                 }
+                engine.is_to_replace(old, new, &newest)?;
                 if !engine.answers(old).await {
                     // It leaves first, when it is known that the new one can join.
                     engine.is_to_change(&newest, &secret)?;
@@ -149,6 +150,19 @@ impl Engine {
             return Err(Error::NotChanged { why: why.into() });
         }
         Ok(())
+    }
+
+    /// Whether `new` is to join in the place of `old`: not so where it was one of the set already,
+    /// before a change that was cut short had it join.
+    fn is_to_replace(&self, old: &str, new: &str, newest: &MasterRecord) -> Result<(), Error> {
+        let has_both =
+            |its: &Generation| [old, new].into_iter().all(|name| its.members.id_of(name).is_some());
+        let was_cut_short = newest.earlier.first().is_some_and(|before| !has_both(before));
+        if !has_both(&newest.now()) || was_cut_short {
+            return Ok(());
+        }
+        let why = format!("{new} is one of its masters already; to have one less, remove {old}");
+        Err(Error::NotChanged { why: why.into() })
     }
 
     /// Whether the member of this name answers.
@@ -208,7 +222,7 @@ impl Engine {
                 continue; // what was decided may be what somebody else proposed
             }
             let what = if over_in >= joins_in {
-                "the leases of the generation before to end"
+                "the leases of before the last change to end"
             } else {
                 "the new master's quarantine to end"
             };
@@ -231,6 +245,9 @@ impl Engine {
                 return Ok(newest);
             }
             let misfit = trust.membership().misfit();
+            if trust.membership().unrecorded().is_some() {
+                return Err(Error::NotChanged { why: NO_RECORDS.into() });
+            }
             if misfit.is_some() || self.clock().now() >= began + self.settings().wait {
                 let status = self.master_status();
                 let refuses = |status: &MasterStatus| matches!(status.standing, Standing::Refused(_));

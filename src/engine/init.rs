@@ -11,10 +11,13 @@ use super::quorum::quorum;
 use crate::error::Error;
 use crate::set::Init;
 use crate::text::digest;
-use crate::trust::{Beginning, MasterStatus, Standing, Trust};
+use crate::trust::{Beginning, ColdStart, MasterStatus, Standing, Trust};
 
 /// How often to look where no handshake says anything.
 pub(super) const LOOK: Duration = Duration::from_millis(250);
+
+/// Why there is no set to change, or to go on with.
+pub(super) const NO_RECORDS: &str = "no master has a record of a set: `quorate init` begins one";
 
 impl Engine {
     pub(crate) async fn init(self: &Arc<Self>, how: Init) -> Result<(), Error> {
@@ -35,9 +38,16 @@ impl Engine {
             let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
             match engine.until(all_are_members).await {
                 // It was complete before: one that is away comes back to it.
-                Err(_) if has_quorum(trust) && trust.membership().misfit().is_none() => Ok(()),
-                done => done,
+                Err(_) if has_quorum(trust) && trust.membership().misfit().is_none() => {}
+                done => done?,
             }
+            let its = trust.membership().newest().map(|newest| newest.terms.cold_start);
+            if how.cold_start == ColdStart::Fsync && its == Some(ColdStart::Quarantine) {
+                let why =
+                    "the set was begun without fsync, and a master that restarts waits for a quarantine";
+                return Err(Error::NotBegun { why: why.into(), fingerprint: None });
+            }
+            Ok(())
         })
         .await
     }
@@ -49,7 +59,14 @@ impl Engine {
             let _until_then = EndOnDrop(trust);
             trust.membership().forget_misfits();
             trust.membership().recover(true);
-            engine.until(|trust| has_quorum(trust).then_some(())).await
+            let has_quorum = engine.until(|trust| {
+                let nobody_knows = || trust.membership().unrecorded().is_some();
+                if has_quorum(trust) { Some(true) } else { nobody_knows().then_some(false) }
+            });
+            match has_quorum.await? {
+                true => Ok(()),
+                false => Err(Error::NotBegun { why: NO_RECORDS.into(), fingerprint: None }),
+            }
         })
         .await
     }

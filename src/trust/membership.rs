@@ -926,7 +926,7 @@ impl<'a> MasterCase<'a> {
                 if let Some(missing) = self.missing(newest, promised).iter().next() {
                     return HelloStep::Hear(format!(
                         "it may have forgotten what it knew of its set, and too few others know it: {} has to \
-                         answer first",
+                         answer first (if it never will: quorate members recover)",
                         names[missing]
                     ));
                 }

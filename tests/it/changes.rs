@@ -162,6 +162,8 @@ async fn what_can_never_be_is_refused_before_anything_is_changed() {
     }
     let why = refusal(&first, SetChange::replace(a.url(), a.url())).await;
     assert!(why.contains("replace itself"), "{why}");
+    let why = refusal(&first, SetChange::replace(a.url(), b.url())).await;
+    assert!(why.contains("is one of its masters already"), "{why}");
     // What a newer build proposed, and most may have accepted.
     let promise = |words: &[&str]| {
         for server in [a, b, c] {

@@ -45,6 +45,9 @@ fn a_client_of_masters_that_are_no_set_is_told_at_once_how_one_begins() {
         &["release", "l", "--owner", "0f8fad5b-d9cb-469f-a165-70867728950e:3"],
         &["bench", "--duration", "100ms"],
         &["members"],
+        &["members", "add", "redis://127.0.0.1:1"],
+        &["members", "set", "--protocol", "v2"],
+        &["members", "recover", "--yes"],
     ] {
         let (code, out, error) = output(quorate(&masters).args(verb).args(["--timeout", "2s"]));
         assert_eq!(code, 81, "{verb:?}: {out}{error}");
@@ -52,6 +55,14 @@ fn a_client_of_masters_that_are_no_set_is_told_at_once_how_one_begins() {
     }
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert!(masters.iter().all(|server| size(server) == 0), "nothing was written");
+}
+
+#[test]
+fn a_master_without_a_scheme_is_a_slip() {
+    for change in [&["add", "db4:6379"][..], &["remove", "db4:6379"], &["replace", "redis://db3", "db4"]] {
+        let (code, _, error) = output(quorate(&Masters::start(1)).arg("members").args(change));
+        assert!(code == 64 && error.contains("it has no scheme, as in redis://HOST:PORT"), "{code} {error}");
+    }
 }
 
 #[test]
@@ -88,6 +99,8 @@ fn a_complete_set_is_left_alone_and_nobody_says_again_that_it_was_never_used() {
         let (code, _, error) = init(&masters, &never_used, &[]);
         assert!(code == 81 && error.contains("has a record"), "{code} {error}");
     }
+    let (code, _, error) = plain(&masters, &["--fsync"]);
+    assert!(code == 81 && error.contains("was begun without fsync"), "{code} {error}");
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!(records(&masters), before);
 }

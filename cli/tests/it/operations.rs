@@ -239,7 +239,8 @@ fn the_max_ttl_changes_while_a_job_runs() {
     let urls = masters.urls();
     let job = Job::of(&masters, &urls);
     for ttl in ["3s", "1s"] {
-        run(&commands("Change the max TTL", &[("TTL", ttl)]), &urls);
+        let out = run(&commands("Change the max TTL", &[("TTL", ttl)]), &urls);
+        assert!(out.contains(&format!("the max TTL of the set is {ttl} now")), "{out}");
         let millis = format!("{ttl}000").replace('s', "");
         assert_eq!(field(&masters[1], "max_ttl"), Some(millis));
         assert_eq!(ask(&urls).0, 75, "the old max TTL leads to it");
