@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::decrees::Said;
 use super::engine::Engine;
-use super::init::{LOOK, NO_RECORDS, in_the_way};
+use super::init::{LOOK, NO_RECORDS};
 use crate::clock::Moment;
 use crate::config::MAX_MASTERS;
 use crate::error::Error;
@@ -252,7 +252,7 @@ impl Engine {
                 let status = self.master_status();
                 let refuses = |status: &MasterStatus| matches!(status.standing, Standing::Refused(_));
                 let is_refused = status.iter().any(refuses) && trust.membership().newest().is_none();
-                let why = in_the_way(&status);
+                let why = self.in_the_way().await;
                 return Err(match misfit {
                     Some(why) => Error::NotChanged { why },
                     None if is_refused => Error::NotChanged { why: why.into() },
@@ -326,18 +326,6 @@ impl Engine {
             }
             tell(&format!("{name} to be ready ({why})"), left);
             tokio::time::sleep(left.min(LOOK)).await;
-        }
-    }
-
-    /// Why a master is no candidate yet.
-    async fn why_away(&self, index: usize) -> String {
-        if let Standing::Refused(why) = self.dispatcher.trust().standing_of(index) {
-            return why.to_string();
-        }
-        let asks = Proposal { ballot: Ballot::default(), generation: 0, masters: index.into() };
-        match self.dispatcher.put_to_vote(asks, "").recv().await {
-            Some((_, Said::Nothing(why))) => why.to_string(),
-            _ => "it does not say why".to_owned(),
         }
     }
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use tokio::sync::futures::Notified;
 
+use super::decrees::Said;
 use super::engine::Engine;
 use super::quorum::quorum;
 use crate::error::Error;
 use crate::set::Init;
 use crate::text::digest;
-use crate::trust::{Beginning, ColdStart, MasterStatus, Standing, Trust};
+use crate::trust::{Ballot, Beginning, ColdStart, Proposal, Standing, Trust};
 
 /// How often to look where no handshake says anything.
 pub(super) const LOOK: Duration = Duration::from_millis(250);
@@ -103,15 +104,42 @@ impl Engine {
             if let Some(found) = what(trust) {
                 return Ok(found);
             }
-            let status = self.master_status();
             let quarantine =
                 if trust.membership().heard_all() { trust.terms().quarantine() } else { Duration::ZERO };
             let refused = trust.membership().misfit();
             if refused.is_some() || self.clock().now() >= began + self.settings().wait + quarantine {
-                let why = refused.map_or_else(|| in_the_way(&status), |why| why.to_string());
-                return Err(Error::NotBegun { why: why.into(), fingerprint: None });
+                let why = match refused {
+                    Some(why) => why,
+                    None => self.in_the_way().await.into(),
+                };
+                return Err(Error::NotBegun { why, fingerprint: None });
             }
             self.until_seen(seen).await;
+        }
+    }
+
+    /// What keeps the masters from being a set.
+    pub(super) async fn in_the_way(&self) -> String {
+        let voters = self.dispatcher.voters();
+        let mut all = Vec::new();
+        for (index, master) in voters.masters.iter().zip(&voters.names) {
+            let standing = self.dispatcher.trust().standing_of(index);
+            if !matches!(standing, Standing::Trusted | Standing::Quarantined { .. }) {
+                all.push(format!("{master}: {}", self.why_away(index).await));
+            }
+        }
+        all.join("; ")
+    }
+
+    /// Why a master has no place in the set yet.
+    pub(super) async fn why_away(&self, index: usize) -> String {
+        if let Standing::Refused(why) = self.dispatcher.trust().standing_of(index) {
+            return why.to_string();
+        }
+        let asks = Proposal { ballot: Ballot::default(), generation: 0, masters: index.into() };
+        match self.dispatcher.put_to_vote(asks, "").recv().await {
+            Some((_, Said::Nothing(why))) => why.to_string(),
+            _ => "it does not say why".to_owned(),
         }
     }
 
@@ -130,16 +158,6 @@ impl Engine {
 /// Whether a quorum of the set is connected.
 fn has_quorum(trust: &Trust) -> bool {
     trust.members() >= quorum(trust.voters().len())
-}
-
-/// What keeps the masters from being a set.
-pub(super) fn in_the_way(status: &[MasterStatus]) -> String {
-    let of_one = |MasterStatus { master, standing, .. }: &MasterStatus| match standing {
-        Standing::Trusted | Standing::Quarantined { .. } => None,
-        Standing::Unknown => Some(format!("{master}: it is not reached")),
-        Standing::Refused(why) => Some(format!("{master}: {why}")),
-    };
-    status.iter().filter_map(of_one).collect::<Vec<_>>().join("; ")
 }
 
 /// What names the processes of new masters to a person.

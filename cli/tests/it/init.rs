@@ -142,6 +142,7 @@ fn a_master_that_is_not_reached_is_named() {
     assert_eq!(code, 81, "{error}");
     let waits = format!("waiting for {} and 2 others: it is not reached\n", masters[1].url());
     assert!(error.contains(&waits) && error.contains("the set of masters was not begun"), "{error}");
+    assert!(error.contains(&format!("{}: Connection refused", masters[1].url())), "{error}");
     assert!([0, 2].iter().all(|&place| size(&masters[place]) == 0), "nothing was written");
 }
 
