@@ -211,7 +211,7 @@ impl Engine {
     }
 }
 
-/// Tries once more where the set of masters had changed.
+/// Tries again where the set of masters had changed.
 async fn again_where_moved<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,

@@ -60,11 +60,11 @@ impl Engine {
             let _until_then = EndOnDrop(trust);
             trust.membership().forget_misfits();
             trust.membership().recover(true);
-            let has_quorum = engine.until(|trust| {
+            let goes_on = engine.until(|trust| {
                 let nobody_knows = || trust.membership().unrecorded().is_some();
                 if has_quorum(trust) { Some(true) } else { nobody_knows().then_some(false) }
             });
-            match has_quorum.await? {
+            match goes_on.await? {
                 true => Ok(()),
                 false => Err(Error::NotBegun { why: NO_RECORDS.into(), fingerprint: None }),
             }
