@@ -64,10 +64,10 @@ impl Engine {
                 let nobody_knows = || trust.membership().unrecorded().is_some();
                 if has_quorum(trust) { Some(true) } else { nobody_knows().then_some(false) }
             });
-            match goes_on.await? {
-                true => Ok(()),
-                false => Err(Error::NotBegun { why: NO_RECORDS.into(), fingerprint: None }),
+            if goes_on.await? {
+                return Ok(());
             }
+            Err(Error::NotBegun { why: NO_RECORDS.into(), fingerprint: None })
         })
         .await
     }
