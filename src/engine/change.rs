@@ -155,10 +155,11 @@ impl Engine {
     /// Whether `new` is to join in the place of `old`: not so where it was one of the set already,
     /// before a change that was cut short had it join.
     fn is_to_replace(&self, old: &str, new: &str, newest: &MasterRecord) -> Result<(), Error> {
-        let has_both =
-            |its: &Generation| [old, new].into_iter().all(|name| its.members.id_of(name).is_some());
-        let was_cut_short = newest.earlier.first().is_some_and(|before| !has_both(before));
-        if !has_both(&newest.now()) || was_cut_short {
+        let has = |its: &Generation, name: &str| its.members.id_of(name).is_some();
+        let now = newest.now();
+        let was_cut_short =
+            newest.earlier.first().is_some_and(|before| has(before, old) && !has(before, new));
+        if !has(&now, old) || !has(&now, new) || was_cut_short {
             return Ok(());
         }
         let why = format!("{new} is one of its masters already; to have one less, remove {old}");
@@ -218,6 +219,7 @@ impl Engine {
                 } else {
                     tell("most of the masters to have a vote", vote_in);
                     tokio::time::sleep(vote_in.min(LOOK)).await;
+                    began = self.clock().now();
                 }
                 continue; // what was decided may be what somebody else proposed
             }
@@ -245,7 +247,7 @@ impl Engine {
                 return Ok(newest);
             }
             let misfit = trust.membership().misfit();
-            if trust.membership().unrecorded().is_some() {
+            if trust.membership().knows_no_set() {
                 return Err(Error::NotChanged { why: NO_RECORDS.into() });
             }
             if misfit.is_some() || self.clock().now() >= began + self.settings().wait {
@@ -304,10 +306,7 @@ impl Engine {
 
     /// The index of the master of this name, which is to join.
     fn make_room(&self, name: &Arc<str>) -> Result<usize, Error> {
-        self.dispatcher.trust().membership().make_room(name).ok_or_else(|| {
-            let why = "this client has seen too many masters: run it again".into();
-            Error::NotChanged { why }
-        })
+        self.dispatcher.trust().membership().make_room(name).ok_or_else(no_room)
     }
 
     /// Makes a master a candidate of the set, and waits until it is, or has joined.
@@ -501,7 +500,7 @@ impl Engine {
             if accepted * 2 > all {
                 trust.membership().decided(newest, next, since);
                 trust.follow();
-                return Ok(Duration::ZERO);
+                return if self.is_over(newest) { Ok(Duration::ZERO) } else { Err(no_room()) };
             }
             if self.is_over(newest) {
                 return Ok(Duration::ZERO);
@@ -578,6 +577,10 @@ impl Engine {
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+fn no_room() -> Error {
+    Error::NotChanged { why: "this client has seen too many masters: run it again".into() }
 }
 
 fn unfinished(why: String) -> Error {

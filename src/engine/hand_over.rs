@@ -44,13 +44,16 @@ impl Engine {
         generation: u64,
     ) -> Result<Handover, Error> {
         let hold = hold.clone();
+        self.run(|engine| async move { again_where_moved(|| engine.give_away(&hold, generation)).await })
+            .await
+    }
+
+    /// Gives the lock to an owner that nobody was before: what is taken back of an earlier try may
+    /// come late.
+    async fn give_away(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<Handover, Error> {
         let secret = fresh_uuid(&*self.random);
         let handover = Handover::new(hold.kind, hold.name.clone(), secret, self.fingerprint(), hold.permit);
-        let nobody = handover.owner();
-        self.run(
-            |engine| async move { again_where_moved(|| engine.give_to(nobody, &hold, generation)).await },
-        )
-        .await?;
+        self.give_to(handover.owner(), hold, generation).await?;
         Ok(handover)
     }
 

@@ -61,8 +61,8 @@ impl Engine {
             trust.membership().forget_misfits();
             trust.membership().recover(true);
             let goes_on = engine.until(|trust| {
-                let nobody_knows = || trust.membership().unrecorded().is_some();
-                if has_quorum(trust) { Some(true) } else { nobody_knows().then_some(false) }
+                let knows_no_set = || trust.membership().knows_no_set();
+                if has_quorum(trust) { Some(true) } else { knows_no_set().then_some(false) }
             });
             if goes_on.await? {
                 return Ok(());

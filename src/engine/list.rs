@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::engine::Engine;
 use super::inspect::{Sighting, sighting};
 use super::quorum::quorum;
+use super::tally::is_outdated;
 use super::verdict;
 use crate::error::Error;
 use crate::master::{CallKind, Failure, ReplySink, Value, Words};
@@ -112,19 +113,21 @@ impl Engine {
             asked -= 1;
             let (index, step) = taken.recv().await.expect("the sender is here");
             let position = &mut positions[voters.masters.before(index)];
+            let again = !asked_again.has(index);
             *position = match (step, &*position) {
                 (Ok(ListStep { next, keys }), _) => {
                     names.extend(keys.iter().filter_map(|key| name_of(prefix, key)).map(Arc::from));
                     next.map_or(Position::Done, Position::At)
                 }
-                // It may have been told of a change of the set meanwhile.
-                (Err(Outcome::Refused { reason: Refusal::Forgot, .. }), Position::At(cursor))
-                    if !asked_again.has(index) =>
-                {
+                // It may have been told of a change of the set meanwhile, or this client was.
+                (Err(outcome), Position::At(cursor)) if again && is_outdated(&outcome) => {
+                    // In another process the cursor means nothing.
+                    let lost = matches!(outcome, Outcome::Unknown(_));
+                    let cursor = if lost { 0 } else { *cursor };
                     asked_again = asked_again.or(index.into());
                     asked += 1;
-                    ask(index, *cursor);
-                    continue;
+                    ask(index, cursor);
+                    Position::At(cursor)
                 }
                 (Err(outcome), _) => Position::Lost(outcome),
             };

@@ -192,13 +192,8 @@ impl Round {
         &self.tally.voters
     }
 
-    /// Whether masters were not asked because the set has changed, or were told of a change before
-    /// they answered.
+    /// Whether some of the votes are.
     pub(super) fn is_outdated(&self) -> bool {
-        let is_outdated = |outcome: &Outcome| {
-            let reason = matches!(outcome, Outcome::Refused { reason: Refusal::Moved | Refusal::Forgot, .. });
-            reason || matches!(outcome, Outcome::Unknown(Silence::ConnectionLost(_)))
-        };
         !self.masters_with(is_outdated).is_empty()
     }
 
@@ -448,5 +443,15 @@ impl Counted {
             Until::End => false,
         };
         enough || self.pending == 0
+    }
+}
+
+/// Whether a master was not asked because the set has changed, or it or this client was told of a
+/// change before it answered.
+pub(super) fn is_outdated(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Refused { reason, .. } => matches!(reason, Refusal::Moved | Refusal::Forgot),
+        Outcome::Unknown(silence) => matches!(silence, Silence::ConnectionLost(_)),
+        _ => false,
     }
 }

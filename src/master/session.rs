@@ -82,32 +82,45 @@ impl Roster {
     }
 }
 
+/// How often a connection is set up at once where the master's record changed meanwhile: of clients
+/// that hear of a change of the set together one writes it.
+const ATTEMPTS: usize = 4;
+
 /// Connects, logs in, makes sure that nothing that was sent on `predecessor` can run any more,
-/// loads the scripts, and shakes hands. The redis crate does that on a stream that it is lent.
+/// loads the scripts, and shakes hands.
 pub(super) async fn open(
     settings: &LinkSettings,
     predecessor: Option<&Identity>,
 ) -> Result<Session, Failure> {
+    for _ in 0..ATTEMPTS {
+        if let Some(session) = set_up(settings, predecessor).await? {
+            return Ok(session);
+        }
+    }
+    Err("its record changed while the connection was set up".to_owned().into())
+}
+
+/// Makes one attempt; `None` where the record changed meanwhile. The redis crate does the set-up on
+/// a stream that it is lent.
+async fn set_up(settings: &LinkSettings, predecessor: Option<&Identity>) -> Result<Option<Session>, Failure> {
     let invalidated = Arc::new(AtomicBool::new(false));
     let config = AsyncConnectionConfig::new()
         .set_response_timeout(None)
         .set_push_sender(note_invalidations(invalidated.clone()));
     let LoggedIn { connection, mut moves_bytes, stream } =
         login::log_in(&settings.address, &settings.dialler, &config).await?;
-    let set_up = SetUp(Asks::Lent(connection));
+    let asks = SetUp(Asks::Lent(connection));
     let (identity, header) = tokio::select! {
-        done = set_up.run(settings, predecessor) => done?,
+        done = asks.run(settings, predecessor) => done?,
         () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
     };
-    drop((set_up, moves_bytes));
+    drop((asks, moves_bytes));
     if invalidated.load(Ordering::Relaxed) {
-        return Err(RECORD_CHANGED.to_owned().into());
+        return Ok(None);
     }
     let stream = Arc::into_inner(stream).ok_or_else(|| "the connection is still in use".to_owned())?;
-    Ok(Session { stream: stream.into_inner(), identity, header })
+    Ok(Some(Session { stream: stream.into_inner(), identity, header }))
 }
-
-const RECORD_CHANGED: &str = "its record changed while the connection was set up";
 
 /// Notes whether a key changed that the connection follows.
 fn note_invalidations(noted: Arc<AtomicBool>) -> impl Fn(PushInfo) -> Result<(), Infallible> {

@@ -277,6 +277,11 @@ impl Membership {
         shown.map(|shown| Some(shown?.run_id.clone())).collect()
     }
 
+    /// Whether each master of the list was heard, and nobody knows of a set.
+    pub(crate) fn knows_no_set(&self) -> bool {
+        self.newest.is_none() && self.unrecorded().is_some()
+    }
+
     /// The policy of the set that the master at `index` showed to be of, or that is to begin.
     pub(crate) fn cold_start(&self, shown: &Shown) -> ColdStart {
         let of_set = shown.record.as_ref().or_else(|| self.records().next().map(|(_, record)| record));
@@ -523,8 +528,9 @@ impl Membership {
         };
         // A candidate may be of a set that never begins. One that forgot what it was has its
         // generation from whoever knew that it was decided.
-        let is_begun = || self.newest_of(record).is_some() && record.is_incomplete();
-        let is_decided = record.state != MemberState::Candidate || is_begun();
+        let is_ours = || self.newest.as_ref().is_none_or(|newest| newest.set == record.set);
+        let has_begun = || record.is_incomplete() && record.generation > 0 && is_ours();
+        let is_decided = record.state != MemberState::Candidate || has_begun();
         is_newer && is_decided && self.follows_to(record) && self.fits(record)
     }
 
@@ -1220,8 +1226,9 @@ const LATE: Duration = Duration::from_secs(3);
 /// and the way of what is written.
 const READING: u64 = 2_000_000;
 
-/// For how long (us) what a candidate showed counts: a quarantine is longer.
-const RECENT: u64 = 4_000_000;
+/// For how long (us) what a candidate showed counts: less than [`LATE`], by more than it takes to
+/// tell it something. Otherwise it may have been told of a decision since.
+const RECENT: u64 = 2_000_000;
 
 /// Members of a first list have lower numbers.
 const FIRST_DRAWN: u32 = 16;

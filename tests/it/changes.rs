@@ -100,6 +100,9 @@ async fn a_set_changes_under_load_no_acquire_fails_and_leases_go_on() {
         (SetChange::replace(a.url(), f.url()), vec![c, d, e, f]),
     ] {
         change(what).await;
+        // The wrong way round: it would take one away again.
+        let why = refusal(&operator, SetChange::replace(now.last().unwrap().url(), c.url())).await;
+        assert!(why.contains("is one of its masters already"), "{why}");
         assert_eq!(names(&operator), urls(&now));
         load.goes_on().await;
         assert!(held.is_valid());

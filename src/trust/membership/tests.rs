@@ -623,6 +623,30 @@ fn a_list_of_before_is_judged_by_the_set_of_now() {
     assert_eq!(masters[2].record.as_ref().unwrap().set, newest.set);
 }
 
+/// One was told of the newer generation before the others forgot it, too, and nobody who knew it
+/// goes on.
+#[test]
+fn masters_that_all_forgot_begin_again_in_the_newest_generation() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let before = masters.clone();
+    decide_to_be(&mut client, &mut masters, |before| Generation { max_ttl: 40_000, ..before }, 1_000, &dice);
+    for index in [1, 2] {
+        masters[index] = before[index].clone();
+    }
+    for master in masters.iter_mut().take(3) {
+        master.record.as_mut().unwrap().state = MemberState::Candidate;
+        master.decree = None;
+    }
+    let mut fresh = Client::new(&[0, 1, 2], None);
+    let now = 3_000_000 + quarantine();
+    (0..4).for_each(|_| drop(fresh.connect_to_all(&mut masters, now, &dice)));
+    assert_eq!(fresh.voters(&masters, now), [0, 1, 2]);
+    assert_eq!(fresh.membership.newest().unwrap().generation, 1);
+}
+
 /// It would count a quorum of those that it knows.
 #[test]
 fn what_was_decided_is_not_believed_where_there_is_no_room_for_a_master() {
