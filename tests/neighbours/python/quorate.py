@@ -19,6 +19,7 @@ NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the fi
 TELL = ('KIND', 'WRONGTYPE', 'NOPERM', 'REPLICA', 'EVICTS', 'NOSET', 'OTHERSET', 'OTHERTERMS')  # waiting does not help
 FIELDS = {'set', 'member', 'members', 'incarnation', 'run_id', 'replid2', 'stamp', 'quarantine', 'generation', 'protocol',
           'max_ttl', 'strict', 'state'}  # section 3: those of a record that this client reads
+CHANGED = 'its set has changed, and nobody told it yet'
 
 
 class NotAcquired(Exception):
@@ -181,7 +182,7 @@ class Master:
         if strangers or is_twice or is_other:
             return 'OTHERSET its set is ' + record['members'].replace('\n', ', ')
         if any(int(other['generation']) > int(record['generation']) for other in mine):
-            return 'its set has changed, and nobody told it yet'
+            return CHANGED
         for other in client.masters:  # votes are of one generation
             if other.record in mine and other.record['generation'] != record['generation']:
                 other.stamp = None
@@ -232,6 +233,14 @@ def granted(answers):
 def gone(answers):
     """How many masters say that there is no such lease: `held` or 0."""
     return sum(reply == 0 or (isinstance(reply, list) and reply[0] == 'held') for reply in answers.values())
+
+
+def in_one_generation(answers):
+    """Section 3: a round counts under one generation of the set."""
+    generation = lambda master: int(master.record['generation'])
+    newest = max(map(generation, granted(answers)), default=0)
+    earlier = [master for master in granted(answers) if generation(master) < newest]
+    return {**answers, **{master: ['refused', CHANGED] for master in earlier}}
 
 
 def is_off(reply):
@@ -363,12 +372,12 @@ class Client:
         self.proposed = min(max(now, self.proposed + 1), now + 100_000)
         tasks = self.ask(lease, 'acquire', [lease.first, self.proposed, lease.kept, '', ''], sent + lease.time_out)
         try:
-            answers = votes = await self.hear(tasks, sent + lease.time_out, self.is_decided)
+            answers = votes = in_one_generation(await self.hear(tasks, sent + lease.time_out, self.is_decided))
             if len(granted(answers)) >= self.quorum:
                 token = self.agreed(answers)
                 if not token:  # wait twice as long as the slowest took; look again
                     until = min(clock() + 2 * (clock() - sent), sent + lease.time_out)
-                    answers = await self.hear(tasks, until, self.agreed)
+                    answers = in_one_generation(await self.hear(tasks, until, self.agreed))
                     token = self.agreed(answers)
                 if token:
                     votes = {master: reply for master, reply in answers.items() if reply == token}
