@@ -386,8 +386,10 @@ pub(crate) struct SetArgs {
 
 /// A master's URL, which has a scheme: this build has masters without, in simulations.
 fn url(text: &str) -> Result<String, String> {
-    let has_scheme = text.contains("://");
-    has_scheme.then(|| text.to_owned()).ok_or_else(|| "it has no scheme, as in redis://HOST:PORT".to_owned())
+    if text.contains("://") {
+        return Ok(text.to_owned());
+    }
+    Err("it has no scheme, as in redis://HOST:PORT".to_owned())
 }
 
 /// How a set is changed.

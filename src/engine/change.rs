@@ -250,15 +250,18 @@ impl Engine {
             if trust.membership().knows_no_set() {
                 return Err(Error::NotChanged { why: NO_RECORDS.into() });
             }
-            if misfit.is_some() || self.clock().now() >= began + self.settings().wait {
+            if let Some(why) = misfit {
+                return Err(Error::NotChanged { why });
+            }
+            if self.clock().now() >= began + self.settings().wait {
                 let status = self.master_status();
                 let refuses = |status: &MasterStatus| matches!(status.standing, Standing::Refused(_));
                 let is_refused = status.iter().any(refuses) && trust.membership().newest().is_none();
                 let why = self.in_the_way().await;
-                return Err(match misfit {
-                    Some(why) => Error::NotChanged { why },
-                    None if is_refused => Error::NotChanged { why: why.into() },
-                    None => unfinished(format!("too few masters answer whose clocks agree: {why}")),
+                return Err(if is_refused {
+                    Error::NotChanged { why: why.into() }
+                } else {
+                    unfinished(format!("too few masters answer whose clocks agree: {why}"))
                 });
             }
             self.until_seen(seen).await;

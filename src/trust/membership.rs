@@ -801,9 +801,11 @@ impl<'a> MasterCase<'a> {
             let why = "another master joined its set under its name: quorate members remove, and then add";
             return HelloStep::Wait(why.to_owned());
         }
-        let state = record.is_incomplete().then_some(MemberState::Candidate);
-        let record = record.carried(newest, record.member, fresh(self.random));
-        let record = MasterRecord { state: state.unwrap_or(record.state), ..record };
+        let forgot = record.is_incomplete();
+        let mut record = record.carried(newest, record.member, fresh(self.random));
+        if forgot {
+            record.state = MemberState::Candidate;
+        }
         let found = self.shown.stamp();
         HelloStep::write(Change { found, quarantine: None, least: 0, record, promised: None })
     }
