@@ -179,6 +179,8 @@ class Master:
         members = [line.split(' ', 1)[1] for line in record['members'].split('\n')]
         names = [f'redis://{m.url.hostname}:{m.url.port or 6379}' for m in client.masters]
         is_other = len(members) != len(names) or record['generation'] != '0' and sorted(members) != sorted(names)
+        if is_other:
+            self.record = None  # a client with this list does not go by it
         if strangers or is_twice or is_other:
             return 'OTHERSET its set is ' + record['members'].replace('\n', ', ')
         if any(int(other['generation']) > int(record['generation']) for other in mine):
