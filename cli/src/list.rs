@@ -2,6 +2,7 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use quorate::Error;
 
 use crate::args::ListArgs;
 use crate::exit::{self, Code, Failure};
@@ -12,7 +13,7 @@ pub(crate) async fn list(args: ListArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
     let mut listing = redlock.list();
     let mut names: Vec<Name> = Vec::new();
-    while let Some(page) = listing.next().await? {
+    while let Some(page) = listing.next().await.map_err(failure)? {
         let mut page = page.iter().map(Name::new);
         if args.json {
             page.try_for_each(|name| say::json_line(&name))?;
@@ -29,6 +30,19 @@ pub(crate) async fn list(args: ListArgs) -> Result<Code, Failure> {
         }
     }
     Ok(exit::OK)
+}
+
+/// Too few masters answered, or they are no set: that is about no name.
+fn failure(error: Error) -> Failure {
+    let votes = error.votes().to_string();
+    let is_without_set = exit::is_without_set(error.votes());
+    let failure = Failure::from(error);
+    let message = match failure.code {
+        _ if is_without_set => exit::NO_SET.to_owned(),
+        exit::NO_QUORUM | exit::REFUSED => format!("too few masters answer to list names [{votes}]"),
+        _ => return failure,
+    };
+    Failure { message, ..failure }
 }
 
 fn table(names: &[Name]) -> Table {
