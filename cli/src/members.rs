@@ -183,14 +183,18 @@ fn place(master: &Examined) -> Option<&Finding> {
 }
 
 fn code(report: &Report, set: Option<&Finding>) -> Code {
-    let answered = report.masters.iter().filter(|master| master.round_trip.is_some()).count();
-    let record = |master: &Examined| {
-        master.findings.iter().find(|finding| finding.about == "record").map(|finding| finding.severity)
+    let fails = |master: &Examined, about: &str| {
+        let its = |finding: &Finding| finding.about == about && finding.severity == Severity::Fail;
+        master.findings.iter().any(its)
     };
-    let is_refused = report.masters.iter().any(|master| record(master) == Some(Severity::Fail));
+    let count = |has: &dyn Fn(&Examined) -> bool| report.masters.iter().filter(|master| has(master)).count();
+    let answered = count(&|master| master.round_trip.is_some());
+    let let_in = count(&|master| !fails(master, "login"));
+    let not_ours = count(&|master| fails(master, "record"));
     match set {
+        _ if let_in < report.quorum => exit::REFUSED,
         _ if answered < report.quorum => exit::NO_QUORUM,
-        _ if is_refused => exit::REFUSED,
+        _ if not_ours > 0 => exit::REFUSED,
         Some(set) if set.severity != Severity::Fail => exit::OK,
         _ => exit::REFUSED,
     }

@@ -39,13 +39,12 @@ fn unasked(why: &Unasked) -> Finding {
     const ABOUT: &str = "reach";
     match why {
         Unasked::Unreached(why) => {
-            let login = ["NOAUTH", "WRONGPASS", "NOPERM"].iter().any(|code| why.starts_with(code));
-            let fix = if login {
-                "put a user and a password that it knows into the URL"
-            } else {
-                "start it, correct its URL, or let this host connect to it"
-            };
+            let fix = "start it, correct its URL, or let this host connect to it";
             Finding::fail(ABOUT, format!("it cannot be reached: {why}"), fix)
+        }
+        Unasked::NotLetIn(why) => {
+            let fix = "correct the user and the password in its URL, or where that is read from";
+            Finding::fail("login", format!("it refuses this user: {why}"), fix)
         }
         Unasked::Silent(time) => {
             let fix = "see what keeps it; if it is only far away, allow more time (--timeout)";

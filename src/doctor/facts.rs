@@ -32,8 +32,10 @@ pub(crate) struct Facts {
 /// Why a master could not be asked.
 #[derive(Clone, Debug)]
 pub(crate) enum Unasked {
-    /// It could not be connected to, or did not let this user in.
+    /// It could not be connected to.
     Unreached(String),
+    /// It did not let this user in.
+    NotLetIn(String),
     /// It did not answer within this time.
     Silent(Duration),
     /// It is not reached by a URL.

@@ -252,7 +252,7 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
     let known = answered.filter(|server| matches!(server.record, FoundRecord::Absent | FoundRecord::Read(_)));
     let known: Vec<_> = known.map(|server| server.found()).collect();
     let mut sets: Vec<_> = known.iter().flatten().collect();
-    sets.sort_by_key(|record| &record.set);
+    sets.sort_by_key(|record| (&record.set, std::cmp::Reverse(record.generation)));
     sets.dedup_by_key(|record| &record.set);
     match &sets[..] {
         [] if known.is_empty() || visitor.terms.all_new => None,
@@ -263,7 +263,9 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
         [record] => {
             let MasterRecord { set, terms, members, .. } = record;
             let count = members.len();
-            let what = format!("{set}: {count} masters, {terms}, cold start {}", terms.cold_start);
+            let has_name = |facts: &Facts| members.id_of(&facts.master).is_some();
+            let names = if all.iter().all(has_name) { "" } else { &*format!(" ({})", members.names()) };
+            let what = format!("{set}: {count} masters{names}, {terms}, cold start {}", terms.cold_start);
             Some(match visitor.left.join(", ") {
                 left if left.is_empty() => Finding::ok(ABOUT, what),
                 left => Finding::warn(

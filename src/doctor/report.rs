@@ -40,9 +40,9 @@ pub struct Examined {
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
-    /// What was looked at, in a word or two: `reach`, `role`, `version`, `memory`, `persistence`,
-    /// `writes`, `rights`, `clock` or `record` of one master; `processes`, `clocks`, `set` or
-    /// `quorum` of all.
+    /// What was looked at, in a word or two: `reach`, `login`, `role`, `version`, `memory`,
+    /// `persistence`, `writes`, `rights`, `clock` or `record` of one master; `processes`, `clocks`,
+    /// `set` or `quorum` of all.
     pub about: &'static str,
     /// What was found.
     pub what: String,

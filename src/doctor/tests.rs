@@ -482,6 +482,17 @@ fn where_most_masters_forgot_their_set_it_goes_on_when_all_are_there() {
 }
 
 #[test]
+fn the_set_is_shown_as_its_newest_record_says() {
+    let before = format!("{} 30000\n1 m0\n2 m1\n3 m2", SPOKEN[0]);
+    let told = [("generation", "1"), ("max_ttl", "60000"), ("earlier", &*before)];
+    for newest in 0..3 {
+        let records = [0, 1, 2].map(|index| record(index, if index == newest { &told } else { &[] }));
+        let report = judged_by_records(records);
+        assert!(found_together(&report, "set").what.contains("60000 ms"), "{newest}: {report}");
+    }
+}
+
+#[test]
 fn lists_that_differ_are_refused_and_both_are_named() {
     let report = judged_all(&visitor(), [0, 1].map(|index| Ok(server(index))));
     let says = ["its set is m0, m1, m2, and this client's m0, m1 -> give all clients the same"];
@@ -547,13 +558,13 @@ fn a_replica_of_a_listed_master_does_not_take_its_vote_away() {
 #[test]
 fn masters_that_cannot_be_asked_are_told_with_what_to_do() {
     let cases = [
-        (Unasked::Silent(Duration::from_secs(1)), ["did not answer within 1s", "--timeout"]),
-        (Unasked::Unreached("WRONGPASS invalid".into()), ["WRONGPASS invalid", "a user and a password"]),
-        (Unasked::Unreached("connection refused".into()), ["connection refused", "start it"]),
+        (Unasked::Silent(Duration::from_secs(1)), "reach", ["did not answer within 1s", "--timeout"]),
+        (Unasked::NotLetIn("WRONGPASS invalid".into()), "login", ["WRONGPASS invalid", "the password"]),
+        (Unasked::Unreached("connection refused".into()), "reach", ["connection refused", "start it"]),
     ];
-    for (why, says) in cases {
+    for (why, about, says) in cases {
         let report = judged_all(&visitor(), [Err(why), Ok(server(1)), Ok(server(2))]);
-        assert_found(&report, "reach", Severity::Fail, &says);
+        assert_found(&report, about, Severity::Fail, &says);
         assert_eq!((report.masters[0].votes_in, report.has_quorum()), (None, true));
         assert_says(
             report.together.last().unwrap(),

@@ -10,13 +10,14 @@ use redis::{AsyncConnectionConfig, PushInfo, from_redis_value};
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::answer::Value;
+use super::answer::{Failure, Value};
 use super::asks::{command, reply_text, setting};
 use super::dial::Dialler;
 use super::login::{self, LoggedIn, describe};
 use crate::clock::Clock;
 use crate::doctor::{ClockLook, Denied, FoundRecord, Info, Kept, Server, Unasked};
 use crate::trust::MasterRecord;
+use crate::vote::Refusal;
 
 /// How often to measure the round trip and ask for the time: enough for a median that one slow
 /// answer does not change.
@@ -98,7 +99,7 @@ pub(crate) async fn examine(
     let opening = login::log_in(address, dialler, &config);
     let patience = visit.patience * ROUND_TRIPS_TO_OPEN;
     let LoggedIn { connection, moves_bytes, .. } = match timeout(patience, opening).await {
-        Ok(opened) => opened.map_err(|why| Unasked::Unreached(why.text().to_owned()))?,
+        Ok(opened) => opened.map_err(not_opened)?,
         Err(_) => return Err(Unasked::Silent(patience)),
     };
     let mut asker = Asker { connection, visit };
@@ -199,6 +200,14 @@ impl Asker<'_> {
 
     fn silent(&self) -> Unasked {
         Unasked::Silent(self.visit.patience)
+    }
+}
+
+fn not_opened(why: Failure) -> Unasked {
+    let text = why.text().to_owned();
+    match why {
+        Failure::Refused { reason: Refusal::Password | Refusal::NoPermission, .. } => Unasked::NotLetIn(text),
+        _ => Unasked::Unreached(text),
     }
 }
 

@@ -52,6 +52,7 @@ fn a_client_of_masters_that_are_no_set_is_told_at_once_how_one_begins() {
         let (code, out, error) = output(quorate(&masters).args(verb).args(["--timeout", "2s"]));
         assert_eq!(code, 81, "{verb:?}: {out}{error}");
         assert!(format!("{out}{error}").contains("quorate init"), "{verb:?}: {out}{error}");
+        assert!(!error.contains("lock \"{*}"), "that is no name: {error}");
     }
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert!(masters.iter().all(|server| size(server) == 0), "nothing was written");
@@ -196,11 +197,29 @@ fn the_members_are_shown_with_the_terms_of_their_set() {
     let list = [masters[0].url(), masters[2].url(), others.url()].join(",");
     let (code, out, _) = output(quorate(&masters).env("QUORATE_MASTERS", list).arg("members"));
     assert!(code == 81, "this is not its list: {code} {out}");
+    let first = out.lines().next().unwrap_or_default();
+    assert!(masters.urls().iter().all(|url| first.contains(url)), "these are its masters: {out}");
     masters[1].kill();
     let (code, out, _) = output(quorate(&masters).arg("members"));
     assert!(code == 0 && out.contains("it cannot be reached"), "{out}");
     masters[0].kill();
     assert_eq!(output(quorate(&masters).arg("members")).0, 69);
+}
+
+#[test]
+fn masters_that_refuse_the_password_are_no_masters_that_are_away() {
+    let masters = Masters::start(3);
+    begin(&masters, &[]);
+    for server in masters.iter() {
+        let _: () = server.command(&["ACL", "SETUSER", "me", "on", ">right", "~*", "&*", "+@all"]);
+    }
+    for (password, expected, says) in
+        [("right", 0, "3 masters"), ("wrong", 81, "refuses this user: WRONGPASS")]
+    {
+        let urls = masters.urls().join(",").replace("redis://", &format!("redis://me:{password}@"));
+        let (code, out, error) = output(quorate(&masters).env("QUORATE_MASTERS", urls).arg("members"));
+        assert!(code == expected && out.contains(says), "{password}: {code} {out}{error}");
+    }
 }
 
 #[test]
