@@ -38,9 +38,10 @@ impl Init {
         self
     }
 
-    /// Whoever changes the set has to know this: see [`SetChange::secret`]. The masters keep its
-    /// SHA-1. It guards against mistakes, such as a script that is run against the wrong set, and
-    /// not against who may write to the masters.
+    /// Whoever changes the set has to know this: see [`SetChange::secret`]. A set that was begun
+    /// with another one, or without, keeps that, and this is refused. The masters keep its SHA-1.
+    /// It guards against mistakes, such as a script that is run against the wrong set, and not
+    /// against who may write to the masters.
     pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
         self.secret = digest_of(secret.as_ref());
         self

@@ -12,7 +12,7 @@ use super::quorum::quorum;
 use crate::error::Error;
 use crate::set::Init;
 use crate::text::digest;
-use crate::trust::{Ballot, Beginning, ColdStart, Proposal, Standing, Trust};
+use crate::trust::{Ballot, Beginning, ColdStart, MasterRecord, Proposal, Standing, Trust};
 
 /// How often to look where no handshake says anything.
 pub(super) const LOOK: Duration = Duration::from_millis(250);
@@ -33,7 +33,7 @@ impl Engine {
             };
             trust.membership().begin(Some(Beginning {
                 cold_start: how.cold_start,
-                secret: how.secret,
+                secret: how.secret.clone(),
                 never_used,
             }));
             let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
@@ -42,13 +42,9 @@ impl Engine {
                 Err(_) if has_quorum(trust) && trust.membership().misfit().is_none() => {}
                 done => done?,
             }
-            let its = trust.membership().newest().map(|newest| newest.terms.cold_start);
-            if how.cold_start == ColdStart::Fsync && its == Some(ColdStart::Quarantine) {
-                let why =
-                    "the set was begun without fsync, and a master that restarts waits for a quarantine";
-                return Err(Error::NotBegun { why: why.into(), fingerprint: None });
-            }
-            Ok(())
+            let membership = trust.membership();
+            let why = membership.newest().and_then(|its| was_begun_otherwise(its, &how));
+            why.map_or(Ok(()), |why| Err(Error::NotBegun { why: why.into(), fingerprint: None }))
         })
         .await
     }
@@ -153,6 +149,15 @@ impl Engine {
             () = tokio::time::sleep(LOOK) => {}
         }
     }
+}
+
+/// What somebody would have a set be who begins it, and it is not.
+fn was_begun_otherwise(its: &MasterRecord, how: &Init) -> Option<&'static str> {
+    if how.cold_start == ColdStart::Fsync && its.terms.cold_start == ColdStart::Quarantine {
+        return Some("the set was begun without fsync, and a master that restarts waits for a quarantine");
+    }
+    let is_another = !how.secret.is_empty() && how.secret != its.secret;
+    is_another.then_some("the set was begun with another secret, or without one")
 }
 
 /// Whether a quorum of the set is connected.

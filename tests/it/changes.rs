@@ -657,6 +657,11 @@ async fn a_set_with_a_secret_is_changed_by_who_knows_it() {
         let error = redlock.change_members(wrong).await.unwrap_err();
         assert!(error.to_string().contains("--secret-file"), "{error}");
     }
+    let refused = redlock.init(Init::new().secret("barley")).await.unwrap_err();
+    assert!(refused.to_string().contains("was begun with another secret"), "{refused}");
+    for its in [Init::new(), Init::new().secret("sesame")] {
+        redlock.init(its).await.unwrap();
+    }
     redlock.change_members(change().secret("sesame")).await.unwrap();
     let next = SetChange::add(d.url());
     assert!(redlock.change_members(next.clone()).await.is_err());
