@@ -170,9 +170,10 @@ impl LinkDriver {
             if !self.state().is_opening() {
                 continue;
             }
+            let waits_for = |why| self.change_and_deliver(|state| state.waits_for(why));
             let opened = tokio::select! {
                 biased;
-                opened = session::open(settings, predecessor.as_ref()) => opened,
+                opened = session::open(settings, predecessor.as_ref(), &waits_for) => opened,
                 () = self.until(|state| (!state.is_opening()).then_some(())) => continue,
             };
             match opened {

@@ -11,6 +11,9 @@ use super::asks::{Asks, Replied};
 use super::link::OPEN_LIMIT;
 use crate::trust::{Handshake, Hello, HelloOutcome, Insight, SessionHeader};
 
+/// What is told why a handshake waits for other masters.
+pub(super) type WaitsFor<'a> = dyn Fn(Failure) + Send + Sync + 'a;
+
 /// From now on the server can be told to push a message when a key changes.
 pub(super) async fn follow_changes(asks: &Asks) -> Result<(), String> {
     note_reply("tracking", asks.ask(&["CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"]).await?);
@@ -24,7 +27,7 @@ pub(super) async fn shake_hands_again(
     handshake: Handshake,
     patience: Duration,
 ) -> Result<SessionHeader, Failure> {
-    let made = timeout(OPEN_LIMIT, shake_hands(&asks, &handshake, patience)).await;
+    let made = timeout(OPEN_LIMIT, shake_hands(&asks, &handshake, patience, &|_| {})).await;
     made.unwrap_or_else(|_| Err(format!("no handshake within {OPEN_LIMIT:?}").into()))
 }
 
@@ -33,6 +36,7 @@ pub(super) async fn shake_hands(
     asks: &Asks,
     handshake: &Handshake,
     patience: Duration,
+    waits_for: &WaitsFor<'_>,
 ) -> Result<SessionHeader, Failure> {
     let mut insight = Insight::Unknown;
     let mut hello = handshake.hello(insight);
@@ -51,6 +55,7 @@ pub(super) async fn shake_hands(
                 handshake.hello(insight)
             }
             HelloOutcome::Hear(news, why) => {
+                waits_for(why.clone());
                 let heard = handshake.until_more_is_heard(news);
                 timeout(patience, heard).await.map_err(|_| why)?;
                 handshake.hello(insight)

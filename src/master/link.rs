@@ -96,6 +96,8 @@ pub struct LinkState {
     random: Arc<dyn Random>,
     reach: Reach,
     connection: Connection,
+    /// What the connection that is being opened waits for, if it is known.
+    waits_for: Option<Failure>,
     backoff: Backoff,
     queue: PendingQueue,
     /// The next commands of a handshake on an open connection.
@@ -188,6 +190,7 @@ impl LinkState {
             random,
             reach: Reach::Idle,
             connection: Connection::None,
+            waits_for: None,
             backoff: Backoff::new(RECONNECT.0, RECONNECT.1),
             queue: PendingQueue::default(),
             questions: VecDeque::new(),
@@ -262,7 +265,14 @@ impl LinkState {
     pub fn opening(&mut self, now: Instant) {
         if let Connection::Due(_) = self.connection {
             self.connection = Connection::Opening(now);
+            self.waits_for = None;
         }
+    }
+
+    /// The connection that is being opened waits for other masters: calls that do not wait as long
+    /// fail with this.
+    pub(super) fn waits_for(&mut self, why: Failure) {
+        self.waits_for = Some(why);
     }
 
     /// Whether the connection that is being opened is still wanted.
@@ -557,8 +567,8 @@ impl LinkState {
         let Expired { unsent, unanswered, longest } = self.queue.expire(now);
         let longest_unsent = unsent.iter().map(Pending::timeout).max();
         for pending in unsent {
-            let why = format!("not sent within {:?}", pending.timeout());
-            self.queue_answer(pending, Err(unreachable(&why)), None);
+            let why = self.not_opened_yet(&format!("not sent within {:?}", pending.timeout()));
+            self.queue_answer(pending, Err(why), None);
         }
         if let Some(time) = longest_unsent.filter(|time| *time >= self.patience) {
             self.not_opened_in(time);
@@ -594,8 +604,14 @@ impl LinkState {
     /// it.
     fn not_opened_in(&mut self, time: Duration) {
         if self.reach == Reach::Connecting {
-            self.go_down(unreachable(&format!("no connection within {time:?}")));
+            self.go_down(self.not_opened_yet(&format!("no connection within {time:?}")));
         }
+    }
+
+    /// Why no call can be sent yet: what the connection waits for, or what is seen from here.
+    fn not_opened_yet(&self, seen: &str) -> Failure {
+        let waits_for = self.waits_for.clone().filter(|_| self.is_opening());
+        waits_for.unwrap_or_else(|| unreachable(seen))
     }
 
     fn go_down(&mut self, why: Failure) {

@@ -12,7 +12,7 @@ use super::address::Address;
 use super::answer::{Failure, Value};
 use super::asks::Asks;
 use super::dial::{Dialler, Stream};
-use super::hello;
+use super::hello::{self, WaitsFor};
 use super::login::{self, LoggedIn};
 use super::script::Script;
 use crate::random::Random;
@@ -87,13 +87,14 @@ impl Roster {
 const ATTEMPTS: usize = 4;
 
 /// Connects, logs in, makes sure that nothing that was sent on `predecessor` can run any more,
-/// loads the scripts, and shakes hands.
+/// loads the scripts, and shakes hands. Tells what it waits for where that is other masters.
 pub(super) async fn open(
     settings: &LinkSettings,
     predecessor: Option<&Identity>,
+    waits_for: &WaitsFor<'_>,
 ) -> Result<Session, Failure> {
     for _ in 0..ATTEMPTS {
-        if let Some(session) = set_up(settings, predecessor).await? {
+        if let Some(session) = set_up(settings, predecessor, waits_for).await? {
             return Ok(session);
         }
     }
@@ -102,7 +103,11 @@ pub(super) async fn open(
 
 /// Makes one attempt; `None` where the record changed meanwhile. The redis crate does the set-up on
 /// a stream that it is lent.
-async fn set_up(settings: &LinkSettings, predecessor: Option<&Identity>) -> Result<Option<Session>, Failure> {
+async fn set_up(
+    settings: &LinkSettings,
+    predecessor: Option<&Identity>,
+    waits_for: &WaitsFor<'_>,
+) -> Result<Option<Session>, Failure> {
     let invalidated = Arc::new(AtomicBool::new(false));
     let config = AsyncConnectionConfig::new()
         .set_response_timeout(None)
@@ -111,7 +116,7 @@ async fn set_up(settings: &LinkSettings, predecessor: Option<&Identity>) -> Resu
         login::log_in(&settings.address, &settings.dialler, &config).await?;
     let asks = SetUp(Asks::Lent(connection));
     let (identity, header) = tokio::select! {
-        done = asks.run(settings, predecessor) => done?,
+        done = asks.run(settings, predecessor, waits_for) => done?,
         () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
     };
     drop((asks, moves_bytes));
@@ -138,6 +143,7 @@ impl SetUp {
         &self,
         LinkSettings { address, scripts, roster, handshake, patience, .. }: &LinkSettings,
         predecessor: Option<&Identity>,
+        waits_for: &WaitsFor<'_>,
     ) -> Result<(Option<Identity>, Option<SessionHeader>), Failure> {
         let identity = self.identify().await?;
         if let Some(Identity { run_id, .. }) = &identity {
@@ -149,7 +155,7 @@ impl SetUp {
         try_join_all(scripts.iter().map(load)).await?;
         let Some(handshake) = handshake.get() else { return Ok((identity, None)) };
         hello::follow_changes(&self.0).await?;
-        Ok((identity, Some(hello::shake_hands(&self.0, handshake, *patience).await?)))
+        Ok((identity, Some(hello::shake_hands(&self.0, handshake, *patience, waits_for).await?)))
     }
 
     /// Asks for the server's run id and this connection's number; `None` if the user has no right

@@ -223,6 +223,18 @@ fn masters_that_refuse_the_password_are_no_masters_that_are_away() {
 }
 
 #[test]
+fn a_job_is_told_what_a_master_that_forgot_waits_for() {
+    let mut masters = Masters::start(3);
+    begin(&masters, &SHORT);
+    masters[1].kill();
+    masters[2].kill();
+    masters[1].restart_empty();
+    let (code, _, error) = run(&masters, &SHORT);
+    let waits_for = format!("{} has to answer first", masters[2].url());
+    assert!(code == 69 && error.contains(&waits_for), "{code} {error}");
+}
+
+#[test]
 fn members_waits_until_every_master_has_a_vote() {
     let mut masters = Masters::start(3);
     begin(&masters, &SHORT);

@@ -540,6 +540,19 @@ fn callers_do_not_wait_for_a_connection_that_takes_long_and_an_attempt_has_a_lim
 }
 
 #[test]
+fn callers_are_told_what_a_connection_waits_for() {
+    for timeout in [PATIENCE / 2, PATIENCE * 2] {
+        let mut driven = Driven::new();
+        let number = driven.call(CallKind::Vote { timeout });
+        driven.link.opening(driven.now);
+        let why = Failure::Unreachable("another one has to answer first".into());
+        driven.link.waits_for(why.clone());
+        driven.wait(PATIENCE.min(timeout));
+        assert_eq!(driven.heard(number), [Err(why)], "{timeout:?}");
+    }
+}
+
+#[test]
 fn with_a_master_that_has_another_record_the_handshake_is_made_again() {
     let mut driven = Driven::up();
     let number = driven.call(VOTE);
