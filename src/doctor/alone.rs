@@ -43,7 +43,7 @@ fn unasked(why: &Unasked) -> Finding {
             Finding::fail(ABOUT, format!("it cannot be reached: {why}"), fix)
         }
         Unasked::NotLetIn(why) => {
-            let fix = "correct the user and the password in its URL, or where that is read from";
+            let fix = "put a user and a password that it knows into its URL, or where that is read from";
             Finding::fail("login", format!("it refuses this user: {why}"), fix)
         }
         Unasked::Silent(time) => {

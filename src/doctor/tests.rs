@@ -559,7 +559,11 @@ fn a_replica_of_a_listed_master_does_not_take_its_vote_away() {
 fn masters_that_cannot_be_asked_are_told_with_what_to_do() {
     let cases = [
         (Unasked::Silent(Duration::from_secs(1)), "reach", ["did not answer within 1s", "--timeout"]),
-        (Unasked::NotLetIn("WRONGPASS invalid".into()), "login", ["WRONGPASS invalid", "the password"]),
+        (
+            Unasked::NotLetIn("WRONGPASS invalid".into()),
+            "login",
+            ["WRONGPASS invalid", "a password that it knows"],
+        ),
         (Unasked::Unreached("connection refused".into()), "reach", ["connection refused", "start it"]),
     ];
     for (why, about, says) in cases {
