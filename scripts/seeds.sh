@@ -70,9 +70,9 @@ if [ "$(tail -n +2 "$LEDGER" | tail -n 1 | cut -f 4)" != "$(code)" ]; then
     fi
   done
 fi
-missing | while read -r fault from; do
+while read -r fault from; do
   [ "$SECONDS" -lt "$until" ] || break
   came_to=$(run "$fault" "$from")
   printf '%s\t%s\t%s\t%s\t%s\n' "$fault" "$from" "$came_to" "$(code)" "$(git rev-parse --short HEAD)" >>"$LEDGER"
-done
+done < <(missing)
 "$0" --check
