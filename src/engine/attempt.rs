@@ -199,7 +199,10 @@ impl Attempt {
         self.note_entries(&round);
         self.hold_state.granted_under = round.voters().generation;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
-        self.engine.dispatcher.trust().watched.forget(&self.hold.site);
+        let trust = self.engine.dispatcher.trust();
+        if trust.terms().strict {
+            trust.watched.forget(&self.hold.site);
+        }
         let sent = round.sent;
         let ttl = self.ask.ttl;
         let renewal = self.ask.renewal.take();

@@ -4,6 +4,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -198,7 +199,7 @@ impl LinkDriver {
     }
 
     /// Moves messages until the connection is lost, or not wanted any more.
-    async fn serve(&self, mut transport: Transport, settings: &LinkSettings) {
+    async fn serve(&self, mut transport: Transport, LinkSettings { handshake, patience, .. }: &LinkSettings) {
         let mut frames = Vec::new();
         let mut greeting = None;
         poll_fn(|context| {
@@ -207,8 +208,16 @@ impl LinkDriver {
             if !frames.is_empty() {
                 self.change_and_deliver(|state| frames.drain(..).for_each(|frame| hand_in(state, frame)));
             }
-            self.greet(&mut greeting, &mut transport, settings, context);
-            if let Err(why) = read.and_then(|()| self.send(&mut transport, context)) {
+            let moved = read.and_then(|()| {
+                loop {
+                    self.greet(&mut greeting, &mut transport, context);
+                    if !self.send(&mut transport, handshake.get(), context)? {
+                        return Ok(());
+                    }
+                    greeting = handshake.get().map(|its| Greeting::new(its, *patience));
+                }
+            });
+            if let Err(why) = moved {
                 self.change_and_deliver(|state| state.broke(&why, now()));
             }
             if self.state().is_open() { Poll::Pending } else { Poll::Ready(()) }
@@ -216,54 +225,47 @@ impl LinkDriver {
         .await;
     }
 
-    /// Makes the handshake again where that is due.
-    fn greet(
-        &self,
-        greeting: &mut Option<Greeting>,
-        transport: &mut Transport,
-        LinkSettings { handshake, patience, .. }: &LinkSettings,
-        context: &mut Context<'_>,
-    ) {
-        let Some(handshake) = handshake.get() else { return };
-        loop {
-            if handshake.is_outdated() {
-                self.state().renew_handshake();
-            }
-            if greeting.is_none() && self.state().takes_up_handshake() {
-                let (asks, questions) = mpsc::unbounded_channel();
-                let header = shake_hands_again(Asks::Open(asks), handshake.clone(), *patience).boxed();
-                *greeting = Some(Greeting { header, questions });
-            }
-            let Some(Greeting { header, questions }) = greeting else { return };
-            let made = header.poll_unpin(context);
-            while let Ok(question) = questions.try_recv() {
-                self.state().ask(question);
-            }
-            match made {
-                Poll::Pending => return,
-                Poll::Ready(Ok(header)) => {
-                    transport.set_header(header);
-                    self.change_and_deliver(LinkState::greeted);
-                }
-                Poll::Ready(Err(why)) => self.change_and_deliver(|state| state.not_greeted(why, now())),
-            }
-            *greeting = None;
+    /// Goes on with the handshake that is made again, if one is.
+    fn greet(&self, greeting: &mut Option<Greeting>, transport: &mut Transport, context: &mut Context<'_>) {
+        let Some(Greeting { header, questions }) = greeting else { return };
+        let made = header.poll_unpin(context);
+        while let Ok(question) = questions.try_recv() {
+            self.state().ask(question);
         }
+        match made {
+            Poll::Pending => return,
+            Poll::Ready(Ok(header)) => {
+                transport.set_header(header);
+                self.change_and_deliver(LinkState::greeted);
+            }
+            Poll::Ready(Err(why)) => self.change_and_deliver(|state| state.not_greeted(why, now())),
+        }
+        *greeting = None;
     }
 
-    /// Sends the next messages, as many as the socket takes.
-    fn send(&self, transport: &mut Transport, context: &mut Context<'_>) -> Result<(), String> {
+    /// Sends the next messages, as many as the socket takes, or until the handshake is to be made
+    /// again: returns whether it is.
+    fn send(
+        &self,
+        transport: &mut Transport,
+        handshake: Option<&Handshake>,
+        context: &mut Context<'_>,
+    ) -> Result<bool, String> {
         loop {
-            self.change_and_deliver(|state| {
+            let is_due = self.change_and_deliver(|state| {
+                if handshake.is_some_and(Handshake::is_outdated) {
+                    state.renew_handshake();
+                }
                 let now = now();
                 while transport.has_room()
                     && state.send_next(now, |message| transport.pack(message)).is_some()
                 {}
+                state.takes_up_handshake()
             });
             let was_full = !transport.has_room();
             transport.write(context)?;
-            if !was_full || !transport.has_room() {
-                return Ok(());
+            if is_due || !was_full || !transport.has_room() {
+                return Ok(is_due);
             }
         }
     }
@@ -273,6 +275,14 @@ impl LinkDriver {
 struct Greeting {
     header: BoxFuture<'static, Result<SessionHeader, Failure>>,
     questions: mpsc::UnboundedReceiver<Question>,
+}
+
+impl Greeting {
+    fn new(handshake: &Handshake, patience: Duration) -> Self {
+        let (asks, questions) = mpsc::unbounded_channel();
+        let header = shake_hands_again(Asks::Open(asks), handshake.clone(), patience).boxed();
+        Self { header, questions }
+    }
 }
 
 /// Whether the master answers; `None` where there was no call yet, or while a connection is being

@@ -126,8 +126,8 @@ struct Open {
     is_known: bool,
     /// Whether a call was ever answered on it.
     has_served: bool,
-    /// When it was last found that the master drops no keys.
-    looked: Instant,
+    /// When to look again whether the master may drop keys.
+    looks_at: Instant,
     ping: Option<Ping>,
     handshake: HandshakeState,
 }
@@ -288,7 +288,8 @@ impl LinkState {
             self.reach = Reach::Up;
             let ping = self.ping_for_overdue(now);
             let handshake = HandshakeState::Done;
-            let open = Open { since: now, is_known, has_served: false, looked: now, ping, handshake };
+            let looks_at = now + LOOK;
+            let open = Open { since: now, is_known, has_served: false, looks_at, ping, handshake };
             self.connection = Connection::Open(open);
         }
     }
@@ -364,8 +365,8 @@ impl LinkState {
         if open.handshake != HandshakeState::Done || self.queue.under_way() >= MOST_UNDER_WAY {
             return None;
         }
-        if open.looked + LOOK <= now && self.queue.has_unsent() {
-            open.looked = now;
+        if open.looks_at <= now && self.queue.has_unsent() {
+            open.looks_at = now + LOOK;
             self.queue.note_sent(Sent::Look, now);
             return Some(send(Message::Look));
         }
