@@ -3,7 +3,32 @@
 use std::fs;
 
 fn readme() -> String {
-    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap()
+    read("README.md")
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+#[test]
+fn its_conditions_of_safety_are_those_of_the_page_about_it_and_name_tests() {
+    let conditions = |text: &str| {
+        let (_, rest) = text.split_once("\n1. whoever holds it stops").unwrap();
+        rest.split("\n\n").next().unwrap().to_owned()
+    };
+    let its = conditions(&readme());
+    assert_eq!(its, conditions(&read("docs/SAFETY.md")));
+    let all = its.split("\n").fold(vec![String::new()], |mut all, line| {
+        if line.starts_with(|digit: char| digit.is_ascii_digit()) {
+            all.push(String::new());
+        }
+        all.last_mut().unwrap().push_str(line);
+        all
+    });
+    assert_eq!(all.len(), 6);
+    for condition in all {
+        assert!(condition.contains("(`") && condition.contains("`)"), "it names no test: {condition}");
+    }
 }
 
 #[test]
