@@ -421,6 +421,7 @@ impl Builder {
         let visit = Visit {
             clock,
             record: visitor.terms.record.clone(),
+            decree: visitor.terms.decree.clone(),
             key: format!("{prefix}{{doctor:{nobody:x}}}"),
             channel: format!("{}doctor:{nobody:x}", WakeChannelPrefix(prefix)),
             patience: visitor.timeout,

@@ -87,7 +87,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Whether a master says that no set was begun. It has heard most of the others by then.
+/// Whether no set was begun: a master says so when this client has heard all of them.
 pub(crate) fn is_without_set(votes: &[Vote]) -> bool {
     let says_so = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::NoSet, .. });
     votes.iter().any(says_so)

@@ -124,15 +124,12 @@ async fn until_all_vote(redlock: &Redlock, limit: Duration) -> Result<bool, Fail
 }
 
 /// A vote by which a person has to act: on this client's list or terms, or because no set was
-/// begun. One master alone may say that before it has heard of the others' records.
+/// begun.
 fn for_good(votes: &[Vote]) -> Option<&Vote> {
-    let reason = |vote: &Vote| match &vote.outcome {
-        Outcome::Refused { reason, .. } => Some(*reason),
-        _ => None,
-    };
-    let is_without_set = votes.iter().all(|vote| reason(vote) == Some(Refusal::NoSet));
-    let is_other = |vote: &&Vote| matches!(reason(vote), Some(Refusal::OtherTerms | Refusal::OtherMembers));
-    if is_without_set { votes.first() } else { votes.iter().find(is_other) }
+    let reasons = [Refusal::NoSet, Refusal::OtherTerms, Refusal::OtherMembers];
+    let is_for_good =
+        |vote: &&Vote| matches!(vote.outcome, Outcome::Refused { reason, .. } if reasons.contains(&reason));
+    votes.iter().find(is_for_good)
 }
 
 /// Shows the set, and returns what it comes to, and how many masters of how many do not answer.

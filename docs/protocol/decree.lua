@@ -48,7 +48,10 @@ local function decree(key, generation, ballot, value, trusted)
   local here = call('HMGET', RECORD, 'incarnation', 'generation', 'state')
   if here[3] ~= 'member' or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
   local known = call('HMGET', key, 'incarnation', 'generation', 'promised', 'ballot', 'value')
-  if known[1] ~= here[1] then return {'forgot'} end
+  if known[1] ~= here[1] then
+    forgot = true -- the client makes the handshake again
+    return {'forgot'}
+  end
   local promised, before, text = known[3], known[4], known[5]
   if known[2] ~= generation then promised, before, text = '', '', '' end
   if value ~= '' then

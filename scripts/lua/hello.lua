@@ -2,9 +2,10 @@
 -- before this master may vote: which process this is and which of its histories, and the record,
 -- which says what process and history has seen all grants, and of which set of masters it is one.
 -- KEYS     none
--- ARGV     the record's key; the time (us) as far as the client knows
+-- ARGV     the record's key; the time (us) as far as the client knows; the key of the decree
 -- Replies  {'master', time (us), run id, second replication id, how many replicas are connected,
---          field, value, ...}: no fields where there is no record
+--          the incarnation that the decree names, field, value, ...}: empty without a decree, and
+--          no fields where there is no record
 --          {'refused', error, time (us)}
 -- Again    it changes nothing; but there is a write command, so that a replica cannot answer.
 local key = ARGV[1]
@@ -43,5 +44,6 @@ end
 redis.call('HDEL', key, 'none') -- it never is there, but only a master takes this
 local replies = {'master', shown, info('server', 'run_id'), info('replication', 'master_replid2')}
 replies[5] = info('replication', 'connected_slaves')
+replies[6] = redis.call('HGET', ARGV[3], 'incarnation') or ''
 for _, word in ipairs(redis.call('HGETALL', key)) do replies[#replies + 1] = word end
 return replies

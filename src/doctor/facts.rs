@@ -48,6 +48,8 @@ pub(crate) struct Server {
     pub(crate) info: Info,
     pub(crate) kept: Kept,
     pub(crate) record: FoundRecord,
+    /// The incarnation that knows what it promised, empty where none does, if it can be read.
+    pub(crate) decree: Option<Arc<str>>,
     pub(crate) denied: Denied,
     /// Why it refuses all writes, if it does.
     pub(crate) refuses_writes: Option<String>,
@@ -62,6 +64,16 @@ impl Server {
             FoundRecord::Read(record) => Some(record),
             FoundRecord::Absent | FoundRecord::Strange | FoundRecord::Unread(_) => None,
         }
+    }
+
+    /// The incarnation of its record; empty without one.
+    pub(super) fn own_incarnation(&self) -> Arc<str> {
+        self.found().map_or_else(|| "".into(), |record| record.incarnation.clone())
+    }
+
+    /// Whether what it promised is gone, and its record is there.
+    pub(super) fn lost_decree(&self) -> bool {
+        self.decree.as_ref().is_some_and(|decree| *decree != self.own_incarnation())
     }
 
     /// How many replicas are connected to it.

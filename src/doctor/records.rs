@@ -107,6 +107,7 @@ fn first_look(all: &[Facts], index: usize) -> Option<Foretold> {
         run_id: info("run_id")?.into(),
         replid2: info("master_replid2").unwrap_or_default().into(),
         has_replicas: server.replicas() > 0,
+        decree: server.decree.clone().unwrap_or_else(|| server.own_incarnation()),
         record: server.found().cloned(),
     };
     Some(Foretold { shown, anew: None, step: HelloStep::Wait(String::new()) })
@@ -128,6 +129,9 @@ impl Foretold {
             }
             let HelloStep::Write(change) = &self.step else { return };
             self.shown.record = Some(change.written(self.shown.time));
+            if change.promised.is_some() {
+                self.shown.decree = change.record.incarnation.clone();
+            }
             if change.costs_the_vote() && self.anew.is_none() {
                 self.anew = Some((**change).clone());
             }
@@ -191,6 +195,7 @@ fn forgot(found: Option<&MasterRecord>, server: &Server, change: &Change) -> Fin
             "somebody began another set with it, and its own takes it back"
         }
         Some(record) if has_restarted(record) => "it restarted",
+        Some(_) if server.lost_decree() => "it lost what it promised about the next change of its set",
         Some(_) => "it took over the keys of another server, as its replica",
     };
     let wait = secs(change.quarantine.unwrap_or_default());

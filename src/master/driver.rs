@@ -184,6 +184,9 @@ impl LinkDriver {
                     self.serve(Transport::new(stream, header.unwrap_or_default()), settings).await;
                 }
                 Err(why) => {
+                    if let Some(handshake) = settings.handshake.get() {
+                        handshake.not_opened(&why);
+                    }
                     if is(Handshake::is_no_member) {
                         settings.roster.forget(settings.address.name());
                     }

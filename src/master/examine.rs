@@ -76,6 +76,8 @@ pub(crate) struct Visit {
     pub(crate) clock: Arc<dyn Clock>,
     /// The key of the record.
     pub(crate) record: String,
+    /// The key of the decree.
+    pub(crate) decree: String,
     /// A key that nobody has, of the kind that locks have.
     pub(crate) key: String,
     /// A channel that nobody listens on, of the kind that clients are woken on.
@@ -118,10 +120,13 @@ struct Asker<'a> {
 impl Asker<'_> {
     async fn look(&mut self) -> Result<Server, Unasked> {
         let words = ["HGETALL", &self.visit.record];
-        let (info, record) = futures::try_join!(self.ask(&["INFO"]), self.ask(&words))?;
+        let promises = ["HGET", &self.visit.decree, "incarnation"];
+        let (info, record, decree) =
+            futures::try_join!(self.ask(&["INFO"]), self.ask(&words), self.ask(&promises))?;
         let mut server = Server {
             info: Info(info.ok().and_then(|info| from_redis_value(info).ok()).unwrap_or_default()),
             record: record.map_or_else(FoundRecord::Unread, found_record),
+            decree: decree.ok().and_then(incarnation_of),
             kept: self.kept().await?,
             ..Server::default()
         };
@@ -236,6 +241,11 @@ fn found_record(reply: redis::Value) -> FoundRecord {
         Some(record) => FoundRecord::Read(Box::new(record)),
         None => FoundRecord::Strange,
     }
+}
+
+/// What the reply to HGET of a decree says.
+fn incarnation_of(reply: redis::Value) -> Option<Arc<str>> {
+    Some(from_redis_value::<Option<String>>(reply).ok()?.unwrap_or_default().into())
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::decree::Promised;
@@ -109,7 +108,8 @@ impl Handshake {
     /// The request to send now.
     pub fn hello(&self, insight: Insight) -> Hello {
         let insight = if self.trust.terms.all_new { Insight::New } else { insight };
-        self.ask(&HELLO, Words::new(0).with(self.key()).with(self.trust.time()), insight)
+        let words = Words::new(0).with(self.key()).with(self.trust.time()).with(&self.trust.terms.decree);
+        self.ask(&HELLO, words, insight)
     }
 
     fn ask(&self, script: &'static Script, words: Words, insight: Insight) -> Hello {
@@ -194,7 +194,7 @@ impl Handshake {
         }
         let record = shown.record.clone();
         let step = membership.next(self.index, shown, hello.insight, &*trust.random);
-        trust.has_other_list.store(membership.other_list().is_some(), Ordering::Relaxed);
+        trust.note_other_list(&membership);
         let news = membership.news;
         drop(membership);
         trust.follow();
@@ -267,6 +267,15 @@ impl Handshake {
         self.trust.membership().is_no_member(self.index)
     }
 
+    /// The connection could not be opened.
+    pub fn not_opened(&self, why: &Failure) {
+        if let Failure::Unreachable(_) = why {
+            let mut membership = self.trust.membership();
+            membership.forget_misfit(self.index);
+            self.trust.note_other_list(&membership);
+        }
+    }
+
     /// Resolves when this client knows more of the masters' records than after so many news.
     pub async fn until_more_is_heard(&self, news: u64) {
         loop {
@@ -313,7 +322,7 @@ fn read(reply: &Value) -> Option<Answer> {
     let number = |i: usize| items.get(i).and_then(Value::int)?.try_into().ok();
     match &*text(0)? {
         "master" => {
-            let fields = items.get(5..)?;
+            let fields = items.get(6..)?;
             let time = number(1)?;
             let record = MasterRecord::read(fields);
             if record.is_none() && !fields.is_empty() {
@@ -324,6 +333,7 @@ fn read(reply: &Value) -> Option<Answer> {
                 run_id: text(2)?,
                 replid2: text(3)?,
                 has_replicas: &*text(4)? != "0",
+                decree: text(5)?,
                 record,
             })))
         }
@@ -381,7 +391,8 @@ mod tests {
             let hello = handshake.hello(Insight::NotTold);
             let text = |text: &str| Value::Text(text.into());
             let time = Value::Int(clock.wall().as_micros() as i64);
-            let answer = Value::List(vec![text("master"), time, text("run"), text("0000"), text("0")]);
+            let answer =
+                Value::List(vec![text("master"), time, text("run"), text("0000"), text("0"), text("")]);
             *clock.0.lock().unwrap() += waited;
             let HelloOutcome::Ask(next) = handshake.outcome(&hello, Ok(answer)) else { panic!("{waited:?}") };
             assert!(std::ptr::eq(next.script, script), "{waited:?}");

@@ -42,7 +42,7 @@ pub(crate) struct Trust {
     /// Told when the voters are others.
     follower: OnceLock<Follower>,
     /// Whether the membership knows of another list: every acquire asks.
-    pub(super) has_other_list: AtomicBool,
+    has_other_list: AtomicBool,
     pub(crate) random: Arc<dyn Random>,
     /// Notified after each handshake that told a master's record.
     pub(crate) record_seen: Notify,
@@ -229,6 +229,10 @@ impl Trust {
     pub(crate) fn votes_under(&self, index: usize, generation: u64) -> bool {
         let its = self.sessions[index].load(Ordering::Relaxed);
         its == generation || its == NO_SESSION
+    }
+
+    pub(super) fn note_other_list(&self, membership: &Membership) {
+        self.has_other_list.store(membership.other_list().is_some(), Ordering::Relaxed);
     }
 
     /// Why this client's list is not that of a set, if it is not.

@@ -24,6 +24,8 @@ pub(crate) struct Shown {
     pub(crate) run_id: Arc<str>,
     pub(crate) replid2: Arc<str>,
     pub(crate) has_replicas: bool,
+    /// The incarnation that knows what it promised; empty where none does.
+    pub(crate) decree: Arc<str>,
     pub(crate) record: Option<MasterRecord>,
 }
 
@@ -190,6 +192,11 @@ impl Shown {
         self.replid2 != record.replid2 && self.replid2.bytes().any(|digit| digit != b'0')
     }
 
+    /// Whether it lost what it promised, and has its record yet.
+    fn lost_decree(&self, record: &MasterRecord) -> bool {
+        self.decree != record.incarnation
+    }
+
     fn stamp(&self) -> Option<Arc<str>> {
         self.record.as_ref().map(|record| record.stamp.clone())
     }
@@ -252,6 +259,11 @@ impl Membership {
     /// something since.
     pub(crate) fn forget_misfits(&mut self) {
         self.misfits.fill(None);
+    }
+
+    /// A master is not reached: what it said of this client's list and terms counts no more.
+    pub(crate) fn forget_misfit(&mut self, index: usize) {
+        self.misfits[index] = None;
     }
 
     /// What a step says of this client's list and terms.
@@ -647,7 +659,7 @@ impl Membership {
     /// Whether what the master has may be less than what it had.
     fn lost_something(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
         let went_back = self.seen[index].went_back(record);
-        record.run_id != shown.run_id || shown.has_copied(record) || went_back
+        record.run_id != shown.run_id || shown.has_copied(record) || shown.lost_decree(record) || went_back
     }
 
     /// The newest generation of the set of this record, where that has members.
@@ -859,7 +871,11 @@ impl<'a> MasterCase<'a> {
             return step;
         }
         let unheard = self.unheard();
-        let not_heard = |other| HelloStep::Hear(format!("it has no record, and {other} was not heard yet"));
+        let not_heard = |other| {
+            HelloStep::Hear(format!(
+                "it has no record of a set of masters, and {other}, which may have one, was not heard yet"
+            ))
+        };
         let records = || self.others().map(|(_, record)| record);
         if let Some(Beginning { cold_start, never_used, .. }) = begins {
             let first = self.first(Members::first(list), *cold_start, MemberState::Candidate);
@@ -870,7 +886,7 @@ impl<'a> MasterCase<'a> {
                 (false, Some(other), _) if records().next().is_none() => return not_heard(other),
                 (false, _, None) => return self.write(None, first, Some(quarantine), Promised::default()),
                 (false, _, Some(never_used)) if never_used.contains(&self.shown.run_id) => {
-                    return self.write(None, first, Some(Duration::ZERO), Promised::default());
+                    return self.begin_now(first);
                 }
                 _ => {
                     let why = "its process is another one than the fingerprint names, or lost its record";
@@ -891,8 +907,8 @@ impl<'a> MasterCase<'a> {
                     "its set was begun without it, and is not complete: `quorate init` goes on with that";
                 refused.unwrap_or_else(|| HelloStep::Wait(why.to_owned()))
             }
-            (None, None, Some(other)) if unheard.len() >= listed.div_ceil(2) => not_heard(other),
-            (None, ..) => HelloStep::Refuse(
+            (None, None, Some(other)) => not_heard(other),
+            (None, None, None) => HelloStep::Refuse(
                 Refusal::NoSet,
                 "it has no record of a set of masters: `quorate init` begins one".to_owned(),
             ),
@@ -1048,7 +1064,7 @@ impl<'a> MasterCase<'a> {
         let own = self.shown.record.as_ref().filter(|own| own.set == record.set);
         let kept_all = own.is_some_and(|own| {
             let went_back = self.membership.seen[self.index].went_back(own);
-            own.keeps_all && !self.shown.has_copied(own) && !went_back
+            own.keeps_all && !self.shown.has_copied(own) && !self.shown.lost_decree(own) && !went_back
         });
         if kept_all && self.keeps_all() == Some(true) {
             SHORTEST_QUARANTINE
@@ -1141,6 +1157,14 @@ impl<'a> MasterCase<'a> {
         HelloStep::write(Change { found, quarantine, least, record, promised: Some(promised) })
     }
 
+    /// Begins a set with a master that no client ever used. Its quarantine is over, and tells when
+    /// that was.
+    fn begin_now(&self, record: MasterRecord) -> HelloStep {
+        let least = self.shown.time.saturating_sub(READING);
+        let promised = Some(Promised::default());
+        HelloStep::write(Change { found: None, quarantine: Some(Duration::ZERO), least, record, promised })
+    }
+
     /// The record of a set that begins here, in place of one that was prepared and came to nothing
     /// for as long as a quarantine lasts.
     fn first_after(&self, record: &MasterRecord) -> Option<HelloStep> {
@@ -1153,7 +1177,6 @@ impl<'a> MasterCase<'a> {
             record.quarantine.saturating_add(u64::try_from(quarantine.as_micros()).unwrap_or(u64::MAX));
         let came_to_nothing = record.state == MemberState::Candidate
             && record.set != first.set
-            && record.quarantine > 0
             && until < self.shown.time
             && !self.others().any(|(_, its)| is_of_it(its));
         came_to_nothing.then(|| self.write(Some(record), first, Some(quarantine), Promised::default()))

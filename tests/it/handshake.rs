@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use quorate::seam::{BootClock, Call, Clock, Failure, Master, ReplySink, SCRIPTS, Value, connect};
 use quorate::{Builder, ColdStart, Error, Init, Moment, Redlock, Refusal, Standing};
-use quorate_testkit::{Masters, RedisServer};
+use quorate_testkit::{Masters, Proxy, RedisServer};
 
 use crate::altered::Altered;
 use crate::{SOON, begin_new, begun, ms, until};
@@ -139,6 +139,67 @@ async fn a_set_of_which_most_forgot_or_are_gone_goes_on_when_a_person_says_so() 
         redlock.master_status().iter().all(|master| master.standing == Standing::Trusted)
     })
     .await;
+}
+
+/// The one that remembers may answer last.
+#[tokio::test]
+async fn that_there_is_no_set_is_said_when_all_masters_were_heard() {
+    let mut masters = Masters::start(3);
+    drop(begun(client(&masters), Init::new()).await);
+    masters[0].restart_empty();
+    masters[1].restart_empty();
+    masters[2].freeze();
+    let redlock = client(&masters).build().unwrap();
+    let name = masters[2].url();
+    until("the first two to wait for the third", async || {
+        refused(&redlock).await.iter().filter(|said| said.contains(&name)).count() == 2
+    })
+    .await;
+    masters[2].thaw();
+    drop(redlock.lock("l").wait(QUARANTINE + SOON).acquire().await.unwrap());
+}
+
+/// Somebody took the key away by hand. Another one restarts beside it, and has to hear from it.
+#[tokio::test]
+async fn a_master_that_lost_its_promises_alone_counts_as_one_that_forgot() {
+    let mut masters = Masters::start(3);
+    let redlock = begun(client(&masters), Init::new()).await;
+    drop(redlock.lock("l").acquire().await.unwrap());
+    masters[2].kill();
+    assert_eq!(masters[1].command::<usize>(&["DEL", "quorate:decree"]), 1);
+    masters[0].restart_empty();
+    // The third has not promised anything: it has to be there.
+    let waits = redlock.lock("l").wait(QUARANTINE).acquire().await.unwrap_err();
+    assert!(format!("{waits:#}").contains(&format!("{} has to answer first", masters[2].url())), "{waits:#}");
+    masters[2].restart();
+    let has_promises = async || masters[1].command::<usize>(&["EXISTS", "quorate:decree"]) == 1;
+    until("its promises", has_promises).await;
+    drop(redlock.lock("l").wait(QUARANTINE + SOON).acquire().await.unwrap());
+}
+
+/// An address that led to another set's master, and leads nowhere now.
+#[tokio::test]
+async fn what_a_master_said_of_a_list_is_over_when_it_is_gone() {
+    let (ours, other) = (Masters::start(3), Masters::start(1));
+    begun(client(&other), Init::new()).await;
+    let proxy = Proxy::start(ours[2].address()).await;
+    let builder = || {
+        Redlock::builder().ttl(MAX_TTL).max_ttl(MAX_TTL).timeout(ms(500)).masters([
+            ours[0].url(),
+            ours[1].url(),
+            proxy.url(),
+        ])
+    };
+    begun(builder(), Init::new()).await;
+    proxy.lead_to(other[0].address());
+    proxy.reset();
+    let redlock = builder().build().unwrap();
+    let is_refused = async || matches!(redlock.lock("l").try_acquire().await, Err(Error::OtherSet { .. }));
+    until("a refusal", is_refused).await;
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    proxy.lead_to(nowhere);
+    proxy.reset();
+    until("the lock", async || redlock.lock("l").try_acquire().await.is_ok()).await;
 }
 
 #[tokio::test]

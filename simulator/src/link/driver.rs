@@ -235,6 +235,9 @@ impl Link {
 
     /// The connection could not be opened.
     pub(super) fn not_opened(self: &Arc<Self>, why: Failure) {
+        if let Some(handshake) = self.handshake.get() {
+            handshake.not_opened(&why);
+        }
         let is_no_member = self.handshake.get().is_some_and(Handshake::is_no_member);
         self.with(|link, now| {
             let was_opening = link.is_opening();

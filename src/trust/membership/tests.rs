@@ -66,6 +66,7 @@ impl MadeUpMaster {
             run_id: self.run_id.to_string().into(),
             replid2: format!("{:04}", self.replid2).into(),
             has_replicas: false,
+            decree: self.decree.as_ref().map_or_else(|| "".into(), |(incarnation, _)| incarnation.clone()),
             record: self.record.clone(),
         }
     }
@@ -392,6 +393,34 @@ fn only_init_begins_a_set_and_its_masters_vote_when_all_were_read_after_their_qu
     assert_eq!(client.voters(&masters, quarantine() + 1_000), [0, 1, 2]);
 }
 
+/// Its quarantine was over when it began, so that counts from then on.
+#[test]
+fn what_a_person_began_and_left_makes_room_for_another_set_after_a_quarantine() {
+    let dice = Dice::new(1);
+    let mut masters: Vec<_> = (1..5).map(MadeUpMaster::new).collect();
+    let never_used = Some(Some(vec!["1".into()]));
+    let began = 10_000_000;
+    let mut cut_short = Client::new(&[0, 1, 2], never_used);
+    cut_short.cut_off = vec![1, 2];
+    for index in [1, 2] {
+        cut_short.membership.next(index, masters[index].shown(began), Insight::NotTold, &dice);
+    }
+    cut_short.connect(0, &mut masters, began, &dice);
+    assert_eq!(masters[0].record.as_ref().map(|its| its.state), Some(MemberState::Candidate));
+    assert!(masters[0].record.as_ref().unwrap().quarantine <= began, "it would vote at once");
+    let mut client = Client::new(&[0, 1, 3], Some(None));
+    client.connect_to_all(&mut masters, began + quarantine() / 2, &dice);
+    let set =
+        |masters: &[MadeUpMaster], index: usize| masters[index].record.as_ref().map(|its| its.set.clone());
+    assert_ne!(set(&masters, 0), set(&masters, 1));
+    for later in [2, 4] {
+        for _ in 0..3 {
+            client.connect_to_all(&mut masters, began + later * quarantine(), &dice);
+        }
+    }
+    assert_eq!(client.voters(&masters, began + 4 * quarantine()), [0, 1, 3]);
+}
+
 #[test]
 fn a_master_that_forgot_has_no_vote_for_a_quarantine() {
     type Change = fn(&mut [MadeUpMaster]);
@@ -637,8 +666,9 @@ fn masters_that_all_forgot_begin_again_in_the_newest_generation() {
         masters[index] = before[index].clone();
     }
     for master in masters.iter_mut().take(3) {
-        master.record.as_mut().unwrap().state = MemberState::Candidate;
-        master.decree = None;
+        let record = master.record.as_mut().unwrap();
+        record.state = MemberState::Candidate;
+        master.decree = Some((record.incarnation.clone(), Promised::default()));
     }
     let mut fresh = Client::new(&[0, 1, 2], None);
     let now = 3_000_000 + quarantine();

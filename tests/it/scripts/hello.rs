@@ -9,6 +9,7 @@ super::scenarios! {
     Real:
         a_master_tells_its_process_and_its_history,
         a_master_tells_its_record_as_it_is,
+        a_master_tells_whose_promises_it_knows,
         a_master_tells_how_many_replicas_are_connected,
         a_master_that_was_a_replica_tells_another_history,
         a_master_that_evicts_is_refused,
@@ -23,12 +24,16 @@ super::scenarios! {
 /// The second replication id of a server that never was a replica.
 const NONE: &str = "0000000000000000000000000000000000000000";
 
+/// The key of the decree.
+const DECREE: &str = "decree";
+
 /// What a master told.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     run_id: String,
     replid2: String,
     replicas: String,
+    decree: String,
     fields: Vec<String>,
 }
 
@@ -37,14 +42,14 @@ struct Told {
 fn greet(lab: &Lab<'_>, ahead: i64) -> Result<Told, String> {
     let (before, state) = (lab.now(), state(lab));
     let time = before.checked_add_signed(ahead).unwrap().to_string();
-    let reply = lab.eval(&[], &[RECORD.to_owned(), time]);
+    let reply = lab.eval(&[], &[RECORD.to_owned(), time, DECREE.to_owned()]);
     let Resp::List(items) = &reply else { panic!("{reply:?}") };
     let words: Vec<String> = items.iter().map(text).collect();
     assert_eq!(self::state(lab), state);
     let (time, told) = match &*words[0] {
         "master" => {
-            let [run_id, replid2, replicas] = [2, 3, 4].map(|place| words[place].clone());
-            (&words[1], Ok(Told { run_id, replid2, replicas, fields: words[5..].to_vec() }))
+            let [run_id, replid2, replicas, decree] = [2, 3, 4, 5].map(|place| words[place].clone());
+            (&words[1], Ok(Told { run_id, replid2, replicas, decree, fields: words[6..].to_vec() }))
         }
         _ => {
             assert_eq!((&*words[0], words.len()), ("refused", 3));
@@ -75,7 +80,8 @@ fn assert_refused(lab: &Lab<'_>, why: &str) {
 fn a_master_tells_its_process_and_its_history(lab: &Lab<'_>) {
     let told = greet(lab, 0).unwrap();
     let (run_id, replicas) = (info(lab, "run_id"), "0".to_owned());
-    assert_eq!(told, Told { run_id, replid2: NONE.to_owned(), replicas, fields: Vec::new() });
+    let decree = String::new();
+    assert_eq!(told, Told { run_id, replid2: NONE.to_owned(), replicas, decree, fields: Vec::new() });
     if let Some(server) = lab.within() {
         server.restart("another", Restart::Whole);
         assert_eq!(greet(lab, 0).unwrap().run_id, "another");
@@ -86,6 +92,11 @@ fn a_master_tells_its_record_as_it_is(lab: &Lab<'_>) {
     let fields = ["stamp", "one", "members", "1 redis://a\n2 redis://b", "empty", ""];
     lab.command(&[&["HSET", RECORD][..], &fields].concat());
     assert_eq!(greet(lab, 0).unwrap().fields, fields);
+}
+
+fn a_master_tells_whose_promises_it_knows(lab: &Lab<'_>) {
+    lab.command(&["HSET", DECREE, "incarnation", "one", "generation", "1"]);
+    assert_eq!(greet(lab, 0).unwrap().decree, "one");
 }
 
 /// An embedded server has none.
@@ -127,7 +138,7 @@ fn a_replica_is_refused(lab: &Lab<'_>) {
 
 fn a_key_that_is_no_hash_is_an_error(lab: &Lab<'_>) {
     lab.command(&["SET", RECORD, "x"]);
-    let reply = lab.eval(&[], &[RECORD.to_owned(), lab.now().to_string()]);
+    let reply = lab.eval(&[], &[RECORD.to_owned(), lab.now().to_string(), DECREE.to_owned()]);
     assert!(matches!(&reply, Resp::Error(text) if text.starts_with("WRONGTYPE")), "{reply:?}");
 }
 
@@ -143,7 +154,7 @@ fn an_answer_proves_that_the_master_takes_writes(lab: &Lab<'_>) {
     lab.command(&[&["ACL", "SETUSER", "default"][..], &others].concat());
     assert!(greet(lab, 0).is_ok());
     lab.command(&["ACL", "SETUSER", "default", "-hdel"]);
-    let reply = lab.eval(&[], &[RECORD.to_owned(), lab.now().to_string()]);
+    let reply = lab.eval(&[], &[RECORD.to_owned(), lab.now().to_string(), DECREE.to_owned()]);
     assert!(matches!(&reply, Resp::Error(_)), "{reply:?}");
 }
 

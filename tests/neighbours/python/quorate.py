@@ -139,7 +139,8 @@ class Master:
         while True:
             asked, trusted = clock(), client.trusted()
             reply = await evaluate(
-                self.stream, HELLO, [0, client.prefix + 'master', trusted or time.time_ns() // 1000])
+                self.stream, HELLO,
+                [0, client.prefix + 'master', trusted or time.time_ns() // 1000, client.prefix + 'decree'])
             if isinstance(reply, Failure):
                 return str(reply)
             client.note(self, int(reply[2] if reply[0] == 'refused' else reply[1]), asked, clock())
@@ -149,11 +150,11 @@ class Master:
                 await asyncio.sleep(0.002)
         if reply[0] == 'refused':
             return reply[1]
-        run_id, replid2, record = reply[2], reply[3], dict(zip(reply[5::2], reply[6::2]))
+        run_id, replid2, decree, record = reply[2], reply[3], reply[5], dict(zip(reply[6::2], reply[7::2]))
         if any(other.run_id == run_id for other in client.masters if other is not self):
             return 'it is the same server as another master of the list'
         self.run_id = run_id
-        why = self.without_vote(run_id, replid2, record)
+        why = self.without_vote(run_id, replid2, decree, record)
         if why:
             return why
         connection = await command(self.stream, 'CLIENT', 'ID')
@@ -163,7 +164,7 @@ class Master:
         self.stamp, self.votes_from = record['stamp'], record['quarantine']
         return None
 
-    def without_vote(self, run_id, replid2, record):
+    def without_vote(self, run_id, replid2, decree, record):
         """Section 3, for a client that writes no record: why this master has no vote, or None."""
         if record and not FIELDS <= record.keys():
             return 'what it has is no record that this client knows'
@@ -190,7 +191,7 @@ class Master:
                 other.stamp = None
         has_copied = replid2 != record['replid2'] and replid2.strip('0')
         went_back = record['incarnation'] in self.before or int(record['quarantine']) < self.latest
-        if run_id != record['run_id'] or has_copied or went_back:
+        if run_id != record['run_id'] or has_copied or decree != record['incarnation'] or went_back:
             return 'it may have forgotten grants, and nobody wrote its record anew yet'
         if record['state'] != 'member':
             return 'it is no member yet'
