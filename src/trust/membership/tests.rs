@@ -1153,6 +1153,37 @@ fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
     assert_eq!(late.voters(&masters, now), [0, 1, 3]);
 }
 
+/// The third one was cut off, and left the set for the fourth. Then the first two lose their keys,
+/// and it is back: by its record the set is the one of before. Nothing but a client that runs, or a
+/// master of now that answers, can tell a client that begins.
+#[test]
+fn masters_that_most_forgot_know_the_last_change_by_a_client_that_runs() {
+    for runs in [true, false] {
+        let dice = Dice::new(1);
+        let mut masters = set(&dice);
+        let mut client = Client::new(&[0, 1, 2], None);
+        client.connect_to_all(&mut masters, 1, &dice);
+        let now = 2_000 + quarantine();
+        the_third_leaves_for_the_fourth(&mut client, &mut masters, [1_000, now], &dice);
+        (0..2).for_each(|index| masters[index] = MadeUpMaster::new(8 + index as u64));
+        let mut begins = Client::new(&[0, 1, 2], None);
+        begins.cut_off = vec![3];
+        let over = now + 3 + quarantine();
+        for now in [now + 2, now + 2, over, over] {
+            begins.connect_to_all(&mut masters, now, &dice);
+            if runs {
+                client.connect_to_all(&mut masters, now, &dice);
+            }
+        }
+        begins.connect_to_all(&mut masters, over, &dice);
+        let goes_by = begins.membership.newest().unwrap().generation;
+        assert_eq!(
+            (goes_by, begins.voters(&masters, over).contains(&2)),
+            if runs { (2, false) } else { (0, true) }
+        );
+    }
+}
+
 /// Its list, and its max TTL, are of so long ago that no record tells of them.
 #[test]
 fn a_client_that_runs_goes_along_with_any_number_of_changes() {
