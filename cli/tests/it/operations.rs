@@ -10,9 +10,13 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::{begin, output, quorate, start, wait_until, wait_until_released};
 
+fn page() -> String {
+    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/OPERATIONS.md")).unwrap()
+}
+
 /// The commands below a heading, with other values in the lines that set the variables named.
 fn commands(heading: &str, values: &[(&str, &str)]) -> String {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/OPERATIONS.md")).unwrap();
+    let page = page();
     let (_, section) = page.split_once(&format!("\n## {heading}\n")).expect("the heading");
     let (_, block) = section.split_once("```sh\n").expect("commands");
     let (block, _) = block.split_once("```").unwrap();
@@ -162,6 +166,20 @@ fn ports(masters: &Masters) -> String {
     ports.join(" ")
 }
 
+/// Each heading has one block of commands at most, and a test here names it.
+#[test]
+fn each_block_of_the_page_is_run() {
+    let (page, tests) = (page(), include_str!("operations.rs"));
+    let (before, sections) = page.split_once("\n## ").unwrap();
+    assert!(!before.contains("```"));
+    for section in sections.split("\n## ") {
+        let heading = section.lines().next().unwrap();
+        let blocks = section.matches("\n```").count() / 2;
+        let run = usize::from(tests.contains(&format!("\"{heading}\",")));
+        assert_eq!(run, blocks, "blocks of {heading:?} that are run");
+    }
+}
+
 #[test]
 fn a_set_begins_and_begins_again_when_all_lost_their_keys() {
     let masters = Masters::start(3);
@@ -173,6 +191,27 @@ fn a_set_begins_and_begins_again_when_all_lost_their_keys() {
     assert_eq!(ask(&urls).0, 81);
     run(&commands("After all masters lost their keys", &[("TERMS", "--max-ttl 2s")]), &urls);
     assert_eq!(ask(&urls).0, 0);
+}
+
+/// One of three masters lost its keys, and another one is gone for good.
+#[test]
+fn a_set_goes_on_without_a_master_that_is_gone_and_has_another_one_in_its_place() {
+    let mut masters = start_set();
+    let urls = masters.urls();
+    masters[2].kill();
+    masters[1].restart_empty();
+    assert_eq!(ask(&urls).0, 69, "fewer than most know the set");
+    let began = time(&masters[1]);
+    let (code, _, error) = try_run(&commands("Go on without a master that is gone", &[]), &urls);
+    assert!(code == 81 && error.contains("--yes"), "nobody is at a terminal: {code} {error}");
+    run(&commands("Go on without a master that is gone", &[("YES", "--yes")]), &urls);
+    wait_until("the lock", || ask(&urls).0 == 0);
+    assert!(had_a_quarantine(&masters[1], began));
+
+    let new = RedisServer::start();
+    run(&commands("Replace a dead master", &[("OLD", &urls[2]), ("NEW", &new.url())]), &urls);
+    masters[0].kill();
+    assert_eq!(ask(&urls).0, 0, "the new one has a vote");
 }
 
 /// Waits until the job's lease is on these, as it is renewed.
@@ -389,6 +428,19 @@ fn a_command_says_whether_it_speaks_the_protocol_of_the_set() {
     let values =
         [("MASTERS", ports(&masters)), ("NEW", urls.join(",")), ("TERMS", format!("--max-ttl {MAX_TTL}"))];
     run(&with_values("Change strict mode, or begin a new set", &values), &urls);
+    assert_eq!(ask(&urls).0, 0);
+}
+
+/// scripts/two-builds.sh changes it to one that another build speaks.
+#[test]
+fn the_protocol_changes_to_one_that_this_build_speaks() {
+    let masters = start_set();
+    let urls = masters.urls();
+    let out = run(&commands("Change the protocol", &[("PROTOCOL", "v2")]), &urls);
+    assert!(out.contains("the protocol of the set is v2 now"), "{out}");
+    let (code, _, error) = try_run(&commands("Change the protocol", &[]), &urls);
+    assert!(code == 81 && error.contains("this build speaks v2, and not v3"), "{code} {error}");
+    assert_eq!(field(&masters[0], "protocol").as_deref(), Some("v2"));
     assert_eq!(ask(&urls).0, 0);
 }
 
