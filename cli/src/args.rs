@@ -413,7 +413,9 @@ pub(crate) struct ChangeArgs {
 /// and another one came back without its keys. This shows what each knows, and asks whether to go
 /// on without those that do not answer; elsewhere than at a terminal --yes says so. Whoever forgot
 /// has no vote for a little more than the max TTL from then on. A master that was not waited for
-/// and comes back is one of the set as before.
+/// and comes back is one of the set as before. If it is not gone, but cut off, a change of the
+/// set that the others missed or forgot is passed over: two sets may go on, and two may hold a
+/// lock.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct RecoverArgs {

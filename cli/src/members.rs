@@ -159,7 +159,8 @@ async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
     }
     let do_not = if silent == 1 { "does not" } else { "do not" };
     let question = format!(
-        "{silent} of {all} masters {do_not} answer, and the set would go on without them. Are they gone for good?"
+        "{silent} of {all} masters {do_not} answer, and the set would go on without them. If one of them is \
+         not gone, but cut off, two sets may go on, and two may hold a lock. Are they gone for good?"
     );
     if !args.yes
         && !ask::is_confirmed(&question).ok_or_else(|| {

@@ -345,6 +345,7 @@ fn a_person_has_a_set_go_on_without_a_master_that_is_gone() {
     let (code, out, error) = recover(&masters, &[]);
     assert_eq!(code, 81, "nobody is at a terminal: {error}");
     assert!(error.contains("1 of 3 masters does not answer") && error.contains("--yes"), "{error}");
+    assert!(error.contains("two may hold a lock"), "{error}");
     assert!(out.contains(&masters[0].url()), "{out}");
     let begun = Instant::now();
     let (code, out, error) = recover(&masters, &["--yes"]);
