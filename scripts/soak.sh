@@ -41,6 +41,8 @@ while [ "$SECONDS" -lt "$seconds" ]; do
       inconclusive=$((inconclusive + 1))
       printf '%6d s  %-10s seed %-10d inconclusive\n' "$SECONDS" "$scenario" "$seed"
       ;;
+    # Acquires were too slow while the set changed: this machine may be busy with something else.
+    82) printf '%6d s  %-10s seed %-10d too slow\n' "$SECONDS" "$scenario" "$seed" ;;
     *)
       [ -t 2 ] || cat "$progress" >&2
       cat "$folder/summary.txt"

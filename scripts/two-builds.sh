@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Two builds that speak two versions of the protocol hold and wait for the same names before, during and after changes of the set.
-# First `quorate chaos` changes it while clients of two future builds are at work. Then jobs run under the build of this tree and
+# First `quorate chaos` changes it while clients of two future builds are at work: it fails if an acquire fails, one of 100 leases does
+# not go on, or acquires get more than five times as slow. Then jobs run under the build of this tree and
 # under a future one, and the set changes to the protocol that only the future one speaks.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -34,6 +34,8 @@ pub(crate) const INCONCLUSIVE: Code = Code(80);
 /// So many masters refuse this client for good that the rest are no quorum, or they are no set that
 /// it can be a client of: do not try again before that is mended.
 pub(crate) const REFUSED: Code = Code(81);
+/// Nothing was found but that acquires were too slow.
+pub(crate) const TOO_SLOW: Code = Code(82);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);
 /// There is no such job.
@@ -129,6 +131,7 @@ Exit codes:
    81  the masters refuse for good: no set of masters was begun, they are those of another set, or have other terms; a
        wrong password, no rights, or an unsupported server. init: the set was not begun; members: they are no set,
        or not this client's, by its list and terms; or the set was not changed
+   82  nothing was found, but acquires were too slow while the set of masters changed (chaos)
   126  the job cannot be executed (run, elect)
   127  the job was not found (run, elect)
 

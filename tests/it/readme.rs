@@ -50,7 +50,7 @@ fn its_example_runs() {
 #[test]
 fn its_exit_codes_are_those_of_the_command() {
     let help = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/cli/src/exit.rs")).unwrap();
-    for code in ["64", "69", "70", "75", "76", "77", "78", "79", "80"] {
+    for code in ["64", "69", "70", "75", "76", "77", "78", "79", "80", "81", "82"] {
         assert!(
             readme().contains(&format!("| {code} |")) && help.contains(&format!("Code({code})")),
             "{code}"

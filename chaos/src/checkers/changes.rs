@@ -1,5 +1,6 @@
 //! Nobody notices that the set of masters changes: every acquire that is ready to wait is granted,
-//! one that is not is told who has the lock, and no lease ends before its holder ends it.
+//! one that is not is told who has the lock, no lease ends before its holder ends it, and those
+//! that clients hold all the time are held from before the first change until after the last one.
 //!
 //! This is promised where all masters answer but those that are replaced, and clients wait for
 //! longer than others hold.
@@ -7,18 +8,20 @@
 use quorate_simulator::history::Violation;
 
 use super::words::{at, time, who};
+use crate::figures::held_throughout;
 use crate::history::{Call, History, Hold, Made, Outcome};
 
 /// The property's name.
 pub const NAME: &str = "changes";
 
-/// Finds every acquire that failed, and every lease that was lost, where the set changes.
+/// Finds every acquire that failed, and every lease that was lost, where the set changes; and that
+/// too few leases were held over all changes.
 pub fn check(history: &History) -> Vec<Violation> {
     if history.changes.is_empty() {
         return Vec::new();
     }
     let acquires = history.calls.iter().filter_map(failed);
-    acquires.chain(history.holds.iter().filter_map(lost)).collect()
+    acquires.chain(history.holds.iter().filter_map(lost)).chain(too_few(history)).collect()
 }
 
 fn failed(made: &Made) -> Option<Violation> {
@@ -47,11 +50,18 @@ fn lost(hold: &Hold) -> Option<Violation> {
     Some(Violation { property: NAME, what, at: time(lost) })
 }
 
+fn too_few(history: &History) -> Option<Violation> {
+    let leases = history.run.as_ref()?.leases;
+    let held = held_throughout(history);
+    let what = format!("{held} leases were held over all changes, of at least {leases} that clients hold");
+    (held < leases).then(|| Violation { property: NAME, what, at: time(history.changes[0].from) })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::{acquire, exclusive, given_back, history, words};
+    use super::super::made_up::{acquire, exclusive, given_back, history, run, words};
     use super::*;
-    use crate::history::Change;
+    use crate::history::{Change, Run};
 
     fn changing(history: History) -> History {
         let change = Change { what: "a master joins".to_owned(), from: 5_000, to: Some(9_000) };
@@ -77,6 +87,21 @@ mod tests {
                 "p did not get mutex l, for which it asked at 0.007 s: held",
                 "p did not get mutex l, for which it asked at 0.007 s: no quorum"
             ]
+        );
+    }
+
+    #[test]
+    fn leases_that_are_not_held_over_all_changes_are_found() {
+        let throughout = |name: &str| given_back(acquire("a", &exclusive(name), 4, 100), 50);
+        let given_back_before = given_back(acquire("a", &exclusive("n"), 4, 100), 8);
+        let held = |holds: [Hold; 2]| {
+            let run = Some(Run { leases: 2, ..run() });
+            check(&changing(History { run, ..history(holds) }))
+        };
+        assert_eq!(held([throughout("l"), throughout("m")]), []);
+        assert_eq!(
+            words(&held([throughout("l"), given_back_before])),
+            ["1 leases were held over all changes, of at least 2 that clients hold"]
         );
     }
 

@@ -3,11 +3,11 @@
 
 use quorate_simulator::checkers::{fences, liveness, windows};
 
-use super::{changes, linearizable, permits, readers, store, stranger, ttl};
+use super::{changes, linearizable, pace, permits, readers, store, stranger, ttl};
 use crate::history::{Call, History, Hold, Made, Outcome, Share};
 
 /// Every property: its name, and whether something happened that it is about. That of the stranger
-/// is there only where a stranger is, and that of changes where the set changes.
+/// is there only where a stranger is, and those of changes where the set changes.
 pub fn exercised(history: &History) -> Vec<(&'static str, bool)> {
     let held = |is: fn(&Hold) -> bool| history.holds.iter().any(is);
     let made = |is: &dyn Fn(&Made) -> bool| history.calls.iter().any(is);
@@ -33,6 +33,7 @@ pub fn exercised(history: &History) -> Vec<(&'static str, bool)> {
     }
     if !history.changes.is_empty() {
         properties.push((changes::NAME, true));
+        properties.push((pace::NAME, pace::before(history).is_some()));
     }
     properties
 }

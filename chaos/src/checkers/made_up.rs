@@ -2,7 +2,7 @@
 
 use quorate_simulator::history::Violation;
 
-use crate::history::{History, Hold, Lock, Share};
+use crate::history::{History, Hold, Lock, Run, Share};
 
 pub(crate) fn lock(kind: &str, name: &str, share: Share) -> Lock {
     Lock { kind: kind.to_owned(), names: vec![name.to_owned()], share }
@@ -54,6 +54,24 @@ pub(crate) fn fenced(hold: Hold, fence: u64) -> Hold {
 
 pub(crate) fn history(holds: impl IntoIterator<Item = Hold>) -> History {
     History { holds: holds.into_iter().collect(), ..end(100_000) }
+}
+
+/// A run of 20 ms before the set changes.
+pub(crate) fn run() -> Run {
+    Run {
+        version: String::new(),
+        scenario: String::new(),
+        seed: 7,
+        duration: 20_000,
+        subject: String::new(),
+        kinds: Vec::new(),
+        masters: 3,
+        compose: false,
+        clients: 2,
+        fsync: false,
+        ttl: 2_000,
+        leases: 0,
+    }
 }
 
 /// One that ends then.

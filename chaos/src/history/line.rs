@@ -141,6 +141,9 @@ pub struct Run {
     pub fsync: bool,
     /// How long leases last.
     pub ttl: Micros,
+    /// How many leases clients hold all the time, at least: none but where the set changes.
+    #[serde(default)]
+    pub leases: usize,
 }
 
 /// A master that had no vote in an acquire.

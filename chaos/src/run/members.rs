@@ -8,6 +8,7 @@ use quorate_testkit::Dice;
 
 use super::stage::Stage;
 use super::stop::Stop;
+use crate::history::now;
 use crate::nemesis::{Fault, Servers, What};
 
 /// How long clients work between two changes, and after a master was killed.
@@ -40,15 +41,19 @@ pub(super) const MORE: usize = 5;
 /// How many masters join or leave, one after the other, and how often the max TTL changes.
 const GENERATIONS: u32 = 9;
 
+/// How many of these there are in the longest change, one after the other.
+const LONGEST: u32 = 2;
+
 /// How many times as long the max TTL is in the end.
 const LONGER: u32 = 2;
 
-/// About how long all changes take: each waits for a quarantine.
+/// About how long all changes take, and the time after them that is as long as the longest: each
+/// change waits for a quarantine.
 pub(super) fn takes(ttl: Duration) -> Duration {
     let quarantine = |max_ttl: Duration| max_ttl + max_ttl / 100 + Duration::from_secs(4);
     let protocols = protocols(SPOKEN).len() as u32;
     let steps = STEPS.len() as u32 + protocols;
-    GENERATIONS * quarantine(ttl) + protocols * quarantine(ttl * LONGER) + steps * PAUSE
+    (GENERATIONS + LONGEST) * quarantine(ttl) + protocols * quarantine(ttl * LONGER) + steps * PAUSE
 }
 
 /// The set begins with the newest version of the protocol that this build speaks. It changes to
@@ -65,18 +70,26 @@ pub(super) struct Members<'a> {
     dice: Dice,
     set: Vec<usize>,
     ttl: Duration,
+    /// How long the longest change took so far.
+    longest: Duration,
 }
 
 impl<'a> Members<'a> {
     /// The first masters of a stage. The seed decides which of them leave.
     pub(super) fn new(stage: &'a mut Stage, masters: usize, ttl: Duration, seed: u64) -> Self {
-        Self { stage, dice: Dice::new(seed, "members", 0), set: (0..masters).collect(), ttl }
+        let dice = Dice::new(seed, "members", 0);
+        Self { stage, dice, set: (0..masters).collect(), ttl, longest: Duration::ZERO }
     }
 
-    /// Makes the changes, and tells which. Whether it came to their end.
-    pub(super) fn change(&mut self, stop: &Stop, mut tell: impl FnMut(&str)) -> bool {
-        let mut steps = STEPS.into_iter().chain(protocols(SPOKEN));
-        steps.all(|step| self.take(step, stop, &mut tell) && self.stage.work(PAUSE, stop))
+    /// Makes the changes, and tells which. How long the longest took; `None` if it did not come to
+    /// their end.
+    pub(super) fn change(&mut self, stop: &Stop, mut tell: impl FnMut(&str)) -> Option<Duration> {
+        for step in STEPS.into_iter().chain(protocols(SPOKEN)) {
+            if !self.take(step, stop, &mut tell) || !self.stage.work(PAUSE, stop) {
+                return None;
+            }
+        }
+        Some(self.longest)
     }
 
     fn take(&mut self, step: PlannedChange, stop: &Stop, tell: &mut impl FnMut(&str)) -> bool {
@@ -136,9 +149,16 @@ impl<'a> Members<'a> {
         self.set.push(new);
     }
 
-    fn make(&self, what: &str, tell: &mut impl FnMut(&str), changes: impl FnOnce(&Self) -> Vec<SetChange>) {
+    fn make(
+        &mut self,
+        what: &str,
+        tell: &mut impl FnMut(&str),
+        changes: impl FnOnce(&Self) -> Vec<SetChange>,
+    ) {
         tell(what);
+        let begun = now();
         self.stage.change(what, &self.set, changes(self));
+        self.longest = self.longest.max(Duration::from_micros(now().saturating_sub(begun)));
     }
 
     fn start(&mut self) -> usize {

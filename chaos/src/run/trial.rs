@@ -60,6 +60,8 @@ pub enum Phase<'a> {
     Event(PlanEvent<'a>),
     /// The set of masters is changed in this way.
     Change(&'a str),
+    /// All changes are made, and the clients work for as long as the longest one took.
+    NoChange,
     /// Everything is healed, and the clients come to an end.
     Calm,
     /// The history is checked.
@@ -86,7 +88,8 @@ impl Trial {
         if self.scenario.changes_members() { self.masters + members::MORE } else { self.masters }
     }
 
-    /// About how long the clients work until all is healed, and all changes are made.
+    /// About how long the clients work until all is healed, or all changes are made and compared
+    /// with a time without one.
     pub fn lasts(&self) -> Duration {
         let changes = if self.scenario.changes_members() { members::takes(self.ttl) } else { Duration::ZERO };
         self.length + changes
@@ -106,6 +109,7 @@ impl Trial {
             clients: self.clients,
             fsync: self.scenario.cold_start(self.seed) == ColdStart::Fsync,
             ttl: micros(self.ttl),
+            leases: if self.scenario.changes_members() { LEASES } else { 0 },
         }
     }
 
@@ -171,7 +175,9 @@ impl Trial {
         }
         if changes {
             let mut members = Members::new(&mut stage, self.masters, self.ttl, seed);
-            if !members.change(stop, |what| tell(Phase::Change(what))) {
+            let longest = members.change(stop, |what| tell(Phase::Change(what)))?;
+            tell(Phase::NoChange);
+            if !stage.work(longest, stop) {
                 return None;
             }
         }

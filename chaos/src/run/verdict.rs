@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use quorate_simulator::history::Violation;
 
-use crate::checkers::{self, linearizable, simulated, ttl};
+use crate::checkers::{self, linearizable, pace, simulated, ttl};
 use crate::history::History;
 
 /// What a history shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What violates a property, in the order of time.
+    /// What violates a property, or is [too slow](pace), in the order of time.
     pub violations: Vec<Violation>,
     /// The locks, by kind and name, for which the search for an order was given up.
     pub inconclusive: Vec<(String, String)>,
@@ -21,6 +21,7 @@ impl Verdict {
     pub fn of(history: &History, bound: Duration) -> Self {
         let mut verdict = Self { violations: checkers::check_safety(history), inconclusive: Vec::new() };
         verdict.violations.extend(ttl::check(history));
+        verdict.violations.extend(pace::check(history));
         verdict.violations.extend(simulated::liveness(history, bound));
         for (lock, found) in linearizable::check(history, linearizable::BOUND) {
             match found {

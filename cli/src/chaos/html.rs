@@ -51,7 +51,7 @@ fn verdict(summary: &Summary) -> String {
     let class = match summary.verdict {
         Found::Nothing => "good",
         Found::Violation => "bad",
-        Found::Inconclusive => "open",
+        Found::TooSlow | Found::Inconclusive => "open",
     };
     let mut items: String = listed(&summary.violations)
         .iter()
@@ -221,16 +221,17 @@ fn changes(summary: &Summary) -> String {
         return String::new();
     }
     let heads = "<tr><th class=\"what\">change of the set</th><th>lasted, s</th><th>granted</th><th>median, ms</th>\
-                 <th>99 %, ms</th><th>longest, ms</th></tr>";
-    let row = |Stretch { what, lasted_ms, granted, acquire }: &Stretch| {
+                 <th>99 %, ms</th><th>longest, ms</th><th>longest in as long without a change, ms</th></tr>";
+    let row = |Stretch { what, lasted_ms, granted, acquire, max_without_change_ms }: &Stretch| {
         format!(
-            "<tr><td class=\"what\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            "<tr><td class=\"what\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             escaped(what.as_deref().unwrap_or("none")),
             lasted_ms / 1e3,
             whole(*granted as f64),
             ms(acquire.p50_ms),
             ms(acquire.p99_ms),
-            ms(acquire.max_ms)
+            ms(acquire.max_ms),
+            max_without_change_ms.map(|max| ms(Some(max))).unwrap_or_default()
         )
     };
     let held = summary.held_throughout.unwrap_or_default();

@@ -98,6 +98,7 @@ fn said(phase: Phase<'_>) -> String {
         }
         Phase::Event(PlanEvent::Healed(planned)) => format!("healed: {}", planned.fault),
         Phase::Change(what) => format!("the set changes: {what}"),
+        Phase::NoChange => "all changes are made; the clients work without one".to_owned(),
         Phase::Calm => "all is healed; the clients take every lock once more".to_owned(),
         Phase::Checks => "the history is checked".to_owned(),
     }

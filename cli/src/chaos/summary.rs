@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use quorate_chaos::checkers;
+use quorate_chaos::checkers::{self, pace};
 use quorate_chaos::figures::{self, Answers, Counts};
 use quorate_chaos::history::{Call, History, Micros};
 use quorate_chaos::run::{Trial, TrialOutcome, Verdict};
@@ -53,7 +53,8 @@ pub(crate) struct Summary {
     /// For how long a quorum was healthy.
     pub(crate) healthy_ms: f64,
     pub(crate) storm_ms: f64,
-    /// How long acquires took before the set changed, and while it did; empty where it does not.
+    /// How long acquires took before the set changed, while it did, and after all changes; empty
+    /// where it does not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) changes: Vec<Stretch>,
     /// How many guards were held from before the first change until after the last one.
@@ -73,6 +74,8 @@ pub(crate) struct Summary {
 pub(crate) enum Found {
     Nothing,
     Violation,
+    /// The locks do what they have to, but not fast enough while their set changes.
+    TooSlow,
     Inconclusive,
 }
 
@@ -91,12 +94,14 @@ pub(crate) struct Kind {
 /// A change of the set, and the acquires that were granted and were under way in it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Stretch {
-    /// None for the time before the first change.
+    /// None for a time without a change.
     pub(crate) what: Option<String>,
     pub(crate) lasted_ms: f64,
     pub(crate) granted: usize,
     #[serde(flatten)]
     pub(crate) acquire: Latency,
+    /// The longest in as long a time without a change; none for such a time itself.
+    pub(crate) max_without_change_ms: Option<f64>,
 }
 
 /// How many were granted within their wait.
@@ -171,6 +176,7 @@ impl Summary {
         match self.verdict {
             Found::Nothing => exit::OK,
             Found::Violation => exit::VIOLATED,
+            Found::TooSlow => exit::TOO_SLOW,
             Found::Inconclusive => exit::INCONCLUSIVE,
         }
     }
@@ -183,6 +189,9 @@ impl Summary {
             }
             Found::Nothing => format!("Nothing was found: these hold: {}.", self.checked.join(", ")),
             Found::Violation => format!("Violated: {}.", self.properties.join(", ")),
+            Found::TooSlow => {
+                "Nothing was found, but acquires were too slow while the set of masters changed.".to_owned()
+            }
             Found::Inconclusive => {
                 let locks = self.inconclusive.join(", ");
                 format!("Nothing was found, but the search for an order was given up for {locks}.")
@@ -273,25 +282,28 @@ impl Summary {
         text
     }
 
-    /// A line for each change of the set, beside the time without one.
+    /// A line for each change of the set, between the times without one.
     fn changes_text(&self) -> String {
         let Some(held) = self.held_throughout else { return String::new() };
         let mut text = format!("{held} leases were held over all changes of the set\n");
         let before = self.changes.first().and_then(|before| before.acquire.p99_ms);
-        for Stretch { what, lasted_ms, granted, acquire } in &self.changes {
+        for Stretch { what, lasted_ms, granted, acquire, max_without_change_ms } in &self.changes {
             let ratio = match (before, acquire.p99_ms) {
                 (Some(before), Some(p99)) if what.is_some() && before > 0.0 => {
                     format!(" ({:.1} times as long)", p99 / before)
                 }
                 _ => String::new(),
             };
+            let without =
+                max_without_change_ms.map(|max| format!(" ({} in as long without a change)", ms(Some(max))));
             let _ = writeln!(
                 text,
-                "  {:<29} {:>4.1} s, {granted} acquires: p99 {}{ratio}, max {} ms",
+                "  {:<29} {:>4.1} s, {granted} acquires: p99 {}{ratio}, max {} ms{}",
                 what.as_deref().unwrap_or("no change"),
                 lasted_ms / 1e3,
                 ms(acquire.p99_ms),
-                ms(acquire.max_ms)
+                ms(acquire.max_ms),
+                without.unwrap_or_default()
             );
         }
         text
@@ -300,10 +312,11 @@ impl Summary {
 
 impl Found {
     fn of(verdict: &Verdict) -> Self {
-        match (verdict.violations.is_empty(), verdict.inconclusive.is_empty()) {
-            (false, _) => Self::Violation,
-            (true, false) => Self::Inconclusive,
-            (true, true) => Self::Nothing,
+        match verdict.properties().as_slice() {
+            [pace::NAME] => Self::TooSlow,
+            [_, ..] => Self::Violation,
+            [] if !verdict.inconclusive.is_empty() => Self::Inconclusive,
+            [] => Self::Nothing,
         }
     }
 }
@@ -331,6 +344,7 @@ impl Stretch {
             lasted_ms: millis(stretch.time.end - stretch.time.start),
             granted: stretch.latencies.len(),
             acquire: Latency::of(&stretch.latencies),
+            max_without_change_ms: stretch.longest_without.map(millis),
         }
     }
 }
@@ -393,6 +407,10 @@ mod tests {
         assert_eq!(with(vec![], vec![]).code(), exit::OK);
         assert_eq!(with(vec![], open()).code(), exit::INCONCLUSIVE);
         assert!(with(vec![], open()).headline().contains("mutex l"));
+        let slow = checkers::Violation { property: pace::NAME, ..violations[0].clone() };
+        assert_eq!(with(vec![slow.clone()], open()).code(), exit::TOO_SLOW);
+        let both = violations.iter().cloned().chain([slow]).collect();
+        assert_eq!(with(both, vec![]).code(), exit::VIOLATED);
         assert_eq!(with(violations, open()).code(), exit::VIOLATED);
     }
 
