@@ -8,7 +8,7 @@ use quorate_testkit::Dice;
 use crate::history::Time;
 use crate::locks::Locks;
 use crate::member_change::MemberChange;
-use crate::size::{CLIENTS, MASTERS};
+use crate::size::{CLIENTS, JOINERS, MASTERS};
 
 /// What may go wrong in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +89,13 @@ pub enum Kind {
     Eviction,
     /// The set of masters changes, again and again, while masters restart empty.
     Members,
+    /// Some clients were given other masters than the set has, and masters restart empty.
+    MixedLists,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
@@ -108,6 +110,7 @@ impl Kind {
         Self::AllClocks,
         Self::Eviction,
         Self::Members,
+        Self::MixedLists,
     ];
 
     /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
@@ -117,9 +120,10 @@ impl Kind {
         Self::ALL.into_iter().filter(is_guarded).collect()
     }
 
-    /// Whether it is none of `any`: what nothing guards against, and a run that takes long.
+    /// Whether it is none of `any`: what nothing guards against, runs that take long, and what came
+    /// later, for one more would give each seed of `any` another fault.
     fn is_by_itself(self) -> bool {
-        matches!(self, Self::Eviction | Self::Members)
+        matches!(self, Self::Eviction | Self::Members | Self::MixedLists)
     }
 
     /// Whether masters' clocks are set.
@@ -155,6 +159,7 @@ impl Kind {
             Self::AllClocks => "all-clocks",
             Self::Eviction => "eviction",
             Self::Members => "members",
+            Self::MixedLists => "mixed-lists",
         }
     }
 }
@@ -180,10 +185,13 @@ pub(crate) struct Scope {
 /// The faults of one run.
 pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
     let ordinary = *dice.one_of(&[0, 4, 12, 24]);
-    let scope = Scope { clients: CLIENTS, masters: MASTERS, storm: STORM };
+    let are_mixed = profile == Profile::Outside(Kind::MixedLists);
+    let masters = if are_mixed { MASTERS + JOINERS } else { MASTERS };
+    let scope = Scope { clients: CLIENTS, masters, storm: STORM };
     let mut faults: Vec<Fault> =
         (0..ordinary).map(|number| ordinary_fault(dice, number, ttl, scope)).collect();
     if let Profile::Outside(kind) = profile {
+        let kind = if are_mixed { Kind::RestartEmpty } else { kind };
         let first = dice.below(MASTERS);
         let most = kind.most_masters();
         let times = match kind {

@@ -42,6 +42,8 @@ pub struct History {
     pub writes: Vec<Write>,
     /// How many permits each lock has, where they are semaphores.
     pub permits: Option<u32>,
+    /// The clients whose list of masters cannot be that of the set.
+    pub refused: Vec<ClientNumber>,
     /// Whether clients are strict.
     pub strict: bool,
     /// When masters joined the set in the calm, if some did: strict clients watch from then on what

@@ -45,7 +45,8 @@ struct Args {
     /// A fault that Redlock's argument excludes: restart-empty, clock-step, clock-strobe,
     /// flush-all, promotion, rollback, relapse, clone, renewal-strobe, detour, shared-clock,
     /// all-clocks, or any: those of them in turn that the locks are guarded against; or eviction,
-    /// which nothing guards against; or members: the set of masters changes all the time
+    /// which nothing guards against; or members: the set of masters changes all the time; or
+    /// mixed-lists: some clients have another list of masters
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
     /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock

@@ -8,6 +8,7 @@ use quorate_testkit::Dice;
 use crate::changes;
 use crate::faults::{Fault, Kind, Profile};
 use crate::history::Time;
+use crate::lists::Lists;
 use crate::locks::Locks;
 use crate::size::{ACTORS, CLIENTS, JOINERS, LOCKS, LONGER, MASTERS, OPERATIONS};
 
@@ -24,7 +25,14 @@ const THINK: Duration = Duration::from_millis(60);
 /// The same where the set of masters changes, which takes its time.
 const LONG_THINK: Duration = Duration::from_secs(5);
 
-/// The usual TTL there, at most: the shorter, the more changes there are.
+/// The same where some clients have another list: they ask again when a master that restarted empty
+/// votes again.
+const MIXED_THINK: Duration = Duration::from_secs(1);
+
+/// When faults begin there: sets begin before.
+const SETS_BEGUN: Duration = Duration::from_secs(1);
+
+/// The usual TTL where the set changes, at most: the shorter, the more changes there are.
 const SHORT_TTL: Duration = Duration::from_secs(1);
 
 /// A run is so much longer than others that masters' clocks would be too far apart at its end.
@@ -64,6 +72,8 @@ pub struct Plan {
     pub(crate) clients: Vec<(i64, i64)>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) faults: Vec<Fault>,
+    /// Who was given which masters.
+    pub(crate) lists: Lists,
     /// The client that begins when all is calm, where there is one: it knows nothing of what became
     /// of its masters.
     pub(crate) latecomer: Option<usize>,
@@ -143,6 +153,7 @@ impl Plan {
             clients,
             tasks: Vec::new(),
             faults: Vec::new(),
+            lists: Lists::default(),
             latecomer: None,
             healed: Time::ZERO,
         };
@@ -152,6 +163,9 @@ impl Plan {
         plan.tasks = tasks(&Dice::new(seed, "tasks", 0), ttl, OPERATIONS, THINK);
         plan.clients = (0..CLIENTS).map(|client| plan.clients[plan.original_of(client)]).collect();
         plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
+        if profile == Profile::Outside(Kind::MixedLists) {
+            plan.mix_lists();
+        }
         plan.healed = healed(&plan.faults);
         plan
     }
@@ -172,6 +186,26 @@ impl Plan {
         self.faults = changes::faults(&dice, self.ttl, changers);
         self.healed = healed(&self.faults);
         self
+    }
+
+    /// Some clients have another list. The sets begin before anything else happens.
+    fn mix_lists(&mut self) {
+        let dice = Dice::new(self.seed, "lists", 0);
+        self.lists = Lists::mixed(&dice);
+        let clock = |_| (dice.between(-RATE, RATE), dice.between(-OFF, OFF));
+        self.masters.extend((0..JOINERS).map(clock));
+        self.clients.extend((0..self.lists.founders.len()).map(clock));
+        let dice = Dice::new(self.seed, "tasks", 0);
+        self.tasks = tasks(&dice, self.ttl, OPERATIONS * MORE_OPERATIONS, MIXED_THINK);
+        for fault in &mut self.faults {
+            fault.at += SETS_BEGUN;
+            fault.until += SETS_BEGUN;
+        }
+    }
+
+    /// How many masters are known to be new, so that their set begins by itself.
+    pub(crate) fn new_masters(&self) -> usize {
+        if self.lists.founders.is_empty() { MASTERS } else { 0 }
     }
 
     /// Some guards are kept for long, so that their leases go on from one set to the next; and some

@@ -9,6 +9,7 @@ use crate::calm::calm;
 use crate::changer::change;
 use crate::checkers;
 use crate::faults::{Kind, Profile, What};
+use crate::founder::begin_sets;
 use crate::history::{History, Time, Violation};
 use crate::left::Left;
 use crate::look::look;
@@ -50,9 +51,11 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
         let stage = Stage::new(&world, plan);
         stage.world.recorder.with(|history| {
             history.permits = stage.permits;
+            history.refused = plan.lists.refused();
             history.strict = plan.strict;
         });
         let story = world.guard(async {
+            begin_sets(&stage, &plan.lists.founders).await;
             storm(&stage, plan).await;
             calm(&stage, plan).await;
         });

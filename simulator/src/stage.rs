@@ -13,12 +13,13 @@ use crate::entries::owner_of;
 use crate::faults::Fault;
 use crate::link::way::Way;
 use crate::link::{Link, Weather};
+use crate::lists::Lists;
 use crate::locks::{Locks, Wish};
 use crate::plan::Plan;
 use crate::process::{Process, Tasks};
 use crate::resource::Resource;
 use crate::server::Server;
-use crate::size::{CLIENTS, LONGER, MASTERS};
+use crate::size::{CLIENTS, LONGER};
 use crate::world::World;
 
 /// The masters and clients of one run.
@@ -28,6 +29,8 @@ pub(crate) struct Stage {
     pub(crate) servers: Vec<Arc<Server>>,
     pub(crate) clients: Vec<Client>,
     pub(crate) ttl: Duration,
+    /// Who was given which masters.
+    lists: Lists,
     /// The kind of the locks.
     locks: Locks,
     /// How many permits each of them has, where they are semaphores.
@@ -55,7 +58,7 @@ impl Stage {
     pub(crate) fn new(world: &Arc<World>, plan: &Plan) -> Arc<Self> {
         let server = |(number, (rate, off)): (usize, &(i64, i64))| {
             let clock = WallClock::new(world.time.clone(), Rate(*rate), *off);
-            let new = if number < MASTERS { Server::new } else { Server::joiner };
+            let new = if number < plan.new_masters() { Server::new } else { Server::joiner };
             new(world.clone(), number, clock, plan.trusting)
         };
         let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
@@ -71,6 +74,7 @@ impl Stage {
             servers,
             clients,
             ttl: plan.ttl,
+            lists: plan.lists.clone(),
             locks: plan.locks,
             permits: plan.locks.permits(plan.seed),
             resource,
@@ -117,9 +121,9 @@ impl Stage {
         (0..self.clients.len()).filter(|client| !self.clients[*client].process.is_dead())
     }
 
-    /// Those of them that take locks all the time.
+    /// Those of them that take locks all the time, and have the list of the set.
     pub(crate) fn lockers(&self) -> impl Iterator<Item = usize> {
-        self.living().filter(|client| *client < CLIENTS)
+        self.living().filter(|client| *client < CLIENTS && self.lists.is_of_set(*client))
     }
 
     /// Whether a master is one of the set as which it began.
@@ -210,8 +214,8 @@ impl Client {
         }
         let ways: Vec<Arc<dyn Master>> =
             links.iter().map(|link| -> Arc<dyn Master> { Arc::new(Way(link.clone())) }).collect();
-        for way in &ways[..MASTERS] {
-            builder = builder.master(way.clone());
+        for master in plan.lists.of(number) {
+            builder = builder.master(ways[master].clone());
         }
         if number >= CLIENTS {
             builder = builder.wait(changes::WAIT);

@@ -128,7 +128,7 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::RenewalStrobe => server.strobe_renewals(by),
         Kind::Detour => stage.lead_away(master, true),
-        Kind::Clone | Kind::SharedClock | Kind::Members => {}
+        Kind::Clone | Kind::SharedClock | Kind::Members | Kind::MixedLists => {}
         Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
     }
 }
@@ -136,8 +136,8 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
 fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     match kind {
         Kind::RestartEmpty => stage.start(master, Restart::Empty),
-        Kind::ClockStep | Kind::AllClocks | Kind::FlushAll | Kind::Clone | Kind::Eviction | Kind::Members => {
-        }
+        Kind::ClockStep | Kind::AllClocks | Kind::FlushAll | Kind::Clone => {}
+        Kind::Eviction | Kind::Members | Kind::MixedLists => {}
         Kind::ClockStrobe => stage.servers[master].clock.step(-by),
         Kind::RenewalStrobe => stage.servers[master].strobe_renewals(0),
         Kind::Detour => stage.lead_away(master, false),

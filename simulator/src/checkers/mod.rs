@@ -14,9 +14,10 @@
 //! | [`reach`] | no master counts as unreachable before its time-out |
 //! | [`decrees`] | of the set of masters, one list is decided for each generation |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
+//! | [`strangers`] | a client with another list of masters than the set gets no lock |
 //!
 //! The first five must hold under all faults, as long as clocks run at nearly the same rate; the
-//! last even if they do not.
+//! last two even if they do not.
 
 use crate::history::{History, Violation};
 
@@ -34,6 +35,7 @@ mod made_up;
 pub mod order;
 pub mod reach;
 mod stillness;
+pub mod strangers;
 pub mod ttl;
 pub mod windows;
 
@@ -47,7 +49,7 @@ pub struct Checker {
 }
 
 /// All of them.
-pub const ALL: [Checker; 12] = [
+pub const ALL: [Checker; 13] = [
     Checker { name: windows::NAME, check: windows::check },
     Checker { name: crowd::NAME, check: crowd::check },
     Checker { name: born_valid::NAME, check: born_valid::check },
@@ -60,12 +62,13 @@ pub const ALL: [Checker; 12] = [
     Checker { name: reach::NAME, check: reach::check },
     Checker { name: decrees::NAME, check: decrees::check },
     Checker { name: fences::NAME, check: fences::check },
+    Checker { name: strangers::NAME, check: strangers::check },
 ];
 
 /// Those that must hold though masters forget, and clocks jump: nobody has the lock for nothing.
 /// When it is had again then is another matter.
-pub const WHATEVER_HAPPENS: [&str; 5] =
-    [windows::NAME, crowd::NAME, born_valid::NAME, loss_told::NAME, fences::NAME];
+pub const WHATEVER_HAPPENS: [&str; 6] =
+    [windows::NAME, crowd::NAME, born_valid::NAME, loss_told::NAME, fences::NAME, strangers::NAME];
 
 /// Everything that violates any property, in the order of time.
 pub fn check_all(history: &History) -> Vec<Violation> {

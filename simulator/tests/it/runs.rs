@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quorate_simulator::history::{AttemptOutcome, History, Hold};
+use quorate_simulator::history::{Attempt, AttemptOutcome, History, Hold};
 use quorate_simulator::{Kind, Locks, Plan, Profile, checkers, run, shrink};
 
 /// The first seed that violates a property, and which.
@@ -16,9 +16,8 @@ fn first(profile: Profile, seeds: std::ops::RangeInclusive<u64>) -> Option<(Plan
 
 #[test]
 fn a_seed_decides_everything() {
-    for profile in
-        [Kind::RestartEmpty, Kind::Members].map(Profile::Outside).into_iter().chain([Profile::Inside])
-    {
+    let kinds = [Kind::RestartEmpty, Kind::Members, Kind::MixedLists];
+    for profile in kinds.map(Profile::Outside).into_iter().chain([Profile::Inside]) {
         for seed in 1..=4 {
             let traced = move || run(&Plan::new(seed, profile), true).trace;
             let here = traced();
@@ -67,13 +66,19 @@ fn breaks_exclusion(plan: impl Fn(u64) -> Plan) -> bool {
     (1..=100).any(|seed| found(seed).iter().any(|violation| violation.property == "windows"))
 }
 
+/// The kinds that locks are guarded against: those of `any`, and one by itself.
+fn guarded() -> impl Iterator<Item = Kind> {
+    Kind::guarded(Locks::default()).into_iter().chain([Kind::MixedLists])
+}
+
 /// What Redlock's argument excludes breaks plain Redlock, and the simulator says so. Where masters
-/// are trusted copies have owners of their own all the same, a renewal ends nothing, and strict
-/// clients watch: known bugs show those.
+/// are trusted copies have owners of their own all the same, a renewal ends nothing, strict clients
+/// watch, and clients with another list refuse themselves: known bugs show those. Masters that
+/// restart empty are what breaks the last.
 #[test]
 fn each_fault_outside_of_the_assumptions_breaks_exclusion_where_masters_are_trusted() {
     let is_stood = |kind: &Kind| matches!(kind, Kind::Clone | Kind::RenewalStrobe | Kind::AllClocks);
-    for kind in Kind::guarded(Locks::default()).into_iter().filter(|kind| !is_stood(kind)) {
+    for kind in guarded().filter(|kind| !is_stood(kind)) {
         assert!(breaks_exclusion(|seed| Plan::new(seed, Profile::Outside(kind)).trusting()), "{kind}");
     }
 }
@@ -96,11 +101,34 @@ fn clocks_free_the_locks_of_other_libraries() {
 /// late write is accepted. `scripts/test.sh` runs 1,000 of them, optimised.
 #[test]
 fn no_fault_outside_of_the_assumptions_breaks_exclusion_with_guards() {
-    for kind in Kind::guarded(Locks::default()) {
+    for kind in guarded() {
         if let Some((plan, property)) = first(Profile::Outside(kind), 1..=8) {
             panic!("seed {} violates {property} by {kind}", plan.seed);
         }
     }
+}
+
+/// Clients with another list ask, and most get nothing, while the others work.
+#[test]
+fn clients_with_another_list_ask_while_others_work() {
+    let run = |seed| run(&Plan::new(seed, Profile::Outside(Kind::MixedLists)), true);
+    let runs: Vec<_> = (1..=20).map(run).collect();
+    let begun = runs.iter().map(|run| run.trace.matches("its set has begun").count());
+    assert_eq!(
+        begun.clone().collect::<BTreeSet<_>>(),
+        BTreeSet::from([1, 2]),
+        "{:?}",
+        begun.collect::<Vec<_>>()
+    );
+    let refused = |history: &History| {
+        let is_refused = |attempt: &&Attempt| history.refused.contains(&attempt.client);
+        history.attempts.iter().filter(is_refused).count()
+    };
+    let sum: usize = runs.iter().map(|run| refused(&run.history)).sum();
+    assert!(sum > 200, "{sum} acquires with another list");
+    assert!(runs.iter().all(|run| run.history.holds.len() > 10));
+    let why = "give all clients the same";
+    assert!(runs.iter().filter(|run| run.trace.contains(why)).count() > 10, "they are told why");
 }
 
 /// What holds for the reentrant lock holds for every kind. `scripts/test.sh` runs more of them.
