@@ -1,13 +1,20 @@
-//! A change of the set of masters, as a plan has it.
+//! A change of the set of masters, or of its max TTL, as a plan has it.
 
 use std::fmt;
 
 /// What one process changes.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberChange {
-    pub(crate) what: Replacement,
+    pub(crate) what: Wanted,
     /// How many messages it sends before it is killed.
     pub(crate) dies_after: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    Masters(Replacement),
+    /// So many times the usual TTL.
+    MaxTtl(u32),
 }
 
 /// Which master joins, and which leaves, by their numbers.
@@ -24,6 +31,15 @@ impl fmt::Display for Replacement {
             (Some(joins), None) => write!(f, "adds m{joins}"),
             (None, Some(leaves)) => write!(f, "removes m{leaves}"),
             (None, None) => f.write_str("changes nothing"),
+        }
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Masters(replacement) => replacement.fmt(f),
+            Self::MaxTtl(times) => write!(f, "sets the max TTL to {times} times the usual TTL"),
         }
     }
 }
