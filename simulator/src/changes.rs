@@ -7,7 +7,7 @@ use quorate_testkit::Dice;
 
 use crate::faults::{Fault, Kind, Scope, What, ordinary_fault};
 use crate::history::Time;
-use crate::member_change::{MemberChange, Replacement, Wanted};
+use crate::member_change::{MemberChange, Replacement, SetWish};
 use crate::size::{CLIENTS, JOINERS, LONGER, MASTERS};
 
 /// How long a process that changes the set waits for masters.
@@ -87,19 +87,18 @@ fn changes(dice: &Dice, count: usize) -> Vec<(Time, MemberChange)> {
         members.retain(|member| Some(*member) != what.leaves);
         members.extend(what.joins.filter(|joins| !members.contains(joins)));
         let dies_after = dice.happens(400).then(|| 1 + dice.below(MESSAGES) as u64);
-        (at, MemberChange { what: Wanted::Masters(what), dies_after })
+        (at, MemberChange { what: SetWish::Masters(what), dies_after })
     };
     (0..count).map(change).collect()
 }
 
-/// Some of the changes are of the max TTL: to what it was at first, or to the shortest that all that
-/// is asked for has room in.
+/// Some of the changes are of the max TTL: to the usual TTL, or to what it was at first.
 pub(crate) fn vary_max_ttl(dice: &Dice, faults: &mut [Fault]) {
     for fault in faults {
         if let What::Change { change, .. } = &mut fault.what
             && dice.happens(MAX_TTL)
         {
-            change.what = Wanted::MaxTtl(*dice.one_of(&[1, 1, LONGER]));
+            change.what = SetWish::MaxTtl(*dice.one_of(&[1, 1, LONGER]));
         }
     }
 }

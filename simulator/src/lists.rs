@@ -17,8 +17,8 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// One or two clients have another list. The masters that are not of the set are empty, or a set
-    /// of their own.
+    /// One or two clients have another list. The masters that are not of the set are empty, or a
+    /// set of their own.
     pub(crate) fn mixed(dice: &Dice) -> Self {
         let first = dice.below(CLIENTS);
         let list = other_list(dice);
@@ -44,9 +44,9 @@ impl Lists {
         !self.others.contains_key(&client)
     }
 
-    /// The clients that get no lock, whichever masters they hear. A list with one or two other names
-    /// may be that of the set, as long as nobody answers under these: its client may have names of
-    /// its own for the masters.
+    /// The clients that get no lock, whichever masters they hear. A list with one or two other
+    /// names may be that of the set, as long as nobody answers under these: its client may have
+    /// names of its own for the masters.
     pub(crate) fn refused(&self) -> Vec<ClientNumber> {
         let is_of_few =
             |list: &Vec<usize>| list.iter().filter(|master| **master < MASTERS).count() <= MASTERS / 2;

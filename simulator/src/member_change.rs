@@ -5,13 +5,13 @@ use std::fmt;
 /// What one process changes.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberChange {
-    pub(crate) what: Wanted,
+    pub(crate) what: SetWish,
     /// How many messages it sends before it is killed.
     pub(crate) dies_after: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum SetWish {
     Masters(Replacement),
     /// So many times the usual TTL.
     MaxTtl(u32),
@@ -35,7 +35,7 @@ impl fmt::Display for Replacement {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for SetWish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Masters(replacement) => replacement.fmt(f),
