@@ -455,7 +455,8 @@ impl Redlock {
     /// they wait for all masters of the set where most of them forgot it: of three, one is dead and
     /// another one comes back without its keys. A person decides that the dead one is not waited
     /// for. Whoever forgot has no vote for a quarantine from then on. Does nothing where most
-    /// masters are members of their set.
+    /// masters are members of their set. Where one that is said to be gone is only cut off, and
+    /// knows of a change that the others missed or forgot, two may hold a lock.
     ///
     /// # Cancel safety
     ///

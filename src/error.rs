@@ -166,7 +166,7 @@ pub enum Error {
     },
 
     /// The masters that the client was built with are not those of one set: it would vote with
-    /// others than the rest does. Nothing was sent.
+    /// others than the rest does. Nothing was sent. It ends where the master that says so is gone.
     #[non_exhaustive]
     OtherSet {
         /// Both lists, and what to do.

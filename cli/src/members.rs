@@ -124,12 +124,15 @@ async fn until_all_vote(redlock: &Redlock, limit: Duration) -> Result<bool, Fail
 }
 
 /// A vote by which a person has to act: on this client's list or terms, or because no set was
-/// begun.
+/// begun, which one master alone may say while somebody begins it.
 fn for_good(votes: &[Vote]) -> Option<&Vote> {
-    let reasons = [Refusal::NoSet, Refusal::OtherTerms, Refusal::OtherMembers];
-    let is_for_good =
-        |vote: &&Vote| matches!(vote.outcome, Outcome::Refused { reason, .. } if reasons.contains(&reason));
-    votes.iter().find(is_for_good)
+    let reason = |vote: &Vote| match &vote.outcome {
+        Outcome::Refused { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    let is_without_set = votes.iter().all(|vote| reason(vote) == Some(Refusal::NoSet));
+    let is_other = |vote: &&Vote| matches!(reason(vote), Some(Refusal::OtherTerms | Refusal::OtherMembers));
+    if is_without_set { votes.first() } else { votes.iter().find(is_other) }
 }
 
 /// Shows the set, and returns what it comes to, and how many masters of how many do not answer.
@@ -194,6 +197,7 @@ fn code(report: &Report, set: Option<&Finding>) -> Code {
         _ if answered < report.quorum => exit::NO_QUORUM,
         _ if not_ours > 0 => exit::REFUSED,
         Some(set) if set.severity != Severity::Fail => exit::OK,
+        _ if answered < report.masters.len() => exit::NO_QUORUM, // one of the others may know a set
         _ => exit::REFUSED,
     }
 }

@@ -80,6 +80,9 @@ impl Records {
             (HelloStep::Wait(why), None) => {
                 (Finding::warn(ABOUT, why, "run quorate init: it waits for that"), None)
             }
+            (HelloStep::Hear(why), None) if self.know_no_set() => {
+                (Finding::warn(ABOUT, why, ALL_ANSWER), None)
+            }
             (HelloStep::Hear(why), None) => (
                 Finding::fail(
                     ABOUT,
@@ -91,7 +94,16 @@ impl Records {
             (HelloStep::Vote | HelloStep::Write(_), None) => (vote(found, wait.unwrap_or_default()), wait),
         })
     }
+
+    /// Whether no master that answered has a record.
+    fn know_no_set(&self) -> bool {
+        self.masters.iter().flatten().all(|foretold| foretold.shown.record.is_none())
+    }
 }
+
+/// What to do where no master that answered has a record, and others did not answer.
+const ALL_ANSWER: &str = "see to it that all masters answer: one may know the set; if one is gone for good, begin with \
+                          the others: quorate init";
 
 /// What a client is shown by a master, unless it refuses the master before that: it is no master,
 /// or one that has its vote by another name.
@@ -262,7 +274,8 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
     match &sets[..] {
         [] if known.is_empty() || visitor.terms.all_new => None,
         [] => {
-            let fix = "begin it once, with all masters up: quorate init";
+            let begin = "begin it once, with all masters up: quorate init";
+            let fix = if known.len() == all.len() { begin } else { ALL_ANSWER };
             Some(Finding::fail(ABOUT, "no master that answered has a record of a set", fix))
         }
         [record] => {

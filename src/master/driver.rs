@@ -175,7 +175,7 @@ impl LinkDriver {
             let opened = tokio::select! {
                 biased;
                 opened = session::open(settings, predecessor.as_ref(), &waits_for) => opened,
-                () = self.until(|state| (!state.is_opening()).then_some(())) => continue,
+                () = self.until(|state| (!state.is_opening()).then_some(())) => Err(too_long()),
             };
             match opened {
                 Ok(Session { stream, identity, header }) => {
@@ -286,6 +286,11 @@ impl Greeting {
         let header = shake_hands_again(Asks::Open(asks), handshake.clone(), patience).boxed();
         Self { header, questions }
     }
+}
+
+/// The link gave the attempt up, and has its own words for that.
+fn too_long() -> Failure {
+    Failure::Unreachable("it took too long to connect".into())
 }
 
 /// Whether the master answers; `None` where there was no call yet, or while a connection is being

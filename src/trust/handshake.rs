@@ -269,7 +269,8 @@ impl Handshake {
 
     /// The connection could not be opened.
     pub fn not_opened(&self, why: &Failure) {
-        if let Failure::Unreachable(_) = why {
+        use Refusal::{NoSet, OtherMembers, OtherTerms};
+        if !matches!(why, Failure::Refused { reason: OtherMembers | OtherTerms | NoSet, .. }) {
             let mut membership = self.trust.membership();
             membership.forget_misfit(self.index);
             self.trust.note_other_list(&membership);

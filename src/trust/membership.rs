@@ -261,9 +261,12 @@ impl Membership {
         self.misfits.fill(None);
     }
 
-    /// A master is not reached: what it said of this client's list and terms counts no more.
+    /// A master is not there any more: if it refused this client's list or terms, it is as one that
+    /// was never heard.
     pub(crate) fn forget_misfit(&mut self, index: usize) {
-        self.misfits[index] = None;
+        if self.misfits[index].take().is_some() {
+            self.shown[index] = None;
+        }
     }
 
     /// What a step says of this client's list and terms.
@@ -1160,7 +1163,7 @@ impl<'a> MasterCase<'a> {
     /// Begins a set with a master that no client ever used. Its quarantine is over, and tells when
     /// that was.
     fn begin_now(&self, record: MasterRecord) -> HelloStep {
-        let least = self.shown.time.saturating_sub(READING);
+        let least = self.shown.time.saturating_sub(OVER).max(self.membership.seen[self.index].latest);
         let promised = Some(Promised::default());
         HelloStep::write(Change { found: None, quarantine: Some(Duration::ZERO), least, record, promised })
     }
@@ -1250,6 +1253,9 @@ const LATE: Duration = Duration::from_secs(3);
 /// once more: it accepts nothing within a quarantine, which is longer than this, an answer's age
 /// and the way of what is written.
 const READING: u64 = 2_000_000;
+
+/// How long ago (us) a quarantine was over that never was one: longer than a clock may be off.
+const OVER: u64 = 2_000_000;
 
 /// For how long (us) what a candidate showed counts: less than [`LATE`], by more than it takes to
 /// tell it something. Otherwise it may have been told of a decision since.

@@ -191,15 +191,22 @@ async fn what_a_master_said_of_a_list_is_over_when_it_is_gone() {
         ])
     };
     begun(builder(), Init::new()).await;
-    proxy.lead_to(other[0].address());
-    proxy.reset();
-    let redlock = builder().build().unwrap();
-    let is_refused = async || matches!(redlock.lock("l").try_acquire().await, Err(Error::OtherSet { .. }));
-    until("a refusal", is_refused).await;
-    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    proxy.lead_to(nowhere);
-    proxy.reset();
-    until("the lock", async || redlock.lock("l").try_acquire().await.is_ok()).await;
+    let lead_to = |address| {
+        proxy.lead_to(address);
+        proxy.reset();
+    };
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let refuses = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let locked = RedisServer::start_with(&["--requirepass", "secret"]);
+    for nowhere in [silent.local_addr().unwrap(), refuses, locked.address()] {
+        lead_to(other[0].address());
+        let redlock = builder().build().unwrap();
+        let is_refused =
+            async || matches!(redlock.lock("l").try_acquire().await, Err(Error::OtherSet { .. }));
+        until("a refusal", is_refused).await;
+        lead_to(nowhere);
+        until("the lock", async || redlock.lock("l").try_acquire().await.is_ok()).await;
+    }
 }
 
 #[tokio::test]

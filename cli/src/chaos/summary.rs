@@ -313,10 +313,10 @@ impl Summary {
 impl Found {
     fn of(verdict: &Verdict) -> Self {
         match verdict.properties().as_slice() {
+            [] | [pace::NAME] if !verdict.inconclusive.is_empty() => Self::Inconclusive,
+            [] => Self::Nothing,
             [pace::NAME] => Self::TooSlow,
             [_, ..] => Self::Violation,
-            [] if !verdict.inconclusive.is_empty() => Self::Inconclusive,
-            [] => Self::Nothing,
         }
     }
 }
@@ -408,7 +408,8 @@ mod tests {
         assert_eq!(with(vec![], open()).code(), exit::INCONCLUSIVE);
         assert!(with(vec![], open()).headline().contains("mutex l"));
         let slow = checkers::Violation { property: pace::NAME, ..violations[0].clone() };
-        assert_eq!(with(vec![slow.clone()], open()).code(), exit::TOO_SLOW);
+        assert_eq!(with(vec![slow.clone()], open()).code(), exit::INCONCLUSIVE);
+        assert_eq!(with(vec![slow.clone()], vec![]).code(), exit::TOO_SLOW);
         let both = violations.iter().cloned().chain([slow]).collect();
         assert_eq!(with(both, vec![]).code(), exit::VIOLATED);
         assert_eq!(with(violations, open()).code(), exit::VIOLATED);

@@ -56,6 +56,12 @@ fn a_client_of_masters_that_are_no_set_is_told_at_once_how_one_begins() {
     }
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert!(masters.iter().all(|server| size(server) == 0), "nothing was written");
+    masters[2].kill(); // it may know a set
+    for verb in [&["run", "l", "-n", "--", "true"][..], &["members"]] {
+        let (code, out, error) = output(quorate(&masters).args(verb));
+        assert_eq!(code, 69, "{verb:?}: {out}{error}");
+        assert!(format!("{out}{error}").contains(&masters[2].url()), "{verb:?}: {out}{error}");
+    }
 }
 
 #[test]

@@ -160,7 +160,11 @@ impl Link {
             }
             state.rings = None;
         }
+        let was_opening = self.state().link.is_opening();
         self.with(LinkState::tick);
+        if was_opening && !self.state().link.is_opening() {
+            self.note_not_opened(&Failure::Unreachable("it took too long to connect".into()));
+        }
     }
 
     /// Opens a connection: its first message makes the master forget the one before, and is the
@@ -235,9 +239,7 @@ impl Link {
 
     /// The connection could not be opened.
     pub(super) fn not_opened(self: &Arc<Self>, why: Failure) {
-        if let Some(handshake) = self.handshake.get() {
-            handshake.not_opened(&why);
-        }
+        self.note_not_opened(&why);
         let is_no_member = self.handshake.get().is_some_and(Handshake::is_no_member);
         self.with(|link, now| {
             let was_opening = link.is_opening();
@@ -246,6 +248,12 @@ impl Link {
                 link.put_off(now);
             }
         });
+    }
+
+    fn note_not_opened(&self, why: &Failure) {
+        if let Some(handshake) = self.handshake.get() {
+            handshake.not_opened(why);
+        }
     }
 
     /// Asks once more when it is known what time it is, or more than these news of the masters. The

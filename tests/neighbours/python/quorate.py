@@ -171,7 +171,10 @@ class Master:
         client, self.record = self.client, record
         others = [other.record for other in client.masters if other is not self and other.record]
         if not record:
-            return 'it lost its record' if others else 'NOSET it has no record of a set'
+            if others:
+                return 'it lost its record'
+            heard = all(other.record is not None for other in client.masters if other is not self)
+            return 'NOSET it has no record of a set' if heard else 'it has no record, and another one was not heard yet'
         if (record['protocol'], record['max_ttl'], record['strict']) != client.terms:
             return f'OTHERTERMS {record["protocol"]}, a max TTL of {record["max_ttl"]} ms, strict: {record["strict"]}'
         mine = [other for other in others if other['set'] == record['set']]
