@@ -94,9 +94,10 @@ def write(server, fields, pause, least=0):
             info = await quorate.command(stream, 'INFO')
             run_id, replid2 = (re.search(rf'^{field}:(\w+)', info, re.M)[1] for field in ('run_id', 'master_replid2'))
             words = [word for field in fields.items() for word in field]
+            incarnation = fields.get('incarnation', '')
+            decree = ['quorate:decree', incarnation, '0' if incarnation else '', '', '', '']
             return await quorate.evaluate(stream, RECORD, [
-                0, 'quorate:master', seen or '', run_id, replid2, wall(), pause, least, 'quorate:decree', '', '', '', '',
-                '', *words])
+                0, 'quorate:master', seen or '', run_id, replid2, wall(), pause, least, *decree, *words])
         finally:
             stream[1].close()
     reply = asyncio.run(once())
@@ -428,8 +429,14 @@ class Test(unittest.TestCase):
             self.client(servers).acquire('l', wait=0.5)
         write(servers[0], fields_of(servers, 0), 0)
         client.acquire('l', wait=2).release()
+        servers[0].ask('DEL', 'quorate:decree')
+        with nobody('may have forgotten'):
+            self.client(servers).acquire('l', wait=0.5)
         for server in servers[:2]:
             server.ask('DEL', 'quorate:master')
+        with nobody('was not heard yet'):
+            self.client(servers).acquire('l', wait=0.5)
+        start(servers[2:])
         with nobody('NOSET'):
             self.client(servers).acquire('l', wait=5)
 
