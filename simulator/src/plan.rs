@@ -160,10 +160,13 @@ impl Plan {
         if profile == Profile::Outside(Kind::Members) {
             return plan.of_changes();
         }
-        plan.tasks = tasks(&Dice::new(seed, "tasks", 0), ttl, OPERATIONS, THINK);
+        let are_mixed = profile == Profile::Outside(Kind::MixedLists);
+        let (operations, think) =
+            if are_mixed { (OPERATIONS * MORE_OPERATIONS, MIXED_THINK) } else { (OPERATIONS, THINK) };
+        plan.tasks = tasks(&Dice::new(seed, "tasks", 0), ttl, operations, think);
         plan.clients = (0..CLIENTS).map(|client| plan.clients[plan.original_of(client)]).collect();
         plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
-        if profile == Profile::Outside(Kind::MixedLists) {
+        if are_mixed {
             plan.mix_lists();
         }
         plan.healed = healed(&plan.faults);
@@ -196,8 +199,6 @@ impl Plan {
         let clock = |_| (dice.between(-RATE, RATE), dice.between(-OFF, OFF));
         self.masters.extend((0..JOINERS).map(clock));
         self.clients.extend((0..self.lists.founders.len()).map(clock));
-        let dice = Dice::new(self.seed, "tasks", 0);
-        self.tasks = tasks(&dice, self.ttl, OPERATIONS * MORE_OPERATIONS, MIXED_THINK);
         for fault in &mut self.faults {
             fault.at += SETS_BEGUN;
             fault.until += SETS_BEGUN;

@@ -661,8 +661,12 @@ impl Membership {
 
     /// Whether what the master has may be less than what it had.
     fn lost_something(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
-        let went_back = self.seen[index].went_back(record);
-        record.run_id != shown.run_id || shown.has_copied(record) || shown.lost_decree(record) || went_back
+        record.run_id != shown.run_id || self.lost_more_than_memory(index, shown, record)
+    }
+
+    /// The same, though all that its processes wrote is on its disk.
+    fn lost_more_than_memory(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
+        shown.has_copied(record) || shown.lost_decree(record) || self.seen[index].went_back(record)
     }
 
     /// The newest generation of the set of this record, where that has members.
@@ -884,7 +888,7 @@ impl<'a> MasterCase<'a> {
             let first = self.first(Members::first(list), *cold_start, MemberState::Candidate);
             let is_begun = |its: &MasterRecord| its.set != first.set || its.state == MemberState::Member;
             let quarantine = quarantine(self.membership.terms.max_ttl);
-            match (newest.is_some() || records().any(is_begun), unheard.first(), never_used) {
+            match (newest.is_some() || records().any(is_begun), unheard, never_used) {
                 (true, ..) => {}
                 (false, Some(other), _) if records().next().is_none() => return not_heard(other),
                 (false, _, None) => return self.write(None, first, Some(quarantine), Promised::default()),
@@ -898,7 +902,7 @@ impl<'a> MasterCase<'a> {
             }
         }
         let found = records().find(|its| its.state == MemberState::Member).or_else(|| records().next());
-        match (newest, found, unheard.first()) {
+        match (newest, found, unheard) {
             (Some(newest), ..) => self.readmit(None, Some(newest)),
             (None, Some(found), _) => {
                 let place = self.membership.seen[self.index]
@@ -1066,8 +1070,7 @@ impl<'a> MasterCase<'a> {
     fn quarantine_of(&self, record: &MasterRecord) -> Duration {
         let own = self.shown.record.as_ref().filter(|own| own.set == record.set);
         let kept_all = own.is_some_and(|own| {
-            let went_back = self.membership.seen[self.index].went_back(own);
-            own.keeps_all && !self.shown.has_copied(own) && !self.shown.lost_decree(own) && !went_back
+            own.keeps_all && !self.membership.lost_more_than_memory(self.index, self.shown, own)
         });
         if kept_all && self.keeps_all() == Some(true) {
             SHORTEST_QUARANTINE
@@ -1081,13 +1084,12 @@ impl<'a> MasterCase<'a> {
         self.membership.others(self.index)
     }
 
-    /// The others of the list that were not heard yet.
-    fn unheard(&self) -> Vec<&Arc<str>> {
+    /// Another one of the list that was not heard yet.
+    fn unheard(&self) -> Option<&Arc<str>> {
         let Membership { names, .. } = self.membership;
-        let all = names.iter().zip(self.membership.listed_shown()).enumerate();
-        all.filter(|(at, (_, shown))| *at != self.index && shown.is_none())
-            .map(|(_, (name, _))| name)
-            .collect()
+        let mut all = names.iter().zip(self.membership.listed_shown()).enumerate();
+        let found = all.find(|(at, (_, shown))| *at != self.index && shown.is_none());
+        found.map(|(_, (name, _))| name)
     }
 
     /// The record of one of the set of which most masters of the list are members, without this

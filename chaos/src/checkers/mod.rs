@@ -10,7 +10,7 @@
 //! | [`store`] | the fenced store accepts nothing older than what it has accepted before | here |
 //! | [`stranger`] | a client with another list of masters gets no lock | here |
 //! | [`changes`] | nobody notices that the set of masters changes | here |
-//! | [`pace`] | while the set of masters changes, acquires are not much slower: a goal, and no property of the locks | here |
+//! | [`pace`] | acquires are not much slower while the set changes: a goal, no property | here |
 //! | [`ttl`] | no key outlives its TTL, or has none | here |
 //! | [`linearizable`] | every history of an exclusive lock is one of a fenced mutex: with a verdict of its own, for the search may be too long | here |
 //!
