@@ -113,8 +113,9 @@ async fn masters_that_give_different_tokens_are_brought_to_the_highest() {
     assert!(redlock.lock("l").acquire().await.unwrap().fencing_token() > before);
 }
 
-/// What servers were asked, beyond an acquire and a release each. A stall of the machine costs
-/// some, so the best of three times counts.
+/// What servers were asked, beyond an acquire and a release each. A cycle begins when all masters
+/// have had the one before. On a busy machine a master may otherwise hear of a grant after the next
+/// one: then its token is another, and a second round is due.
 #[tokio::test]
 async fn a_token_costs_no_second_round_trip() {
     const CYCLES: u32 = 150;
@@ -124,20 +125,15 @@ async fn a_token_costs_no_second_round_trip() {
         answering(client, 5).await;
     }
     let asked = || masters.iter().map(|server| calls(server, "evalsha")).sum::<u32>();
-    let needed = 2 * CYCLES * 5;
-    let mut beyond = Vec::new();
-    for _ in 0..3 {
-        let before = asked();
-        for i in 0..CYCLES {
-            let redlock = &clients[i as usize % clients.len()];
-            redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
-        }
-        until("the last releases", async || asked() >= before + needed).await;
-        beyond.push(asked() - before - needed);
+    let before = asked();
+    for cycle in 1..=CYCLES {
+        let redlock = &clients[cycle as usize % clients.len()];
+        redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
+        until("the last release", async || asked() >= before + 2 * 5 * cycle).await;
     }
-    println!("{CYCLES} grants: {beyond:?} calls beyond {needed}");
-    let least = beyond.iter().min().unwrap();
-    assert!(least * 100 <= CYCLES * 5, "{beyond:?} calls beyond {needed}: more than one grant of a hundred");
+    let beyond = asked() - before - 2 * 5 * CYCLES;
+    println!("{CYCLES} grants: {beyond} calls too many");
+    assert!(beyond * 100 <= 5 * CYCLES, "{beyond} calls too many: more than one grant of a hundred");
 }
 
 /// One after the other, each for a while: frozen, killed and back, or back without its keys.
