@@ -149,8 +149,8 @@ fn lost_unseen(why: &str, Code(code): Code) -> Failure {
     Failure::new(exit::LOST, format!("{why}; the job's own code was {code}"))
 }
 
-/// Whether so many masters no longer have our lock that the rest are no quorum, by their votes on
-/// its release.
+/// Whether most masters no longer had our lock, by their votes on its release: then another job may
+/// have had it.
 fn is_gone(votes: &[Vote], masters: &[MasterStatus]) -> bool {
     let is_without_it = |vote: &Vote| matches!(vote.outcome, Outcome::Absent | Outcome::Held { .. });
     // A master in quarantine may have forgotten the lock, but it grants nobody else one either.
@@ -159,8 +159,7 @@ fn is_gone(votes: &[Vote], masters: &[MasterStatus]) -> bool {
         its_own.any(|status| matches!(status.standing, Standing::Quarantined { .. }))
     };
     let without_it = votes.iter().filter(|vote| is_without_it(vote) && !is_quarantined(vote));
-    let others = votes.len() - without_it.count();
-    others <= votes.len() / 2
+    without_it.count() > votes.len() / 2
 }
 
 /// Supervises one job and its lease.
