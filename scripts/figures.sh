@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case "${1:-}" in
-  --tables | --check) words=("${1#--}") ;;
-  *) words=(figures "$@") ;;
+  --tables | --check) profile=release words=("${1#--}") ;; # it is not measured, and is built already where the tests ran
+  *) profile=bench words=(figures "$@") ;;
 esac
-cargo bench --quiet --locked --bench bench -- "${words[@]}"
+cargo bench --profile "$profile" --quiet --locked --bench bench -- "${words[@]}"

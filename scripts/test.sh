@@ -30,6 +30,7 @@ cargo fmt --all --check
 
 step "lints, with every feature and with none"
 cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+cargo clippy -p quorate --test members --test model --all-features --locked -- -D warnings # "all targets" are without these
 cargo clippy -p quorate --all-targets --locked -- -D warnings
 cargo clippy -p quorate -p quorate-testkit --lib --locked -- -D warnings # without what is for simulators, too
 cargo clippy -p quorate-cli --locked -- -D warnings # the test kit without its embedded masters

@@ -46,7 +46,7 @@ use walk::{Walked, describe, walk};
 const SEED: u64 = 7;
 
 fn holds(scene: Scene, losses: u8, flaw: Option<Flaw>, times: usize) {
-    let most = if cfg!(debug_assertions) { 200 } else { 4_000 } * times;
+    let most = 4_000 * times;
     let Walked { walks, came_to, found } = walk(scene, losses, flaw, None, SEED, most);
     println!("{walks:>8} walks of {scene:?} with {losses} losses, {flaw:?}: {came_to:?}");
     let broken = found.map(|found| describe(&found));
@@ -105,7 +105,6 @@ fn broken_variants() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "some 1,500,000 states: with --release")]
 fn no_order_of_steps_decides_twice() {
     for scene in [Scene::Decree, Scene::Added] {
         let (states, way) = search(scene, None);
