@@ -14,7 +14,7 @@ use quorate_chaos::{Arena, Host, scenario};
 use quorate_testkit::{Project, compose_file};
 
 use crate::stage::client;
-use crate::{connect, first, has, reached, reaches, set, until};
+use crate::{connected, first, has, reached, reaches, set, until};
 
 fn strike(arena: &mut Arena, what: What) -> Wound {
     assert!(what.suits(Host::Container), "{what}");
@@ -53,7 +53,7 @@ fn containers_have_the_faults_that_suit_them_and_are_healed() {
         is_out_of_reach(&mut arena, what);
     }
 
-    let mut connection = connect(&arena, 0, 0).unwrap();
+    let mut connection = connected(&arena, 0, 0);
     strike(&mut arena, What::Commands(Commands::ClientKill)).heal(&mut arena);
     assert!(redis::cmd("PING").exec(&mut connection).is_err());
     reached(&arena, 0, 0);
