@@ -130,13 +130,16 @@ struct Open {
     looks_at: Instant,
     ping: Option<Ping>,
     handshake: HandshakeState,
+    /// Whether the record is another one than the last handshake saw: no vote counts until it was
+    /// made again.
+    has_changed: bool,
 }
 
 /// How far the handshake is on an open connection. Calls are sent when it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HandshakeState {
     Done,
-    /// The record is another one: the driver is to make the handshake again.
+    /// The driver is to make it again.
     Due,
     /// The driver makes it, and whether the record was changed again meanwhile.
     UnderWay {
@@ -289,7 +292,8 @@ impl LinkState {
             let ping = self.ping_for_overdue(now);
             let handshake = HandshakeState::Done;
             let looks_at = now + LOOK;
-            let open = Open { since: now, is_known, has_served: false, looks_at, ping, handshake };
+            let (has_served, has_changed) = (false, false);
+            let open = Open { since: now, is_known, has_served, looks_at, ping, handshake, has_changed };
             self.connection = Connection::Open(open);
         }
     }
@@ -306,7 +310,8 @@ impl LinkState {
         is_due
     }
 
-    /// Has the handshake made again on an open connection, unless that is under way.
+    /// Has the handshake made again on an open connection, unless that is under way. What was sent
+    /// before counts: the master's record is what it was.
     pub fn renew_handshake(&mut self) {
         if let Connection::Open(open) = &mut self.connection
             && open.handshake == HandshakeState::Done
@@ -327,6 +332,7 @@ impl LinkState {
             HandshakeState::UnderWay { is_due_again: true } => HandshakeState::Due,
             _ => HandshakeState::Done,
         };
+        open.has_changed = open.handshake == HandshakeState::Due;
     }
 
     /// The handshake that was made again came to this failure: the connection is given up.
@@ -416,6 +422,7 @@ impl LinkState {
 
     fn record_changed(&mut self) {
         let Connection::Open(open) = &mut self.connection else { return };
+        open.has_changed = true;
         open.handshake = match open.handshake {
             HandshakeState::Done | HandshakeState::Due => HandshakeState::Due,
             HandshakeState::UnderWay { .. } => HandshakeState::UnderWay { is_due_again: true },
@@ -461,9 +468,7 @@ impl LinkState {
                     (None, Connection::Open(Open { is_known: true, .. })) => {
                         return self.forgot(calls, items);
                     }
-                    (Some(_), Connection::Open(Open { handshake, .. }))
-                        if handshake != HandshakeState::Done =>
-                    {
+                    (Some(_), Connection::Open(Open { has_changed: true, .. })) => {
                         let lost = Silence::ConnectionLost("its record changed before it answered".into());
                         for (pending, item) in calls.into_iter().zip(items) {
                             // What is to be gone is gone, whatever else the master knows.
@@ -503,10 +508,10 @@ impl LinkState {
             self.queue_answer(pending, Ok(item), None);
         }
         // What was sent before a handshake that is due, or under way, tells nothing new.
-        if let Connection::Open(Open { handshake: handshake @ HandshakeState::Done, .. }) =
-            &mut self.connection
-        {
-            *handshake = HandshakeState::Due;
+        let Connection::Open(open) = &mut self.connection else { return };
+        open.has_changed = true;
+        if open.handshake == HandshakeState::Done {
+            open.handshake = HandshakeState::Due;
         }
     }
 

@@ -646,6 +646,28 @@ fn no_reply_counts_behind_the_word_that_the_record_changed_and_no_call_is_sent_b
 }
 
 #[test]
+fn what_was_sent_before_a_client_makes_the_handshake_again_by_itself_counts_while_the_record_stays() {
+    let mut driven = Driven::up();
+    let [counts, behind] = [(); 2].map(|()| {
+        let number = driven.call(VOTE);
+        driven.send();
+        number
+    });
+    driven.link.renew_handshake();
+    driven.call(VOTE);
+    assert_eq!(driven.send(), 0);
+    assert!(driven.link.takes_up_handshake());
+    driven.answer();
+    assert_eq!(driven.heard(counts), [Ok(Value::Int(7))]);
+    driven.record_changed();
+    driven.answer();
+    assert!(matches!(driven.heard(behind)[..], [Err(Failure::Unknown(Silence::ConnectionLost(_)))]));
+    driven.link.greeted();
+    assert!(driven.greet(true), "the record was changed meanwhile");
+    assert_eq!(driven.send(), 1);
+}
+
+#[test]
 fn what_is_refused_for_another_record_is_sent_again_after_the_handshake_and_before_later_calls() {
     let mut driven = Driven::up();
     let votes = [(); 3].map(|()| driven.call(VOTE));
