@@ -292,9 +292,15 @@ impl LinkState {
             let ping = self.ping_for_overdue(now);
             let handshake = HandshakeState::Done;
             let looks_at = now + LOOK;
-            let (has_served, has_changed) = (false, false);
-            let open = Open { since: now, is_known, has_served, looks_at, ping, handshake, has_changed };
-            self.connection = Connection::Open(open);
+            self.connection = Connection::Open(Open {
+                since: now,
+                is_known,
+                has_served: false,
+                looks_at,
+                ping,
+                handshake,
+                has_changed: false,
+            });
         }
     }
 
