@@ -317,7 +317,7 @@ impl LinkState {
     }
 
     /// Has the handshake made again on an open connection, unless that is under way. What was sent
-    /// before counts: the master's record is what it was.
+    /// before counts if the record is what it was.
     pub fn renew_handshake(&mut self) {
         if let Connection::Open(open) = &mut self.connection
             && open.handshake == HandshakeState::Done
@@ -513,12 +513,11 @@ impl LinkState {
         for (pending, item) in done {
             self.queue_answer(pending, Ok(item), None);
         }
-        // What was sent before a handshake that is due, or under way, tells nothing new.
-        let Connection::Open(open) = &mut self.connection else { return };
-        open.has_changed = true;
-        if open.handshake == HandshakeState::Done {
-            open.handshake = HandshakeState::Due;
+        if let Connection::Open(open) = &mut self.connection {
+            open.has_changed = true;
         }
+        // What was sent before a handshake that is due, or under way, tells nothing new.
+        self.renew_handshake();
     }
 
     /// The connection broke, for this reason.

@@ -155,6 +155,13 @@ impl Driven {
         count
     }
 
+    /// A vote in a message of its own.
+    fn sent_vote(&mut self) -> usize {
+        let number = self.call(VOTE);
+        self.send();
+        number
+    }
+
     /// The oldest message is answered: granted to all of its calls.
     fn answer(&mut self) {
         let count = self.sent.front().map_or(0, Vec::len);
@@ -383,8 +390,7 @@ fn a_master_that_answers_nothing_gets_so_many_messages_and_no_more() {
 #[test]
 fn a_vote_that_had_as_much_time_as_everybody_gives_makes_a_master_silent_until_it_has_caught_up() {
     let mut driven = Driven::up();
-    let number = driven.call(VOTE);
-    driven.send();
+    let number = driven.sent_vote();
     driven.wait(PATIENCE);
     assert_eq!(driven.heard(number), [Err(Failure::Unknown(Silence::TimedOut))]);
     assert_eq!(driven.link.reach(), &Reach::Silent);
@@ -555,8 +561,7 @@ fn callers_are_told_what_a_connection_waits_for() {
 #[test]
 fn with_a_master_that_has_another_record_the_handshake_is_made_again() {
     let mut driven = Driven::up();
-    let number = driven.call(VOTE);
-    driven.send();
+    let number = driven.sent_vote();
     driven.answer_with(Ok(Value::List(vec![Value::Nil, Value::Int(3)])));
     assert_eq!(driven.heard(number), [Ok(Value::Int(3))], "it did something");
     assert!(driven.link.is_open() && driven.greet(true));
@@ -627,11 +632,7 @@ fn what_a_master_says_unasked_is_no_reply() {
 #[test]
 fn no_reply_counts_behind_the_word_that_the_record_changed_and_no_call_is_sent_before_the_handshake() {
     let mut driven = Driven::up();
-    let [before, behind] = [(); 2].map(|()| {
-        let number = driven.call(VOTE);
-        driven.send();
-        number
-    });
+    let [before, behind] = [(); 2].map(|()| driven.sent_vote());
     driven.answer();
     driven.record_changed();
     let later = driven.call(VOTE);
@@ -648,11 +649,7 @@ fn no_reply_counts_behind_the_word_that_the_record_changed_and_no_call_is_sent_b
 #[test]
 fn what_was_sent_before_a_client_makes_the_handshake_again_by_itself_counts_while_the_record_stays() {
     let mut driven = Driven::up();
-    let [counts, behind] = [(); 2].map(|()| {
-        let number = driven.call(VOTE);
-        driven.send();
-        number
-    });
+    let [counts, behind] = [(); 2].map(|()| driven.sent_vote());
     driven.link.renew_handshake();
     driven.call(VOTE);
     assert_eq!(driven.send(), 0);
