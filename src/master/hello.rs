@@ -1,5 +1,5 @@
 //! Makes the handshake on a connection: on a new one while it is set up, and on an open one when
-//! the master's record is another one.
+//! the master's record may be another one, or the client knows a newer one.
 
 use std::time::Duration;
 

@@ -15,8 +15,8 @@
 //! Silent      --for too long-->                        Down
 //! Down        --opened, in the background-->           Up
 //! ```
-//! In Up and Silent the handshake is made again on the same connection when the master's record is
-//! another one; calls wait for that.
+//! In Up and Silent the handshake is made again on the same connection when the master's record may
+//! be another one, or the client knows a newer one; calls wait for that.
 //! Every other call that is not answered in time only has a ping sent. In Idle and Connecting calls
 //! wait until they can be sent, each within its own time-out. In Down every call fails at once; in
 //! Silent only votes do.
@@ -130,9 +130,9 @@ struct Open {
     looks_at: Instant,
     ping: Option<Ping>,
     handshake: HandshakeState,
-    /// Whether the record is another one than the last handshake saw: no vote counts until it was
-    /// made again.
-    has_changed: bool,
+    /// Whether the record may be another one than the last handshake saw: no vote counts until it
+    /// was made again, which is due or under way.
+    may_have_changed: bool,
 }
 
 /// How far the handshake is on an open connection. Calls are sent when it is done.
@@ -289,17 +289,14 @@ impl LinkState {
         if self.is_opening() {
             tracing::debug!(master = &*self.master, "connected");
             self.reach = Reach::Up;
-            let ping = self.ping_for_overdue(now);
-            let handshake = HandshakeState::Done;
-            let looks_at = now + LOOK;
             self.connection = Connection::Open(Open {
                 since: now,
                 is_known,
                 has_served: false,
-                looks_at,
-                ping,
-                handshake,
-                has_changed: false,
+                looks_at: now + LOOK,
+                ping: self.ping_for_overdue(now),
+                handshake: HandshakeState::Done,
+                may_have_changed: false,
             });
         }
     }
@@ -338,7 +335,7 @@ impl LinkState {
             HandshakeState::UnderWay { is_due_again: true } => HandshakeState::Due,
             _ => HandshakeState::Done,
         };
-        open.has_changed = open.handshake == HandshakeState::Due;
+        open.may_have_changed = open.handshake == HandshakeState::Due;
     }
 
     /// The handshake that was made again came to this failure: the connection is given up.
@@ -428,7 +425,7 @@ impl LinkState {
 
     fn record_changed(&mut self) {
         let Connection::Open(open) = &mut self.connection else { return };
-        open.has_changed = true;
+        open.may_have_changed = true;
         open.handshake = match open.handshake {
             HandshakeState::Done | HandshakeState::Due => HandshakeState::Due,
             HandshakeState::UnderWay { .. } => HandshakeState::UnderWay { is_due_again: true },
@@ -474,7 +471,7 @@ impl LinkState {
                     (None, Connection::Open(Open { is_known: true, .. })) => {
                         return self.forgot(calls, items);
                     }
-                    (Some(_), Connection::Open(Open { has_changed: true, .. })) => {
+                    (Some(_), Connection::Open(Open { may_have_changed: true, .. })) => {
                         let lost = Silence::ConnectionLost("its record changed before it answered".into());
                         for (pending, item) in calls.into_iter().zip(items) {
                             // What is to be gone is gone, whatever else the master knows.
@@ -514,7 +511,7 @@ impl LinkState {
             self.queue_answer(pending, Ok(item), None);
         }
         if let Connection::Open(open) = &mut self.connection {
-            open.has_changed = true;
+            open.may_have_changed = true;
         }
         // What was sent before a handshake that is due, or under way, tells nothing new.
         self.renew_handshake();

@@ -28,7 +28,7 @@ pub static RECORD: Script =
 
 /// The handshake of one client with one master: each new connection asks what
 /// [`hello`](Handshake::hello) says, and then what each [`outcome`](Handshake::outcome) says,
-/// before any call; and again when the head of a call's replies is nil.
+/// before any call; and again when the record may be another one, or a newer one is known.
 #[derive(Clone)]
 pub struct Handshake {
     trust: Arc<Trust>,
