@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# 20,000 seeds while the set of masters changes, and 20,000 of clients with different lists, of all kinds of locks in turn; then 20,000 of
-# each kind within Redlock's assumptions, and of each but the shared layouts with `--fault any`: hours on two cores. It goes on where it
-# stopped, also on another machine: docs/figures/seeds.tsv says which seeds were clean, and at which commit.
+# 20,000 seeds while the set of masters changes, 20,000 of clients with different lists, and 4,000 of sets that trust disks, of all kinds
+# of locks in turn; then 20,000 of each kind within Redlock's assumptions, and of each but the shared layouts with `--fault any`: hours on
+# two cores. It goes on where it stopped, also on another machine: docs/figures/seeds.tsv says which were clean, and at which commit.
 #
 #   scripts/seeds.sh [SECONDS]   runs parts that are not there yet, until all are, or no part is begun any more
 #   scripts/seeds.sh --check     says what is missing
@@ -19,7 +19,7 @@ export RUSTFLAGS="--cfg luajit -C target-cpu=native" CFLAGS="-O3 -march=native" 
 SIMULATE=$CARGO_TARGET_DIR/simulate/quorate-simulate
 PART=4000
 # 20,000 seeds of all kinds together, of eight kinds in turn, and of six.
-declare -A seeds=([members]=20000 [mixed-lists]=20000 [none]=160000 [any]=120000)
+declare -A seeds=([members]=20000 [mixed-lists]=20000 [fsync-promotion]=4000 [none]=160000 [any]=120000)
 
 # What the simulator is built from.
 CODE=(src scripts/lua simulator/src testkit/src)
@@ -28,7 +28,7 @@ code() { git rev-parse "${CODE[@]/#/HEAD:}" | sha1sum | cut -c 1-12; }
 # The parts that are not in the ledger: fault, and the first seed.
 missing() {
   local faults fault from
-  for faults in members mixed-lists "none any"; do
+  for faults in members mixed-lists fsync-promotion "none any"; do
     for ((from = 1; from <= seeds[none]; from += PART)); do
       for fault in $faults; do
         if [ "$from" -le "${seeds[$fault]}" ] && ! grep -q "^$fault	$from	" "$LEDGER"; then echo "$fault $from"; fi
@@ -49,7 +49,8 @@ run() {
 
 if [ "${1:-}" = --check ]; then
   left=$(missing | wc -l)
-  echo "$((left * PART)) seeds are missing of $((seeds[members] + seeds[mixed-lists] + seeds[none] + seeds[any])); the code is $(code), the last part's $(tail -n 1 "$LEDGER" | cut -f 4)"
+  all=$(($(IFS=+; echo "${seeds[*]}")))
+  echo "$((left * PART)) seeds are missing of $all; the code is $(code), the last part's $(tail -n 1 "$LEDGER" | cut -f 4)"
   [ "$left" = 0 ]
   exit
 fi
@@ -62,7 +63,7 @@ fi
 until=$((SECONDS + ${1:-1000000}))
 cargo build --profile simulate --locked -p quorate-simulator
 if [ "$(tail -n +2 "$LEDGER" | tail -n 1 | cut -f 4)" != "$(code)" ]; then
-  for fault in members mixed-lists none any; do
+  for fault in members mixed-lists fsync-promotion none any; do
     was=$(grep "^$fault	1	" "$LEDGER" | cut -f 3 || true)
     if [ -n "$was" ] && [ "$(run "$fault" 1)" != "$was" ]; then
       echo "the code behaves otherwise: all parts with --fault $fault have to be run again"

@@ -23,6 +23,9 @@ scripts/mutants.sh
 step "known bugs put back: chaos on real servers finds each"
 scripts/chaos-mutants.sh
 
+step "the service init of docker-compose.yml"
+scripts/compose-init.sh
+
 step "two builds that speak two protocols share locks while the set changes"
 scripts/two-builds.sh
 

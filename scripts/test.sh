@@ -46,13 +46,14 @@ cargo test -p quorate --lib --test it --release --locked 2>&1 | tee -a "$log"
 step "the models of the fencing tokens and of changes of members, and what is wrong with their broken variants"
 cargo test -p quorate --test model --test members --release --locked -- --nocapture 2>&1 | tee -a "$log"
 
-step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, and 300 of each, and of clients with different lists, of locks of all kinds"
+step "simulation: 1,000 seeds within Redlock's assumptions, 1,000 outside, 300 of each, and of clients with different lists, and 100 of sets that trust disks, of locks of all kinds"
 cargo test --release --locked -p quorate-simulator 2>&1 | tee -a "$log"
 cargo run --release --locked -p quorate-simulator -- --seeds 1000
 cargo run --release --locked -p quorate-simulator -- --seeds 1000 --fault any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --locks any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --fault any --locks any
 cargo run --release --locked -p quorate-simulator -- --seeds 300 --fault mixed-lists --locks any
+cargo run --release --locked -p quorate-simulator -- --seeds 100 --fault fsync-promotion --locks any
 
 step "benches: every topic, in small"
 cargo bench --profile release --locked --bench bench -- smoke # what the tests were built with: half of it is built already

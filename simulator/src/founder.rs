@@ -2,26 +2,30 @@
 
 use std::sync::Arc;
 
-use quorate::{Error, Init};
+use quorate::{ColdStart, Error, Init};
 
 use crate::left::Left;
+use crate::plan::Plan;
 use crate::stage::Stage;
 
-/// These clients begin sets, each of the masters that it was given, and are gone.
-pub(crate) async fn begin_sets(stage: &Arc<Stage>, founders: &[usize]) {
+/// Some clients begin sets, each of the masters that it was given, and are gone.
+pub(crate) async fn begin_sets(stage: &Arc<Stage>, plan: &Plan) {
     let left = Left::of(stage);
-    founders.iter().for_each(|client| left.run(stage, *client, begin(stage.clone(), *client)));
+    let founders = &plan.lists.founders;
+    let begin = |client| begin(stage.clone(), client, plan.cold_start());
+    founders.iter().for_each(|client| left.run(stage, *client, begin(*client)));
     left.wait(stage).await;
     founders.iter().for_each(|client| stage.kill(*client));
 }
 
 /// No client ever used these masters: what is refused at first says by which fingerprint they are
 /// known.
-async fn begin(stage: Arc<Stage>, client: usize) {
+async fn begin(stage: Arc<Stage>, client: usize, policy: ColdStart) {
     let redlock = &stage.clients[client].redlock;
-    let mut begun = redlock.init(Init::new().never_used("")).await;
+    let init = Init::new().cold_start(policy);
+    let mut begun = redlock.init(init.clone().never_used("")).await;
     if let Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) = &begun {
-        begun = redlock.init(Init::new().never_used(fingerprint)).await;
+        begun = redlock.init(init.never_used(fingerprint)).await;
     }
     stage.world.note(|| match &begun {
         Ok(()) => format!("c{client}     its set has begun"),

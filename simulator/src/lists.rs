@@ -17,12 +17,17 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
+    /// All clients have that of the set, which one process begins.
+    pub(crate) fn founded() -> Self {
+        Self { founders: vec![CLIENTS], ..Self::default() }
+    }
+
     /// One or two clients have another list. The masters that are not of the set are empty, or a
     /// set of their own.
     pub(crate) fn mixed(dice: &Dice) -> Self {
         let first = dice.below(CLIENTS);
         let list = other_list(dice);
-        let mut lists = Self { others: [(first, list.clone())].into(), founders: vec![CLIENTS] };
+        let mut lists = Self { others: [(first, list.clone())].into(), ..Self::founded() };
         if dice.happens(500) {
             let list = if dice.happens(500) { list } else { other_list(dice) };
             lists.others.insert((first + 1) % CLIENTS, list);

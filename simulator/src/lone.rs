@@ -9,8 +9,10 @@ use quorate_testkit::{EmbeddedServer, Restart};
 use tokio::task::JoinHandle;
 
 use crate::clocks::{Rate, WallClock};
+use crate::faults::Profile;
 use crate::link::way::Way;
 use crate::link::{Link, Weather};
+use crate::plan::Plan;
 use crate::process::Process;
 use crate::server::Server;
 use crate::trace::Trace;
@@ -33,7 +35,8 @@ impl Lone {
     /// Outside of a tokio runtime.
     pub fn new(seed: u64) -> Self {
         let world = World::new(seed, Trace::new(false));
-        let server = Server::new(world.clone(), 0, WallClock::new(world.time.clone(), Rate(0), 0), false);
+        let clock = WallClock::new(world.time.clone(), Rate(0), 0);
+        let server = Server::new(world.clone(), 0, clock, &Plan::new(seed, Profile::Inside));
         let delay = (Duration::from_millis(1), Duration::from_millis(2));
         let weather = Weather { delay, repeated: 0, overtaken: 0 };
         let link = Link::new(&world, &Process::new(0, &world), &server, weather);

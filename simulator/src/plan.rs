@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use quorate::ColdStart;
 use quorate_testkit::Dice;
 
 use crate::changes;
@@ -25,9 +26,9 @@ const THINK: Duration = Duration::from_millis(60);
 /// The same where the set of masters changes, which takes its time.
 const LONG_THINK: Duration = Duration::from_secs(5);
 
-/// The same where some clients have another list: they ask again when a master that restarted empty
+/// The same where a process begins the set: clients ask again when a master that restarted empty
 /// votes again.
-const MIXED_THINK: Duration = Duration::from_secs(1);
+const FOUNDED_THINK: Duration = Duration::from_secs(1);
 
 /// When faults begin there: sets begin before.
 const SETS_BEGUN: Duration = Duration::from_secs(1);
@@ -40,6 +41,10 @@ const LONGER_RUN: i64 = 20;
 
 /// How many more operations than in other runs there are.
 const MORE_OPERATIONS: usize = 2;
+
+/// The usual TTL where masters keep what they have on disk: twice as long as one that restarted has
+/// no vote.
+const LONG_TTL: Duration = Duration::from_secs(8);
 
 /// How far wall clocks are apart, in microseconds, where nobody sets them.
 const OFF: i64 = 100_000;
@@ -160,14 +165,23 @@ impl Plan {
         if profile == Profile::Outside(Kind::Members) {
             return plan.of_changes();
         }
-        let are_mixed = profile == Profile::Outside(Kind::MixedLists);
-        let (operations, think) =
-            if are_mixed { (OPERATIONS * MORE_OPERATIONS, MIXED_THINK) } else { (OPERATIONS, THINK) };
-        plan.tasks = tasks(&Dice::new(seed, "tasks", 0), ttl, operations, think);
+        if plan.cold_start() == ColdStart::Fsync {
+            plan.ttl = LONG_TTL;
+        }
+        let lists = Dice::new(seed, "lists", 0);
+        plan.lists = match profile {
+            Profile::Outside(Kind::MixedLists) => Lists::mixed(&lists),
+            Profile::Outside(Kind::FsyncPromotion) => Lists::founded(),
+            _ => Lists::default(),
+        };
+        let is_founded = plan.new_masters() == 0;
+        let think = if is_founded { FOUNDED_THINK } else { THINK };
+        let more = if profile == Profile::Outside(Kind::MixedLists) { MORE_OPERATIONS } else { 1 };
+        plan.tasks = tasks(&Dice::new(seed, "tasks", 0), plan.ttl, OPERATIONS * more, think);
         plan.clients = (0..CLIENTS).map(|client| plan.clients[plan.original_of(client)]).collect();
-        plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, ttl);
-        if are_mixed {
-            plan.mix_lists();
+        plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, plan.ttl);
+        if is_founded {
+            plan.begin_sets(&lists);
         }
         plan.healed = healed(&plan.faults);
         plan
@@ -192,16 +206,25 @@ impl Plan {
         self
     }
 
-    /// Some clients have another list. The sets begin before anything else happens.
-    fn mix_lists(&mut self) {
-        let dice = Dice::new(self.seed, "lists", 0);
-        self.lists = Lists::mixed(&dice);
+    /// The sets begin before anything else happens. Where they are two there are more masters.
+    fn begin_sets(&mut self, dice: &Dice) {
         let clock = |_| (dice.between(-RATE, RATE), dice.between(-OFF, OFF));
-        self.masters.extend((0..JOINERS).map(clock));
+        if self.profile == Profile::Outside(Kind::MixedLists) {
+            self.masters.extend((0..JOINERS).map(clock));
+        }
         self.clients.extend((0..self.lists.founders.len()).map(clock));
         for fault in &mut self.faults {
             fault.at += SETS_BEGUN;
             fault.until += SETS_BEGUN;
+        }
+    }
+
+    /// What the set trusts of a master that restarted.
+    pub(crate) fn cold_start(&self) -> ColdStart {
+        if self.profile == Profile::Outside(Kind::FsyncPromotion) {
+            ColdStart::Fsync
+        } else {
+            ColdStart::Quarantine
         }
     }
 

@@ -55,7 +55,7 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
             history.strict = plan.strict;
         });
         let story = world.guard(async {
-            begin_sets(&stage, &plan.lists.founders).await;
+            begin_sets(&stage, plan).await;
             storm(&stage, plan).await;
             calm(&stage, plan).await;
         });

@@ -6,12 +6,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use quorate::ColdStart;
 use quorate::seam::{Call, Script, SessionHeader, Value, Words};
 use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
 use crate::clocks::WallClock;
 use crate::entries::{Entry, entries, field_of, owner_of, text};
 use crate::history::{ClientNumber, Decree, Key, Name, Place, Time};
+use crate::plan::Plan;
 use crate::world::World;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -24,6 +26,8 @@ pub(crate) struct Server {
     world: Arc<World>,
     /// Whether its scripts refuse no vote.
     is_trusting: bool,
+    /// Whether each of its writes is on its disk before the reply.
+    pub(crate) keeps_all: bool,
     state: Mutex<ServerState>,
 }
 
@@ -75,7 +79,7 @@ struct Written {
 }
 
 impl Server {
-    pub(crate) fn new(world: Arc<World>, number: usize, clock: WallClock, is_trusting: bool) -> Arc<Self> {
+    pub(crate) fn new(world: Arc<World>, number: usize, clock: WallClock, plan: &Plan) -> Arc<Self> {
         let clock = Arc::new(clock);
         let its = clock.clone();
         let redis = EmbeddedServer::with_clock(number, Arc::new(move || its.micros()));
@@ -89,12 +93,13 @@ impl Server {
             strobe: 0,
             detour: Detour::default(),
         };
-        Arc::new(Self { number, redis, clock, world, is_trusting, state: Mutex::new(state) })
+        let (is_trusting, keeps_all) = (plan.trusting, plan.cold_start() == ColdStart::Fsync);
+        Arc::new(Self { number, redis, clock, world, is_trusting, keeps_all, state: Mutex::new(state) })
     }
 
     /// One that is of no set yet, and of which nobody knows what it may have forgotten.
-    pub(crate) fn joiner(world: Arc<World>, number: usize, clock: WallClock, is_trusting: bool) -> Arc<Self> {
-        let server = Self::new(world, number, clock, is_trusting);
+    pub(crate) fn joiner(world: Arc<World>, number: usize, clock: WallClock, plan: &Plan) -> Arc<Self> {
+        let server = Self::new(world, number, clock, plan);
         server.redis.restart(run_id(number, 0), Restart::Empty);
         server
     }
@@ -251,7 +256,7 @@ impl Server {
             state.restarts += 1;
             state.restarts
         };
-        let is_older = matches!(with, Restart::From(_));
+        let is_older = matches!(with, Restart::From(_) | Restart::Promoted(_));
         self.redis.restart(run_id(self.number, restarts), with);
         if is_older {
             let tickets = self.tickets().into_iter().map(|(_, ticket)| ticket);
@@ -266,8 +271,8 @@ impl Server {
     }
 
     /// What it had when `remember` was last called.
-    pub(crate) fn remembered(&self) -> Restart {
-        self.state().remembered.take().map_or(Restart::Whole, Restart::From)
+    pub(crate) fn remembered(&self) -> Option<Snapshot> {
+        self.state().remembered.take()
     }
 
     /// Goes back to that within its process. Whether it runs.

@@ -59,7 +59,7 @@ impl Stage {
         let server = |(number, (rate, off)): (usize, &(i64, i64))| {
             let clock = WallClock::new(world.time.clone(), Rate(*rate), *off);
             let new = if number < plan.new_masters() { Server::new } else { Server::joiner };
-            new(world.clone(), number, clock, plan.trusting)
+            new(world.clone(), number, clock, plan)
         };
         let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
         let client = |(number, (rate, off)): (usize, &(i64, i64))| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_testkit::Restart;
+use quorate_testkit::{Restart, Snapshot};
 
 use crate::faults::{Fault, Kind, What};
 use crate::size::{CLIENTS, MASTERS};
@@ -85,7 +85,7 @@ impl Fault {
         stage.world.at(self.struck_at(), move || {
             for host in hosts {
                 set_host_clock(&its, host, by);
-                fall_back(&its, host);
+                fall_back(&its, host, Restart::From);
             }
             cut_all(&its);
         });
@@ -125,7 +125,7 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::RestartEmpty => stage.stop(master),
         Kind::ClockStep | Kind::ClockStrobe | Kind::AllClocks => server.clock.step(by),
         Kind::FlushAll => server.redis.wipe(),
-        Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
+        Kind::Promotion | Kind::FsyncPromotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::RenewalStrobe => server.strobe_renewals(by),
         Kind::Detour => stage.lead_away(master, true),
         Kind::Clone | Kind::SharedClock | Kind::Members | Kind::MixedLists => {}
@@ -142,12 +142,13 @@ fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::RenewalStrobe => stage.servers[master].strobe_renewals(0),
         Kind::Detour => stage.lead_away(master, false),
         Kind::SharedClock => set_host_clock(stage, master, -by),
-        Kind::Promotion => fall_back(stage, master),
+        Kind::Promotion => fall_back(stage, master, Restart::From),
+        Kind::FsyncPromotion => fall_back(stage, master, Restart::Promoted),
         Kind::Relapse => stage.relapse(master),
         Kind::Rollback => {
             stage.stop(master);
             let stage = stage.clone();
-            stage.world.clone().after(DOWN, move || fall_back(&stage, master));
+            stage.world.clone().after(DOWN, move || fall_back(&stage, master, Restart::From));
         }
     }
 }
@@ -159,8 +160,8 @@ fn set_host_clock(stage: &Arc<Stage>, host: usize, by: i64) {
 }
 
 /// It is back with what it remembered.
-fn fall_back(stage: &Arc<Stage>, master: usize) {
+fn fall_back(stage: &Arc<Stage>, master: usize, with: fn(Snapshot) -> Restart) {
     stage.stop(master);
     let remembered = stage.servers[master].remembered();
-    stage.start(master, remembered);
+    stage.start(master, remembered.map_or(Restart::Whole, with));
 }

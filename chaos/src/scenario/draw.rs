@@ -30,16 +30,20 @@ pub(super) fn clients(dice: &Dice) -> What {
     What::Clients(*dice.one_of(&[Clients::Kill, Clients::Freeze]))
 }
 
+/// How far, in milliseconds, a clock is off that is set: so far that all leases seem to be over, or
+/// so little that no master refuses a renewal for it (200), or no handshake the master (900).
+const OFF: [i64; 8] = [-60_000, -2_000, -900, -200, 200, 900, 2_000, 60_000];
+
 pub(super) fn clocks(dice: &Dice) -> What {
     match dice.below(4) {
-        0 => What::Clocks(Clocks::Host { millis: *dice.one_of(&[-60_000, 60_000]) }),
+        0 => What::Clocks(Clocks::Host { millis: *dice.one_of(&OFF) }),
         _ => jumps(dice),
     }
 }
 
 /// Clocks of processes that go on.
 fn jumps(dice: &Dice) -> What {
-    let millis = *dice.one_of(&[-60_000, -2_000, 2_000, 60_000]);
+    let millis = *dice.one_of(&OFF);
     match dice.below(4) {
         0 => What::Clients(Clients::Step { millis }),
         1 => What::Clocks(Clocks::Step { millis }),

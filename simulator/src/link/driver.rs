@@ -194,7 +194,7 @@ impl Link {
 
     fn ask_to_be_known(self: &Arc<Self>) {
         let is_new = self.server.redis.is_whole();
-        let insight = if is_new { Insight::New } else { Insight::KeepsAll(false) };
+        let insight = if is_new { Insight::New } else { Insight::KeepsAll(self.server.keeps_all) };
         self.greet_with(self.handshake.get().map(|handshake| handshake.hello(insight)), is_new);
     }
 

@@ -30,8 +30,10 @@ pub enum Restart {
     Empty,
     /// What it had.
     Whole,
-    /// What it had when this was taken: it persists now and then, or it is a replica that lagged.
+    /// What it had when this was taken: it persists now and then.
     From(Snapshot),
+    /// The same, of a replica that lagged and is a master now.
+    Promoted(Snapshot),
 }
 
 impl EmbeddedServer {
@@ -175,6 +177,9 @@ impl EmbeddedServer {
             Restart::Empty => state.store.keyspace = Keyspace::default(),
             Restart::Whole => {}
             Restart::From(snapshot) => state.store.keyspace = snapshot.0,
+            Restart::Promoted(snapshot) => {
+                (state.store.keyspace, state.store.promotions) = (snapshot.0, state.lives);
+            }
         }
         let mail = state.hang_up();
         drop(state);
