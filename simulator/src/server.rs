@@ -93,7 +93,8 @@ impl Server {
             strobe: 0,
             detour: Detour::default(),
         };
-        let (is_trusting, keeps_all) = (plan.trusting, plan.cold_start() == ColdStart::Fsync);
+        let is_trusting = plan.trusting;
+        let keeps_all = plan.cold_start() == ColdStart::Fsync;
         Arc::new(Self { number, redis, clock, world, is_trusting, keeps_all, state: Mutex::new(state) })
     }
 
