@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/quorate.sh
+. scripts/copy-program.sh
 scripts/need-compose.sh || { echo "skipped: the service init of docker-compose.yml"; exit 0; }
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
 
@@ -23,11 +24,7 @@ clean_up() {
 trap clean_up EXIT
 
 mkdir "$folder/root"
-cp "$quorate" "$folder/root/quorate"
-ldd "$quorate" | grep -oE '/[^ )]+' | while read -r library; do
-  mkdir -p "$folder/root$(dirname "$library")"
-  cp -L "$library" "$folder/root$library"
-done
+copy_program "$quorate" "$folder/root" quorate
 tar -C "$folder/root" -c . | docker import --change 'ENTRYPOINT ["/quorate"]' - "$image" >/dev/null
 printf 'services:\n  init:\n    image: %s\n' "$image" >"$folder/image.yml"
 

@@ -63,7 +63,7 @@ fi
 until=$((SECONDS + ${1:-1000000}))
 cargo build --profile simulate --locked -p quorate-simulator
 if [ "$(tail -n +2 "$LEDGER" | tail -n 1 | cut -f 4)" != "$(code)" ]; then
-  for fault in members mixed-lists fsync-promotion none any; do
+  for fault in "${!seeds[@]}"; do
     was=$(grep "^$fault	1	" "$LEDGER" | cut -f 3 || true)
     if [ -n "$was" ] && [ "$(run "$fault" 1)" != "$was" ]; then
       echo "the code behaves otherwise: all parts with --fault $fault have to be run again"
