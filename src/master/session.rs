@@ -60,13 +60,14 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// Notes that `master` is the process `run_id`. An error if another master is that process.
+    /// Notes that `master` is the process `run_id`, and no more the one that it was. An error if
+    /// another master is that process.
     fn claim(&self, master: &Arc<str>, run_id: &str) -> Result<(), String> {
         let mut known = self.processes.lock();
-        if let Some((other, _)) = known.iter().find(|(name, id)| name != master && id == run_id) {
+        known.retain(|(name, _)| name != master);
+        if let Some((other, _)) = known.iter().find(|(_, id)| id == run_id) {
             return Err(format!("it is the same server as {other}, which has its one vote already"));
         }
-        known.retain(|(name, _)| name != master);
         known.push((master.clone(), run_id.to_owned()));
         Ok(())
     }

@@ -209,6 +209,23 @@ async fn what_a_master_said_of_a_list_is_over_when_it_is_gone() {
     }
 }
 
+/// As when two hosts are given each other's address: all three masters are there again.
+#[tokio::test]
+async fn masters_that_exchange_their_addresses_are_found_again() {
+    let masters = Masters::start(3);
+    let proxies = [Proxy::start(masters[0].address()).await, Proxy::start(masters[1].address()).await];
+    let list = [proxies[0].url(), proxies[1].url(), masters[2].url()];
+    let builder = Redlock::builder().ttl(MAX_TTL).max_ttl(MAX_TTL).timeout(ms(500));
+    let redlock = begun(builder.masters(list), Init::new()).await;
+    crate::answering(&redlock, 3).await;
+    for (proxy, other) in proxies.iter().zip([&masters[1], &masters[0]]) {
+        proxy.lead_to(other.address());
+    }
+    proxies.iter().for_each(Proxy::reset);
+    crate::answering(&redlock, 3).await;
+    drop(redlock.lock("l").wait(SOON).acquire().await.unwrap());
+}
+
 #[tokio::test]
 async fn clients_that_disagree_are_refused_and_told_about_what() {
     let masters = Masters::start(3);
