@@ -212,7 +212,7 @@ async fn is_withstood(name: &str) {
     }
     let (breaches, times) = try_it(name, Guards::Out).await;
     // Where the machine is busy a lease is over now and then before anybody asks.
-    assert!(breaches > times / 2, "{name}: without guards it succeeds, so that the test can fail");
+    assert!(breaches * 2 >= times, "{name}: without guards it succeeds, so that the test can fail");
 }
 
 macro_rules! attacks {
@@ -326,7 +326,7 @@ async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
             stage.victim().set_clock_offset(480);
             breaches += usize::from(stage.is_held_by_two_within(lease * 2, &guard).await);
         }
-        let is_as_it_should_be = if guards == Guards::Out { breaches > times() / 2 } else { breaches == 0 };
+        let is_as_it_should_be = if guards == Guards::Out { breaches * 2 >= times() } else { breaches == 0 };
         assert!(is_as_it_should_be, "guards {guards:?}: held by two {breaches} of {} times", times());
     }
 }
@@ -355,7 +355,7 @@ async fn a_thousand_handshakes_cost_no_other_client_its_connection() {
         for other in &others {
             answering(other, 1).await;
         }
-        assert_eq!(ids().len(), 51);
+        crate::until("those of before to leave", async || ids().len() == 51).await;
     }
     crate::until("the others to leave", async || ids() == before).await;
 }
@@ -479,7 +479,9 @@ async fn a_master_that_restarted_is_held_back_for_shared_names_of_every_prefix()
     let mut stage = Stage::set(Guards::On).await;
     let other = |within| Guards::On.builder().prefix("other:").masters(reach(&stage.masters, within));
     crate::begun(Guards::On.builder().prefix("other:").masters(stage.masters.urls()), Init::new()).await;
-    let held = other(0..3).build().unwrap().plain_mutex("l").lease(TTL).try_acquire().await.unwrap();
+    let first = other(0..3).build().unwrap();
+    answering(&first, 3).await;
+    let held = first.plain_mutex("l").lease(TTL).try_acquire().await.unwrap();
     let rival = stage.second.clone();
     stage.masters[VICTIM].restart_empty();
     answering(&rival, 3).await;

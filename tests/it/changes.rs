@@ -321,8 +321,8 @@ async fn a_client_with_an_old_list_finds_the_set_and_one_with_another_is_refused
     let guard = first.lock("l").acquire().await.unwrap();
     for list in [[a, b, c], [c, a, b], [a, b, d]] {
         let redlock = client(&list).build().unwrap();
-        let error = redlock.lock("l").try_acquire().await.unwrap_err();
-        assert!(matches!(error, Error::Held { .. }), "{error:#}");
+        let is_held = async || matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. }));
+        until("the set to say who has it", is_held).await;
         until("the list of the set", async || {
             let mut its = names(&redlock);
             its.sort();
@@ -354,28 +354,30 @@ async fn a_client_with_an_old_list_finds_the_set_and_one_with_another_is_refused
 async fn who_asks_for_more_than_the_new_max_ttl_is_told_so_also_who_waits_already() {
     let servers = Masters::start(3);
     let all: Vec<&RedisServer> = servers.iter().collect();
-    let first = begun(client(&all), Init::new()).await;
+    let max_ttl = Duration::from_secs(4);
+    let client = || client(&all).max_ttl(max_ttl).ttl(max_ttl);
+    let first = begun(client(), Init::new()).await;
     let held = first.lock("l").acquire().await.unwrap();
     let given = first.lock("given").acquire().await.unwrap().hand_over().await.unwrap();
-    let waiting = client(&all).build().unwrap();
+    let waiting = client().build().unwrap();
     let waiter = tokio::spawn({
         let waiting = waiting.clone();
         async move { waiting.lock("l").acquire().await }
     });
     let places = || all.iter().map(|server| server.command::<Vec<String>>(&["KEYS", "*waiting*"]).len());
     until("a waiter on each master", async || places().sum::<usize>() == 3).await;
-    first.change_members(SetChange::max_ttl(MAX_TTL / 2)).await.unwrap();
+    first.change_members(SetChange::max_ttl(max_ttl / 2)).await.unwrap();
     let is_told = |error: Error| {
         let text = format!("{error:#}");
-        assert!(matches!(error, Error::Invalid(_)) && text.contains("500ms, the max TTL"), "{text}");
+        assert!(matches!(error, Error::Invalid(_)) && text.contains("2s, the max TTL"), "{text}");
     };
     is_told(waiter.await.unwrap().unwrap_err());
     until("no place", async || places().sum::<usize>() == 0).await;
     // Nor does a client get it that cannot know better when it first asks.
-    is_told(client(&all).timeout(ms(1)).build().unwrap().lock("m").acquire().await.unwrap_err());
+    is_told(client().timeout(ms(1)).build().unwrap().lock("m").acquire().await.unwrap_err());
     is_told(waiting.lock("given").adopt(&given).await.unwrap_err());
-    drop(waiting.lock("m").ttl(MAX_TTL / 2).acquire().await.unwrap());
-    tokio::time::sleep(MAX_TTL).await;
+    drop(waiting.lock("m").ttl(max_ttl / 2).acquire().await.unwrap());
+    tokio::time::sleep(max_ttl).await;
     assert!(held.is_valid(), "its renewals are shorter");
     held.release().await.unwrap();
 }
@@ -413,12 +415,13 @@ async fn a_lock_is_handed_over_right_after_a_master_joined() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_goes_on_where_a_master_that_joins_has_another_owner_for_a_moment() {
     const SHORT: &str = "local time = redis.call('TIME')
-        local ends = string.format('%.0f', time[1] * 1000000 + time[2] + 400000) .. ' 1 1 1 400'
+        local ends = string.format('%.0f', time[1] * 1000000 + time[2] + 1400000) .. ' 1 1 1 1400'
         if redis.call('HSETNX', KEYS[1], 'x', ends) == 0 then return 0 end
         redis.call('HSET', KEYS[1], 'kind', 'lock', 'o:x', 'somebody')
         return redis.call('PEXPIRE', KEYS[1], 60000)";
     let servers = Masters::start(2);
-    let redlock = begun(client(&[&servers[0]]), Init::new()).await;
+    let max_ttl = Duration::from_secs(4);
+    let redlock = begun(client(&[&servers[0]]).max_ttl(max_ttl).ttl(max_ttl), Init::new()).await;
     let guard = redlock.lock("l").acquire().await.unwrap();
     let put = || servers[1].command::<i64>(&["EVAL", SHORT, "1", "quorate:{l}"]);
     let change = redlock.change_members(SetChange::add(servers[1].url()));
@@ -429,7 +432,7 @@ async fn a_lease_goes_on_where_a_master_that_joins_has_another_owner_for_a_momen
         put();
     });
     changed.unwrap();
-    tokio::time::sleep(MAX_TTL).await;
+    tokio::time::sleep(max_ttl).await;
     assert!(guard.is_valid(), "{:?}", guard.lost().await);
     guard.release().await.unwrap();
 }
@@ -634,6 +637,7 @@ async fn two_builds_of_two_protocols_share_locks_before_during_and_after_a_chang
     load.goes_on().await;
     assert!(held.is_valid());
     let other = build(&["v3", "v4"]);
+    crate::answering(&other, 3).await;
     assert!(matches!(other.lock("held").try_acquire().await, Err(Error::Held { .. })));
     held.release().await.unwrap();
     drop(other.lock("held").try_acquire().await.unwrap());

@@ -403,7 +403,8 @@ async fn an_observer_looks_at_its_interval_whatever_is_asked_of_it_and_no_more_w
     answering(&redlock, 1).await;
     let mut observer = redlock.election("l").look_every(ms(100)).observe().unwrap();
     assert_eq!(told(&mut observer).await, Observed::Nobody);
-    let (before, begun) = (scripts_run(&masters[0]), redlock.now());
+    let begun = redlock.now();
+    let before = scripts_run(&masters[0]);
     // It is asked for a moment only, over and over, which loses no change and costs no look.
     let leadership = redlock.election("l").campaign().await.unwrap();
     let seen = loop {

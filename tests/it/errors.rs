@@ -217,7 +217,7 @@ async fn what_else_needs_votes_is_refused_for_good_as_well() {
 async fn a_waiter_ends_when_its_user_loses_the_rights() {
     let (masters, client) = with_users(0, &[], &[">secret"]);
     let redlock = client.build().unwrap();
-    let held = redlock.lock("l").lease(ms(3_000)).acquire().await.unwrap();
+    let held = redlock.lock("l").lease(ms(8_000)).acquire().await.unwrap();
     let lock = redlock.lock("l").wait(LONG);
     let waiter = tokio::spawn(async move { lock.acquire().await });
     eventually(LONG, || match masters.keys().len() {

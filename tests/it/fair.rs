@@ -14,7 +14,7 @@ use crate::cancel::same_runtime;
 use crate::faults::calls;
 use crate::waiting::{queue, standing, waiter};
 use crate::wake_ups::{LONG, clients, handed};
-use crate::{PATIENT, SOON, begin, builder, ms, on_all, patient, until};
+use crate::{PATIENT, SOON, answering, begin, builder, ms, on_all, patient, until};
 
 /// How long whoever was called may take to ask, as the script has it.
 pub(crate) const TIME_TO_ASK: Duration = Duration::from_secs(1);
@@ -101,8 +101,12 @@ async fn it_is_granted_in_the_order_of_arrival_whoever_else_asks() {
         let held = hold(&masters, &clients[0]).await;
         let waiters = in_order(&masters, &clients[1..7]).await;
         let stop = Arc::default();
-        let hammering = vec![hammer(&clients[7], &stop), hammer(&clients[8], &stop)];
-        until("newcomers", async || calls(&masters[0], "evalsha") > 50).await;
+        let hammering = clients[7..].iter().map(|newcomer| hammer(newcomer, &stop)).collect();
+        for newcomer in &clients[7..] {
+            answering(newcomer, count).await;
+        }
+        let before = calls(&masters[0], "evalsha");
+        until("newcomers", async || calls(&masters[0], "evalsha") > before + 50).await;
         held.release().await.unwrap();
         let last = in_turn(waiters, hammering, &stop).await;
         last.release().await.unwrap();
@@ -119,7 +123,7 @@ async fn waiters_of_a_few_processes_are_granted_in_the_order_of_all() {
     let mut waiters = in_order(&masters, &clients[..3]).await;
     for client in [2, 0, 0, 1, 2, 1, 0, 2, 1] {
         waiters.push(waiter(clients[client].fair_lock("l")).await);
-        tokio::time::sleep(ms(5)).await; // apart in time
+        tokio::time::sleep(ms(50)).await; // apart in time, by each client's word
     }
     held.release().await.unwrap();
     assert_eq!(order(waiters).await, (0..12).collect::<Vec<_>>());

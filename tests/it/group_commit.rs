@@ -205,12 +205,13 @@ async fn scripts_that_masters_forget_again_and_again_disturb_no_operation() {
 async fn renewals_share_calls() {
     const LEASES: usize = 300;
     let masters = Masters::start(3);
-    let redlock = builder(&masters).ttl(ms(1_500)).timeout(ms(400)).build().unwrap();
+    let redlock = builder(&masters).ttl(ms(3_000)).timeout(ms(800)).build().unwrap();
+    answering(&redlock, 3).await;
     let guards = acquire_all(&locks(&redlock, LEASES)).await;
     until("every key", async || masters.keys().len() == 3 * LEASES).await;
     let count = || (scripts_run(&masters[0]), calls(&masters[0], "pexpire"));
     let before = count();
-    for _ in 0..4 {
+    for _ in 0..5 {
         renewed(&guards[LEASES - 1]).await;
     }
     let after = count();

@@ -285,12 +285,13 @@ impl From<Error> for Failed {
 async fn work_that_fails_is_told_apart_from_a_lock_that_is_lost() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
-    let guard = redlock.lock("l").lease(ms(600)).acquire().await.unwrap();
+    answering(&redlock, 3).await;
+    let guard = redlock.lock("l").lease(ms(2_000)).acquire().await.unwrap();
     let failing = async { Err::<(), _>(Failed::Work) };
     assert!(matches!(guard.run(failing).await, Err(Failed::Work)));
     assert!(guard.is_valid());
     let failing_late = async {
-        std::thread::sleep(ms(700));
+        std::thread::sleep(ms(2_100));
         Err::<(), _>(Failed::Work)
     };
     assert!(matches!(guard.run(failing_late).await, Err(Failed::Work)), "its own error says more");

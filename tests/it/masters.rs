@@ -137,7 +137,8 @@ async fn a_master_tells_whether_it_is_reachable_since_when_and_how_fast() {
     tokio::time::sleep(ms(50)).await; // it tries to connect meanwhile
     works(&redlock).await;
     assert!(lost().unchanged_for.unwrap() >= first + ms(50) && lost().reachable == Some(false));
-    assert!(redlock.master_status()[0].unchanged_for.unwrap() > lost().unchanged_for.unwrap());
+    let lost_for = lost().unchanged_for.unwrap();
+    assert!(redlock.master_status()[0].unchanged_for.unwrap() > lost_for);
 
     masters[1].restart();
     answering(&redlock, 3).await;

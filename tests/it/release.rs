@@ -169,9 +169,10 @@ async fn a_shutdown_that_cannot_flush_says_so_at_its_deadline() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let guard = redlock.lock("l").acquire().await.unwrap();
+    crate::on_all(&masters).await;
     masters[0].freeze();
     drop(guard);
-    let shutdown = redlock.shutdown(ms(200)).await;
+    let shutdown = redlock.shutdown(ms(2_000)).await;
     let [unconfirmed] = &*shutdown.unconfirmed else { panic!("{shutdown}") };
     assert_eq!((&*unconfirmed.master, unconfirmed.left), (&*redlock.master_status()[0].master, 1));
     assert!(!shutdown.is_complete() && shutdown.to_string().contains(&*unconfirmed.master), "{shutdown}");
@@ -248,7 +249,7 @@ async fn a_shutdown_ends_the_acquires_that_wait() {
         let redlock = redlock.clone();
         async move { redlock.lock("l").wait(TTL).acquire().await }
     });
-    tokio::time::sleep(ms(50)).await;
+    crate::waiting::standing(masters.iter(), 1).await;
     assert!(redlock.shutdown(SOON).await.is_complete());
     assert!(matches!(waiting.await.unwrap(), Err(Error::Closed)));
     guard.release().await.unwrap();
@@ -265,7 +266,7 @@ async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
     }
     masters[2].kill();
     drop(guards);
-    let shutdown = redlock.shutdown(ms(300)).await;
+    let shutdown = redlock.shutdown(ms(1_000)).await;
     let left: Vec<_> = shutdown.unconfirmed.iter().map(|unconfirmed| unconfirmed.left).collect();
     assert!(!shutdown.is_complete() && matches!(left[..], [1..=100]), "{shutdown:?}");
     assert!(redlock.shutdown(SOON).await.is_complete());

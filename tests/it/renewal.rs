@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
-use quorate_testkit::{EmbeddedMaster, EmbeddedMasters, Masters, Proxy, RedisServer, Resp};
+use quorate_testkit::{EmbeddedMaster, EmbeddedMasters, Masters, Proxy, RedisServer, Resp, eventually};
 
 use crate::clock::{Jumping, NOTICE, masters_by};
 use crate::{PATIENT, SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
@@ -113,6 +113,7 @@ async fn a_lease_is_renewed_at_every_third_of_its_ttl_until_it_is_released() {
     let kept: Vec<_> = entries(&masters).iter().map(|entry| entry[4]).collect();
     assert_eq!(kept, [30_000; 5]);
     guard.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
     clock.jump(TTL / 3);
     tokio::time::sleep(ms(150)).await; // time to renew it again, if anybody did
     assert_eq!(masters.empty(), Ok(()), "it came back");
@@ -122,6 +123,7 @@ async fn a_lease_is_renewed_at_every_third_of_its_ttl_until_it_is_released() {
 async fn a_fixed_lease_is_not_renewed() {
     let (clock, masters, redlock) = by_one_clock(3);
     let guard = redlock.lock("l").lease(TTL).acquire().await.unwrap();
+    until("every entry", async || entries(&masters).iter().all(|entry| !entry.is_empty())).await;
     let before = entries(&masters);
     let deadline = guard.deadline();
     for _ in 0..2 {
@@ -197,7 +199,7 @@ async fn leases_that_are_due_together_are_renewed_in_few_calls() {
         }
         for (server, before) in masters.iter().zip(before) {
             let calls = scripts_run(server) - before;
-            assert!(calls <= 4, "{calls} calls for {LEASES} renewals");
+            assert!(calls <= LEASES as u64 / 8, "{calls} calls for {LEASES} renewals");
         }
     }
 }
@@ -212,17 +214,17 @@ async fn many_leases_are_kept_though_the_masters_are_far_away() {
         far.push(Proxy::start_slow(server.address(), ms(75)).await);
     }
     let urls = far.iter().map(Proxy::url);
-    let redlock = crate::begin().masters(urls).ttl(SHORT * 2).timeout(SHORT).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(SHORT * 4).timeout(SHORT).build().unwrap();
     answering(&redlock, 3).await;
     let acquiring = (0..LEASES).map(|i| {
         let lock = redlock.lock(format!("l{i}"));
         async move {
-            tokio::time::sleep(SHORT * i as u32 / LEASES as u32).await; // not all at once
+            tokio::time::sleep(SHORT * 4 / 3 * i as u32 / LEASES as u32).await; // not all at once
             lock.acquire().await.unwrap()
         }
     });
     let guards = futures::future::join_all(acquiring).await;
-    tokio::time::sleep(SHORT * 4).await;
+    tokio::time::sleep(SHORT * 8).await;
     let lost = guards.iter().filter(|guard| guard.lost_token().is_cancelled()).count();
     assert_eq!(lost, 0, "of {LEASES} leases");
 }

@@ -14,7 +14,7 @@ async fn a_process_that_stood_still_for_longer_than_its_lease_finds_it_over() {
     let masters = Masters::start(3);
     let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
-    let guard = redlock.lock("l").acquire().await.unwrap();
+    let guard = redlock.lock("l").lease(TTL).acquire().await.unwrap();
     clock.jump(TTL / 2);
     assert!(guard.is_valid() && guard.remaining() < TTL / 2);
     clock.jump(TTL / 2);
@@ -49,7 +49,8 @@ async fn a_grant_that_its_caller_hears_of_too_late_is_no_guard() {
 async fn a_lease_that_ends_while_it_is_extended_or_re_entered_does_not_come_back() {
     let masters = Masters::start(3);
     let clock = Arc::new(Jumping::default());
-    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    let redlock =
+        builder(&masters).clock(clock.clone()).runtime(tokio::runtime::Handle::current()).build().unwrap();
     for extend in [true, false] {
         let lock = redlock.lock("l").owned_by(&redlock.owner());
         let old = lock.acquire().await.unwrap();

@@ -193,7 +193,7 @@ async fn polling_asks_at_its_interval_as_often_as_it_was_told_and_stands_in_no_q
     let error = redlock.lock("l").poll(ms(50), 5).acquire().await.unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { attempts: 5, .. }), "{error}");
     assert!(begun.elapsed() >= ms(50) * 4, "{:?}", begun.elapsed());
-    let error = redlock.lock("l").wait(ms(100)).poll(ms(10), u32::MAX).acquire().await.unwrap_err();
+    let error = redlock.lock("l").wait(ms(1_500)).poll(ms(50), u32::MAX).acquire().await.unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { attempts: 2.., .. }), "{error}");
 
     let polling = waiter(redlock.lock("l").poll(ms(10), 10_000)).await;
@@ -246,13 +246,13 @@ async fn a_lease_that_ended_before_its_caller_ran_is_taken_anew_while_there_is_t
     for (wait, is_over) in [(SOON, false), (ms(1_500), true)] {
         let held = hold(&masters, &redlock).await;
         let short = late.lock("l").lease(ms(1_000)).wait(wait);
-        let begun = Instant::now();
         let mut acquire = pin!(short.acquire());
         until("its places in the queues", async || {
             assert!(poll!(&mut acquire).is_pending());
             masters.iter().all(|server| queue(server).len() == 1)
         })
         .await;
+        let begun = Instant::now();
         let before = held.fencing_token();
         held.release().await.unwrap();
         // Granted and over, both without the caller.

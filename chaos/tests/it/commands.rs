@@ -5,7 +5,7 @@ use std::time::Instant;
 use quorate_chaos::nemesis::{Commands, What};
 use quorate_chaos::{Arena, Persistence};
 
-use crate::{A_WHILE, arena, connect, connected, first, has, reached, until};
+use crate::{A_WHILE, arena, connected, first, has, reached, until};
 
 fn strike(arena: &mut Arena, what: Commands) -> quorate_chaos::nemesis::Wound {
     first(What::Commands(what)).strike(arena)
@@ -39,7 +39,8 @@ fn connections_are_closed_those_that_listen_too() {
 fn clients_are_paused_until_it_is_healed() {
     let mut arena = arena(Persistence::None);
     let wound = strike(&mut arena, Commands::ClientPause);
-    let mut connection = connect(&arena, 0, 0).unwrap();
+    let mut connection = connected(&arena, 0, 0);
+    connection.set_read_timeout(Some(A_WHILE)).unwrap();
     let begun = Instant::now();
     assert!(redis::cmd("SET").arg("k").arg("v").exec(&mut connection).unwrap_err().is_timeout());
     assert!(begun.elapsed() >= A_WHILE && !has(&arena.masters[0], "k"));

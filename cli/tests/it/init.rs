@@ -206,7 +206,7 @@ fn the_members_are_shown_with_the_terms_of_their_set() {
     let first = out.lines().next().unwrap_or_default();
     assert!(masters.urls().iter().all(|url| first.contains(url)), "these are its masters: {out}");
     masters[1].kill();
-    let (code, out, _) = output(quorate(&masters).arg("members"));
+    let (code, out, _) = output(quorate(&masters).args(["members", "--timeout", "3s"]));
     assert!(code == 0 && out.contains("it cannot be reached"), "{out}");
     masters[0].kill();
     assert_eq!(output(quorate(&masters).arg("members")).0, 69);

@@ -68,7 +68,7 @@ fn client(masters: &[String], args: &[&str]) -> Command {
 
 /// What a client comes to that asks for the lock `l` once.
 fn ask(masters: &[String]) -> (i32, String, String) {
-    output(&mut client(masters, &["run", "l", "--ttl", "1s", "-n", "--", "true"]))
+    output(&mut client(masters, &["run", "l", "--ttl", "1s", "--timeout", "900ms", "-n", "--", "true"]))
 }
 
 /// A job that has the lock `l` until it is told to end, or loses it.

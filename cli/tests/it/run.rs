@@ -337,7 +337,7 @@ fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
     let file = folder.path().join("owner");
     let job = format!("echo $QUORATE_OWNER > {0}.tmp; mv {0}.tmp {0}; sleep 60", file.display());
     let mut run = quorate(&masters)
-        .args(["run", "l", "--ttl", "1s", "--", "sh", "-c", &job])
+        .args(["run", "l", "--ttl", "6s", "--timeout", "2s", "--", "sh", "-c", &job])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
