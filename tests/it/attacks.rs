@@ -25,9 +25,10 @@ const TTL: Duration = Duration::from_secs(20);
 /// How far clocks are set (ms): every key is over then.
 const FAR: i64 = 60_000;
 
-/// How often each attack is made; `QUORATE_ATTACKS` says otherwise.
+/// How often each attack is made: an odd number, so that most may succeed where one does not.
+/// `QUORATE_ATTACKS` says otherwise.
 fn times() -> usize {
-    std::env::var("QUORATE_ATTACKS").ok().map_or(2, |times| times.parse().unwrap())
+    std::env::var("QUORATE_ATTACKS").ok().map_or(3, |times| times.parse().unwrap())
 }
 
 /// How a client is built.
@@ -212,7 +213,7 @@ async fn is_withstood(name: &str) {
     }
     let (breaches, times) = try_it(name, Guards::Out).await;
     // Where the machine is busy a lease is over now and then before anybody asks.
-    assert!(breaches * 2 >= times, "{name}: without guards it succeeds, so that the test can fail");
+    assert!(breaches > times / 2, "{name}: without guards it succeeds, so that the test can fail");
 }
 
 macro_rules! attacks {
@@ -326,7 +327,7 @@ async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
             stage.victim().set_clock_offset(480);
             breaches += usize::from(stage.is_held_by_two_within(lease * 2, &guard).await);
         }
-        let is_as_it_should_be = if guards == Guards::Out { breaches * 2 >= times() } else { breaches == 0 };
+        let is_as_it_should_be = if guards == Guards::Out { breaches > times() / 2 } else { breaches == 0 };
         assert!(is_as_it_should_be, "guards {guards:?}: held by two {breaches} of {} times", times());
     }
 }

@@ -211,7 +211,7 @@ async fn renewals_share_calls() {
     until("every key", async || masters.keys().len() == 3 * LEASES).await;
     let count = || (scripts_run(&masters[0]), calls(&masters[0], "pexpire"));
     let before = count();
-    for _ in 0..5 {
+    for _ in 0..4 {
         renewed(&guards[LEASES - 1]).await;
     }
     let after = count();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use quorate::{Error, Outcome, Redlock, Refusal};
-use quorate_testkit::{Masters, RedisServer, eventually};
+use quorate_testkit::{Masters, Proxy, RedisServer};
 
 use crate::{PATIENT, SOON, TTL, answering, begin, ms, patient, until};
 
@@ -86,28 +86,32 @@ async fn a_refusal_names_the_file_and_ends_with_what_is_written_into_it() {
 async fn a_refused_password_is_read_again_before_the_refusal_is_final() {
     let server = RedisServer::start();
     set_user(&server, ">right");
-    let url = format!("redis://bob@127.0.0.1:{}", server.port());
     for (texts, is_granted) in [(["wrong", "right"], true), (["wrong", "wrong"], false)] {
+        let proxy = Proxy::start(server.address()).await;
+        let url = proxy.url().replace("//", "//bob@");
         let asked = Arc::new(AtomicUsize::new(0));
-        let (count, name) = (asked.clone(), server.url());
+        let (count, name) = (asked.clone(), proxy.url());
         let password = move |master: &str| {
             assert_eq!(master, name);
             Ok(texts[count.fetch_add(1, Ordering::Relaxed).min(1)].to_owned())
         };
         let redlock = begin().master(&url).password_from(password).timeout(PATIENT).build().unwrap();
         match redlock.lock("l").try_acquire().await {
-            Ok(_) => assert!(is_granted),
+            Ok(_) => {
+                assert!(is_granted);
+                assert_eq!(asked.load(Ordering::Relaxed), 2);
+            }
             Err(error) => {
                 assert!(!is_granted, "{error:#}");
                 assert!(matches!(error, Error::Refused { reason: Refusal::Password, .. }), "{error:#}");
+                until("it to connect again and again", async || proxy.connections() > 3).await;
+                // Before it connects, and when it is refused: it may be between the two.
+                let before = proxy.connections();
+                let asked = asked.load(Ordering::Relaxed);
+                let twice = 2 * before - 1..=2 * proxy.connections() + 1;
+                assert!(twice.contains(&asked), "twice for each connection: {asked}, and not {twice:?}");
             }
         }
-        // Whoever is refused connects anew, and may be between the two.
-        let twice_for_each_connection = || {
-            let asked = asked.load(Ordering::Relaxed);
-            if asked == 2 || !is_granted && asked.is_multiple_of(2) { Ok(()) } else { Err(asked) }
-        };
-        eventually(SOON, twice_for_each_connection).await;
     }
 }
 

@@ -193,13 +193,13 @@ async fn leases_that_are_due_together_are_renewed_in_few_calls() {
     for _ in 0..3 {
         let before: Vec<_> = masters.iter().map(scripts_run).collect();
         let deadlines: Vec<_> = guards.iter().map(Guard::deadline).collect();
-        clock.jump(TTL / 3);
+        clock.jump(TTL / 3 + ms(500)); // all are due, also those that were granted last
         for (guard, deadline) in guards.iter().zip(deadlines) {
             until("a renewal", async || guard.deadline() > deadline).await;
         }
         for (server, before) in masters.iter().zip(before) {
             let calls = scripts_run(server) - before;
-            assert!(calls <= LEASES as u64 / 8, "{calls} calls for {LEASES} renewals");
+            assert!(calls <= 4, "{calls} calls for {LEASES} renewals");
         }
     }
 }
@@ -207,24 +207,25 @@ async fn leases_that_are_due_together_are_renewed_in_few_calls() {
 /// Renewals take a round trip each, and come due one by one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_leases_are_kept_though_the_masters_are_far_away() {
-    const LEASES: usize = 600;
+    const LEASES: usize = 1_200;
+    const LEASE: Duration = Duration::from_millis(4_800);
     let masters = Masters::start(3);
     let mut far = Vec::new();
     for server in masters.iter() {
         far.push(Proxy::start_slow(server.address(), ms(75)).await);
     }
     let urls = far.iter().map(Proxy::url);
-    let redlock = crate::begin().masters(urls).ttl(SHORT * 4).timeout(SHORT).build().unwrap();
+    let redlock = crate::begin().masters(urls).ttl(LEASE).timeout(SHORT).build().unwrap();
     answering(&redlock, 3).await;
     let acquiring = (0..LEASES).map(|i| {
         let lock = redlock.lock(format!("l{i}"));
         async move {
-            tokio::time::sleep(SHORT * 4 / 3 * i as u32 / LEASES as u32).await; // not all at once
+            tokio::time::sleep(LEASE / 2 * i as u32 / LEASES as u32).await; // not all at once
             lock.acquire().await.unwrap()
         }
     });
     let guards = futures::future::join_all(acquiring).await;
-    tokio::time::sleep(SHORT * 8).await;
+    tokio::time::sleep(LEASE * 2).await;
     let lost = guards.iter().filter(|guard| guard.lost_token().is_cancelled()).count();
     assert_eq!(lost, 0, "of {LEASES} leases");
 }

@@ -37,8 +37,8 @@ fn slots(cluster: &RedisServer, keys: &BTreeSet<String>) -> BTreeSet<u16> {
     keys.iter().map(|key| cluster.command(&["CLUSTER", "KEYSLOT", key])).collect()
 }
 
-/// The keys of a lock that somebody waits for: its own and its queue. A waiter that went before may
-/// have been granted its lock in that moment, which it then gives back.
+/// The keys of a lock that somebody waits for: its own and its queue. There may be one more for a
+/// moment: a waiter that was cancelled can have been granted its lock, which it then gives back.
 fn lock_and_queue(masters: &Masters) -> Result<BTreeSet<String>, BTreeSet<String>> {
     let keys: BTreeSet<_> = masters.keys().into_iter().map(|(_, key)| key).collect();
     let has_queue = keys.iter().any(|key| key.contains(":waiting:"));
