@@ -139,7 +139,8 @@ impl Builder {
     /// `unix:///path?db=..&user=..&pass=..`. With `?password_file=PATH` in place of the password it
     /// is the text of that file, without the end of the line; the file is read for every
     /// connection, and once more when a master refuses what was in it. So a password can be
-    /// changed while clients run: `docs/OPERATIONS.md` says how.
+    /// changed while clients run: `docs/OPERATIONS.md` says how. A user without a password logs in
+    /// with an empty one, as Redis's `nopass` users can. A URL with any other part is refused.
     ///
     /// A client has 1 to [`MAX_MASTERS`](crate::config::MAX_MASTERS) masters, and every client of
     /// the same locks must have the same ones. They must be independent servers: not replicas of

@@ -48,6 +48,9 @@ impl Address {
         // TLS is ours (see dial.rs), so the parser is only shown plain URLs.
         let plain = format!("{plain}://{rest}");
         let info = plain.as_str().into_connection_info().map_err(|error| invalid(&reason(&error)))?;
+        if let Some(why) = unused_part(&plain) {
+            return Err(invalid(&why));
+        }
         let endpoint = match info.addr() {
             ConnectionAddr::Tcp(host, port) => {
                 Endpoint::Tcp { host: host.to_ascii_lowercase(), port: *port, tls }
@@ -55,7 +58,7 @@ impl Address {
             ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
             _ => return Err(invalid("it is of a form that is not supported")),
         };
-        let login = info
+        let mut login = info
             .redis_settings()
             .clone()
             .set_protocol(ProtocolVersion::RESP3)
@@ -71,6 +74,10 @@ impl Address {
             (None, Some(file)) => Some(PasswordSource::File(file)),
             (None, None) => password_from.cloned().map(PasswordSource::Callback),
         };
+        // A server lets in a user without a password (`nopass`) with any, and refuses every other.
+        if login.username().is_some() && login.password().is_none() && password.is_none() {
+            login = login.set_password("");
+        }
         let name = match (login.db(), &endpoint) {
             (0, _) => endpoint.to_string(),
             (db, Endpoint::Tcp { .. }) => format!("{endpoint}/{db}"),
@@ -160,6 +167,38 @@ fn password_file(url: &str) -> Option<PathBuf> {
     Some(PathBuf::from(&*path))
 }
 
+/// What is wrong with a URL that has a part which nothing reads. A value is never quoted, nor what
+/// may be the end of a password that was cut.
+fn unused_part(url: &str) -> Option<String> {
+    let url = redis::parse_redis_url(url)?;
+    let is_socket = url.scheme() == "unix";
+    let allowed: &[_] = if is_socket { &["db", "user", "pass", "password_file"] } else { &["password_file"] };
+    if is_socket && (!url.username().is_empty() || url.password().is_some()) {
+        return Some("its user and password have to be ?user=..&pass=..".to_owned());
+    }
+    if is_socket && url.port().is_some() {
+        return Some("a Unix socket has no port".to_owned());
+    }
+    if url.fragment().is_some() {
+        return Some("nothing may follow a #; in a password it is %23".to_owned());
+    }
+    let keys: Vec<_> = url.query_pairs().map(|(key, _)| key).collect();
+    let names = allowed.join(", ");
+    let is_name = |key: &str| {
+        key.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte))
+            && url.query().is_some_and(|query| query.contains(&format!("{key}=")))
+    };
+    keys.iter().enumerate().find_map(|(at, key)| match &**key {
+        known if !allowed.contains(&known) => Some(if is_name(known) {
+            format!("unknown parameter `{known}`: use {names}")
+        } else {
+            format!("what follows its ? is no parameter: use {names}")
+        }),
+        twice if keys[..at].contains(key) => Some(format!("it has the parameter `{twice}` twice")),
+        _ => None,
+    })
+}
+
 /// The parser's reason, without its own name for the kind of error. It never quotes the URL.
 fn reason(error: &redis::RedisError) -> String {
     let text = error.to_string();
@@ -243,6 +282,37 @@ mod tests {
         assert_eq!(name("redis://bob@h?password_file=/x"), "redis://h:6379");
         let error = parse("redis://bob:secret@h?password_file=/x").unwrap_err().to_string();
         assert!(error.contains("give one of them") && !error.contains("secret@"), "{error}");
+    }
+
+    #[test]
+    fn a_user_without_a_password_logs_in_as_that_user() {
+        for url in ["redis://bob@h", "redis://bob:@h", "unix:///s?user=bob"] {
+            let login = parse(url).unwrap().login;
+            assert_eq!((login.username(), login.password()), (Some("bob"), Some("")), "{url}");
+        }
+        let login = parse("redis://h").unwrap().login;
+        assert_eq!((login.username(), login.password()), (None, None));
+    }
+
+    #[test]
+    fn every_part_of_a_url_is_used_or_named_and_refused() {
+        for (url, named) in [
+            ("redis://bob@h?pasword_file=/x", "`pasword_file`"),
+            ("redis://h?db=3", "`db`: use password_file"),
+            ("redis://h?user=bob", "`user`"),
+            ("redis://h?protocol=3", "`protocol`"),
+            ("redis://bob@h?password_file=/x&password_file=/y", "`password_file` twice"),
+            ("redis://bob:123?secret@h", "its ?"),
+            ("redis://bob:123?secret", "its ?"),
+            ("redis://h#secret", "%23"),
+            ("unix:///s?username=bob", "`username`: use db, user, pass, password_file"),
+            ("unix:///s?db=1&db=2", "`db` twice"),
+            ("unix://bob:secret@localhost/s", "?user=..&pass=.."),
+            ("unix://localhost:7/s", "port"),
+        ] {
+            let error = parse(url).map(|its| its.name).unwrap_err().to_string();
+            assert!(error.contains(named) && !error.contains("secret"), "{url}: {error}");
+        }
     }
 
     #[test]

@@ -61,6 +61,8 @@ async fn log_in_with(
             let reason = refusal_of_login(&error, &text);
             if let (Refusal::Password, Some(source)) = (reason, address.password_source()) {
                 text = format!("{text} (it is from {source})");
+            } else if reason == Refusal::Password && login.password() == Some("") {
+                text.push_str(" (its URL has a user and no password)");
             }
             Err(Failure::without_connection(reason, &text))
         }

@@ -115,6 +115,25 @@ async fn a_refused_password_is_read_again_before_the_refusal_is_final() {
     }
 }
 
+#[tokio::test]
+async fn a_user_without_a_password_is_logged_in_as_that_user() {
+    let server = RedisServer::start();
+    let url = format!("redis://bob@127.0.0.1:{}", server.port());
+    let client = || begin().master(&*url).timeout(PATIENT).build().unwrap();
+    set_user(&server, "nopass");
+    let redlock = client();
+    drop(redlock.lock("l").wait(SOON).acquire().await.unwrap());
+    let clients: String = server.command(&["CLIENT", "LIST"]);
+    let its = clients.lines().find(|line| line.contains("lib-name=quorate") || line.contains("cmd=evalsha"));
+    assert!(its.is_some_and(|line| line.contains(" user=bob ")), "{clients}");
+    drop(redlock);
+
+    set_user(&server, ">secret");
+    let error = client().lock("l").wait(SOON).acquire().await.unwrap_err();
+    assert!(matches!(error, Error::Refused { reason: Refusal::Password, .. }), "{error:#}");
+    assert!(format!("{error:#}").contains("a user and no password"), "{error:#}");
+}
+
 /// A URL's own password is used whatever the callback would say.
 #[tokio::test]
 async fn only_masters_whose_url_has_no_password_are_asked_for() {
