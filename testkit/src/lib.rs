@@ -97,6 +97,7 @@ mod server;
 mod shim;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "embedded")]
 mod trusting;
 mod wipe;
 
@@ -113,6 +114,7 @@ pub use masters::Masters;
 pub use process::ProcessHandle;
 pub use proxy::{Cut, Proxy, Strobe, Toxic, ToxicId, Way};
 pub use server::{RedisServer, StartError};
+#[cfg(feature = "embedded")]
 pub use trusting::trusting;
 
 use std::fmt::Debug;
