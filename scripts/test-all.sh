@@ -26,8 +26,5 @@ scripts/chaos-mutants.sh
 step "the service init of docker-compose.yml"
 scripts/compose-init.sh
 
-step "two builds that speak two protocols share locks while the set changes"
-scripts/two-builds.sh
-
 steps_table
 printf '\n%s\n' "$counted"

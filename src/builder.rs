@@ -197,10 +197,7 @@ impl Builder {
     /// The longest TTL of any lock, up to [`MAX_TTL`](crate::config::MAX_TTL); the default is
     /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have lost its locks
     /// cannot vote for a little longer than that. It is a term of the set of masters, which
-    /// [`init`](Redlock::init) writes: a client with another one is refused. [`SetChange::max_ttl`]
-    /// changes it while clients run: they keep to the lower one of this and that.
-    ///
-    /// [`SetChange::max_ttl`]: crate::SetChange::max_ttl
+    /// [`init`](Redlock::init) writes: a client with another one is refused.
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
         self.settings.max_ttl = max_ttl;
         self
@@ -295,14 +292,6 @@ impl Builder {
     #[cfg(feature = "simulation")]
     pub fn random(mut self, random: Arc<dyn Random>) -> Self {
         self.random = random;
-        self
-    }
-
-    /// The versions of the protocol that this client speaks, the newest one last: those of another
-    /// build.
-    #[cfg(feature = "simulation")]
-    pub fn speaks(mut self, versions: &'static [&'static str]) -> Self {
-        self.settings.spoken = versions;
         self
     }
 

@@ -476,7 +476,7 @@ impl Redlock {
     }
 
     /// Changes the set of masters while clients hold and wait for locks: adds a master, removes
-    /// one, replaces one, or changes the max TTL or the protocol. Clients that run learn of the
+    /// one, or replaces one. Clients that run learn of the
     /// change from the masters, and go on with the new ones; leases that are held go on. Those that
     /// start with the old list find the set by it, as long as one of its masters is there.
     ///
@@ -496,7 +496,7 @@ impl Redlock {
     /// [`Error::NotChanged`] if they would not when it is changed; if a new master is not reached
     /// within [`wait`](crate::Builder::wait), or is one of another set; if the one that is to leave
     /// is none of the set; or if that would become too small or too large.
-    /// [`Error::Invalid`] for a URL or a TTL outside its limits.
+    /// [`Error::Invalid`] for a wrong URL.
     ///
     /// # Examples
     ///
@@ -515,8 +515,6 @@ impl Redlock {
             What::Add(url) => vec![add(&url)?],
             What::Remove(url) => vec![remove(&url)?],
             What::Replace { old, new } => vec![add(&new)?, remove(&old)?],
-            What::MaxTtl(max_ttl) => vec![ChangeStep::MaxTtl(engine.settings().checked_max_ttl(max_ttl)?)],
-            What::Protocol(version) => vec![ChangeStep::Protocol(version.into())],
         };
         engine.change_members(steps, secret, tell).await
     }

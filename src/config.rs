@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::invalid::Invalid;
-use crate::protocol::SPOKEN;
 use crate::trust::Terms;
 
 /// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
@@ -94,8 +93,6 @@ pub(crate) struct Settings {
     pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
-    /// The versions of the protocol that it speaks.
-    pub(crate) spoken: &'static [&'static str],
     /// Whether it goes along when the members of the set change.
     pub(crate) follows: bool,
 }
@@ -112,7 +109,6 @@ impl Default for Settings {
             max_waiters: DEFAULT_MAX_WAITERS,
             strict: false,
             all_new: false,
-            spoken: SPOKEN,
             follows: true,
         }
     }
@@ -123,7 +119,9 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_wait(self.wait)?;
         check_label(&self.label)?;
-        self.checked_max_ttl(self.max_ttl)?;
+        if self.max_ttl < MIN_TTL || self.max_ttl > MAX_TTL {
+            return Err(Invalid::max_ttl(self.max_ttl, MIN_TTL, MAX_TTL));
+        }
         self.timeout_for(self.ttl)?;
         if self.max_waiters == 0 {
             return Err(Invalid::no_waiters());
@@ -132,14 +130,6 @@ impl Settings {
             return Err(Invalid::prefix(&self.prefix, MAX_PREFIX));
         }
         Ok(())
-    }
-
-    /// Another max TTL of the set (ms), once checked.
-    pub(crate) fn checked_max_ttl(&self, max_ttl: Duration) -> Result<u64, Invalid> {
-        if max_ttl < MIN_TTL || max_ttl > MAX_TTL {
-            return Err(Invalid::max_ttl(max_ttl, MIN_TTL, MAX_TTL));
-        }
-        Ok(u64::try_from(max_ttl.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// The per-master time-out where no TTL sets a shorter one.
@@ -180,9 +170,9 @@ impl Settings {
 
     /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self) -> Terms {
-        let Self { max_ttl, strict, all_new, spoken, follows, .. } = *self;
+        let Self { max_ttl, strict, all_new, follows, .. } = *self;
         let key = |of: &str| format!("{}{of}", self.prefix);
-        Terms { record: key("master"), decree: key("decree"), max_ttl, spoken, strict, all_new, follows }
+        Terms { record: key("master"), decree: key("decree"), max_ttl, strict, all_new, follows }
     }
 }
 

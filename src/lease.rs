@@ -42,8 +42,8 @@ pub(crate) fn kept(ttl: Duration, delay: Duration) -> Duration {
     ttl + delay + (UNSEEN - given_away(ttl))
 }
 
-/// The lock delay after a lease of this TTL, where both together may last as long as `longest`: a
-/// lease from before that was so short may have a longer one.
+/// The lock delay after a lease of this TTL, if both together may last as long as `longest`: an
+/// owner that enters again may ask for a longer TTL than the delay leaves room for.
 pub(crate) fn delay_within(longest: Duration, ttl: Duration, delay: Duration) -> Duration {
     delay.min(longest.saturating_sub(ttl))
 }

@@ -122,8 +122,6 @@ pub mod seam {
     pub use crate::master::{Delivery, LinkState, Message, Pending, Reach, connect};
     pub use crate::protocol::SCRIPTS;
     #[cfg(feature = "simulation")]
-    pub use crate::protocol::SPOKEN;
-    #[cfg(feature = "simulation")]
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
     pub use crate::trust::{Contact, HELLO, Handshake, Hello, HelloOutcome, Insight, RECORD, SessionHeader};

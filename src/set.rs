@@ -85,8 +85,6 @@ pub(crate) enum What {
     Add(Box<str>),
     Remove(Box<str>),
     Replace { old: Box<str>, new: Box<str> },
-    MaxTtl(Duration),
-    Protocol(Box<str>),
 }
 
 /// What the masters keep of a secret.
@@ -114,18 +112,6 @@ impl SetChange {
     /// one does not answer.
     pub fn replace(old: impl AsRef<str>, new: impl AsRef<str>) -> Self {
         Self::new(What::Replace { old: old.as_ref().into(), new: new.as_ref().into() })
-    }
-
-    /// Another [`max_ttl`](crate::Builder::max_ttl). Clients that run keep to the lower one of this
-    /// and their own.
-    pub fn max_ttl(max_ttl: Duration) -> Self {
-        Self::new(What::MaxTtl(max_ttl))
-    }
-
-    /// Another version of the protocol: once all clients are of a build that speaks it, beside the
-    /// one of before. Builds that do not are refused from then on.
-    pub fn protocol(version: impl AsRef<str>) -> Self {
-        Self::new(What::Protocol(version.as_ref().into()))
     }
 
     /// The secret of the set, if it was [begun](Init::secret) with one.

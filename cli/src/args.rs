@@ -315,7 +315,6 @@ pub(crate) enum MembersChange {
     Add(AddArgs),
     Remove(RemoveArgs),
     Replace(ReplaceArgs),
-    Set(SetArgs),
     Recover(RecoverArgs),
 }
 
@@ -362,23 +361,6 @@ pub(crate) struct ReplaceArgs {
     /// The URL of the new master
     #[arg(value_name = "NEW", value_parser = url)]
     pub(crate) new: String,
-
-    #[command(flatten)]
-    pub(crate) how: ChangeArgs,
-}
-
-/// Change the max TTL of the set to --max-ttl, or its protocol, while clients hold and wait for
-/// locks
-///
-/// QUORATE_MAX_TTL, or its default, has to be the one that the set has, or had. Clients that run
-/// keep to the lower one of this and their own. A protocol has to be spoken by all clients before:
-/// others are refused from then on.
-#[derive(Debug, Args)]
-#[command(after_help = exit::HELP)]
-pub(crate) struct SetArgs {
-    /// The version of the protocol, such as v2
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) protocol: Option<String>,
 
     #[command(flatten)]
     pub(crate) how: ChangeArgs,

@@ -22,48 +22,15 @@ const ANY_NAME: &str = "members";
 pub(crate) async fn members(args: MembersArgs) -> Result<Code, Failure> {
     match args.change {
         Some(MembersChange::Recover(args)) => recover(args).await,
-        Some(MembersChange::Add(args)) => change_list(args.how, SetChange::add(args.master)).await,
-        Some(MembersChange::Remove(args)) => change_list(args.how, SetChange::remove(args.master)).await,
-        Some(MembersChange::Replace(args)) => {
-            change_list(args.how, SetChange::replace(args.old, args.new)).await
-        }
-        Some(MembersChange::Set(mut args)) => {
-            let (wanted, now) = match (args.how.masters.max_ttl.take(), args.protocol) {
-                (Some(max_ttl), None) => {
-                    let max_ttl_is = format!(
-                        "the max TTL of the set is {} now: give it to clients, which keep to the lower one of it \
-                         and their own",
-                        humantime::format_duration(max_ttl)
-                    );
-                    (SetChange::max_ttl(max_ttl), max_ttl_is)
-                }
-                (None, Some(version)) => {
-                    let protocol_is = format!("the protocol of the set is {version} now");
-                    (SetChange::protocol(version), protocol_is)
-                }
-                _ => {
-                    let why = "say what to set, one at a time: --max-ttl or --protocol";
-                    return Err(Failure::new(exit::USAGE, why));
-                }
-            };
-            change(args.how, wanted).await?;
-            out!("{now}");
-            Ok(exit::OK)
-        }
+        Some(MembersChange::Add(args)) => change(args.how, SetChange::add(args.master)).await,
+        Some(MembersChange::Remove(args)) => change(args.how, SetChange::remove(args.master)).await,
+        Some(MembersChange::Replace(args)) => change(args.how, SetChange::replace(args.old, args.new)).await,
         None => show_after(args.wait, args.masters).await,
     }
 }
 
-/// Changes which masters the set has.
-async fn change_list(args: ChangeArgs, wanted: SetChange) -> Result<Code, Failure> {
-    let redlock = change(args, wanted).await?;
-    let masters: Vec<_> = redlock.master_status().into_iter().map(|status| status.master).collect();
-    out!("the set is {} now", masters.join(", "));
-    Ok(exit::OK)
-}
-
 /// Changes the set, and says now and then what it waits for.
-async fn change(args: ChangeArgs, mut change: SetChange) -> Result<Redlock, Failure> {
+async fn change(args: ChangeArgs, mut change: SetChange) -> Result<Code, Failure> {
     if let Some(file) = &args.secret_file {
         change = change.secret(secret(file)?);
     }
@@ -79,7 +46,9 @@ async fn change(args: ChangeArgs, mut change: SetChange) -> Result<Redlock, Fail
         }
     });
     job::unless_ended(redlock.change_members(change)).await?;
-    Ok(redlock)
+    let masters: Vec<_> = redlock.master_status().into_iter().map(|status| status.master).collect();
+    out!("the set is {} now", masters.join(", "));
+    Ok(exit::OK)
 }
 
 /// Shows the set, once all masters have a vote or this time is over.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use quorate::SetChange;
 
 use crate::history::{Stuck, Time};
-use crate::member_change::{MemberChange, Replacement, SetWish};
+use crate::member_change::{MemberChange, Replacement};
 use crate::stage::Stage;
 
 /// How often a process begins a change again that was not made.
@@ -46,14 +46,14 @@ pub(crate) async fn change_once_more(stage: Arc<Stage>, client: usize) {
     };
     let joins = (0..stage.servers.len()).find(|number| !is_member(*number));
     let leaves = joins.is_none().then_some(0);
-    if !make(&stage, client, SetWish::Masters(Replacement { joins, leaves })).await {
+    if !make(&stage, client, Replacement { joins, leaves }).await {
         let at = stage.world.now();
         stage.world.recorder.with(|history| history.stuck.push(Stuck { client, at }));
     }
 }
 
 /// Whether it was made.
-async fn make(stage: &Arc<Stage>, client: usize, what: SetWish) -> bool {
+async fn make(stage: &Arc<Stage>, client: usize, what: Replacement) -> bool {
     stage.world.note(|| format!("c{client}     {what}"));
     let made = stage.clients[client].redlock.change_members(set_change(what, stage)).await;
     stage.world.note(|| match &made {
@@ -63,13 +63,9 @@ async fn make(stage: &Arc<Stage>, client: usize, what: SetWish) -> bool {
     made.is_ok()
 }
 
-fn set_change(what: SetWish, stage: &Stage) -> SetChange {
+fn set_change(what: Replacement, stage: &Stage) -> SetChange {
     let name = |number: usize| stage.servers[number].name();
-    let Replacement { joins, leaves } = match what {
-        SetWish::Masters(replacement) => replacement,
-        SetWish::MaxTtl(times) => return SetChange::max_ttl(stage.ttl * times),
-    };
-    match (joins, leaves) {
+    match (what.joins, what.leaves) {
         (Some(joins), Some(leaves)) => SetChange::replace(name(leaves), name(joins)),
         (Some(joins), None) => SetChange::add(name(joins)),
         (None, Some(leaves)) => SetChange::remove(name(leaves)),

@@ -1,5 +1,5 @@
-//! What goes wrong where the set of masters changes: who adds, removes or replaces one, or sets its
-//! max TTL, and when, and what happens meanwhile.
+//! What goes wrong where the set of masters changes: who adds, removes or replaces one,
+//! and when, and what happens meanwhile.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use quorate_testkit::Dice;
 
 use crate::faults::{Fault, Kind, Scope, What, ordinary_fault};
 use crate::history::Time;
-use crate::member_change::{MemberChange, Replacement, SetWish};
+use crate::member_change::{MemberChange, Replacement};
 use crate::size::{CLIENTS, JOINERS, LONGER, MASTERS};
 
 /// How long a process that changes the set waits for masters.
@@ -24,9 +24,6 @@ const MEMBERS: (usize, usize) = (3, 7);
 
 /// How many messages a process may send before it is killed: more than a change takes.
 const MESSAGES: usize = 150;
-
-/// How many of a thousand changes are of the max TTL.
-const MAX_TTL: u64 = 150;
 
 /// How long after the end of one quarantine, at most, the next master restarts empty.
 const NEXT_LOSS: Duration = Duration::from_secs(8);
@@ -87,20 +84,9 @@ fn changes(dice: &Dice, count: usize) -> Vec<(Time, MemberChange)> {
         members.retain(|member| Some(*member) != what.leaves);
         members.extend(what.joins.filter(|joins| !members.contains(joins)));
         let dies_after = dice.happens(400).then(|| 1 + dice.below(MESSAGES) as u64);
-        (at, MemberChange { what: SetWish::Masters(what), dies_after })
+        (at, MemberChange { what, dies_after })
     };
     (0..count).map(change).collect()
-}
-
-/// Some of the changes are of the max TTL: to the usual TTL, or to what it was at first.
-pub(crate) fn vary_max_ttl(dice: &Dice, faults: &mut [Fault]) {
-    for fault in faults {
-        if let What::Change { change, .. } = &mut fault.what
-            && dice.happens(MAX_TTL)
-        {
-            change.what = SetWish::MaxTtl(*dice.one_of(&[1, 1, LONGER]));
-        }
-    }
 }
 
 /// One that may change nothing.

@@ -1,20 +1,13 @@
-//! A change of the set of masters, or of its max TTL, as a plan has it.
+//! A change of the set of masters, as a plan has it.
 
 use std::fmt;
 
 /// What one process changes.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberChange {
-    pub(crate) what: SetWish,
+    pub(crate) what: Replacement,
     /// How many messages it sends before it is killed.
     pub(crate) dies_after: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum SetWish {
-    Masters(Replacement),
-    /// So many times the usual TTL.
-    MaxTtl(u32),
 }
 
 /// Which master joins, and which leaves, by their numbers.
@@ -31,15 +24,6 @@ impl fmt::Display for Replacement {
             (Some(joins), None) => write!(f, "adds m{joins}"),
             (None, Some(leaves)) => write!(f, "removes m{leaves}"),
             (None, None) => f.write_str("changes nothing"),
-        }
-    }
-}
-
-impl fmt::Display for SetWish {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Masters(replacement) => replacement.fmt(f),
-            Self::MaxTtl(times) => write!(f, "sets the max TTL to {times} times the usual TTL"),
         }
     }
 }

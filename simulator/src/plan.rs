@@ -201,7 +201,6 @@ impl Plan {
         self.latecomer = Some(CLIENTS + changers);
         self.linger(&dice);
         self.faults = changes::faults(&dice, self.ttl, changers);
-        changes::vary_max_ttl(&Dice::new(self.seed, "max ttl", 0), &mut self.faults);
         self.healed = healed(&self.faults);
         self
     }

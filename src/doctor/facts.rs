@@ -109,7 +109,7 @@ pub(crate) fn without_those_that_left(all: Vec<Facts>) -> (Vec<Arc<str>>, Vec<Fa
     };
     let has_left = |facts: &Facts| {
         let record = facts.server.as_ref().ok().and_then(|server| server.found());
-        let was_one = newest.earlier.iter().any(|its| its.members.id_of(&facts.master).is_some());
+        let was_one = newest.earlier.iter().any(|its| its.id_of(&facts.master).is_some());
         match record.filter(|its| its.set == newest.set) {
             Some(record) => {
                 !newest.members.has(record.member) && newest.members.id_of(&facts.master).is_none()

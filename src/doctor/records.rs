@@ -6,10 +6,9 @@ use std::time::Duration;
 use super::alone::{keeps_all, secs};
 use super::facts::{Facts, FoundRecord, Server, Visitor, twin_of};
 use super::report::Finding;
+use crate::protocol::PROTOCOL;
 use crate::random::SystemRandom;
-use crate::trust::{
-    Change, ColdStart, HelloStep, Insight, MasterRecord, MemberState, Membership, Shown, quarantine,
-};
+use crate::trust::{Change, ColdStart, HelloStep, Insight, MasterRecord, MemberState, Membership, Shown};
 use crate::vote::Refusal;
 
 const ABOUT: &str = "record";
@@ -248,7 +247,7 @@ fn refused(reason: Refusal, why: &str, found: Option<&MasterRecord>, visitor: &V
 fn same_terms(record: &MasterRecord, visitor: &Visitor) -> String {
     let terms = &record.terms;
     let mut changes = Vec::new();
-    if !visitor.terms.spoken.contains(&&*terms.protocol) {
+    if &*terms.protocol != PROTOCOL {
         changes.push("the version of the other clients".to_owned());
     }
     if u128::from(terms.max_ttl) != visitor.terms.max_ttl.as_millis() {
@@ -304,11 +303,6 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
 /// What their set trusts of a master that restarts.
 pub(super) fn cold_start(all: &[Facts]) -> ColdStart {
     found(all).map(|record| record.terms.cold_start).unwrap_or_default()
-}
-
-/// For how long a master of the set that forgot has no vote, if there is a set.
-pub(super) fn quarantine_of_set(all: &[Facts]) -> Option<Duration> {
-    found(all).map(|record| quarantine(record.longest_ttl()))
 }
 
 /// The record in the newest generation.

@@ -19,7 +19,7 @@ pub(crate) fn judge(all: &[Facts], visitor: &Visitor) -> Report {
     let clocks = Times::new(all, visitor);
     let records = Records::new(all, visitor);
     let policy = records::cold_start(all);
-    let wait = records::quarantine_of_set(all).unwrap_or_else(|| visitor.terms.quarantine());
+    let wait = visitor.terms.quarantine();
     let examine = |(index, facts): (usize, &Facts)| {
         let mut findings = alone::look(facts, policy, wait, visitor);
         let mut votes_in = Some(Duration::ZERO);

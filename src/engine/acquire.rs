@@ -33,9 +33,8 @@ impl Engine {
         if let Some(why) = self.dispatcher.trust().other_list() {
             return Err(Error::OtherSet { why });
         }
-        let _ = self.dispatcher.voters_for(request.ttl, request.delay)?;
         let mut denied = None;
-        if let Some(first) = self.attempt_at_once(&request, timeout)? {
+        if let Some(first) = self.attempt_at_once(&request, timeout) {
             let granted = match first.until_granted().await {
                 Ok(attempt) if attempt.has_token() => attempt.grant().and_then(Grant::unless_lost),
                 Ok(attempt) => {
@@ -76,24 +75,20 @@ impl Engine {
     /// An attempt that the caller may wait for without a task. A caller that is not polled any more
     /// must not hold up others: so its owner is unknown to others, it stands in no queue, and it
     /// overtakes no waiter of this client, unless it would not wait itself.
-    fn attempt_at_once(
-        self: &Arc<Self>,
-        request: &Request,
-        timeout: Duration,
-    ) -> Result<Option<FirstAttempt>, Invalid> {
+    fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
         let Request { owner, wait, cancelled, name, kind, .. } = request;
         let may_attempt = wait.is_zero() || self.may_attempt_at_once(*kind, name);
         if owner.is_some() || cancelled.is_some() || !may_attempt {
-            return Ok(None);
+            return None;
         }
         let hold = self.hold_for(request, &[]);
         let hold_state = hold.state.clone().try_lock_owned().expect("nobody else has this new hold");
         let ask = request.ask(timeout);
-        Ok(Some(FirstAttempt::begin(
-            Attempt::send(self, hold, hold_state, ask, None)?,
+        Some(FirstAttempt::begin(
+            Attempt::send(self, hold, hold_state, ask, None),
             self.tasks.token(),
             self.dispatcher.caller_waker().clone(),
-        )))
+        ))
     }
 
     /// Checks what was asked for, and returns the per-master time-out.

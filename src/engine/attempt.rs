@@ -17,13 +17,11 @@ use super::request::Ask;
 use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
 use crate::error::Error;
-use crate::invalid::Invalid;
 use crate::lease;
 use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Leaving, Op};
 use crate::renewal::LeaseTimer;
-use crate::trust::Voters;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
 
@@ -50,14 +48,14 @@ pub(super) struct Attempt {
 
 impl Attempt {
     /// Sends the first round of an attempt for the owner of `hold`, which takes over the place
-    /// `before`. Refused where the set's max TTL is too short for it by now.
+    /// `before`.
     pub(super) fn send(
         engine: &Arc<Engine>,
         hold: Arc<Hold>,
         mut hold_state: OwnedMutexGuard<HoldState>,
         ask: Ask,
         before: Option<QueuePlace>,
-    ) -> Result<Self, Invalid> {
+    ) -> Self {
         give_up_if_lapsed(engine, &hold, &mut hold_state);
         // An owner that enters again asks as for an extend, which takes over no place.
         let taken_over = before.filter(|_| hold_state.holds == 0);
@@ -66,28 +64,20 @@ impl Attempt {
         let engine = engine.clone();
         let mut attempt =
             Self { engine, hold, hold_state, ask, places, confirmed: None, first_round, round: None };
-        let voters = attempt.voters()?;
         if attempt.hold_state.holds == 0 && attempt.hold.kind.is_shared() {
             attempt.hold.epochs.end(); // a release that is still repeated would remove what is granted now
         }
-        attempt.ask_masters(voters, attempt.places.previous_ticket());
-        Ok(attempt)
+        attempt.ask_masters(attempt.places.previous_ticket());
+        attempt
     }
 
-    /// The masters whose votes count now, if their set allows such a lease.
-    fn voters(&self) -> Result<Arc<Voters>, Invalid> {
-        // The delay of a lease that is entered again is what is left for it.
-        let delay = if self.hold_state.holds == 0 { self.ask.delay } else { Duration::ZERO };
-        self.engine.dispatcher.voters_for(self.ask.ttl, delay)
-    }
-
-    /// Sends a round to these voters: an acquire, or, for an owner that enters its lock again, an
+    /// Sends a round to the masters: an acquire, or, for an owner that enters its lock again, an
     /// extend with one hold more. An acquire takes over the place of `previous_ticket`.
-    fn ask_masters(&mut self, voters: Arc<Voters>, previous_ticket: Option<Owner>) {
+    fn ask_masters(&mut self, previous_ticket: Option<Owner>) {
         let hold = &self.hold;
         let dispatcher = &self.engine.dispatcher;
         let holds = self.hold_state.holds;
-        let kept = self.kept(&voters);
+        let kept = self.kept();
         let round_number = dispatcher.next_round_number();
         let op = if holds == 0 {
             let ticket = self.ask.place.map(|place| place.ticket);
@@ -108,15 +98,15 @@ impl Attempt {
             Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
         let epoch = Some(Epoch::of(hold));
-        self.round = Some(dispatcher.ask_voters(voters, hold, round_number, &op, self.ask.timeout, epoch));
+        self.round = Some(dispatcher.ask(hold, round_number, &op, self.ask.timeout, epoch));
     }
 
-    /// For how long these masters are to keep the lock from others.
-    fn kept(&self, voters: &Voters) -> Duration {
+    /// For how long the masters are to keep the lock from others.
+    fn kept(&self) -> Duration {
         let ttl = self.ask.ttl;
         let delay = match self.hold_state.holds {
             0 => self.ask.delay,
-            _ => lease::delay_within(voters.max_ttl, ttl, self.hold.lease().terms.delay),
+            _ => lease::delay_within(self.engine.settings.max_ttl, ttl, self.hold.lease().terms.delay),
         };
         lease::kept(ttl, delay)
     }
@@ -156,8 +146,7 @@ impl Attempt {
         {
             let dispatcher = &self.engine.dispatcher;
             let hold = &self.hold;
-            let voters = self.voters()?;
-            let kept = self.kept(&voters);
+            let kept = self.kept();
             let op = Op::Extend {
                 holds: 1,
                 kept,
@@ -171,7 +160,7 @@ impl Attempt {
                 .round()
                 .masters_with(|outcome| !matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. }));
             let round_number = dispatcher.next_round_number();
-            let round = dispatcher.begin_round(voters, &hold.site, Some(Epoch::of(hold)));
+            let round = dispatcher.begin_round(dispatcher.voters(), &hold.site, Some(Epoch::of(hold)));
             let confirming = dispatcher.send_round(round, on, hold, round_number, &op, self.ask.timeout);
             let decision = confirming.decision().await;
             self.hold_state.note_entries(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
@@ -257,7 +246,7 @@ impl Attempt {
 
     /// After a refusal, waits for the votes of the other masters, or until a quorum calls this
     /// waiter. Where the vote was split, and this owner is the one that goes on, it asks again.
-    pub(super) async fn resolve_split_vote(&mut self, wake_handle: &WakeHandle) -> Result<Decision, Invalid> {
+    pub(super) async fn resolve_split_vote(&mut self, wake_handle: &WakeHandle) -> Decision {
         self.hear_out(wake_handle).await;
         for _ in 0..PERSISTENCE {
             let votes = self.round().votes();
@@ -265,19 +254,18 @@ impl Attempt {
                 break;
             }
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
-            let voters = self.voters()?;
             let round = self.round.take().expect("it is taken at the end");
             round.cancel();
             self.places.leave_previous(&round);
             self.note_entries(&round);
             self.places.note_earlier(&round);
-            self.ask_masters(voters, self.ask.place.map(|place| place.ticket)); // it takes over its own place
+            self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
-                return Ok(Decision::Granted);
+                return Decision::Granted;
             }
             self.hear_out(wake_handle).await;
         }
-        Ok(Decision::Denied)
+        Decision::Denied
     }
 
     /// Waits for the votes that are missing; not for long where a master granted, as that keeps
@@ -332,7 +320,7 @@ impl Attempt {
 
     /// Notes which masters may have an entry after this round, and until when.
     fn note_entries(&mut self, round: &Round) {
-        let expires_by = lease::expires_by(round.sent, self.kept(round.voters()));
+        let expires_by = lease::expires_by(round.sent, self.kept());
         self.hold_state.note_entries(round.may_have_run(), expires_by);
     }
 }

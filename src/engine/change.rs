@@ -1,4 +1,4 @@
-//! Changes the set of masters, one master or one term at a time, while clients hold and wait.
+//! Changes the set of masters, one master at a time, while clients hold and wait.
 //!
 //! Majorities of two lists that differ by one master share a master. So there is no time in which
 //! two lists decide together: a change is one value that most masters of the set accept
@@ -23,9 +23,7 @@ use crate::config::MAX_MASTERS;
 use crate::error::Error;
 use crate::master_set::MasterSet;
 use crate::set::Tell;
-use crate::trust::{
-    Accepted, Ballot, Generation, MasterRecord, MasterStatus, MemberState, Proposal, Standing, quarantine,
-};
+use crate::trust::{Accepted, Ballot, MasterRecord, MasterStatus, MemberState, Members, Proposal, Standing};
 
 /// How long to wait for the last masters to be told of a change: as long as a connection may take
 /// to be opened. Clients tell the others as they answer.
@@ -41,10 +39,6 @@ pub(crate) enum ChangeStep {
     Add { name: Arc<str>, url: Arc<str> },
     /// One leaves.
     Remove { name: Arc<str> },
-    /// Another max TTL, in milliseconds.
-    MaxTtl(u64),
-    /// Another version of the protocol.
-    Protocol(Arc<str>),
 }
 
 impl ChangeStep {
@@ -53,8 +47,6 @@ impl ChangeStep {
         match self {
             Self::Add { name, .. } => newest.members.id_of(name).is_some(),
             Self::Remove { name } => newest.members.id_of(name).is_none(),
-            Self::MaxTtl(max_ttl) => newest.terms.max_ttl == *max_ttl,
-            Self::Protocol(version) => newest.terms.protocol == *version,
         }
     }
 }
@@ -142,7 +134,7 @@ impl Engine {
     /// Names a master as the set does.
     fn look_up(&self, step: &mut ChangeStep, newest: &MasterRecord) -> Result<(), Error> {
         let leaves = matches!(step, ChangeStep::Remove { .. });
-        let (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }) = step else { return Ok(()) };
+        let (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }) = step;
         if let Some(own) = self.dispatcher.trust().membership().own_name(name) {
             *name = own;
         } else if leaves {
@@ -155,11 +147,11 @@ impl Engine {
     /// Whether `new` is to join in the place of `old`: not so where it was one of the set already,
     /// before a change that was cut short had it join.
     fn is_to_replace(&self, old: &str, new: &str, newest: &MasterRecord) -> Result<(), Error> {
-        let has = |its: &Generation, name: &str| its.members.id_of(name).is_some();
-        let now = newest.now();
+        let has = |its: &Members, name: &str| its.id_of(name).is_some();
+        let now = &newest.members;
         let was_cut_short =
             newest.earlier.first().is_some_and(|before| has(before, old) && !has(before, new));
-        if !has(&now, old) || !has(&now, new) || was_cut_short {
+        if !has(now, old) || !has(now, new) || was_cut_short {
             return Ok(());
         }
         let why = format!("{new} is one of its masters already; to have one less, remove {old}");
@@ -206,9 +198,9 @@ impl Engine {
                     Some(left) => left,
                     None => continue,
                 },
-                ChangeStep::Remove { .. } | ChangeStep::MaxTtl(_) | ChangeStep::Protocol(_) => Duration::ZERO,
+                ChangeStep::Remove { .. } => Duration::ZERO,
             };
-            let next = self.next_generation(step, &newest)?;
+            let next = self.next_members(step, &newest.members)?;
             let over_in = self.watch(&newest, &mut watch, began).await?;
             let left = joins_in.max(over_in);
             if left.is_zero() {
@@ -269,32 +261,22 @@ impl Engine {
     }
 
     /// What the set is to be after this step.
-    fn next_generation(&self, step: &ChangeStep, newest: &MasterRecord) -> Result<Generation, Error> {
-        let now = newest.now();
+    fn next_members(&self, step: &ChangeStep, now: &Members) -> Result<Members, Error> {
         let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
         Ok(match step {
-            ChangeStep::Add { .. } if now.members.len() >= MAX_MASTERS => {
+            ChangeStep::Add { .. } if now.len() >= MAX_MASTERS => {
                 return not_changed(format!("a set has {MAX_MASTERS} masters at most"));
             }
-            ChangeStep::Remove { .. } if now.members.len() == 1 => {
+            ChangeStep::Remove { .. } if now.len() == 1 => {
                 return not_changed("it is the last one: add another master first".to_owned());
             }
             ChangeStep::Add { name, .. } => {
                 let Some((id, _)) = self.joining() else {
                     return Err(unfinished(format!("{name} does not answer any more")));
                 };
-                Generation { members: now.members.with(id, name.clone()), ..now }
+                now.with(id, name.clone())
             }
-            ChangeStep::Remove { name } => {
-                let id = now.members.id_of(name).expect("it is not done");
-                Generation { members: now.members.without(id), ..now }
-            }
-            ChangeStep::Protocol(version) if !self.settings().spoken.contains(&&**version) => {
-                let spoken = self.settings().spoken.join(" or ");
-                return not_changed(format!("this build speaks {spoken}, and not {version}"));
-            }
-            ChangeStep::Protocol(version) => Generation { protocol: version.clone(), ..now },
-            ChangeStep::MaxTtl(max_ttl) => Generation { max_ttl: *max_ttl, ..now },
+            ChangeStep::Remove { name } => now.without(now.id_of(name).expect("it is not done")),
         })
     }
 
@@ -366,14 +348,14 @@ impl Engine {
             return Ok(Duration::ZERO);
         }
         let now = self.clock().now();
-        let all = quarantine(newest.longest_ttl());
+        let all = self.dispatcher.trust().terms().quarantine();
         if let Some(watch) = watch.as_ref().filter(|watch| watch.generation == newest.generation) {
             return Ok((watch.since + all).since(now));
         }
         let proposal = self.proposal(newest, Ballot::default());
         let promises = self.promises(proposal).await;
         let seen = self.of_list_before(newest, promises.in_generation().iter());
-        let before = newest.earlier.first().map_or(0, |before| before.members.len());
+        let before = newest.earlier.first().map_or(0, Members::len);
         let is_enough = is_in_each_majority(seen.len(), before);
         if !is_enough && promises.are_outdated && now < began + self.settings().wait {
             return Ok(LOOK); // somebody else has changed something
@@ -397,7 +379,7 @@ impl Engine {
         masters: impl Iterator<Item = usize>,
     ) -> Vec<(usize, Arc<str>)> {
         let membership = self.dispatcher.trust().membership();
-        let is_on_it = |id| newest.earlier.first().is_some_and(|before| before.members.has(id));
+        let is_on_it = |id| newest.earlier.first().is_some_and(|before| before.has(id));
         masters
             .filter_map(|index| {
                 let record = membership.record_of(index)?;
@@ -447,7 +429,7 @@ impl Engine {
     async fn decide(
         &self,
         newest: &MasterRecord,
-        next: &Generation,
+        next: &Members,
         watch: Option<&ListBefore>,
     ) -> Result<Duration, Error> {
         let trust = self.dispatcher.trust();
@@ -473,7 +455,7 @@ impl Engine {
                 continue;
             }
             let before = promises.by.iter().filter_map(|(_, accepted)| accepted.clone()).max();
-            let next = match before.map(|accepted| Generation::read(&accepted.value)) {
+            let next = match before.map(|accepted| Members::read(&accepted.value)) {
                 Some(Some(found)) => found,
                 Some(None) => {
                     let why = "a newer build of Quorate has proposed what this one cannot read";
@@ -515,7 +497,7 @@ impl Engine {
 
     /// For how long yet most masters of the next generation have no vote; an error where most do
     /// not answer.
-    fn majority_in(&self, next: &Generation, promises: &Promises) -> Result<Duration, Error> {
+    fn majority_in(&self, next: &Members, promises: &Promises) -> Result<Duration, Error> {
         let joins = self.joining();
         let trust = self.dispatcher.trust();
         let time = trust.trusted();
@@ -526,13 +508,13 @@ impl Engine {
             let joins_in = joins.filter(|(its, _)| *its == id).map(|(_, left)| left);
             joins_in.or_else(|| promises.masters().find_map(its).map(left))
         };
-        let mut there: Vec<Duration> = next.members.iter().filter_map(|(id, _)| votes_in(*id)).collect();
+        let mut there: Vec<Duration> = next.iter().filter_map(|(id, _)| votes_in(*id)).collect();
         there.sort_unstable();
-        let all = next.members.len();
+        let all = next.len();
         if let Some(most) = there.get(all / 2) {
             return Ok(*most);
         }
-        let names = next.members.names();
+        let names = next.names();
         let there = there.len();
         let why =
             format!("the set would be {names}, and {there} of these {all} answer, which is no majority");
@@ -551,7 +533,7 @@ impl Engine {
         let Some(before) = newest.earlier.first() else { return true };
         let now = self.of_list_before(newest, promises.masters());
         let same = watch.map_or(0, |watch| watch.seen.iter().filter(|seen| now.contains(seen)).count());
-        is_in_each_majority(same, before.members.len())
+        is_in_each_majority(same, before.len())
     }
 
     /// Has every master that answers told of the newest generation; those that have left it, too.

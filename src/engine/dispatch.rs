@@ -15,9 +15,8 @@ use super::caller_waker::CallerWaker;
 use super::hold::{Epoch, Hold, Target};
 use super::tally::{Round, RoundContext};
 use crate::clock::Clock;
-use crate::config::{MIN_TTL, Settings};
+use crate::config::Settings;
 use crate::executor::Executor;
-use crate::invalid::Invalid;
 use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Words};
 use crate::master_set::MasterSet;
 use crate::protocol::{Op, Subject};
@@ -154,17 +153,6 @@ impl Dispatcher {
     /// A round number above all that were given before.
     pub(super) fn next_round_number(&self) -> u64 {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// The masters whose votes count now, for a lease of this TTL and lock delay. Refused if the
-    /// set allows only a shorter one by now.
-    pub(super) fn voters_for(&self, ttl: Duration, delay: Duration) -> Result<Arc<Voters>, Invalid> {
-        let voters = self.voters();
-        match voters.max_ttl {
-            max_ttl if ttl > max_ttl => Err(Invalid::ttl(ttl, MIN_TTL, max_ttl)),
-            max_ttl if ttl + delay > max_ttl => Err(Invalid::lock_delay(delay, ttl, max_ttl)),
-            _ => Ok(voters),
-        }
     }
 
     /// Sends an operation of the owner of `hold` to all masters. What was not sent yet when the

@@ -27,8 +27,8 @@ pub(super) enum Hearing {
 }
 
 impl Engine {
-    /// Extends the lease of `generation` to `ttl` from now on. Where that fails, the lease stands
-    /// as it did, unless a majority said for certain that it is gone.
+    /// Extends the lease of `generation` to `ttl` from now on. If that fails, the lease stands as
+    /// before, unless a majority said for certain that it is gone.
     pub(crate) async fn extend(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
@@ -36,6 +36,7 @@ impl Engine {
         ttl: Duration,
     ) -> Result<(), Error> {
         let timeout = self.settings.timeout_for(ttl)?;
+        self.settings.check_delay(hold.lease().terms.delay, ttl)?;
         let hold = hold.clone();
         self.run(|engine| async move {
             let hold_state = hold.state.clone().lock_owned().await;
@@ -48,15 +49,14 @@ impl Engine {
         .await
     }
 
-    /// Extends one lease. Returns the moment at which its round was sent, and the TTL that it asked
-    /// for.
+    /// Extends one lease. Returns the moment at which its round was sent.
     pub(super) async fn extend_one(
         self: &Arc<Self>,
         extension: Extension,
         timeout: Duration,
         hearing: Hearing,
-    ) -> Result<(Moment, Duration), Error> {
-        let Extension { hold, generation, ttl: wanted, mut hold_state } = extension;
+    ) -> Result<Moment, Error> {
+        let Extension { hold, generation, ttl, mut hold_state } = extension;
         let terms = hold.lease().terms.clone();
         let holds = hold_state.holds;
         let token = terms.token;
@@ -65,18 +65,15 @@ impl Engine {
         // the lock back.
         let epoch = Epoch::of(&hold);
         let mut moves = 0;
-        let (round, decision, ttl, kept) = loop {
-            let voters = self.dispatcher.voters();
-            // A lease of before may be longer than one may be now.
-            let ttl = wanted.min(voters.max_ttl);
-            let kept = lease::kept(ttl, lease::delay_within(voters.max_ttl, ttl, terms.delay));
-            let op = Op::Extend { holds, kept, label: terms.label.clone(), token, heals: true, first: 0 };
+        let kept = lease::kept(ttl, lease::delay_within(self.settings.max_ttl, ttl, terms.delay));
+        let op = Op::Extend { holds, kept, label: terms.label.clone(), token, heals: true, first: 0 };
+        let (round, decision) = loop {
             let round_number = self.dispatcher.next_round_number();
             let epoch = Some(epoch.clone());
-            let round = self.dispatcher.ask_voters(voters, &hold, round_number, &op, timeout, epoch);
+            let round = self.dispatcher.ask(&hold, round_number, &op, timeout, epoch);
             let decision = round.decision().await;
             if decision == Decision::Granted || moves == MOVES || !round.has_moved() {
-                break (round, decision, ttl, kept);
+                break (round, decision);
             }
             moves += 1;
             hold_state.note_entries(round.may_have_run(), lease::expires_by(round.sent, kept));
@@ -96,7 +93,7 @@ impl Engine {
             hold_state.granted_under = round.voters().generation;
         }
         match decision {
-            Decision::Granted => self.extended(&hold, generation, &round, ttl).map(|()| (round.sent, ttl)),
+            Decision::Granted => self.extended(&hold, generation, &round, ttl).map(|()| round.sent),
             // A master that joined since has not the lock yet, and may have given it to somebody
             // who asked for it in vain.
             _ if round.voters().generation != granted_under => {

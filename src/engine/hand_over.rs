@@ -78,7 +78,6 @@ impl Engine {
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.epochs.end();
-        let ttl = ttl.min(voters.max_ttl);
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, voters, way, Some(token));
         let expires_by = lease::expires_by(transfer.round().sent, transfer.way.kept());
@@ -173,7 +172,7 @@ impl Engine {
         let ttl = *ttl;
         let epoch = Epoch::of(&hold);
         let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
-        let voters = self.dispatcher.voters_for(ttl, Duration::ZERO)?;
+        let voters = self.dispatcher.voters();
         let mut transfer = Transfer::begin(self, voters, way, None);
         let decision = transfer.round().decision().await;
         if decision != Decision::Granted {
@@ -299,7 +298,7 @@ impl<'a> Transfer<'a> {
         let label = self.way.label.clone();
         let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.round_number };
         let round_number = self.engine.dispatcher.next_round_number();
-        let voters = self.engine.dispatcher.voters_for(self.way.ttl, Duration::ZERO)?;
+        let voters = self.engine.dispatcher.voters();
         let confirming = self.way.ask(self.engine, voters, round_number, &op);
         match confirming.decision().await {
             Decision::Granted => Ok(highest),

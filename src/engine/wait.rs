@@ -267,10 +267,10 @@ impl Wait {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
         }
         let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
-        let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take())?;
+        let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
         let mut decision = attempt.round().decision().await;
         if decision != Decision::Granted && place.is_some() && !attempt.has_other_permit() {
-            decision = attempt.resolve_split_vote(wake_handle).await?;
+            decision = attempt.resolve_split_vote(wake_handle).await;
         }
         if decision == Decision::Granted {
             return attempt.agree_and_grant().await;

@@ -50,18 +50,25 @@ impl Engine {
     async fn renew(self: &Arc<Self>, extension: Extension) {
         let hold = extension.hold.clone();
         let generation = extension.generation;
-        let timeout = self.settings.timeout_within(extension.ttl);
+        let ttl = extension.ttl;
+        let timeout = self.settings.timeout_within(ttl);
         let extended = self.extend_one(extension, timeout, Hearing::Full).await;
-        self.note_renewal(&hold, generation, extended);
+        self.note_renewal(&hold, generation, ttl, extended);
     }
 
-    /// Notes when the round was sent that renewed a lease, and for how long, or why none did.
-    fn note_renewal(&self, hold: &Arc<Hold>, generation: u64, extended: Result<(Moment, Duration), Error>) {
+    /// Notes when the round was sent that renewed a lease for this TTL, or why none did.
+    fn note_renewal(
+        &self,
+        hold: &Arc<Hold>,
+        generation: u64,
+        ttl: Duration,
+        extended: Result<Moment, Error>,
+    ) {
         let name = &*hold.name;
         self.leases.change(hold, |lease| {
             if lease.generation == generation {
                 match extended {
-                    Ok((sent, ttl)) => {
+                    Ok(sent) => {
                         lease.timer.succeeded(sent, ttl);
                         lease.trouble = None;
                     }

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-/// The versions of the protocol that this build speaks, the newest one last. The masters' record
-/// says which one the clients of the set speak.
-pub const SPOKEN: &[&str] = &["v2"];
+/// The version of the protocol, which is in the masters' record.
+pub(crate) const PROTOCOL: &str = "v2";
 
 /// How far the time in an operation may be behind the master's when that arrives.
 pub(crate) const OLDEST: Duration = Duration::from_secs(2);

@@ -14,8 +14,7 @@ mod scripts;
 
 pub(crate) use keys::{WakeChannelPrefix, join_names, key_pattern, name_of};
 pub(crate) use kind::{Crossing, Kind, Permit};
-pub use limits::SPOKEN;
-pub(crate) use limits::{NEWEST, OLDEST, QUEUE_LIFE, UNMEASURED};
+pub(crate) use limits::{NEWEST, OLDEST, PROTOCOL, QUEUE_LIFE, UNMEASURED};
 pub(crate) use op::{Arrival, Leaving, Op, PlaceWanted, Subject};
 pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};
 pub use scripts::SCRIPTS;

@@ -182,7 +182,7 @@ impl LeaseTimer {
         }
     }
 
-    /// A renewal that was sent at `sent` has granted `ttl`, which may be less than it asked for.
+    /// A renewal that was sent at `sent` has granted `ttl`.
     pub(crate) fn succeeded(&mut self, sent: Moment, ttl: Duration) {
         self.renewed += 1;
         self.due = sent + self.renewal.as_ref().map_or(ttl, |renewal| renewal.interval_within(ttl));

@@ -10,7 +10,7 @@ use super::knowledge::Trust;
 use super::membership::{Change, HelloStep, Insight, Shown};
 use super::record::MasterRecord;
 use super::standing::Standing;
-use super::terms::{ColdStart, kept_free};
+use super::terms::ColdStart;
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
 use crate::vote::Refusal;
@@ -236,8 +236,7 @@ impl Handshake {
         trust.begin_session(self.index, record.generation);
         let terms = &trust.terms;
         let words = Words::new(0).with(&terms.record).with(&record.stamp).with(record.quarantine);
-        let words =
-            words.with(kept_free(record.longest_ttl()).as_millis()).with(if terms.strict { "1" } else { "" });
+        let words = words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
         SessionHeader(Arc::new(words))
     }
 
@@ -354,7 +353,6 @@ impl fmt::Debug for Handshake {
 mod tests {
     use super::*;
     use crate::clock::{BootClock, Clock};
-    use crate::protocol::SPOKEN;
     use crate::random::SystemRandom;
     use crate::trust::{Beginning, Terms};
 
@@ -378,7 +376,6 @@ mod tests {
             record: "r".into(),
             decree: "d".into(),
             max_ttl: Duration::from_secs(1),
-            spoken: SPOKEN,
             strict: false,
             all_new: false,
             follows: true,

@@ -67,7 +67,7 @@ impl Trust {
         Arc::new(Self {
             clocks: Mutex::new(Clocks::new(masters)),
             standings: Mutex::new(vec![Standing::Unknown; MasterSet::INDICES].into()),
-            voters: Mutex::new(Arc::new(Voters::given(&names, terms.max_ttl))),
+            voters: Mutex::new(Arc::new(Voters::given(&names))),
             sessions: (0..MasterSet::INDICES).map(|_| AtomicU64::new(NO_SESSION)).collect(),
             generation: AtomicU64::new(0),
             follower: OnceLock::new(),

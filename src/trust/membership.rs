@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decree::{Accepted, Ballot, Evidence, Promised, Proposal};
-use super::record::{Generation, MasterRecord, MemberState, Members, SetTerms, name_of_set};
-use super::terms::{ColdStart, SHORTEST_QUARANTINE, Terms, quarantine};
+use super::record::{MasterRecord, MemberState, Members, SetTerms, name_of_set};
+use super::terms::{ColdStart, SHORTEST_QUARANTINE, Terms};
 use super::voters::Voters;
 use crate::master_set::MasterSet;
 use crate::random::Random;
@@ -307,13 +307,12 @@ impl Membership {
     /// The masters whose votes count, by the newest generation that is known.
     pub(crate) fn voters(&self) -> Voters {
         let Some(newest) = &self.newest else {
-            return Voters::given(&self.names[..self.listed], self.terms.max_ttl);
+            return Voters::given(&self.names[..self.listed]);
         };
         let is_voter = |index: &usize| self.places[*index].is_some();
         let masters: MasterSet = (0..self.names.len()).filter(is_voter).collect();
         let names = masters.iter().map(|index| self.names[index].clone()).collect();
-        let max_ttl = Duration::from_millis(newest.terms.max_ttl);
-        Voters { generation: newest.generation, masters, names, max_ttl }
+        Voters { generation: newest.generation, masters, names }
     }
 
     /// What names this client's set, for ever; of one that has no name, its masters.
@@ -355,7 +354,7 @@ impl Membership {
         let unheard = (0..self.listed).filter(is_unheard).count();
         let is_sure = |index: &usize| !is_unheard(index) || unheard == 1;
         let place = index.filter(is_sure).and_then(|index| self.places[index]);
-        let was_one = || newest.earlier.iter().any(|its| its.members.id_of(name).is_some());
+        let was_one = || newest.earlier.iter().any(|its| its.id_of(name).is_some());
         let has_left =
             || index.and_then(|index| self.record_of(index)).is_some_and(|its| its.set == newest.set);
         let by_place = place.and_then(|id| newest.members.name_of(id));
@@ -376,12 +375,12 @@ impl Membership {
     /// The generation after that of this record was decided to be this, after this time (us). A
     /// master has to be told soon: where most masters forgot it since, they may accept another one
     /// a quarantine later.
-    pub(crate) fn decided(&mut self, record: &MasterRecord, next: Generation, since: u64) {
+    pub(crate) fn decided(&mut self, record: &MasterRecord, next: Members, since: u64) {
         let is_newest =
             |newest: &&MasterRecord| (&newest.set, newest.generation) == (&record.set, record.generation);
         let record = record.next(next);
         if let Some(newest) = self.newest.as_ref().filter(is_newest).filter(|_| self.has_room_for(&record)) {
-            let in_time = (quarantine(newest.longest_ttl()) - LATE).as_micros();
+            let in_time = (self.terms.quarantine() - LATE).as_micros();
             let until = since.saturating_add(u64::try_from(in_time).unwrap_or(u64::MAX));
             self.decision = Some((newest.clone(), until));
             self.newest = Some(record);
@@ -394,7 +393,7 @@ impl Membership {
         let Some(newest) = &self.newest else { return };
         let is_told = |its: &MasterRecord| {
             (&its.set, its.generation) == (&newest.set, newest.generation)
-                && its.now() == newest.now()
+                && its.members == newest.members
                 && (its.state != MemberState::Candidate || its.is_incomplete())
         };
         if self.records().any(|(_, its)| is_told(its)) {
@@ -511,21 +510,20 @@ impl Membership {
         self.seen[index].last.is_none() && (has_record || self.records().all(is_named_so))
     }
 
-    /// The generation of this set that the client's list names the masters of.
-    fn list_in(&self, record: &MasterRecord) -> Option<Generation> {
-        let has_name = |its: &Generation, name: &str| its.members.id_of(name).is_some();
-        let is_of_it = |its: &Generation, index: usize| {
+    /// The members of this set, now or before, that the client's list names.
+    fn list_in<'a>(&self, record: &'a MasterRecord) -> Option<&'a Members> {
+        let has_name = |its: &Members, name: &str| its.id_of(name).is_some();
+        let is_of_it = |its: &Members, index: usize| {
             let name = &self.names[index];
             match self.record_of(index) {
                 _ if has_name(its, name) => true,
-                Some(shown) => shown.set == record.set && its.members.has(shown.member),
+                Some(shown) => shown.set == record.set && its.has(shown.member),
                 // A name that the set never had may be the client's own for a member.
-                None => !record.generations().any(|its| has_name(&its, name)),
+                None => !record.generations().any(|its| has_name(its, name)),
             }
         };
-        let is_it = |its: &Generation| {
-            its.members.len() == self.listed && (0..self.listed).all(|index| is_of_it(its, index))
-        };
+        let is_it =
+            |its: &&Members| its.len() == self.listed && (0..self.listed).all(|index| is_of_it(its, index));
         record.generations().find(is_it)
     }
 
@@ -552,7 +550,7 @@ impl Membership {
     /// Whether the client goes along to this generation from the one that its list is of.
     fn follows_to(&self, record: &MasterRecord) -> bool {
         let listed = self.list_in(record);
-        let is_its = listed.is_some_and(|listed| self.follows || listed.members == record.members);
+        let is_its = listed.is_some_and(|listed| self.follows || *listed == record.members);
         (is_its || self.went_along(record)) && self.has_room_for(record)
     }
 
@@ -569,13 +567,9 @@ impl Membership {
         self.follows && is_cut && self.newest_of(record).is_some()
     }
 
-    /// Whether this client was set up for the terms of the set, as they are or were.
+    /// Whether this client has the terms of the set.
     fn fits(&self, record: &MasterRecord) -> bool {
-        let Terms { spoken, strict, .. } = &self.terms;
-        let ours = SetTerms::of(&self.terms, record.terms.cold_start);
-        let has_max_ttl = record.generations().any(|its| its.max_ttl == ours.max_ttl);
-        let has_max_ttl = has_max_ttl || self.went_along(record);
-        spoken.contains(&&*record.terms.protocol) && record.terms.strict == *strict && has_max_ttl
+        record.terms == SetTerms::of(&self.terms, record.terms.cold_start)
     }
 
     /// Finds out which member of the newest generation each master is: by what it showed, by its
@@ -597,14 +591,14 @@ impl Membership {
                 }
             }
         }
-        let listed = self.list_in(&newest);
+        let listed = self.list_in(&newest).cloned();
         for (id, name) in newest.members.iter() {
             if !is_free(&places, *id) {
                 continue;
             }
             let named =
                 (0..self.names.len()).find(|index| self.names[*index] == *name && places[*index].is_none());
-            let is_listed = listed.as_ref().is_some_and(|listed| listed.members.has(*id));
+            let is_listed = listed.as_ref().is_some_and(|listed| listed.has(*id));
             let is_left =
                 |index: &usize| is_listed && places[*index].is_none() && self.record_of(*index).is_none();
             let left = || (0..self.listed).find(is_left);
@@ -748,7 +742,7 @@ impl<'a> MasterCase<'a> {
         // Another one each time: what is decided names one candidacy, and not one that it forgot.
         let member = FIRST_DRAWN + (self.random.fresh_u64() % u64::from(u32::MAX / 2)) as u32;
         let record = MasterRecord { member, state, ..self.anew(newest) };
-        let quarantine = quarantine(newest.longest_ttl());
+        let quarantine = self.membership.terms.quarantine();
         Some(self.write(self.shown.record.as_ref(), record, Some(quarantine), Promised::default()))
     }
 
@@ -760,7 +754,7 @@ impl<'a> MasterCase<'a> {
         let is_prepared = is_candidate && !self.shown.quarantined_for(record).is_zero();
         if self.set_of_most().is_some_and(|ours| is_prepared && ours.set != record.set) {
             // Another set wants a master that forgot that it is one of ours.
-            return self.readmit(None, Some(record));
+            return self.readmit(None);
         }
         let first = self.first_after(record);
         if let Some(step) = first.or_else(|| self.other_terms(record)).or_else(|| self.other_set(record)) {
@@ -771,7 +765,7 @@ impl<'a> MasterCase<'a> {
         if self.lost_something(record) {
             return match (self.insight, newest) {
                 (Insight::New, _) => self.write_anew(record, Some(Duration::ZERO), seen.latest),
-                (_, Some(_)) => self.readmit(Some(record), Some(record)),
+                (_, Some(_)) => self.readmit(Some(record)),
                 (_, None) => self.write_anew(record, Some(self.quarantine_of(record)), seen.latest),
             };
         }
@@ -783,12 +777,10 @@ impl<'a> MasterCase<'a> {
             }));
         }
         if self.membership.is_other_candidate(self.index, record) {
-            return self.readmit(None, Some(record));
+            return self.readmit(None);
         }
         match newest {
-            Some(newest) if !is_prepared && record.is_incomplete() => {
-                self.readmit(Some(record), Some(newest))
-            }
+            Some(_) if !is_prepared && record.is_incomplete() => self.readmit(Some(record)),
             Some(newest)
                 if record.generation < newest.generation
                     && (!is_candidate || newest.members.has(record.member)) =>
@@ -887,7 +879,7 @@ impl<'a> MasterCase<'a> {
         if let Some(Beginning { cold_start, never_used, .. }) = begins {
             let first = self.first(Members::first(list), *cold_start, MemberState::Candidate);
             let is_begun = |its: &MasterRecord| its.set != first.set || its.state == MemberState::Member;
-            let quarantine = quarantine(self.membership.terms.max_ttl);
+            let quarantine = self.membership.terms.quarantine();
             match (newest.is_some() || records().any(is_begun), unheard, never_used) {
                 (true, ..) => {}
                 (false, Some(other), _) if records().next().is_none() => return not_heard(other),
@@ -903,7 +895,7 @@ impl<'a> MasterCase<'a> {
         }
         let found = records().find(|its| its.state == MemberState::Member).or_else(|| records().next());
         match (newest, found, unheard) {
-            (Some(newest), ..) => self.readmit(None, Some(newest)),
+            (Some(_), ..) => self.readmit(None),
             (None, Some(found), _) => {
                 let place = self.membership.seen[self.index]
                     .member
@@ -924,13 +916,10 @@ impl<'a> MasterCase<'a> {
 
     /// Gives a master that forgot its place in its set again: in the newest generation, when most
     /// of the others have promised to let nothing come about that it may have promised for, or all
-    /// of them are there. `found` is its record, if it has one of this set; `of` one of the set.
-    fn readmit(&self, found: Option<&MasterRecord>, of: Option<&MasterRecord>) -> HelloStep {
+    /// of them are there. `found` is its record, if it has one of this set.
+    fn readmit(&self, found: Option<&MasterRecord>) -> HelloStep {
         let Membership { names, evidence, recovers, newest, .. } = self.membership;
-        let newest = newest.as_ref().or(of).expect("there is a set");
-        if let Some(refused) = self.other_terms(newest) {
-            return refused;
-        }
+        let newest = newest.as_ref().expect("a set is known");
         let member = match self.place_in(newest, found) {
             Ok(member) => member,
             Err(refused) => return refused,
@@ -940,7 +929,7 @@ impl<'a> MasterCase<'a> {
         let promises = || evidence.handed_on(promised);
         let before = found.unwrap_or(newest);
         let record = self.anew(before).carried(newest, member, fresh(self.random));
-        let quarantine = self.quarantine_of(before).max(self.quarantine_of(newest));
+        let quarantine = self.quarantine_of(before);
         let own = self.shown.record.as_ref();
         match found {
             // It waited for its quarantine already.
@@ -962,9 +951,6 @@ impl<'a> MasterCase<'a> {
                     ));
                 }
                 let accepted = promises().accepted;
-                let next = accepted.as_ref().and_then(|accepted| Generation::read(&accepted.value));
-                let longest = next.map_or(Duration::ZERO, |next| newest.next(next).longest_ttl());
-                let quarantine = quarantine.max(super::terms::quarantine(longest));
                 let state = match record.state {
                     MemberState::Member if found.is_none() || accepted.is_some() => MemberState::Candidate,
                     state => state,
@@ -1012,7 +998,7 @@ impl<'a> MasterCase<'a> {
     /// What the newest generation is, and the next one, where most masters forgot, the others
     /// accepted that, and all are there after their quarantines. Those that forgot it may have
     /// accepted it, too, so that it is decided. Now it is: they accept nothing else any more.
-    fn left_accepted(&self) -> Option<(MasterRecord, Generation)> {
+    fn left_accepted(&self) -> Option<(MasterRecord, Members)> {
         self.membership.forgot[self.index].as_ref()?;
         let newest = self.membership.newest.as_ref()?;
         let promised = self.promised(newest)?;
@@ -1024,9 +1010,9 @@ impl<'a> MasterCase<'a> {
         {
             return None;
         }
-        let next = Generation::read(&accepted.value)?;
+        let next = Members::read(&accepted.value)?;
         let record = newest.next(next.clone());
-        (self.membership.follows_to(&record) && self.membership.fits(&record)).then(|| (newest.clone(), next))
+        self.membership.follows_to(&record).then(|| (newest.clone(), next))
     }
 
     /// As the how many-th time that any did this master forget something.
@@ -1058,9 +1044,7 @@ impl<'a> MasterCase<'a> {
         let is_free =
             |id: &u32| self.others().all(|(_, other)| other.set != newest.set || other.member != *id);
         place.filter(is_free).or(found.map(|found| found.member)).ok_or_else(|| {
-            let was_one = |its: &Generation| {
-                own.is_some_and(|own| its.members.has(own)) || its.members.id_of(name).is_some()
-            };
+            let was_one = |its: &Members| own.is_some_and(|own| its.has(own)) || its.id_of(name).is_some();
             let has_left = place.is_none() && newest.earlier.iter().any(was_one);
             if has_left { self.removed(newest) } else { self.other_members(newest) }
         })
@@ -1075,7 +1059,7 @@ impl<'a> MasterCase<'a> {
         if kept_all && self.keeps_all() == Some(true) {
             SHORTEST_QUARANTINE
         } else {
-            quarantine(record.longest_ttl())
+            self.membership.terms.quarantine()
         }
     }
 
@@ -1175,7 +1159,7 @@ impl<'a> MasterCase<'a> {
     fn first_after(&self, record: &MasterRecord) -> Option<HelloStep> {
         let Membership { names, listed, terms, begins, .. } = self.membership;
         let begins = begins.as_ref()?;
-        let quarantine = quarantine(terms.max_ttl);
+        let quarantine = terms.quarantine();
         let first = self.first(Members::first(&names[..*listed]), begins.cold_start, MemberState::Candidate);
         let is_of_it = |its: &MasterRecord| its.set == record.set && its.state == MemberState::Member;
         let until =
@@ -1197,15 +1181,11 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Whether this client has other terms than the set has, or had before.
+    /// Whether this client has other terms than the set.
     fn other_terms(&self, record: &MasterRecord) -> Option<HelloStep> {
-        let newest = self.membership.newest_of(record).filter(|newest| newest.generation > record.generation);
-        let record = newest.unwrap_or(record);
-        let terms = &self.membership.terms;
-        let protocol = terms.spoken.join(" or ").into();
-        let ours = SetTerms { protocol, ..SetTerms::of(terms, record.terms.cold_start) };
+        let ours = SetTerms::of(&self.membership.terms, record.terms.cold_start);
         let why = || format!("its clients have {}, and this one has {ours}", record.terms);
-        (!self.membership.fits(record)).then(|| HelloStep::Refuse(Refusal::OtherTerms, why()))
+        (record.terms != ours).then(|| HelloStep::Refuse(Refusal::OtherTerms, why()))
     }
 
     /// Whether the list, or what its masters showed, is of another set than this record. Another

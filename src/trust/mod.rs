@@ -22,8 +22,8 @@ pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader
 pub(crate) use knowledge::Trust;
 pub use membership::Insight;
 pub(crate) use membership::{Beginning, Change, HelloStep, Membership, Shown};
-pub(crate) use record::{Generation, MasterRecord, MemberState};
+pub(crate) use record::{MasterRecord, MemberState, Members};
 pub use standing::{Contact, MasterStatus, Standing};
 pub use terms::ColdStart;
-pub(crate) use terms::{BAND, SHORTEST_QUARANTINE, Terms, quarantine};
+pub(crate) use terms::{BAND, SHORTEST_QUARANTINE, Terms};
 pub(crate) use voters::Voters;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::terms::{ColdStart, Terms};
 use crate::master::Value;
+use crate::protocol::PROTOCOL;
 use crate::text::digest;
 
 /// A master's record, as it was read.
@@ -27,13 +27,13 @@ pub(crate) struct MasterRecord {
     pub(crate) stamp: Arc<str>,
     /// Until when (us) the master has no vote.
     pub(crate) quarantine: u64,
-    /// How often the members or the terms have changed.
+    /// How often the members have changed.
     pub(crate) generation: u64,
     pub(crate) terms: SetTerms,
     /// The digest of what who changes the set has to know; may be empty.
     pub(crate) secret: Arc<str>,
-    /// The generations before, the last one first, at most [`MOST_EARLIER`].
-    pub(crate) earlier: Vec<Generation>,
+    /// The members of the generations before, the last ones first, at most [`MOST_EARLIER`].
+    pub(crate) earlier: Vec<Members>,
     /// Whether each write was on its disk before the reply, and no replica was connected, when that
     /// was looked at last.
     pub(crate) keeps_all: bool,
@@ -64,31 +64,6 @@ pub(crate) enum MemberState {
 /// How many earlier generations a record has: a client with a list that old still finds its set.
 const MOST_EARLIER: usize = 16;
 
-/// What one change of a set can make another: what is decided for a generation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Generation {
-    pub(crate) protocol: Arc<str>,
-    /// In milliseconds.
-    pub(crate) max_ttl: u64,
-    pub(crate) members: Members,
-}
-
-impl Generation {
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let (first, members) = text.split_once('\n')?;
-        let (protocol, max_ttl) = first.split_once(' ')?;
-        let members = Members::read(members)?;
-        Some(Self { protocol: protocol.into(), max_ttl: max_ttl.parse().ok()?, members })
-    }
-}
-
-/// A line with the terms, and one for each member.
-impl fmt::Display for Generation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}\n{}", self.protocol, self.max_ttl, self.members)
-    }
-}
-
 /// The masters of a set: a number for ever, and the URL without user and password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Members(Arc<[(u32, Arc<str>)]>);
@@ -106,7 +81,7 @@ impl Members {
         Self((1..).zip(names.iter().cloned()).collect())
     }
 
-    fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let one = |line: &str| {
             let (id, name) = line.split_once(' ')?;
             Some((id.parse().ok()?, name.into()))
@@ -166,8 +141,7 @@ impl SetTerms {
     /// Those of a client, in a set with this policy, which is the set's alone.
     pub(crate) fn of(terms: &Terms, cold_start: ColdStart) -> Self {
         let max_ttl = u64::try_from(terms.max_ttl.as_millis()).unwrap_or(u64::MAX);
-        let newest = terms.spoken.last().copied().unwrap_or_default();
-        Self { protocol: newest.into(), max_ttl, strict: terms.strict, cold_start }
+        Self { protocol: PROTOCOL.into(), max_ttl, strict: terms.strict, cold_start }
     }
 }
 
@@ -220,31 +194,23 @@ impl MasterRecord {
             secret: text("secret")?,
             earlier: match &*text("earlier")? {
                 "" => Vec::new(),
-                earlier => earlier.split("\n\n").map(Generation::read).collect::<Option<_>>()?,
+                earlier => earlier.split("\n\n").map(Members::read).collect::<Option<_>>()?,
             },
             keeps_all: flag("keeps_all")?,
             state: MemberState::ALL.into_iter().find(|its| its.word() == &*state)?,
         })
     }
 
-    /// What can be changed of its set, as it is now.
-    pub(crate) fn now(&self) -> Generation {
-        let SetTerms { protocol, max_ttl, .. } = &self.terms;
-        Generation { protocol: protocol.clone(), max_ttl: *max_ttl, members: self.members.clone() }
+    /// The members that a client may have been set up with: those of this generation and of the
+    /// ones before.
+    pub(crate) fn generations(&self) -> impl Iterator<Item = &Members> {
+        std::iter::once(&self.members).chain(&self.earlier)
     }
 
-    /// The generations that a client may have been set up for: this one and those before.
-    pub(crate) fn generations(&self) -> impl Iterator<Item = Generation> {
-        std::iter::once(self.now()).chain(self.earlier.iter().cloned())
-    }
-
-    /// The record in the next generation, which is this, of the master that this is the record of.
-    pub(crate) fn next(&self, next: Generation) -> Self {
-        let mut earlier: Vec<Generation> = self.generations().collect();
-        earlier.truncate(MOST_EARLIER);
-        let Generation { protocol, max_ttl, members } = next;
-        let terms = SetTerms { protocol, max_ttl, ..self.terms.clone() };
-        Self { generation: self.generation + 1, members, terms, earlier, ..self.clone() }
+    /// The record of this master in the next generation, which has these members.
+    pub(crate) fn next(&self, members: Members) -> Self {
+        let earlier = self.generations().take(MOST_EARLIER).cloned().collect();
+        Self { generation: self.generation + 1, members, earlier, ..self.clone() }
     }
 
     /// Whether it is a candidate that is one of the members: that begins its set, or forgot what it
@@ -255,15 +221,9 @@ impl MasterRecord {
 
     /// The record of this master in the generation of another one's. `member` is its number.
     pub(crate) fn carried(&self, newer: &Self, member: u32, stamp: Arc<str>) -> Self {
-        let MasterRecord { generation, members, terms, secret, earlier, .. } = newer.clone();
+        let MasterRecord { generation, members, earlier, .. } = newer.clone();
         let state = if members.has(member) { MemberState::Member } else { MemberState::Removed };
-        Self { generation, members, terms, secret, earlier, member, state, stamp, ..self.clone() }
-    }
-
-    /// The longest TTL that a lease may have by now: those of the generation before go on.
-    pub(crate) fn longest_ttl(&self) -> Duration {
-        let before = self.earlier.first().map_or(0, |before| before.max_ttl);
-        Duration::from_millis(self.terms.max_ttl.max(before))
+        Self { generation, members, earlier, member, state, stamp, ..self.clone() }
     }
 
     /// The fields that a client writes; the script adds the others.
@@ -281,7 +241,7 @@ impl MasterRecord {
             ("strict", flag(self.terms.strict)),
             ("cold_start", self.terms.cold_start.to_string()),
             ("secret", self.secret.to_string()),
-            ("earlier", self.earlier.iter().map(Generation::to_string).collect::<Vec<_>>().join("\n\n")),
+            ("earlier", self.earlier.iter().map(Members::to_string).collect::<Vec<_>>().join("\n\n")),
             ("keeps_all", flag(self.keeps_all)),
             ("state", self.state.word().to_owned()),
         ]

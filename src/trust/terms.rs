@@ -68,8 +68,6 @@ pub(crate) struct Terms {
     /// The key of what the master promised about the next generation of its set.
     pub(crate) decree: String,
     pub(crate) max_ttl: Duration,
-    /// The versions of the protocol that it speaks, the newest one last.
-    pub(crate) spoken: &'static [&'static str],
     pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
@@ -78,29 +76,24 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The quarantine of a set that has these terms.
+    /// How long a master that may have forgotten something has no vote: until a lease of the
+    /// longest TTL is over (by a clock that is slow, steps within the band, or was off at the
+    /// handshake), and every vote that was requested before would be refused for its time.
     pub(crate) fn quarantine(&self) -> Duration {
-        quarantine(self.max_ttl)
+        self.max_ttl + self.max_ttl / 100 + SHORTEST_QUARANTINE
     }
-}
 
-/// How long a master that may have forgotten something has no vote: until a lease of the longest
-/// TTL is over (by a clock that is slow, steps within the band, or was off at the handshake), and
-/// every vote that was requested before would be refused for its time.
-pub(crate) fn quarantine(longest_ttl: Duration) -> Duration {
-    longest_ttl + longest_ttl / 100 + SHORTEST_QUARANTINE
+    /// How long a master remembers a name that nobody holds: longer than a quarantine. If it forgot
+    /// the name sooner, a lost lease could come back, and a token could be granted twice.
+    pub(crate) fn kept_free(&self) -> Duration {
+        self.quarantine() + CLOCK_RANGE
+    }
 }
 
 /// The same of a master that forgot nothing: every vote that was requested before would be refused
 /// for its time.
 pub(crate) const SHORTEST_QUARANTINE: Duration =
     OLDEST.saturating_add(NEWEST).saturating_add(BAND.saturating_mul(2)).saturating_add(UNMEASURED);
-
-/// How long a master remembers a name that nobody holds: longer than a quarantine. If it forgot the
-/// name sooner, a lost lease could come back, and a token could be granted twice.
-pub(crate) fn kept_free(longest_ttl: Duration) -> Duration {
-    quarantine(longest_ttl) + CLOCK_RANGE
-}
 
 #[cfg(test)]
 mod tests {

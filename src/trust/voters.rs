@@ -1,7 +1,6 @@
 //! The masters whose votes count, from one change of the set to the next.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::master_set::MasterSet;
 
@@ -13,14 +12,12 @@ pub(crate) struct Voters {
     pub(crate) masters: MasterSet,
     /// Their names, in the order of their indices.
     pub(crate) names: Box<[Arc<str>]>,
-    /// The longest TTL that may be asked for under this generation.
-    pub(crate) max_ttl: Duration,
 }
 
 impl Voters {
-    /// The masters and the max TTL that a client was given.
-    pub(crate) fn given(names: &[Arc<str>], max_ttl: Duration) -> Self {
-        Self { generation: 0, masters: MasterSet::first(names.len()), names: names.into(), max_ttl }
+    /// The masters that a client was given.
+    pub(crate) fn given(names: &[Arc<str>]) -> Self {
+        Self { generation: 0, masters: MasterSet::first(names.len()), names: names.into() }
     }
 
     pub(crate) fn len(&self) -> usize {

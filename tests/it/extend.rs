@@ -34,6 +34,25 @@ async fn a_shorter_extend_never_shortens() {
     assert!(shortest.unwrap() > 50_000);
 }
 
+#[tokio::test]
+async fn an_extend_beyond_the_max_ttl_is_refused_before_anything_is_sent() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).max_ttl(TTL * 2).build().unwrap();
+    let guard = redlock.lock("l").lease(TTL).lock_delay(TTL / 2).acquire().await.unwrap();
+    on_all(&masters).await;
+    let ends = || -> Vec<_> {
+        masters.iter().map(|server| server.command::<Vec<String>>(&["HGETALL", "quorate:{l}"])).collect()
+    };
+    let before = (guard.deadline(), ends());
+    for (ttl, part) in [(TTL * 3, "a TTL of 90s"), (TTL * 2, "a lock delay of 15s")] {
+        let error = guard.extend(ttl).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)) && error.to_string().contains(part), "{error}");
+    }
+    assert_eq!((guard.deadline(), ends()), before);
+    guard.extend(TTL + ms(1)).await.unwrap();
+    assert!(guard.deadline() > before.0);
+}
+
 /// Some peers release a lock that they failed to extend. The lease stands to its deadline.
 #[tokio::test]
 async fn an_extend_that_fails_leaves_the_lease_as_it_was() {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use quorate::SetChange;
-use quorate::seam::SPOKEN;
 use quorate_testkit::Dice;
 
 use super::stage::Stage;
@@ -22,46 +21,30 @@ enum PlannedChange {
     ReplaceDead,
     Replace,
     AddTwo,
-    MaxTtl,
-    Protocol(&'static str),
 }
 
-const STEPS: [PlannedChange; 6] = [
+const STEPS: [PlannedChange; 5] = [
     PlannedChange::Add,
     PlannedChange::Remove,
     PlannedChange::ReplaceDead,
     PlannedChange::Replace,
     PlannedChange::AddTwo,
-    PlannedChange::MaxTtl,
 ];
 
 /// How many more masters there are in the end, the set and those that it had before.
 pub(super) const MORE: usize = 5;
 
-/// How many masters join or leave, one after the other, and how often the max TTL changes.
-const GENERATIONS: u32 = 9;
+/// How many masters join or leave, one after the other.
+const GENERATIONS: u32 = 8;
 
 /// How many of these there are in the longest change, one after the other.
 const LONGEST: u32 = 2;
 
-/// How many times as long the max TTL is in the end.
-const LONGER: u32 = 2;
-
 /// About how long all changes take, and the time after them that is as long as the longest: each
 /// change waits for a quarantine.
 pub(super) fn takes(ttl: Duration) -> Duration {
-    let quarantine = |max_ttl: Duration| max_ttl + max_ttl / 100 + Duration::from_secs(4);
-    let protocols = protocols(SPOKEN).len() as u32;
-    let steps = STEPS.len() as u32 + protocols;
-    (GENERATIONS + LONGEST) * quarantine(ttl) + protocols * quarantine(ttl * LONGER) + steps * PAUSE
-}
-
-/// The set begins with the newest version of the protocol that this build speaks. It changes to
-/// each other one, and back.
-fn protocols(spoken: &[&'static str]) -> Vec<PlannedChange> {
-    let [others @ .., newest] = spoken else { return Vec::new() };
-    let there_and_back = |other: &&'static str| [*other, *newest].map(PlannedChange::Protocol);
-    others.iter().flat_map(there_and_back).collect()
+    let quarantine = ttl + ttl / 100 + Duration::from_secs(4);
+    (GENERATIONS + LONGEST) * quarantine + STEPS.len() as u32 * PAUSE
 }
 
 /// A set of masters, by their places, as it changes.
@@ -69,22 +52,21 @@ pub(super) struct Members<'a> {
     stage: &'a mut Stage,
     dice: Dice,
     set: Vec<usize>,
-    ttl: Duration,
     /// How long the longest change took so far.
     longest: Duration,
 }
 
 impl<'a> Members<'a> {
     /// The first masters of a stage. The seed decides which of them leave.
-    pub(super) fn new(stage: &'a mut Stage, masters: usize, ttl: Duration, seed: u64) -> Self {
+    pub(super) fn new(stage: &'a mut Stage, masters: usize, seed: u64) -> Self {
         let dice = Dice::new(seed, "members", 0);
-        Self { stage, dice, set: (0..masters).collect(), ttl, longest: Duration::ZERO }
+        Self { stage, dice, set: (0..masters).collect(), longest: Duration::ZERO }
     }
 
     /// Makes the changes, and tells which. How long the longest took; `None` if it did not come to
     /// their end.
     pub(super) fn change(&mut self, stop: &Stop, mut tell: impl FnMut(&str)) -> Option<Duration> {
-        for step in STEPS.into_iter().chain(protocols(SPOKEN)) {
+        for step in STEPS {
             if !self.take(step, stop, &mut tell) || !self.stage.work(PAUSE, stop) {
                 return None;
             }
@@ -128,14 +110,6 @@ impl<'a> Members<'a> {
                 self.make(&what, tell, |members| vec![members.add(one), members.add(other)]);
                 self.set.extend([one, other]);
             }
-            PlannedChange::MaxTtl => {
-                let max_ttl = self.ttl * LONGER;
-                self.make(&format!("max TTL {max_ttl:?}"), tell, |_| vec![SetChange::max_ttl(max_ttl)]);
-            }
-            PlannedChange::Protocol(version) => {
-                let what = format!("protocol {version}");
-                self.make(&what, tell, |_| vec![SetChange::protocol(version)]);
-            }
         }
         true
     }
@@ -176,20 +150,5 @@ impl<'a> Members<'a> {
 
     fn add(&self, new: usize) -> SetChange {
         SetChange::add(self.url(new))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_other_protocol_is_left_again_and_the_newest_one_comes_last() {
-        let versions = |spoken: &[&'static str]| {
-            let version = |step| if let PlannedChange::Protocol(version) = step { version } else { "none" };
-            protocols(spoken).into_iter().map(version).collect::<Vec<_>>()
-        };
-        assert_eq!(versions(&["v2"]), [""; 0]);
-        assert_eq!(versions(&["v2", "v3", "v4"]), ["v2", "v4", "v3", "v4"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Masters, and client processes that write a history.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -52,8 +52,6 @@ pub struct Setting {
     /// How this executable is started as a client: what then runs has to do [its
     /// job](Job::of_this_process).
     pub client: fn() -> Command,
-    /// Another executable that does such a job: every second client is started from it.
-    pub other_build: Option<PathBuf>,
     /// What the history says that it is of.
     pub run: Option<history::Run>,
     /// Where the history is written, a file that is not there or empty; `None` if nobody else reads
@@ -92,7 +90,6 @@ impl Stage {
             seed,
             role,
             client: start,
-            other_build,
             run,
             history,
         } = setting;
@@ -129,13 +126,12 @@ impl Stage {
             let by_their_names = clients == ClientSetup::Patient;
             let mut workload = workload(if by_their_names { urls.clone() } else { arena.urls(client) });
             let life = life.clone();
-            let other_build = other_build.clone().filter(|_| client % 2 == 1);
             arena.clients.push(Client::start_in(&folder, move || {
                 let life = life.fetch_add(1, Ordering::SeqCst) + 1;
                 workload.process = name(client, life);
                 workload.seed =
                     copied.unwrap_or_else(|| seed.wrapping_add(client as u64 * 100 + u64::from(life)));
-                let mut command = of_build(other_build.as_deref(), start());
+                let mut command = start();
                 Job { role, workload: workload.clone() }.give_to(&mut command);
                 command
             }));
@@ -397,14 +393,6 @@ fn in_words(number: Option<usize>, fault: &Fault) -> history::FaultRecord {
 fn with_another(urls: &[String], server: &RedisServer) -> Vec<String> {
     let (_, others) = urls.split_last().expect("there are masters");
     others.iter().cloned().chain([server.url()]).collect()
-}
-
-/// The same command, by this executable if there is one.
-fn of_build(other: Option<&Path>, command: Command) -> Command {
-    let Some(other) = other else { return command };
-    let mut same = Command::new(other);
-    same.args(command.get_args());
-    same
 }
 
 /// What a history calls a client that has been started so often.

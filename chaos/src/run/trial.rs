@@ -45,8 +45,6 @@ pub struct Trial {
     pub subject: Subject,
     /// How long leases last.
     pub ttl: Duration,
-    /// Another build, of which every second client process is.
-    pub other_build: Option<PathBuf>,
 }
 
 /// How far a run is.
@@ -148,20 +146,8 @@ impl Trial {
         let leases = Leases { all: LEASES, each: LEASES.div_ceil(self.clients) };
         let role = if changes { Role::HoldsAndWaits(leases) } else { Role::Works };
         let clients = self.scenario.clients();
-        let other_build = self.other_build.clone();
-        let setting = Setting {
-            subject,
-            ttl,
-            new_masters,
-            cold_start,
-            clients,
-            seed,
-            role,
-            client,
-            other_build,
-            run,
-            history,
-        };
+        let setting =
+            Setting { subject, ttl, new_masters, cold_start, clients, seed, role, client, run, history };
         let mut stage = Stage::set(arena, setting);
         stage.until_holds(if changes { LEASES + WARM } else { WARM });
         tell(Phase::Storm);
@@ -174,7 +160,7 @@ impl Trial {
             return None;
         }
         if changes {
-            let mut members = Members::new(&mut stage, self.masters, self.ttl, seed);
+            let mut members = Members::new(&mut stage, self.masters, seed);
             let longest = members.change(stop, |what| tell(Phase::Change(what)))?;
             tell(Phase::NoChange);
             if !stage.work(longest, stop) {

@@ -94,7 +94,6 @@ fn nothing_is_found_where_containers_fail() {
         clients: 3,
         subject: Subject::Quorate(Kind::ALL.to_vec()),
         ttl: Duration::from_secs(2),
-        other_build: None,
     };
     let trial = (1..).map(trial).find(has_all).unwrap();
     let arena = Arena::of_containers(&file, trial.clients, trial.seed).unwrap();

@@ -25,7 +25,6 @@ fn nobody_notices_that_the_set_changes() {
         clients: CLIENTS,
         subject: Subject::Quorate(Kind::ALL.to_vec()),
         ttl: Duration::from_secs(1),
-        other_build: None,
     };
     let outcome = trial.run(trial.arena(), client, None, &Stop::default(), |_| {}).unwrap();
     let mut violations = outcome.verdict.violations;

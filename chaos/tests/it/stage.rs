@@ -33,7 +33,6 @@ pub(crate) fn setting(subject: Subject, ttl: Duration) -> Setting {
         seed: 1,
         role: Role::Works,
         client,
-        other_build: None,
         run: None,
         history: None,
     }

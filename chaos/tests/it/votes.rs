@@ -24,7 +24,6 @@ fn masters_that_restarted_have_no_vote_and_are_healed_one_by_one() {
         clients: 1,
         subject: setting.subject.clone(),
         ttl: TTL,
-        other_build: None,
     };
     let run = trial.about(Host::Process);
     let setting = Setting { new_masters: false, role: Role::Obeys, run: Some(run.clone()), ..setting };

@@ -88,11 +88,6 @@ pub(crate) struct ChaosArgs {
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kinds::parser())]
     pub(crate) kind: Vec<Kind>,
 
-    /// Start every second client of the scenario members from this executable, another build of
-    /// the command
-    #[arg(long, value_name = "PATH")]
-    pub(crate) other_build: Option<PathBuf>,
-
     /// Write a report with a timeline to this file, a new or a regular one: one HTML page that
     /// needs nothing else
     #[arg(long, value_name = "FILE")]
@@ -150,7 +145,6 @@ impl ChaosArgs {
             clients: self.clients,
             subject: self.subject(&scenario)?,
             ttl: self.ttl,
-            other_build: self.other_build(&scenario)?,
         })
     }
 
@@ -170,9 +164,6 @@ impl ChaosArgs {
         if !self.kind.is_empty() {
             add("--kind", self.kind.iter().map(|kind| kind.typed()).collect::<Vec<_>>().join(","));
         }
-        if let Some(path) = &self.other_build {
-            add("--other-build", path.display().to_string());
-        }
         words.iter().map(|word| quoted(word)).collect()
     }
 
@@ -188,17 +179,6 @@ impl ChaosArgs {
         let host = if self.compose.is_some() { Host::Container } else { Host::Process };
         let no_fault = || format!("--scenario {} has no fault that containers can have", self.scenario);
         scenario.on(host).ok_or_else(|| Failure::new(exit::USAGE, no_fault()))
-    }
-
-    /// Its full path: clients are started in another folder.
-    fn other_build(&self, scenario: &Scenario) -> Result<Option<PathBuf>, Failure> {
-        let Some(path) = &self.other_build else { return Ok(None) };
-        if !scenario.changes_members() || self.clients < 2 {
-            let wrong = "--other-build is for two clients or more of --scenario members";
-            return Err(Failure::new(exit::USAGE, wrong));
-        }
-        let full = path.canonicalize();
-        full.map(Some).map_err(|why| Failure::of_file(exit::USAGE, "--other-build", path, why))
     }
 
     fn subject(&self, scenario: &Scenario) -> Result<Subject, Failure> {
@@ -296,14 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn another_build_is_found_from_any_folder_and_is_in_the_command() {
-        let args = typed("--scenario members --other-build src/main.rs");
-        let full = args.trial(7).unwrap().other_build.unwrap();
-        assert!(full.is_absolute() && full.ends_with("cli/src/main.rs"), "{}", full.display());
-        assert!(args.command(7).ends_with(&["--other-build".to_owned(), "src/main.rs".to_owned()]));
-    }
-
-    #[test]
     fn a_value_outside_of_its_limits_is_named_with_the_limit() {
         for (words, parts) in [
             ("--masters 0", ["--masters 0", "15"]),
@@ -320,9 +292,6 @@ mod tests {
             ("--scenario members --masters 2", ["--masters 2", "13"]),
             ("--scenario members --subject del", ["members", "quorate"]),
             ("--compose --scenario members", ["members", "containers"]),
-            ("--other-build /bin/sh", ["--other-build", "members"]),
-            ("--scenario members --clients 1 --other-build /bin/sh", ["--other-build", "two clients"]),
-            ("--scenario members --other-build gone/quorate", ["--other-build gone/quorate", "No such file"]),
             ("--scenario strict --kind fair,redisson", ["strict", "redisson"]),
         ] {
             let failure = typed(words).trial(1).unwrap_err();

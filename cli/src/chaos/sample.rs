@@ -54,7 +54,6 @@ pub(crate) fn trial() -> Trial {
         clients: 2,
         subject: Subject::Naive(Naive::Textbook),
         ttl: Duration::from_secs(2),
-        other_build: None,
     }
 }
 

@@ -46,7 +46,6 @@ fn a_client_of_masters_that_are_no_set_is_told_at_once_how_one_begins() {
         &["bench", "--duration", "100ms"],
         &["members"],
         &["members", "add", "redis://127.0.0.1:1"],
-        &["members", "set", "--protocol", "v2"],
         &["members", "recover", "--yes"],
     ] {
         let (code, out, error) = output(quorate(&masters).args(verb).args(["--timeout", "2s"]));

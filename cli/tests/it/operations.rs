@@ -272,25 +272,6 @@ fn a_set_grows_from_three_masters_to_five_while_a_job_runs() {
     job.end();
 }
 
-#[test]
-fn the_max_ttl_changes_while_a_job_runs() {
-    let masters = start_set();
-    let urls = masters.urls();
-    let job = Job::of(&masters, &urls);
-    for ttl in ["3s", "1s"] {
-        let out = run(&commands("Change the max TTL", &[("TTL", ttl)]), &urls);
-        assert!(out.contains(&format!("the max TTL of the set is {ttl} now")), "{out}");
-        let millis = format!("{ttl}000").replace('s', "");
-        assert_eq!(field(&masters[1], "max_ttl"), Some(millis));
-        assert_eq!(ask(&urls).0, 75, "the old max TTL leads to it");
-        let with_new = client(&urls, &["run", "l", "-n", "--ttl", "1s", "--max-ttl", ttl, "--", "true"]);
-        assert_eq!(output(&mut { with_new }).0, 75);
-    }
-    let (code, _, error) = output(&mut client(&urls, &["run", "m", "--ttl", "2s", "-n", "--", "true"]));
-    assert!(code == 64 && error.contains("1s"), "{code} {error}");
-    job.end();
-}
-
 /// The name that clients have leads to the old server, and then to the new one.
 #[test]
 fn a_master_moves_while_a_job_runs() {
@@ -428,19 +409,6 @@ fn a_command_says_whether_it_speaks_the_protocol_of_the_set() {
     let values =
         [("MASTERS", ports(&masters)), ("NEW", urls.join(",")), ("TERMS", format!("--max-ttl {MAX_TTL}"))];
     run(&with_values("Change strict mode, or begin a new set", &values), &urls);
-    assert_eq!(ask(&urls).0, 0);
-}
-
-/// scripts/two-builds.sh changes it to one that another build speaks.
-#[test]
-fn the_protocol_changes_to_one_that_this_build_speaks() {
-    let masters = start_set();
-    let urls = masters.urls();
-    let out = run(&commands("Change the protocol", &[("PROTOCOL", "v2")]), &urls);
-    assert!(out.contains("the protocol of the set is v2 now"), "{out}");
-    let (code, _, error) = try_run(&commands("Change the protocol", &[]), &urls);
-    assert!(code == 81 && error.contains("this build speaks v2, and not v3"), "{code} {error}");
-    assert_eq!(field(&masters[0], "protocol").as_deref(), Some("v2"));
     assert_eq!(ask(&urls).0, 0);
 }
 

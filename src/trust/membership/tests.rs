@@ -1,7 +1,6 @@
 //! The rules by themselves, and random walks of many clients and masters that go by them.
 
 use super::*;
-use crate::protocol::SPOKEN;
 use crate::seam::Random;
 
 const MAX_TTL: Duration = Duration::from_secs(30);
@@ -33,15 +32,7 @@ impl Random for Dice {
 }
 
 fn terms(max_ttl: Duration) -> Terms {
-    Terms {
-        record: "r".into(),
-        decree: "d".into(),
-        max_ttl,
-        spoken: SPOKEN,
-        strict: false,
-        all_new: false,
-        follows: true,
-    }
+    Terms { record: "r".into(), decree: "d".into(), max_ttl, strict: false, all_new: false, follows: true }
 }
 
 /// A master: its process, its record, and until when it remembers a lock to be whose.
@@ -251,7 +242,7 @@ impl Client {
 
     /// Those of these masters that are on the list before this generation, and who they are.
     fn of_list_before(&self, newest: &MasterRecord, promised: &Said) -> Vec<(usize, Arc<str>)> {
-        let is_on_it = |id| newest.earlier.first().is_some_and(|before| before.members.has(id));
+        let is_on_it = |id| newest.earlier.first().is_some_and(|before| before.has(id));
         let one = |(index, _): &(usize, Option<Accepted>)| {
             let record = self.membership.record_of(*index)?;
             is_on_it(record.member).then(|| (*index, record.incarnation.clone()))
@@ -263,7 +254,7 @@ impl Client {
     fn may_be_held_by_list_before(&mut self, newest: &MasterRecord, promised: &Said, now: u64) -> bool {
         let Some(before) = newest.earlier.first() else { return false };
         let seen = self.of_list_before(newest, promised);
-        let is_in_each_majority = |count: usize| count * 2 >= before.members.len();
+        let is_in_each_majority = |count: usize| count * 2 >= before.len();
         match &self.watched {
             Some(watched) if watched.generation == newest.generation => {
                 if now < watched.since + quarantine() {
@@ -328,10 +319,8 @@ impl Client {
             return false;
         }
         let next = match found {
-            Some(found) => Generation::read(&found.value),
-            None => self
-                .next_members(&newest, masters, now, dice)
-                .map(|members| Generation { members, ..newest.now() }),
+            Some(found) => Members::read(&found.value),
+            None => self.next_members(&newest, masters, now, dice),
         };
         let Some(next) = next else { return false };
         let accepts = |index| reached.has(index) && dice.below(4) > 0;
@@ -661,7 +650,8 @@ fn masters_that_all_forgot_begin_again_in_the_newest_generation() {
     let mut client = Client::new(&[0, 1, 2], None);
     client.connect_to_all(&mut masters, 1, &dice);
     let before = masters.clone();
-    decide_to_be(&mut client, &mut masters, |before| Generation { max_ttl: 40_000, ..before }, 1_000, &dice);
+    let members = client.membership.newest().unwrap().members.clone();
+    decide(&mut client, &mut masters, members, 1_000, &dice);
     for index in [1, 2] {
         masters[index] = before[index].clone();
     }
@@ -686,8 +676,7 @@ fn what_was_decided_is_not_believed_where_there_is_no_room_for_a_master() {
     client.connect_to_all(&mut masters, 1, &dice);
     while client.membership.make_room(&format!("seen {}", client.membership.names.len()).into()).is_some() {}
     let newest = client.membership.newest().unwrap().clone();
-    let next = Generation { members: newest.members.with(9, "new".into()), ..newest.now() };
-    client.membership.decided(&newest, next, 1);
+    client.membership.decided(&newest, newest.members.with(9, "new".into()), 1);
     assert_eq!((client.quorum(), client.membership.voters().len()), (2, 3));
 }
 
@@ -894,28 +883,16 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
 
 /// Has most masters of the set accept another list, and tells those that are reached.
 fn decide(client: &mut Client, masters: &mut [MadeUpMaster], members: Members, now: u64, dice: &Dice) {
-    decide_to_be(client, masters, |before| Generation { members, ..before }, now, dice);
-}
-
-/// Has most masters of the set accept what it is to be, and tells those that are reached.
-fn decide_to_be(
-    client: &mut Client,
-    masters: &mut [MadeUpMaster],
-    change: impl FnOnce(Generation) -> Generation,
-    now: u64,
-    dice: &Dice,
-) {
     client.connect_to_all(masters, now, dice);
     let newest = client.membership.newest().unwrap().clone();
     let voters = client.membership.voters().masters;
     let ballot = Ballot::new(now, Ballot::default(), dice);
     let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
-    let next = change(newest.now());
-    for value in [None, Some(next.to_string())] {
+    for value in [None, Some(members.to_string())] {
         let said = client.ask(masters, proposal, value.as_deref(), |_| true);
         assert!(said.len() * 2 > newest.members.len());
     }
-    client.membership.decided(&newest, next, now);
+    client.membership.decided(&newest, members, now);
     (0..3).for_each(|_| drop(client.connect_to_all(masters, now + 1, dice)));
 }
 
@@ -1075,8 +1052,7 @@ fn what_the_rest_accepted_comes_about_where_most_forgot() {
         let mut masters = set(&dice);
         let mut client = Client::new(&[0, 1, 2], None);
         client.connect_to_all(&mut masters, 1, &dice);
-        let now = client.membership.newest().unwrap().now();
-        let value = Generation { max_ttl: 40_000, ..now }.to_string();
+        let value = client.membership.newest().unwrap().members.without(3).to_string();
         let value = if is_readable { value } else { "of a newer build".to_owned() };
         let ballot = Ballot::new(1_000, Ballot::default(), &dice);
         let proposal = Proposal { ballot, generation: 1, masters: MasterSet::first(2) };
@@ -1087,7 +1063,7 @@ fn what_the_rest_accepted_comes_about_where_most_forgot() {
             masters[forgetful] = MadeUpMaster::new(10 + forgetful as u64);
         }
         let mut late = Client::new(&[0, 1, 2], None);
-        let later = 2_000 + terms(Duration::from_secs(40)).quarantine().as_micros() as u64;
+        let later = 2_000 + quarantine();
         for (cut_off, now, is_decided) in
             [(vec![2], 2_000, false), (vec![], 2_000, false), (vec![], later, true)]
         {
@@ -1097,10 +1073,10 @@ fn what_the_rest_accepted_comes_about_where_most_forgot() {
                 masters[0].run_id += 1;
             }
             (0..3).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
-            let max_ttl = late.membership.newest().unwrap().now().max_ttl;
-            assert_eq!(max_ttl == 40_000, is_decided && is_readable && !restarts);
+            let members = late.membership.newest().unwrap().members.len();
+            assert_eq!(members == 2, is_decided && is_readable && !restarts);
         }
-        let voters: &[usize] = if is_readable && !restarts { &[0, 1, 2] } else { &[1] };
+        let voters: &[usize] = if is_readable && !restarts { &[0, 1] } else { &[1] };
         assert_eq!(late.voters(&masters, later), voters);
     }
 }
@@ -1114,10 +1090,10 @@ fn a_decision_that_no_master_was_told_of_is_given_up() {
     alone.connect_to_all(&mut masters, 1, &dice);
     client.connect_to_all(&mut masters, 1, &dice);
     let newest = client.membership.newest().unwrap().clone();
-    alone.membership.decided(&newest, Generation { max_ttl: 40_000, ..newest.now() }, 1);
-    decide_to_be(&mut client, &mut masters, |before| Generation { max_ttl: 50_000, ..before }, 1_000, &dice);
+    alone.membership.decided(&newest, newest.members.without(1), 1);
+    decide(&mut client, &mut masters, newest.members.without(2), 1_000, &dice);
     (0..2).for_each(|_| drop(alone.connect_to_all(&mut masters, quarantine(), &dice)));
-    assert_eq!(alone.membership.newest().unwrap().now().max_ttl, 50_000);
+    assert_eq!(alone.membership.newest().unwrap().members, newest.members.without(2));
 }
 
 /// The third one is cut off, and leaves the set for the fourth. The second one forgets that.
@@ -1184,7 +1160,7 @@ fn masters_that_most_forgot_know_the_last_change_by_a_client_that_runs() {
     }
 }
 
-/// Its list, and its max TTL, are of so long ago that no record tells of them.
+/// Its list is of so long ago that no record tells of it.
 #[test]
 fn a_client_that_runs_goes_along_with_any_number_of_changes() {
     let dice = Dice::new(1);
@@ -1195,8 +1171,8 @@ fn a_client_that_runs_goes_along_with_any_number_of_changes() {
     let members = operator.membership.newest().unwrap().members.without(3);
     decide(&mut operator, &mut masters, members, 1_000, &dice);
     for turn in 1..=20 {
-        let longer = |before| Generation { max_ttl: 40_000 + turn, ..before };
-        decide_to_be(&mut operator, &mut masters, longer, 1_000 + turn * 1_000, &dice);
+        let members = operator.membership.newest().unwrap().members.clone();
+        decide(&mut operator, &mut masters, members, 1_000 + turn * 1_000, &dice);
         for _ in 0..2 {
             runs.connect_to_all(&mut masters, 1_000 + turn * 1_000, &dice);
         }
@@ -1204,7 +1180,7 @@ fn a_client_that_runs_goes_along_with_any_number_of_changes() {
     }
     assert_eq!(operator.membership.newest().unwrap().generation, 21);
     let steps = Client::new(&[0, 1, 2], None).connect_to_all(&mut masters, 30_000, &dice);
-    assert_eq!(refusal(&steps[0]), Some(Refusal::OtherTerms), "nobody tells whether its list was ever one");
+    assert_eq!(refusal(&steps[0]), Some(Refusal::OtherMembers), "nobody tells whether its list was ever one");
 }
 
 /// The first one is back with what it had before the set was begun anew, and is heard first.
@@ -1213,7 +1189,9 @@ fn what_most_masters_are_of_counts_and_not_what_is_heard_first() {
     let dice = Dice::new(1);
     let mut masters = set(&dice);
     let mut client = Client::new(&[0, 1, 2], None);
-    decide_to_be(&mut client, &mut masters, |before| before, 1_000, &dice);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let members = client.membership.newest().unwrap().members.clone();
+    decide(&mut client, &mut masters, members, 1_000, &dice);
     let from_before = masters[0].clone();
     for master in &mut masters {
         (master.record, master.decree) = (None, None);
