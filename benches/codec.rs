@@ -67,11 +67,11 @@ fn words(operations: usize) -> Vec<String> {
     for i in 0..operations {
         words.extend([format!("quorate:{{order-{i:06}}}"), format!("quorate:waiting:{{order-{i:06}}}")]);
     }
-    let header = ["2", "9f1c5f0a7b3d4e55", "", "1790000000000000", ""];
+    let header = ["2", "9f1c5f0a7b3d4e55", "", "1790000000000000"];
     words.extend(header.map(str::to_owned));
     for i in 0..operations {
         let owner = format!("9f1c5f0a-7b3d-4e55-8a11-0c7d5e9b2f46:{i}");
-        let args = ["acquire", "1", "7", "lock", &owner, "5", "1790000000000000", "10101", "web1", ""];
+        let args = ["acquire", "1", "6", "lock", &owner, "5", "1790000000000000", "10101", "web1"];
         words.extend(args.map(str::to_owned));
     }
     words

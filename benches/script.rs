@@ -7,9 +7,8 @@ use std::time::UNIX_EPOCH;
 use quorate::seam::{SCRIPTS, Script};
 
 /// What stands at the head of every call: the key of the master's record, its stamp, until when the
-/// master has no vote, for how long (ms) it remembers a name that is free, and that its clock may
-/// end a lease.
-const HEAD: [&str; 5] = ["bench:master", "bench", "0", "94300", ""];
+/// master has no vote, and for how long (ms) it remembers a name that is free.
+const HEAD: [&str; 4] = ["bench:master", "bench", "0", "94300"];
 
 /// How long (ms) leases last, and keep others away.
 const TTL: &str = "30000";
@@ -78,7 +77,7 @@ impl Turn {
 }
 
 fn acquire<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let args = ["acquire", "1", "7", "lock", &turn.owner, &turn.round, &turn.token, TTL, "", ""];
+    let args = ["acquire", "1", "6", "lock", &turn.owner, &turn.round, &turn.token, TTL, ""];
     call(name, &args)
 }
 

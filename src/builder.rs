@@ -128,9 +128,6 @@ impl Builder {
         if let Some(max_ttl) = env::max_ttl()? {
             builder = builder.max_ttl(max_ttl).ttl(max_ttl.min(DEFAULT_TTL));
         }
-        if env::strict()? {
-            builder = builder.strict();
-        }
         Ok(builder)
     }
 
@@ -200,18 +197,6 @@ impl Builder {
     /// [`init`](Redlock::init) writes: a client with another one is refused.
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
         self.settings.max_ttl = max_ttl;
-        self
-    }
-
-    /// Strict mode: no master's clock decides that a lease is over. After a release nothing
-    /// changes. If the holder died, the next one must have seen the lock unchanged for a whole TTL,
-    /// on its own clock: a caller that waits already gets it at the end of the TTL as usual, and a
-    /// later one waits for one TTL more. It costs no round trip. All clients of the same masters
-    /// and prefix must be strict, or none.
-    ///
-    /// Source: the rule is that of the DynamoDB lock client.
-    pub fn strict(mut self) -> Self {
-        self.settings.strict = true;
         self
     }
 

@@ -89,8 +89,6 @@ pub(crate) struct Settings {
     /// The label of holders; may be empty.
     pub(crate) label: Arc<str>,
     pub(crate) max_waiters: usize,
-    /// Whether no clock of a master is trusted.
-    pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
     /// Whether it goes along when the members of the set change.
@@ -107,7 +105,6 @@ impl Default for Settings {
             prefix: DEFAULT_PREFIX.into(),
             label: "".into(),
             max_waiters: DEFAULT_MAX_WAITERS,
-            strict: false,
             all_new: false,
             follows: true,
         }
@@ -170,9 +167,9 @@ impl Settings {
 
     /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self) -> Terms {
-        let Self { max_ttl, strict, all_new, follows, .. } = *self;
+        let Self { max_ttl, all_new, follows, .. } = *self;
         let key = |of: &str| format!("{}{of}", self.prefix);
-        Terms { record: key("master"), decree: key("decree"), max_ttl, strict, all_new, follows }
+        Terms { record: key("master"), decree: key("decree"), max_ttl, all_new, follows }
     }
 }
 

@@ -112,9 +112,8 @@ impl<F> Lock<F> {
 
     /// How long the lock stays taken after a lease that ended without a release: time for what its
     /// holder sent before it died, where that cannot be fenced. Consul calls it the lock delay. The
-    /// masters' clocks measure it, or in [strict](crate::Builder::strict) mode the waiters' clocks.
-    /// TTL and delay together must not exceed the [`max_ttl`](crate::Builder::max_ttl). The default
-    /// is none.
+    /// masters' clocks measure it. TTL and delay together must not exceed the
+    /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.options.delay = delay;
         self

@@ -184,7 +184,7 @@ pub enum Refusal {
     Password,
     /// `NOPERM`: this user may not do that.
     NoPermission,
-    /// Its set has other terms: another max TTL, strictness, or version of the protocol.
+    /// Its set has other terms: another max TTL, or version of the protocol.
     OtherTerms,
     /// Its set has other masters than this client's list.
     OtherMembers,
@@ -278,9 +278,7 @@ impl Refusal {
         match self {
             Self::Password => Some("log in with a user and password that they know"),
             Self::NoPermission => Some("give the user the rights that quorate doctor names"),
-            Self::OtherTerms => {
-                Some("all clients need the same max TTL and strictness, and versions that fit")
-            }
+            Self::OtherTerms => Some("all clients need the same max TTL, and versions that fit"),
             Self::OtherMembers => Some("give all clients the list of one set"),
             Self::NoSet => Some("begin the set once: quorate init"),
             Self::Unsupported => Some("use Redis 6.2 or later, or Valkey"),

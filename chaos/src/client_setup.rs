@@ -5,8 +5,6 @@
 pub enum ClientSetup {
     /// Nothing.
     Usual,
-    /// They are in strict mode, and so is their set.
-    Strict,
     /// They are copies of one process: each draws the same random numbers and does the same, also
     /// when it is started again.
     Copies,

@@ -63,11 +63,6 @@ pub(crate) struct MasterArgs {
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) max_ttl: Option<Duration>,
 
-    /// Never let a master's clock decide that a lease is over, a term of the set of masters: all
-    /// its clients must be strict, or none [default: whether QUORATE_STRICT is 1]
-    #[arg(long)]
-    strict: bool,
-
     /// A file with PEM certificates to trust for rediss://, besides Mozilla's roots
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE")]
@@ -85,7 +80,6 @@ impl MasterArgs {
         let prefix = self.prefix();
         let max_ttl = self.max_ttl()?;
         let default_ttl = self.default_ttl()?;
-        let strict = self.strict()?;
         let urls = match &self.masters[..] {
             [] => env::masters(),
             given => given.iter().flat_map(|urls| env::urls(urls)).map(str::to_owned).collect(),
@@ -104,9 +98,6 @@ impl MasterArgs {
             // Each verb that has leases sets their TTL itself; that of the client only must not be
             // too long.
             builder = builder.max_ttl(max_ttl).ttl(default_ttl);
-        }
-        if strict {
-            builder = builder.strict();
         }
         #[cfg(feature = "tls")]
         if let Some(file) = self.tls_root {
@@ -137,10 +128,6 @@ impl MasterArgs {
         Ok(self.max_ttl()?.map_or(DEFAULT_TTL, |max_ttl| max_ttl.min(DEFAULT_TTL)))
     }
 
-    fn strict(&self) -> Result<bool, Failure> {
-        Ok(self.strict || env::strict().map_err(Error::from)?)
-    }
-
     /// The options other than the masters, as a command line has them. They contain no secrets.
     pub(crate) fn options(&self) -> Result<Vec<String>, Failure> {
         let mut options = Vec::new();
@@ -153,9 +140,6 @@ impl MasterArgs {
         add("--max-ttl", self.max_ttl()?.map(duration));
         #[cfg(feature = "tls")]
         add("--tls-root", self.tls_root.as_ref().map(|file| file.display().to_string()));
-        if self.strict()? {
-            options.push("--strict".to_owned());
-        }
         Ok(options)
     }
 }
@@ -631,10 +615,9 @@ mod tests {
 
     #[test]
     fn a_command_to_repeat_has_every_option() {
-        let words =
-            "quorate status l --master redis://:hunter2@h --timeout 2s --prefix p: --max-ttl 1m --strict";
+        let words = "quorate status l --master redis://:hunter2@h --timeout 2s --prefix p: --max-ttl 1m";
         let Verb::Status(args) = Cli::parse_from(words.split_whitespace()).verb else { panic!("{words}") };
         let options = args.masters.options().unwrap().join(" ");
-        assert_eq!(options, "--timeout 2s --prefix p: --max-ttl 1m --strict");
+        assert_eq!(options, "--timeout 2s --prefix p: --max-ttl 1m");
     }
 }

@@ -4,11 +4,11 @@ local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local RECORD, STAMP, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE = ARGV[4]
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
 local KEY_TTL_HELD = '2592000000'
-local replies, k, a = {false}, 1, 6
+local replies, k, a = {false}, 1, 5
 local now, forgot -- the time here (us), and whether the record is another one; nil before time_here()
 local function less(a, b)
   if #a ~= #b then return #a < #b end
@@ -46,7 +46,7 @@ local function fields_of(slot)
 end
 local try, tonumber = redis.pcall, tonumber
 local WORD_LIFE, SWEEP_EVERY = 3000000, 7
-while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
+while a <= #ARGV and ARGV[a + 1] == '1' do
   local verb, count, key, slot, owner = ARGV[a], ARGV[a + 2], KEYS[k], ARGV[a + 3], ARGV[a + 4]
   if not owner then break end
   local kind, field, owner_field, raises, bar, counter, bound = fields_of(slot, owner)
@@ -65,7 +65,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   if entry then its_end, its_token, its_round = match(entry, '^(%d+) (%d+) (%d+) [1-9]') end
   local is_its_own = reads or found[5] == owner
   local reply
-  local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
+  local is_new = verb == 'acquire' and (count == '6' or (count == '11' and ARGV[a + 9] == ''))
   if is_new or (verb == 'extend' and count == '9') then
     local at = is_new and a + 5 or a + 6
     local round, trusted, kept, label = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
@@ -80,7 +80,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
     end
     if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then
       local ends = format('%d', latest + kept * 1000)
-      local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+      local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds
       local may = is_new or (earliest <= tonumber(its_end) and not less(ends, its_end))
       if not is_new then may = may and try('PEXPIRE', key, KEY_TTL_HELD) == 1 end
       local other_field, value = owner_field, owner
@@ -110,7 +110,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
       local done = try('HDEL', key, field, owner_field, 'l:' .. field)
       if tonumber(done) then done = try('HSET', key, raises, less(last, token) and token or last) end
       if reads then
-        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD_LIFE, token, round))
+        try('HSET', key, counter, many - 1, field, format('%d %s %s 0', now + WORD_LIFE, token, round))
       elseif counter ~= '' then
         try('HSET', key, counter, many - 1)
       end
@@ -126,38 +126,36 @@ if a > #ARGV then
   return replies
 end
 return (function()
-local watched
 local function refuse(...)
   error({'refused', format(...)})
 end
 local function check_token(token)
   if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
-local function check_vote(trusted, versions, round, kept, holds, token)
+local function check_vote(trusted, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end
   if token then check_token(token) end
-  watched = versions
 end
 local read_more -- (it): reads more fields into `it`
 local obstacle -- (it, token): the entry that blocks a grant, or a heal with this token; drops what is over
 local turn -- (it, since, waited, wakes): the refusal if a waiter goes first, though nothing blocks a grant
-local note_end -- (it, ends, round, kept): for an entry with a new end
+local note_end -- (it, ends): for an entry with a new end
 local note_gone -- (it, token, round, was_here): for an entry that is removed; an undo has no token
 local is_left -- (it): whether any entry is left; nil: this owner's was the only one
 local has_room -- (it): whether a waiter may be granted it; nil: if no entry counts
 local other_half -- (it): another entry of this owner, which forbids a transfer; nil: there is none
 local wake -- (it, wakes): wakes the next waiter
 local add_to_held -- (it, reply): adds items to a `held` reply
-local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
+local ENTRY = '^(%d+) (%d+) (%d+) (%d+)$'
 local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
 local MOST_AT_ONCE = 3000
 local function entry_of(field, text, owner)
   if not text then return nil end
-  local ends, token, round, holds, kept = match(text, ENTRY)
+  local ends, token, round, holds = match(text, ENTRY)
   owner = owner or match(field, '^r:(.*)$')
   if not ends or not owner then refuse(NO_LOCK) end
-  return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
+  return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds}
 end
 local function read(k, slot, owner)
   local asked, field, owner_field, raises = fields_of(slot, owner)
@@ -191,13 +189,8 @@ local function read_all(key)
   end
   return entries, fields
 end
-local function version_of(entry)
-  return entry.version or entry.owner .. ':' .. entry.round
-end
 local function lives(entry)
-  if entry.holds == '0' then return false end
-  if STRICT then return not find(watched, ',' .. version_of(entry) .. ',', 1, true) end
-  return (earliest or time_here()) <= tonumber(entry.ends)
+  return entry.holds ~= '0' and (earliest or time_here()) <= tonumber(entry.ends)
 end
 local function blocks(entry, token)
   return lives(entry) or (token and not less(entry.token, token))
@@ -250,25 +243,22 @@ local function write_noted(it)
   delete_noted(it)
   if it.noted[1] then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
-local function put(it, ends, token, round, holds, kept, label)
-  local field, old, fence = it.field, it.entry, less(it.fence, token) and token or it.fence
-  if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
+local function put(it, ends, token, round, holds, label)
+  local field, fence = it.field, less(it.fence, token) and token or it.fence
   if not it.reads then note(it, 'o:' .. field, it.owner) end
   if label ~= '' then note(it, 'l:' .. field, label) end
-  if note_end then note_end(it, ends, round, kept) end
-  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+  if note_end then note_end(it, ends) end
+  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds
   delete_noted(it)
   call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
 end
-local function description_of(entry, label)
-  local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
-  return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', version_of(entry),
-    tonumber(entry.kept)
+local function description_of(entry, label, more)
+  earliest = earliest or time_here()
+  local left = max(0, ceil((entry.ends - earliest) / 1000))
+  return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', more
 end
 local function held(it, entry)
-  earliest = earliest or time_here()
-  local reply = {'held', description_of(entry, call('HGET', it.key, 'l:' .. entry.field))}
-  table.insert(reply, 7, -1)
+  local reply = {'held', description_of(entry, call('HGET', it.key, 'l:' .. entry.field), -1)}
   if add_to_held then add_to_held(it, reply) end
   return reply
 end
@@ -328,17 +318,17 @@ local function grant(it, token, round, kept, label, first)
     local other = entry.owner ~= it.owner and entry.owner
     if other or less(entry.round, first) then raise(it, it.raises, entry.token, other) end
   end
-  put(it, ends, token, round, '1', kept, label)
+  put(it, ends, token, round, '1', label)
   call('PEXPIRE', it.key, KEY_TTL_HELD)
 end
-local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
-                       since, waited, wakes, first)
+local function acquire(k, names, slot, owner, round, trusted, kept, label, before, ticket, since,
+                       waited, wakes, first)
   local token, its, was_woken = trusted, {}, before and before ~= ''
   first = first or round
   for i = 1, was_woken and names or 0 do
     if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
-  check_vote(trusted, versions, round, kept)
+  check_vote(trusted, round, kept)
   since = tonumber(since)
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)
@@ -384,23 +374,20 @@ end
 local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
   local its = {}
   first = first or '0'
-  check_vote(trusted, '', round, kept, holds, token)
+  check_vote(trusted, round, kept, holds, token)
   for i = 1, names do
     its[i] = read(k + 2 * i - 2, slot, owner)
     local reply = lost(its[i], round, token, heals, first)
     if reply then return reply end
   end
   for i = 1, names do
-    local it, watch = its[i], kept
+    local it = its[i]
     local ends = format('%d', latest + tonumber(kept) * 1000)
-    if it.extends and less(ends, it.entry.ends) then
-      ends = it.entry.ends
-      watch = ceil((ends - latest) / 1000)
-    end
+    if it.extends and less(ends, it.entry.ends) then ends = it.entry.ends end
     local is_there = call('PEXPIRE', it.key, KEY_TTL_HELD)
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
-    put(it, ends, token, round, holds, watch, it.extends and '' or label)
+    put(it, ends, token, round, holds, it.extends and '' or label)
     if is_there == 0 then call('PEXPIRE', it.key, KEY_TTL_HELD) end
   end
   return GRANTED
@@ -412,7 +399,7 @@ local function leave(it, holds, round, token, first, breaks)
   if entry and entry.holds == '0' then entry, it.entry = nil, nil end
   if entry and holds ~= '0' then
     call('PEXPIRE', it.key, KEY_TTL_HELD) -- runs even if memory is full, and after it the write
-    local text = entry.ends .. ' ' .. entry.token .. ' ' .. round .. ' ' .. holds .. ' ' .. entry.kept
+    local text = entry.ends .. ' ' .. entry.token .. ' ' .. round .. ' ' .. holds
     call('HSET', it.key, it.field, text)
     return GRANTED
   end
@@ -490,7 +477,7 @@ local function given(k, slot, to, round, from, handed)
 end
 local function transfer(k, names, slot, to, round, trusted, kept, label, renews, from, handed)
   local its, token, old, is_new = {}, trusted, '0', false
-  check_vote(trusted, '', round, kept)
+  check_vote(trusted, round, kept)
   for i = 1, names do
     local it, reply = given(k + 2 * i - 2, slot, to, round, from, handed)
     if not it then return reply end
@@ -503,8 +490,6 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   for i = 1, names do
     local it, entry = its[i], its[i].entry
     local ends = format('%d', max(entry.ends, latest + tonumber(kept) * 1000))
-    local watch = ceil((ends - latest) / 1000)
-    if STRICT then watch = max(watch, entry.kept) end
     call('PEXPIRE', it.key, KEY_TTL_HELD)
     if it.owner ~= to then
       drop(it, it.field)
@@ -513,7 +498,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
       write_noted(it)
       it = read(k + 2 * i - 2, slot, to)
     end
-    put(it, ends, token, round, '1', watch, label)
+    put(it, ends, token, round, '1', label)
   end
   return renews == '1' and tonumber(token) or GRANTED
 end
@@ -528,7 +513,8 @@ local function inspect(k, _, slot)
   local reply = {'seen', it.kind or '', waiting}
   for _, entry in ipairs(entries) do
     if lives(entry) then
-      reply[#reply + 1] = {entry.field, description_of(entry, fields['l:' .. entry.field])}
+      local label, round = fields['l:' .. entry.field], tonumber(entry.round)
+      reply[#reply + 1] = {entry.field, description_of(entry, label, round)}
     end
   end
   return reply
@@ -543,7 +529,7 @@ while a <= #ARGV do
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
-  earliest, latest, watched = nil, nil, ''
+  earliest, latest = nil, nil
   local last = a + 2 + tonumber(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   if type(reply) == 'string' and not is_done then

@@ -4,11 +4,11 @@ local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local RECORD, STAMP, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE = ARGV[4]
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
 local KEY_TTL_HELD = '2592000000'
-local replies, k, a = {false}, 1, 6
+local replies, k, a = {false}, 1, 5
 local now, forgot -- the time here (us), and whether the record is another one; nil before time_here()
 local function less(a, b)
   if #a ~= #b then return #a < #b end

@@ -4,11 +4,11 @@ local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 local KEYS, ARGV = KEYS, ARGV
 local RECORD, STAMP, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE = ARGV[4]
 local OLDEST, NEWEST = 2000000, 500000
 local GRANTED, ABSENT = 1, 0
 local KEY_TTL_HELD = '2592000000'
-local replies, k, a = {false}, 1, 6
+local replies, k, a = {false}, 1, 5
 local now, forgot -- the time here (us), and whether the record is another one; nil before time_here()
 local function less(a, b)
   if #a ~= #b then return #a < #b end
@@ -42,23 +42,21 @@ local function no_vote(trusted, round, kept, holds, token)
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
 return (function()
-local watched
 local function refuse(...)
   error({'refused', format(...)})
 end
 local function check_token(token)
   if less('9007199254740991', token) then refuse('ERR a token is 9007199254740991 at most, not %s', token) end
 end
-local function check_vote(trusted, versions, round, kept, holds, token)
+local function check_vote(trusted, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end
   if token then check_token(token) end
-  watched = versions
 end
 local read_more -- (it): reads more fields into `it`
 local obstacle -- (it, token): the entry that blocks a grant, or a heal with this token; drops what is over
 local turn -- (it, since, waited, wakes): the refusal if a waiter goes first, though nothing blocks a grant
-local note_end -- (it, ends, round, kept): for an entry with a new end
+local note_end -- (it, ends): for an entry with a new end
 local note_gone -- (it, token, round, was_here): for an entry that is removed; an undo has no token
 local is_left -- (it): whether any entry is left; nil: this owner's was the only one
 local has_room -- (it): whether a waiter may be granted it; nil: if no entry counts
@@ -125,15 +123,15 @@ local function look(k, owner)
 end
 local function refusal(it)
   if not it.holder then return ABSENT end
-  return {'held', it.holder, it.holds, call('PTTL', it.key), 0, '', -1, '', 0}
+  return {'held', it.holder, it.holds, call('PTTL', it.key), 0, '', -1}
 end
 local function write(it, owner, holds, kept)
   put(it.key, owner, holds, it.holder and max(kept, call('PTTL', it.key)) or kept)
   return GRANTED
 end
-local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
+local function acquire(k, _, _, owner, round, trusted, kept, _, before, ticket, since, waited)
   if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
-  check_vote(trusted, '', round, kept)
+  check_vote(trusted, round, kept)
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
   local reply = refusal(it)
@@ -141,7 +139,7 @@ local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticke
   return reply
 end
 local function extend(k, _, _, owner, holds, round, trusted, kept)
-  check_vote(trusted, '', round, kept, holds)
+  check_vote(trusted, round, kept, holds)
   local it = look(k, owner)
   return it.is_mine and write(it, owner, holds, kept) or refusal(it)
 end
@@ -165,7 +163,7 @@ local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, w
   return reply
 end
 local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
-  check_vote(trusted, '', round, kept)
+  check_vote(trusted, round, kept)
   local it, left = look(k, from), call('PTTL', KEYS[k])
   if it.holder == to then return write(it, to, '1', kept) end
   if not it.is_mine then return refusal(it) end
@@ -177,7 +175,7 @@ local function inspect(k, _, slot)
   time_here() -- looks at the record: the first reply tells the client if this master forgot
   local it = look(k, '')
   local reply = {'seen', it.holder and slot or '', call('ZCARD', it.queue)}
-  if it.holder then reply[4] = {'', it.holder, it.holds, call('PTTL', it.key), 0, '', '', 0} end
+  if it.holder then reply[4] = {'', it.holder, it.holds, call('PTTL', it.key), 0, '', 0} end
   return reply
 end
 local VERBS = {acquire = acquire, extend = extend, release = release, transfer = transfer, inspect = inspect}
@@ -190,7 +188,7 @@ while a <= #ARGV do
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
-  earliest, latest, watched = nil, nil, ''
+  earliest, latest = nil, nil
   local last = a + 2 + tonumber(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   if type(reply) == 'string' and not is_done then

@@ -6,11 +6,10 @@ local sub, gsub = string.sub, string.gsub
 local abs, max, min, ceil = math.abs, math.max, math.min, math.ceil
 
 -- The session header: the key of this master's record, the record's stamp as this connection knows
--- it, until when (us) this master has no vote, how long (ms) a name without entries is kept, and
--- whether the client is strict, so that no clock ends a lease for it.
+-- it, until when (us) this master has no vote, and how long (ms) a name without entries is kept.
 local KEYS, ARGV = KEYS, ARGV
 local RECORD, STAMP, VOTES_FROM = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEY_TTL_FREE, STRICT = ARGV[4], ARGV[5] == '1'
+local KEY_TTL_FREE = ARGV[4]
 
 -- How far (us) the time in an operation may be behind the time here, and ahead of it.
 local OLDEST, NEWEST = 2000000, 500000
@@ -22,7 +21,7 @@ local GRANTED, ABSENT = 1, 0
 local KEY_TTL_HELD = '2592000000'
 
 -- The replies, and the indices of the next key and the next argument.
-local replies, k, a = {false}, 1, 6
+local replies, k, a = {false}, 1, 5
 
 local now, forgot -- the time here (us), and whether the record is another one; nil before time_here()
 

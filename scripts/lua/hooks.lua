@@ -7,7 +7,7 @@
 local read_more -- (it): reads more fields into `it`
 local obstacle -- (it, token): the entry that blocks a grant, or a heal with this token; drops what is over
 local turn -- (it, since, waited, wakes): the refusal if a waiter goes first, though nothing blocks a grant
-local note_end -- (it, ends, round, kept): for an entry with a new end
+local note_end -- (it, ends): for an entry with a new end
 local note_gone -- (it, token, round, was_here): for an entry that is removed; an undo has no token
 local is_left -- (it): whether any entry is left; nil: this owner's was the only one
 local has_room -- (it): whether a waiter may be granted it; nil: if no entry counts

@@ -1,9 +1,9 @@
 -- name: reads and writes what a master knows of a name, which is a HASH. docs/PROTOCOL.md lists its
 -- fields, and says in H4 to H7 who may heal, which `raise`, `judged` and `floor` are for. An entry
--- is UNTIL TOKEN ROUND HOLDS KEPT: others stay away until the moment UNTIL (us), and KEPT (ms) is
--- how long that was to be. With 0 holds it is a reader's word: it says that the reader has left.
+-- is UNTIL TOKEN ROUND HOLDS: others stay away until the moment UNTIL (us). With 0 holds it is a
+-- reader's word: it says that the reader has left.
 -- `function obstacle` assigns a local of hooks.lua.
-local ENTRY = '^(%d+) (%d+) (%d+) (%d+) (%d+)$'
+local ENTRY = '^(%d+) (%d+) (%d+) (%d+)$'
 local NO_LOCK = 'WRONGTYPE what is at this key is not a lock'
 
 -- How many fields one command names: Lua has room for some 8,000 arguments.
@@ -12,10 +12,10 @@ local MOST_AT_ONCE = 3000
 
 local function entry_of(field, text, owner)
   if not text then return nil end
-  local ends, token, round, holds, kept = match(text, ENTRY)
+  local ends, token, round, holds = match(text, ENTRY)
   owner = owner or match(field, '^r:(.*)$')
   if not ends or not owner then refuse(NO_LOCK) end
-  return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds, kept = kept}
+  return {field = field, owner = owner, ends = ends, token = token, round = round, holds = holds}
 end
 
 -- Reads what a name means to an operation of this owner. `it.entry` is the entry of the slot, of
@@ -59,16 +59,9 @@ local function read_all(key)
   return entries, fields
 end
 
-local function version_of(entry)
-  return entry.version or entry.owner .. ':' .. entry.round
-end
-
--- Whether an entry counts. For a strict client no clock ends it, but that the client watched its
--- version for long enough does.
+-- Whether an entry counts.
 local function lives(entry)
-  if entry.holds == '0' then return false end
-  if STRICT then return not find(watched, ',' .. version_of(entry) .. ',', 1, true) end
-  return (earliest or time_here()) <= tonumber(entry.ends)
+  return entry.holds ~= '0' and (earliest or time_here()) <= tonumber(entry.ends)
 end
 
 -- Whether an entry blocks a grant, or a heal with this token.
@@ -144,32 +137,28 @@ local function write_noted(it)
   if it.noted[1] then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
 end
 
--- Writes this owner's entry, with a new end, and the label unless that is ''. For strict clients
--- KEPT never shrinks, as no lease does.
-local function put(it, ends, token, round, holds, kept, label)
-  local field, old, fence = it.field, it.entry, less(it.fence, token) and token or it.fence
-  if STRICT and old and old.owner == it.owner then kept = max(kept, old.kept) end
+-- Writes this owner's entry, with a new end, and the label unless that is ''.
+local function put(it, ends, token, round, holds, label)
+  local field, fence = it.field, less(it.fence, token) and token or it.fence
   if not it.reads then note(it, 'o:' .. field, it.owner) end
   if label ~= '' then note(it, 'l:' .. field, label) end
-  if note_end then note_end(it, ends, round, kept) end
-  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+  if note_end then note_end(it, ends) end
+  local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds
   delete_noted(it)
   call('HSET', it.key, 'kind', it.asked, 'fence', fence, field, text, unpack(it.noted))
 end
 
--- What a reply says about an entry: owner, holds, how long (ms) it lives, token, label, version,
--- and how long (ms) to watch that.
-local function description_of(entry, label)
-  local left = max(0, ceil((entry.ends - (earliest or time_here())) / 1000))
-  return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', version_of(entry),
-    tonumber(entry.kept)
+-- What a reply says about an entry: owner, holds, how long (ms) it lives, token and label; and then
+-- `more`.
+local function description_of(entry, label, more)
+  earliest = earliest or time_here()
+  local left = max(0, ceil((entry.ends - earliest) / 1000))
+  return entry.owner, tonumber(entry.holds), left, tonumber(entry.token), label or '', more
 end
 
 -- The refusal because of this entry. Its 7th item is for the place in the queue.
 local function held(it, entry)
-  earliest = earliest or time_here()
-  local reply = {'held', description_of(entry, call('HGET', it.key, 'l:' .. entry.field))}
-  table.insert(reply, 7, -1)
+  local reply = {'held', description_of(entry, call('HGET', it.key, 'l:' .. entry.field), -1)}
   if add_to_held then add_to_held(it, reply) end
   return reply
 end

@@ -1,11 +1,11 @@
 -- quick: the common case, written out at the top of the script, so that a call that needs nothing
 -- else does not pay for defining the functions below: an owner acquires a free name or releases it,
 -- and nobody is in its queue; or it extends its lease. All else (a name that was never used,
--- several names, strict mode) is left to the verbs, and the rest of the call with it. So is an
+-- several names) is left to the verbs, and the rest of the call with it. So is an
 -- operation that fails half-way: the verb does the rest, and replies the same.
 --
 -- An example, the acquire of a lock that was used before: HMGET kind fence queued x -> ['lock',
--- '17', nil, nil]; T > 17, so HSET fence T x 'UNTIL T ROUND 1 KEPT' o:x OWNER, PEXPIRE; reply T.
+-- '17', nil, nil]; T > 17, so HSET fence T x 'UNTIL T ROUND 1' o:x OWNER, PEXPIRE; reply T.
 --
 -- A first reading can skip what is for readers, writers and permits. For a lock these are nil,
 -- false or '', or not looked at: `bar` and `is_barred` (another field that blocks), `counter` and
@@ -13,7 +13,7 @@
 -- whether it is that of readers).
 --
 -- Where the arguments of an operation are, from its verb at `a`:
---   acquire  3 slot  4 owner  5 round  6 trusted  7 kept   8 label  9 versions  10 before
+--   acquire  3 slot  4 owner  5 round  6 trusted  7 kept   8 label  9 before
 --   extend   3 slot  4 owner  5 holds  6 round    7 trusted  8 kept  9 label  10 token  11 heals
 --   release  3 slot  4 owner  5 holds  6 round  7 token  8 first  9 wakes  10 place  11 breaks
 local try, tonumber = redis.pcall, tonumber
@@ -25,7 +25,7 @@ local try, tonumber = redis.pcall, tonumber
 local WORD_LIFE, SWEEP_EVERY = 3000000, 7
 
 -- guard: quick-all
-while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
+while a <= #ARGV and ARGV[a + 1] == '1' do
   local verb, count, key, slot, owner = ARGV[a], ARGV[a + 2], KEYS[k], ARGV[a + 3], ARGV[a + 4]
   if not owner then break end
   local kind, field, owner_field, raises, bar, counter, bound = fields_of(slot, owner)
@@ -48,7 +48,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
   local is_its_own = reads or found[5] == owner
   local reply
   -- guard: quick-acquire
-  local is_new = verb == 'acquire' and (count == '7' or (count == '12' and ARGV[a + 10] == ''))
+  local is_new = verb == 'acquire' and (count == '6' or (count == '11' and ARGV[a + 9] == ''))
   if is_new or (verb == 'extend' and count == '9') then
     local at = is_new and a + 5 or a + 6
     local round, trusted, kept, label = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
@@ -65,7 +65,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
     -- guard: quick-now
     if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then
       local ends = format('%d', latest + kept * 1000)
-      local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds .. ' ' .. kept
+      local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds
       local may = is_new or (earliest <= tonumber(its_end) and not less(ends, its_end))
       -- guard: quick-kept
       if not is_new then may = may and try('PEXPIRE', key, KEY_TTL_HELD) == 1 end
@@ -101,7 +101,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' and not STRICT do
       local done = try('HDEL', key, field, owner_field, 'l:' .. field)
       if tonumber(done) then done = try('HSET', key, raises, less(last, token) and token or last) end
       if reads then
-        try('HSET', key, counter, many - 1, field, format('%d %s %s 0 0', now + WORD_LIFE, token, round))
+        try('HSET', key, counter, many - 1, field, format('%d %s %s 0', now + WORD_LIFE, token, round))
       elseif counter ~= '' then
         try('HSET', key, counter, many - 1)
       end

@@ -19,8 +19,7 @@ while a <= #ARGV do
   if not names or names < 1 or names > MOST_NAMES then
     return redis.error_reply('ERR no such number of names: ' .. ARGV[a + 1])
   end
-  -- guard: watched-none
-  earliest, latest, watched = nil, nil, ''
+  earliest, latest = nil, nil
   local last = a + 2 + tonumber(count)
   local is_done, reply = pcall(verb, k, names, unpack(ARGV, a + 3, last))
   -- guard: reply-text

@@ -1,8 +1,5 @@
 -- vote: what every operation begins with that asks a master to grant something.
 
--- The versions that a strict client watched for long enough, each between two commas.
-local watched
-
 -- Ends the operation: it is refused with this text.
 local function refuse(...)
   error({'refused', format(...)})
@@ -14,9 +11,8 @@ local function check_token(token)
 end
 
 -- Refuses if this master may not vote or an argument is no number, before an entry is written.
-local function check_vote(trusted, versions, round, kept, holds, token)
+local function check_vote(trusted, round, kept, holds, token)
   local why = no_vote(trusted, round, kept, holds or '1', token or '1')
   if why then error({'refused', why}) end
   if token then check_token(token) end
-  watched = versions
 end

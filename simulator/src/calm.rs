@@ -69,7 +69,7 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     parts_in_line(stage).await;
     match plan.locks {
         Locks::Fair => newcomers(stage).await,
-        Locks::ReadWrite if !plan.strict => a_reader_dies(stage).await,
+        Locks::ReadWrite => a_reader_dies(stage).await,
         _ => {}
     }
     together(stage, one_lock, |client, lock| change_mind(stage.clone(), client, lock)).await;
@@ -124,8 +124,6 @@ async fn come_late(stage: &Arc<Stage>, client: usize) {
     let left = Left::of(stage);
     left.run(stage, client, change_once_more(stage.clone(), client));
     left.wait(stage).await;
-    let now = stage.world.look_at_the_time();
-    stage.world.recorder.with(|history| history.joined = Some(now));
     let left = Left::of(stage);
     stage.lockers().chain([client]).for_each(|client| left.run(stage, client, get(stage.clone(), client, 0)));
     left.wait(stage).await;
@@ -172,8 +170,7 @@ async fn parts_in_line(stage: &Arc<Stage>) {
 }
 
 /// A reader dies while another reads on until the dead one's lease is long over: a waiting writer
-/// then has only the other before it. If clients are strict, the writer watches the entry for one
-/// more TTL when the other has left.
+/// then has only the other before it.
 async fn a_reader_dies(stage: &Arc<Stage>) {
     let living: Vec<usize> = stage.lockers().take(3).collect();
     let ([dying, reading, next], (readers, writer)) = (&living[..], stage.parts()) else { return };

@@ -21,14 +21,17 @@ pub(crate) struct Entry {
     pub(crate) owner: String,
     /// When it ends (us), by the master's clock.
     ends: u64,
-    /// For how long it was to be kept.
-    pub(crate) kept: Duration,
 }
 
 impl Entry {
     /// Whether it keeps others away while the clock shows `now`.
     pub(crate) fn counts(&self, now: u64) -> bool {
         self.ends >= now
+    }
+
+    /// How long it lives on when the clock shows `now`.
+    pub(crate) fn left(&self, now: u64) -> Duration {
+        Duration::from_micros(self.ends.saturating_sub(now))
     }
 
     pub(crate) fn reads(&self) -> bool {
@@ -55,9 +58,9 @@ pub(crate) fn entries(master: &EmbeddedServer, key: &str) -> Vec<Entry> {
     let entry = |(field, value): &(String, String)| {
         let is_entry = field == HOLDER || field.starts_with(READS) || field.starts_with(PERMIT);
         let numbers: Vec<u64> = value.split(' ').map_while(|word| word.parse().ok()).collect();
-        let [ends, _, _, holds, kept] = numbers[..] else { return None };
+        let [ends, _, _, holds] = numbers[..] else { return None };
         let owner = (is_entry && holds > 0).then(|| owner(field))??;
-        Some(Entry { field: field.clone(), owner, ends, kept: Duration::from_millis(kept) })
+        Some(Entry { field: field.clone(), owner, ends })
     };
     all.iter().filter_map(entry).collect()
 }

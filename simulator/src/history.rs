@@ -44,11 +44,6 @@ pub struct History {
     pub permits: Option<u32>,
     /// The clients whose list of masters cannot be that of the set.
     pub refused: Vec<ClientNumber>,
-    /// Whether clients are strict.
-    pub strict: bool,
-    /// When masters joined the set in the calm, if some did: strict clients watch from then on what
-    /// lies there.
-    pub joined: Option<Time>,
     /// The longest TTL that anybody asked for: for so long what was left from before the calm may
     /// still be in the way.
     pub longest_ttl: Duration,

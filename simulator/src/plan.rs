@@ -59,8 +59,6 @@ pub struct Plan {
     /// What decided everything.
     pub seed: u64,
     pub(crate) profile: Profile,
-    /// Whether clients trust no clock of a master.
-    pub(crate) strict: bool,
     /// Whether masters vote whatever they forgot, and whatever their clocks show.
     pub(crate) trusting: bool,
     /// The kind of its locks.
@@ -147,7 +145,6 @@ impl Plan {
         let mut plan = Self {
             seed,
             profile,
-            strict: profile == Profile::Outside(Kind::AllClocks) || Dice::new(seed, "strict", 0).happens(300),
             trusting: false,
             locks: Locks::default(),
             ttl,

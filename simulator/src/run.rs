@@ -52,7 +52,6 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
         stage.world.recorder.with(|history| {
             history.permits = stage.permits;
             history.refused = plan.lists.refused();
-            history.strict = plan.strict;
         });
         let story = world.guard(async {
             begin_sets(&stage, plan).await;

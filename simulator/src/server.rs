@@ -150,7 +150,7 @@ impl Server {
         for (call, item) in calls.iter().zip(items.iter().skip(1)) {
             self.note(call, matches!(item, Value::Int(1..)), late);
             if let (Some("acquire"), Value::List(refusal)) = (call.words.args().next(), item) {
-                self.note_refusal(call, header, refusal);
+                self.note_refusal(call, refusal);
             }
         }
         reply
@@ -178,10 +178,9 @@ impl Server {
 
     /// Records that an entry which is over by this clock refuses a caller: the caller may trust an
     /// earlier time.
-    fn note_refusal(&self, call: &Call, header: &SessionHeader, refusal: &[Value]) {
-        let is_strict = header.args().nth(STRICT) == Some("1");
+    fn note_refusal(&self, call: &Call, refusal: &[Value]) {
         let ("held", Some(Value::Text(owner))) = (verb_of(refusal), refusal.get(1)) else { return };
-        for key in call.words.keys().step_by(KEYS_PER_NAME).filter(|_| !is_strict) {
+        for key in call.words.keys().step_by(KEYS_PER_NAME) {
             let Some(KeySite::Name(name)) = site(key) else { continue };
             let all = entries(&self.redis, key);
             let over =
@@ -420,19 +419,19 @@ impl Server {
 
     /// The key of a lock of another library.
     fn found_key(&self, key: &str, name: &str) -> Key {
-        // What came back with older data was written longer ago than is known.
         let left = self.time_left(key);
         let found = self.found((key, ""), name, left.unwrap_or_default());
         Key { is_entry: false, ttl: left.and(found.ttl), ..found }
     }
 
     fn found_entry(&self, key: &str, name: &str, entry: &Entry) -> Key {
-        let found = self.found((key, &entry.field), name, entry.kept);
+        let found = self.found((key, &entry.field), name, entry.left(self.clock.micros()));
         Key { owner: entry.owner.clone(), permit: entry.permit(), shared: entry.reads(), ..found }
     }
 
-    /// What is at this place, as it was noted for that; otherwise it was to be `kept` for so long.
-    fn found(&self, (key, field): (&str, &str), name: &str, kept: Duration) -> Key {
+    /// What is at this place, as it was noted for that; what came back with older data, and has so
+    /// much `left`, was written longer ago than is known.
+    fn found(&self, (key, field): (&str, &str), name: &str, left: Duration) -> Key {
         let found = self.world.now();
         let state = self.state();
         let written = state.written.get(&(key.to_owned(), field.to_owned()));
@@ -446,7 +445,7 @@ impl Server {
             client: None,
             since: written.map_or(found, |written| written.since),
             written: written.map_or(found, |written| written.at),
-            ttl: Some(written.map_or(kept, |written| written.kept)),
+            ttl: Some(written.map_or(left, |written| written.kept)),
             late: written.is_some_and(|written| written.late),
             found,
         }
@@ -475,9 +474,6 @@ impl Server {
 fn run_id(number: usize, restarts: u64) -> String {
     format!("{number:020x}{restarts:020x}")
 }
-
-/// Which argument of a call says whether clients are strict.
-const STRICT: usize = 4;
 
 /// What a reply begins with.
 fn verb_of(reply: &[Value]) -> &str {

@@ -209,9 +209,6 @@ impl Client {
             .clock(clock.clone())
             .random(Arc::new(chance.of_client(number)))
             .executor(Arc::new(Tasks(process.clone())));
-        if plan.strict {
-            builder = builder.strict();
-        }
         let ways: Vec<Arc<dyn Master>> =
             links.iter().map(|link| -> Arc<dyn Master> { Arc::new(Way(link.clone())) }).collect();
         for master in plan.lists.of(number) {

@@ -253,11 +253,6 @@ fn same_terms(record: &MasterRecord, visitor: &Visitor) -> String {
     if u128::from(terms.max_ttl) != visitor.terms.max_ttl.as_millis() {
         changes.push(format!("--max-ttl {}ms", terms.max_ttl));
     }
-    match (terms.strict, visitor.terms.strict) {
-        (true, false) => changes.push("--strict".to_owned()),
-        (false, true) => changes.push("no --strict".to_owned()),
-        _ => {}
-    }
     format!("use {}, as they do", changes.join(" and "))
 }
 

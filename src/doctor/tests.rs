@@ -20,7 +20,6 @@ fn visitor() -> Visitor {
         record: "quorate:master".into(),
         decree: "quorate:decree".into(),
         max_ttl,
-        strict: false,
         all_new: false,
         follows: true,
     };
@@ -49,7 +48,6 @@ fn record(index: usize, changes: &[(&'static str, &str)]) -> FoundRecord {
         ("generation", "0".to_owned()),
         ("protocol", PROTOCOL.to_owned()),
         ("max_ttl", "30000".to_owned()),
-        ("strict", "0".to_owned()),
         ("cold_start", "quarantine".to_owned()),
         ("secret", String::new()),
         ("earlier", String::new()),
@@ -196,8 +194,8 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
         ),
         (
             "record",
-            |server| server.record = record(0, &[("strict", "1"), ("protocol", "v9")]),
-            &["protocol v9", "ms, strict", "-> use the version of the other clients and --strict"],
+            |server| server.record = record(0, &[("max_ttl", "5000"), ("protocol", "v9")]),
+            &["protocol v9", "-> use the version of the other clients and --max-ttl 5000ms"],
         ),
         (
             "record",

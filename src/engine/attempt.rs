@@ -87,7 +87,6 @@ impl Attempt {
             Op::Acquire {
                 kept,
                 label: self.ask.label.clone(),
-                watched: String::new(),
                 before: previous_ticket,
                 ticket,
                 arrival: self.ask.arrival,
@@ -160,7 +159,7 @@ impl Attempt {
                 .round()
                 .masters_with(|outcome| !matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. }));
             let round_number = dispatcher.next_round_number();
-            let round = dispatcher.begin_round(dispatcher.voters(), &hold.site, Some(Epoch::of(hold)));
+            let round = dispatcher.begin_round(dispatcher.voters(), Some(Epoch::of(hold)));
             let confirming = dispatcher.send_round(round, on, hold, round_number, &op, self.ask.timeout);
             let decision = confirming.decision().await;
             self.hold_state.note_entries(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
@@ -188,10 +187,6 @@ impl Attempt {
         self.note_entries(&round);
         self.hold_state.granted_under = round.voters().generation;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
-        let trust = self.engine.dispatcher.trust();
-        if trust.terms().strict {
-            trust.watched.forget(&self.hold.site);
-        }
         let sent = round.sent;
         let ttl = self.ask.ttl;
         let renewal = self.ask.renewal.take();

@@ -89,7 +89,7 @@ impl Engine {
         // Masters do not compare the rounds of a key of another library.
         let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
         let release = self.clean_up_op(hold, op.clone(), hold_state.expires_by, epoch);
-        let round = self.dispatcher.begin_round(self.dispatcher.voters(), &hold.site, None);
+        let round = self.dispatcher.begin_round(self.dispatcher.voters(), None);
         let votes = || Some(round.tally().clone());
         let mut until_acknowledged = hold_state.maybe_held_on;
         if let Some(Withdrawal { place, from }) = withdrawal {

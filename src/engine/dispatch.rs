@@ -179,7 +179,7 @@ impl Dispatcher {
         epoch: Option<Epoch>,
     ) -> Round {
         let to = voters.masters;
-        let round = self.begin_round(voters, &hold.site, epoch);
+        let round = self.begin_round(voters, epoch);
         self.send_round(round, to, hold, round_number, op, timeout)
     }
 
@@ -195,23 +195,7 @@ impl Dispatcher {
     ) -> Round {
         let voters = round.voters().masters;
         let to = to.and(voters);
-        let target = hold.target();
-        let trusted = self.trusted_for(op);
-        let send = |op: &Op, to| {
-            let words = self.words(&target, round_number, op, trusted);
-            let kind = CallKind::Vote { timeout };
-            self.send(target.kind.script(), words, kind, round.tally().clone(), to);
-        };
-        match op {
-            // Each master is sent the versions that were watched on it.
-            Op::Acquire { .. } if self.trust().is_strict() => {
-                for index in to.iter() {
-                    let watched = self.trust().watched.over(index, &hold.site);
-                    send(&op.clone().watched(watched), index.into());
-                }
-            }
-            _ => send(op, to),
-        }
+        self.send_op(to, &hold.target(), round_number, op, CallKind::Vote { timeout }, round.tally().clone());
         for index in voters.without(to).iter() {
             round.tally().count_unasked(index, "its clock is off, or it has joined just now");
         }
@@ -219,8 +203,8 @@ impl Dispatcher {
     }
 
     /// A round of which nothing was sent to these voters yet. Leases count from here.
-    pub(super) fn begin_round(&self, voters: Arc<Voters>, site: &Arc<str>, epoch: Option<Epoch>) -> Round {
-        Round::new(&self.context, voters, site, epoch)
+    pub(super) fn begin_round(&self, voters: Arc<Voters>, epoch: Option<Epoch>) -> Round {
+        Round::new(&self.context, voters, epoch)
     }
 
     /// Sends an operation to some masters. Their answers go to `sink`.

@@ -44,8 +44,6 @@ pub(crate) struct Hold {
     pub(crate) kind: Kind,
     /// Which permit it is, of a semaphore.
     pub(crate) permit: Option<Permit>,
-    /// In strict mode, what its versions are watched under: the name, and the permit's number.
-    pub(super) site: Arc<str>,
     /// While this lives, this client rather asks for another permit.
     _picked: Option<Picked>,
     /// Locked for as long as an operation of this owner runs, a release until it was sent.
@@ -122,8 +120,7 @@ impl Hold {
 
     fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
         let (state, lease, epochs) = Default::default();
-        let site = permit.map_or_else(|| name.clone(), |permit| format!("{name}:{}", permit.number).into());
-        Self { name, owner, kind, permit, site, _picked: None, state, lease, epochs, lease_begun: None }
+        Self { name, owner, kind, permit, _picked: None, state, lease, epochs, lease_begun: None }
     }
 
     pub(super) fn target(&self) -> Target {

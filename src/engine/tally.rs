@@ -46,8 +46,6 @@ pub(super) struct Tally {
     context: Arc<RoundContext>,
     /// The masters whose votes count.
     voters: Arc<Voters>,
-    /// In strict mode, what the versions of the lock are watched under.
-    site: Arc<str>,
     sent: Moment,
     /// What was not sent yet is not sent any more.
     cancelled: AtomicBool,
@@ -118,12 +116,7 @@ enum Until {
 impl Round {
     /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is
     /// over is not sent any more.
-    pub(super) fn new(
-        context: &Arc<RoundContext>,
-        voters: Arc<Voters>,
-        site: &Arc<str>,
-        epoch: Option<Epoch>,
-    ) -> Self {
+    pub(super) fn new(context: &Arc<RoundContext>, voters: Arc<Voters>, epoch: Option<Epoch>) -> Self {
         let pending =
             || CastVote { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
         let cast: Box<[CastVote]> = std::iter::repeat_with(pending).take(voters.len()).collect();
@@ -140,7 +133,6 @@ impl Round {
         let tally = Tally {
             context: context.clone(),
             voters,
-            site: site.clone(),
             sent,
             cancelled: AtomicBool::new(false),
             epoch,
@@ -307,22 +299,12 @@ impl Tally {
 
     /// What a master's reply counts for: a grant counts only if the master's clock can be trusted.
     fn weigh(&self, index: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
-        let trust = &self.context.trust;
-        // Without a time, the master did not run the call, or it forgot this connection and with it
-        // what was watched there.
-        let Some(time) = time else { return said };
-        if time > 0
-            && let Err(astray) = trust.hear_time(index, self.sent, heard, time)
+        if let Some(time) = time.filter(|time| *time > 0)
+            && let Err(astray) = self.context.trust.hear_time(index, self.sent, heard, time)
             && said.outcome == Outcome::Granted
         {
             let detail = astray.to_string().into();
             said.outcome = Outcome::Refused { reason: Refusal::Clock, detail };
-        }
-        if let Some((version, watch)) = said.watch.as_ref().filter(|_| trust.is_strict()) {
-            let left = trust.watched.see(index, &self.site, version, *watch);
-            if let Outcome::Held { remaining, .. } = &mut said.outcome {
-                *remaining = Some(left); // no clock of a master ends it
-            }
         }
         said
     }

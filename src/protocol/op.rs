@@ -28,8 +28,6 @@ pub(crate) enum Op {
         kept: Duration,
         /// The label of its holder, for others to see; may be empty.
         label: Arc<str>,
-        /// In strict mode, the versions that were watched for long enough; otherwise empty.
-        watched: String,
         /// The ticket of the same waiter's previous acquire, whose place is given up.
         before: Option<Owner>,
         /// The ticket that takes a place in the queue if the acquire is refused.
@@ -104,14 +102,6 @@ pub(crate) struct Arrival {
 }
 
 impl Op {
-    /// The acquire, with the versions that were watched on the master that it is for.
-    pub(crate) fn watched(mut self, versions: String) -> Self {
-        if let Self::Acquire { watched, .. } = &mut self {
-            *watched = versions;
-        }
-        self
-    }
-
     /// The words of the operation, for `owner`. `round` rises with every round of a client, and
     /// `trusted` is the time (us) that most masters show, which a new grant proposes as its token.
     pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, trusted: u64) -> Words {
@@ -119,12 +109,12 @@ impl Op {
         let begin = |verb, args| subject.begin(verb, args);
         let ticket = |ticket: &Option<Owner>| ticket.map(|ticket| kind.ticket(ticket)).unwrap_or_default();
         match self {
-            Self::Acquire { kept, label, watched, before, ticket: taken, arrival, first } => {
+            Self::Acquire { kept, label, before, ticket: taken, arrival, first } => {
                 let is_again = *first > 0;
                 let is_plain = before.is_none() && taken.is_none() && !kind.is_in_order() && !is_again;
-                let args = if is_plain { 7 } else { 12 + usize::from(is_again) };
+                let args = if is_plain { 6 } else { 11 + usize::from(is_again) };
                 let words = begin("acquire", args).with(owner).with(round);
-                let words = words.with(trusted).with(millis(*kept)).with(label).with(watched);
+                let words = words.with(trusted).with(millis(*kept)).with(label);
                 if is_plain {
                     return words;
                 }
@@ -223,15 +213,7 @@ mod tests {
 
     fn acquire() -> Op {
         let kept = Duration::from_micros(10_000_001);
-        Op::Acquire {
-            kept,
-            label: "".into(),
-            watched: String::new(),
-            before: None,
-            ticket: None,
-            arrival: None,
-            first: 0,
-        }
+        Op::Acquire { kept, label: "".into(), before: None, ticket: None, arrival: None, first: 0 }
     }
 
     /// The example of docs/PROTOCOL.md.
@@ -240,7 +222,7 @@ mod tests {
         let (keys, args) = words(LOCK, &acquire());
         assert_eq!(keys, ["q:{a}", "q:waiting:{a}"]);
         let me = &*owner(3).to_string();
-        assert_eq!(args, ["acquire", "1", "7", "lock", me, "5", "1790000000000000", "10001", "", ""]);
+        assert_eq!(args, ["acquire", "1", "6", "lock", me, "5", "1790000000000000", "10001", ""]);
         let release = Op::Release { holds: 0, leaving: Leaving::Lease(17), place: None };
         let (_, args) = words(LOCK, &release);
         assert_eq!(args, ["release", "1", "9", "lock", me, "0", "5", "17", "", "q:wake:", "", ""]);
@@ -256,7 +238,7 @@ mod tests {
         let label: Arc<str> = "web1".into();
         let waiting = |before, ticket, first| {
             let label = label.clone();
-            Op::Acquire { kept, label, watched: String::new(), before, ticket, arrival: None, first }
+            Op::Acquire { kept, label, before, ticket, arrival: None, first }
         };
         let ops = [
             acquire(),

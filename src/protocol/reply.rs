@@ -13,8 +13,6 @@ pub(crate) struct Decoded {
     /// Of a grant its token, of a lock that is held that of its entry, of a
     /// [stale](Refusal::Stale) operation the later round or the higher token; otherwise 0.
     pub(crate) token: u64,
-    /// If another owner's entry is in the way: its version, and for how long to watch that.
-    pub(crate) watch: Option<(Arc<str>, Duration)>,
     /// What an inspection found.
     pub(crate) seen: Option<Arc<Seen>>,
 }
@@ -47,7 +45,7 @@ pub(crate) struct Entry {
 
 impl From<Outcome> for Decoded {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, token: 0, watch: None, seen: None }
+        Self { outcome, token: 0, seen: None }
     }
 }
 
@@ -93,7 +91,7 @@ fn read(reply: &[Value]) -> Option<Decoded> {
     }
 }
 
-/// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD VERSION KEPT FREE NEXT; the last ones may be missing.
+/// `held` OWNER HOLDS LEFT TOKEN LABEL AHEAD FREE NEXT; the last ones may be missing.
 fn held(reply: &[Value]) -> Option<Decoded> {
     let outcome = Outcome::Held {
         owner: text(reply, 1)?,
@@ -104,16 +102,14 @@ fn held(reply: &[Value]) -> Option<Decoded> {
         ahead: number(reply, 6).and_then(|ahead| ahead.try_into().ok()),
         permits: permits(reply),
     };
-    let version = text(reply, 7).filter(|version| !version.is_empty());
-    let watch = version.zip(number(reply, 8).map(Duration::from_millis));
-    Some(Decoded { outcome, token: number(reply, 4)?, watch, seen: None })
+    Some(Decoded { outcome, token: number(reply, 4)?, seen: None })
 }
 
 /// Which other permits of a semaphore are free on this master, and when the first of the rest ends.
 fn permits(reply: &[Value]) -> Option<Arc<Permits>> {
     let number_of = |item: &Value| item.int()?.try_into().ok();
-    let free: Option<Box<[u32]>> = reply.get(9)?.list()?.iter().map(number_of).collect();
-    Some(Arc::new(Permits::new(free?, number(reply, 10).map(Duration::from_millis))))
+    let free: Option<Box<[u32]>> = reply.get(7)?.list()?.iter().map(number_of).collect();
+    Some(Arc::new(Permits::new(free?, number(reply, 8).map(Duration::from_millis))))
 }
 
 /// `seen` KIND WAITING, and for each entry a list.
@@ -144,9 +140,8 @@ pub(crate) fn step(answer: Result<Value, Failure>) -> Result<ListStep, Outcome> 
     }
 }
 
-/// FIELD OWNER HOLDS LEFT TOKEN LABEL VERSION KEPT.
+/// FIELD OWNER HOLDS LEFT TOKEN LABEL ROUND.
 fn entry(items: &[Value]) -> Option<Entry> {
-    let version = text(items, 6)?;
     Some(Entry {
         field: text(items, 0)?,
         owner: text(items, 1)?,
@@ -154,7 +149,7 @@ fn entry(items: &[Value]) -> Option<Entry> {
         left: items.get(3).and_then(Value::int).map(left)?,
         token: number(items, 4)?,
         label: label(items, 5),
-        round: version.rsplit(':').next().and_then(|round| round.parse().ok()).unwrap_or(0),
+        round: number(items, 6)?,
     })
 }
 
@@ -216,12 +211,10 @@ mod tests {
         assert_eq!(outcome(Ok(Value::Int(0))), Outcome::Absent);
         let held = |remaining, ahead| Outcome::held_by("x:1", remaining, ahead, None);
         let left = Some(Duration::from_millis(1500));
-        let said = reply(&["held", "x:1", "1", "1500", "17", "", "-1", "x:1:3", "300"]);
+        let said = reply(&["held", "x:1", "1", "1500", "17", "", "-1"]);
         assert_eq!((said.outcome, said.token), (held(left, None), 17));
-        assert_eq!(said.watch, Some(("x:1:3".into(), Duration::from_millis(300))));
-        let called = reply(&["held", "x:1", "1", "1500", "0", "", "3"]);
-        assert_eq!((called.outcome, called.watch), (held(left, Some(3)), None));
-        assert_eq!(reply(&["held", "x:1", "1", "-1", "0", "", "-1", "", "0"]).outcome, held(None, None));
+        assert_eq!(reply(&["held", "x:1", "1", "1500", "0", "", "3"]).outcome, held(left, Some(3)));
+        assert_eq!(reply(&["held", "x:1", "1", "-1", "0", "", "-1"]).outcome, held(None, None));
         let refusal = |words: &[&str]| match reply(words).outcome {
             Outcome::Refused { reason, .. } => reason,
             other => panic!("{other:?}"),
@@ -241,9 +234,7 @@ mod tests {
 
     #[test]
     fn a_refused_permit_tells_which_others_are_free() {
-        let Value::List(mut held) = list(&["held", "x:1", "1", "300", "7", "", "-1", "x:1:2", "300"]) else {
-            panic!()
-        };
+        let Value::List(mut held) = list(&["held", "x:1", "1", "300", "7", "", "-1"]) else { panic!() };
         held.extend([list(&["2", "0"]), Value::Int(250)]);
         let Outcome::Held { permits: Some(permits), .. } = decode(Ok(Value::List(held))).outcome else {
             panic!()
@@ -254,7 +245,7 @@ mod tests {
     #[test]
     fn an_inspection_tells_each_entry() {
         let Value::List(mut items) = list(&["seen", "rw", "2"]) else { panic!() };
-        items.push(list(&["r:x:1", "x:1", "1", "300", "7", "", "x:1:12", "1000"]));
+        items.push(list(&["r:x:1", "x:1", "1", "300", "7", "", "12"]));
         let said = decode(Ok(Value::List(items)));
         let seen = said.seen.unwrap();
         assert_eq!((&*seen.kind, seen.entries.len()), ("rw", 1));

@@ -232,11 +232,10 @@ impl Handshake {
         let until = trust.clock.now() + left;
         trust.standings()[self.index] =
             if left.is_zero() { Standing::Trusted } else { Standing::Quarantined { until, left } };
-        trust.watched.begin(self.index, &record.incarnation);
         trust.begin_session(self.index, record.generation);
         let terms = &trust.terms;
         let words = Words::new(0).with(&terms.record).with(&record.stamp).with(record.quarantine);
-        let words = words.with(terms.kept_free().as_millis()).with(if terms.strict { "1" } else { "" });
+        let words = words.with(terms.kept_free().as_millis());
         SessionHeader(Arc::new(words))
     }
 
@@ -376,7 +375,6 @@ mod tests {
             record: "r".into(),
             decree: "d".into(),
             max_ttl: Duration::from_secs(1),
-            strict: false,
             all_new: false,
             follows: true,
         };

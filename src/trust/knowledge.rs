@@ -8,7 +8,6 @@ use tokio::sync::Notify;
 
 use super::clocks::{ClockError, Clocks};
 use super::membership::Membership;
-use super::observed::ObservedVersions;
 use super::standing::{Contact, MasterStatus, Standing};
 use super::terms::Terms;
 use super::voters::Voters;
@@ -52,8 +51,6 @@ pub(crate) struct Trust {
     proposed: AtomicU64,
     /// Notified after each handshake that told a master's time.
     pub(super) time_seen: Notify,
-    /// In strict mode, how long entries have been watched.
-    pub(crate) watched: ObservedVersions,
 }
 
 impl Trust {
@@ -76,16 +73,11 @@ impl Trust {
             has_other_list: AtomicBool::new(false),
             random,
             record_seen: Notify::new(),
-            watched: ObservedVersions::new(clock.clone()),
             proposed: AtomicU64::new(0),
             time_seen: Notify::new(),
             terms,
             clock,
         })
-    }
-
-    pub(crate) fn is_strict(&self) -> bool {
-        self.terms.strict
     }
 
     /// Notes a master's time (us), read at some moment between `asked` and `heard`. An error if the

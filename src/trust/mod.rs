@@ -11,7 +11,6 @@ mod decree;
 mod handshake;
 mod knowledge;
 mod membership;
-mod observed;
 mod record;
 mod standing;
 mod terms;

@@ -46,7 +46,6 @@ pub(crate) struct SetTerms {
     pub(crate) protocol: Arc<str>,
     /// In milliseconds.
     pub(crate) max_ttl: u64,
-    pub(crate) strict: bool,
     pub(crate) cold_start: ColdStart,
 }
 
@@ -141,15 +140,14 @@ impl SetTerms {
     /// Those of a client, in a set with this policy, which is the set's alone.
     pub(crate) fn of(terms: &Terms, cold_start: ColdStart) -> Self {
         let max_ttl = u64::try_from(terms.max_ttl.as_millis()).unwrap_or(u64::MAX);
-        Self { protocol: PROTOCOL.into(), max_ttl, strict: terms.strict, cold_start }
+        Self { protocol: PROTOCOL.into(), max_ttl, cold_start }
     }
 }
 
 /// As in a sentence about those whose terms they are.
 impl fmt::Display for SetTerms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "protocol {} and a max TTL of {} ms", self.protocol, self.max_ttl)?;
-        if self.strict { f.write_str(", strict") } else { Ok(()) }
+        write!(f, "protocol {} and a max TTL of {} ms", self.protocol, self.max_ttl)
     }
 }
 
@@ -188,7 +186,6 @@ impl MasterRecord {
             terms: SetTerms {
                 protocol: text("protocol")?,
                 max_ttl: number("max_ttl")?,
-                strict: flag("strict")?,
                 cold_start: text("cold_start")?.parse().ok()?,
             },
             secret: text("secret")?,
@@ -238,7 +235,6 @@ impl MasterRecord {
             ("generation", self.generation.to_string()),
             ("protocol", self.terms.protocol.to_string()),
             ("max_ttl", self.terms.max_ttl.to_string()),
-            ("strict", flag(self.terms.strict)),
             ("cold_start", self.terms.cold_start.to_string()),
             ("secret", self.secret.to_string()),
             ("earlier", self.earlier.iter().map(Members::to_string).collect::<Vec<_>>().join("\n\n")),

@@ -68,7 +68,6 @@ pub(crate) struct Terms {
     /// The key of what the master promised about the next generation of its set.
     pub(crate) decree: String,
     pub(crate) max_ttl: Duration,
-    pub(crate) strict: bool,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
     /// Whether this client goes along when the members of the set change.

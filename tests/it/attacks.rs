@@ -35,7 +35,6 @@ fn times() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guards {
     On,
-    Strict,
     /// Without what refuses a vote in the scripts and in the handshake: plain Redlock.
     Out,
 }
@@ -59,7 +58,6 @@ impl Guards {
         };
         match self {
             Self::On => build(builder.masters(urls)),
-            Self::Strict => build(builder.masters(urls).strict()),
             Self::Out => build(builder.all_new().masters(urls.into_iter().map(trusting))),
         }
     }
@@ -98,10 +96,8 @@ impl Stage {
         let masters = Masters::start_with_clocks(5, &[]);
         // They are not new: they have had their records for long.
         let pioneer = crate::begin_new().masters(masters.urls());
-        let pioneer = if guards == Guards::Strict { pioneer.strict() } else { pioneer };
         answering(&pioneer.build().unwrap(), 5).await;
-        let witness = guards.builder().masters(masters.urls());
-        let witness = if guards == Guards::Strict { witness.strict() } else { witness }.build().unwrap();
+        let witness = guards.builder().masters(masters.urls()).build().unwrap();
         answering(&witness, 5).await;
         let first = guards.build(reach(&masters, 0..3));
         let second = guards.build(reach(&masters, 2..5));
@@ -207,10 +203,8 @@ async fn try_it(name: &str, guards: Guards) -> (usize, usize) {
 }
 
 async fn is_withstood(name: &str) {
-    for guards in [Guards::On, Guards::Strict] {
-        let (breaches, _) = try_it(name, guards).await;
-        assert_eq!(breaches, 0, "{name}, guards {guards:?}");
-    }
+    let (breaches, _) = try_it(name, Guards::On).await;
+    assert_eq!(breaches, 0, "{name}, guards on");
     let (breaches, times) = try_it(name, Guards::Out).await;
     // Where the machine is busy a lease is over now and then before anybody asks.
     assert!(breaches > times / 2, "{name}: without guards it succeeds, so that the test can fail");
@@ -317,7 +311,7 @@ async fn a_replica_that_was_promoted_has_no_vote_though_it_writes_before_it_answ
 #[tokio::test]
 async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
     let lease = Duration::from_secs(3);
-    for guards in [Guards::On, Guards::Strict, Guards::Out] {
+    for guards in [Guards::On, Guards::Out] {
         let mut breaches = 0;
         for _ in 0..times() {
             let stage = Stage::set(guards).await;
@@ -420,45 +414,26 @@ fn read(redlock: &Redlock) -> Lock {
 /// leaves the others' entries alone.
 #[tokio::test]
 async fn a_strobe_while_a_reader_renews_lets_no_writer_in_beside_another_reader() {
-    for guards in [Guards::On, Guards::Strict] {
-        let stage = Stage::set(guards).await;
-        let one = read(&stage.first).try_acquire().await.unwrap();
-        let other = read(&stage.first).try_acquire().await.unwrap();
-        stage.victim().step_clock(FAR);
-        one.extend(TTL).await.unwrap_err(); // its clock is off
-        stage.victim().step_clock(-FAR);
-        one.release().await.unwrap();
-        let error = stage.second.write_lock("l").try_acquire().await.unwrap_err();
-        assert!(other.is_valid(), "{error}");
-    }
+    let stage = Stage::set(Guards::On).await;
+    let one = read(&stage.first).try_acquire().await.unwrap();
+    let other = read(&stage.first).try_acquire().await.unwrap();
+    stage.victim().step_clock(FAR);
+    one.extend(TTL).await.unwrap_err(); // its clock is off
+    stage.victim().step_clock(-FAR);
+    one.release().await.unwrap();
+    let error = stage.second.write_lock("l").try_acquire().await.unwrap_err();
+    assert!(other.is_valid(), "{error}");
 }
 
 /// A step that nobody can see ends no entry of one reader, whatever another one does after it.
 #[tokio::test]
 async fn a_reader_that_came_after_a_small_step_and_left_lets_no_writer_in_beside_the_one_before() {
-    for guards in [Guards::On, Guards::Strict] {
-        let stage = Stage::set(guards).await;
-        let held = read(&stage.first).try_acquire().await.unwrap();
-        stage.victim().step_clock(200);
-        read(&stage.second).ttl(TTL + ms(5_000)).acquire().await.unwrap().release().await.unwrap();
-        let error = stage.second.write_lock("l").try_acquire().await.unwrap_err();
-        assert!(held.is_valid(), "{error}");
-    }
-}
-
-/// In strict mode a writer has watched a reader that died on the masters that nobody else reads on.
-/// It learns nothing from that of the master where somebody does, though the clocks of all are
-/// stepped together.
-#[tokio::test]
-async fn what_was_watched_of_a_dead_reader_lets_no_writer_in_beside_one_that_lives() {
-    let ttl = ms(2_000);
-    let stage = Stage::set(Guards::Strict).await;
-    let alive = stage.first.read_lock("l").ttl(ttl).try_acquire().await.unwrap();
-    std::mem::forget(stage.second.read_lock("l").lease(ttl).try_acquire().await.unwrap());
-    stage.masters.iter().for_each(|server| server.step_clock(FAR));
-    let waited = stage.second.write_lock("l").wait(3 * ttl).acquire().await;
-    assert!(alive.is_valid(), "it was renewed on masters 0 and 1 at least");
-    assert!(waited.is_err(), "both have it");
+    let stage = Stage::set(Guards::On).await;
+    let held = read(&stage.first).try_acquire().await.unwrap();
+    stage.victim().step_clock(200);
+    read(&stage.second).ttl(TTL + ms(5_000)).acquire().await.unwrap().release().await.unwrap();
+    let error = stage.second.write_lock("l").try_acquire().await.unwrap_err();
+    assert!(held.is_valid(), "{error}");
 }
 
 /// A clock that jumps ends no permit, so nobody comes for another number of them.
@@ -517,18 +492,16 @@ async fn a_client_that_shares_a_wrong_clock_with_its_master_begins_no_quarantine
 /// that is right. It does not take their time for that of most.
 #[tokio::test]
 async fn two_wrong_clocks_that_are_heard_first_end_nothing() {
-    for guards in [Guards::On, Guards::Strict] {
-        let stage = Stage::set(guards).await;
-        let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
-        let wrong = [1, VICTIM];
-        wrong.iter().for_each(|&at| stage.masters[at].step_clock(FAR));
-        let misled = guards.build(reach(&stage.masters, 1..4));
-        misled.lock("l").try_acquire().await.unwrap_err();
-        let _ = misled.shutdown(ms(1_000)).await; // it has taken back what it may have been granted
-        wrong.iter().for_each(|&at| stage.masters[at].step_clock(-FAR));
-        assert!(!stage.is_held_by_two(&guard).await);
-        assert!(guard.is_valid());
-    }
+    let stage = Stage::set(Guards::On).await;
+    let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
+    let wrong = [1, VICTIM];
+    wrong.iter().for_each(|&at| stage.masters[at].step_clock(FAR));
+    let misled = Guards::On.build(reach(&stage.masters, 1..4));
+    misled.lock("l").try_acquire().await.unwrap_err();
+    let _ = misled.shutdown(ms(1_000)).await; // it has taken back what it may have been granted
+    wrong.iter().for_each(|&at| stage.masters[at].step_clock(-FAR));
+    assert!(!stage.is_held_by_two(&guard).await);
+    assert!(guard.is_valid());
 }
 
 /// A client whose host's clock is as far ahead as that of the only master that it reaches asks for

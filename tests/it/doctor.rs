@@ -344,7 +344,6 @@ async fn clients_that_do_not_agree_with_the_set_are_told_both_terms_or_both_list
             operator(masters.urls()).max_ttl(Duration::from_secs(60)),
             "60000 ms -> use --max-ttl 30000ms, as they do",
         ),
-        (operator(masters.urls()).strict(), "30000 ms, strict -> use no --strict, as they do"),
         (operator(masters.urls().into_iter().take(2)), "and this client's"),
     ];
     for (other, says) in others {

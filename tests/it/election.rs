@@ -262,8 +262,7 @@ async fn a_campaign_waits_for_longer_than_any_wait_may_be() {
     let (patient, bound) = (client(), client());
     let owner: Owner = "00000000-0000-4000-8000-000000000007:1".parse().unwrap();
     for master in masters.iter() {
-        let fields =
-            ["kind", "lock", "fence", "7", "x", "9000000000000000 7 1 1 1000", "o:x", &owner.to_string()];
+        let fields = ["kind", "lock", "fence", "7", "x", "9000000000000000 7 1 1", "o:x", &owner.to_string()];
         master.server().command(&[&["HSET", "quorate:{l}"], &fields[..]].concat());
         master.server().command(&["PEXPIRE", "quorate:{l}", "2592000000"]);
     }

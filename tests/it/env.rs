@@ -54,14 +54,11 @@ fn a_client_is_what_the_environment_says() {
     let masters = Masters::start(3);
     let builder = || Redlock::builder().masters(masters.urls());
     begin(builder().prefix("mine:").max_ttl(Duration::from_secs(9)).ttl(Duration::from_secs(9)));
-    begin(builder().prefix("strict:").strict());
     let urls = format!(" {} , {},, {}\t", masters[0].url(), masters[1].url(), masters[2].url());
     let urls = ("QUORATE_MASTERS", &*urls);
     let told = connected_with(&[urls, ("QUORATE_PREFIX", "mine:"), ("QUORATE_MAX_TTL", "9s")]);
     assert!(told.starts_with("a lock of 3 masters for 8 s"), "{told}");
-    let told = connected_with(&[urls, ("QUORATE_PREFIX", "strict:"), ("QUORATE_STRICT", "1")]);
-    assert!(told.starts_with("a lock of 3 masters"), "{told}");
-    let told = connected_with(&[urls, ("QUORATE_PREFIX", "strict:")]);
+    let told = connected_with(&[urls, ("QUORATE_PREFIX", "mine:")]);
     assert!(told.contains("other terms"), "{told}");
     let told = connected_with(&[urls]);
     assert!(told.contains("quorate init"), "it begins no set by itself: {told}");
@@ -75,8 +72,7 @@ fn an_error_names_the_variable() {
         (&[("QUORATE_MASTERS", " , ")], "QUORATE_MASTERS: it names no master"),
         (&[("QUORATE_MASTERS", "redis://127.0.0.1:1,nowhere")], "QUORATE_MASTERS: "),
         (&[masters, ("QUORATE_MAX_TTL", "long")], "QUORATE_MAX_TTL: \"long\" is not a duration like"),
-        (&[masters, ("QUORATE_STRICT", "yes")], "QUORATE_STRICT: \"yes\" is neither 1"),
-        (&[masters, ("QUORATE_STRICT", ""), ("QUORATE_MAX_TTL", "")], "lock \"l\": "),
+        (&[masters, ("QUORATE_PREFIX", ""), ("QUORATE_MAX_TTL", "")], "lock \"l\": "),
     ] {
         let told = with(variables);
         assert!(told.contains(said), "{told}");

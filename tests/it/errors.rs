@@ -150,7 +150,7 @@ async fn a_user_without_rights_ends_the_wait_where_the_rest_are_no_quorum() {
 
 #[tokio::test]
 async fn other_terms_end_the_wait_where_the_rest_are_no_quorum() {
-    let text = "other terms: all clients need the same max TTL and strictness, and versions that fit";
+    let text = "other terms: all clients need the same max TTL, and versions that fit";
     for refusing in [3, 2] {
         let masters = Masters::start(5);
         let nowhere = (refusing..5).map(|port| format!("redis://127.0.0.1:{}", port + 1));

@@ -425,22 +425,3 @@ async fn bad_names_are_refused_before_anything_is_sent() {
     guard.release().await.unwrap();
     redlock.lock_all(["n".repeat(512)]).acquire().await.unwrap().release().await.unwrap();
 }
-
-#[tokio::test]
-async fn in_strict_mode_the_names_of_a_holder_that_died_are_watched_and_taken_over() {
-    let masters = Masters::start(3);
-    let client = || builder(&masters).strict().timeout(ms(1_500)).build().unwrap();
-    let (here, there) = (client(), client());
-    let guard = here.lock_all(["a", "b", "c"]).lease(ms(2_000)).acquire().await.unwrap();
-    let (fence, owner) = (guard.fencing_token(), guard.owner().to_string());
-    let is_noted = |server: &RedisServer, name: &str| {
-        crate::holds(server, &format!("quorate:{{{name}}}"), &owner).is_some()
-    };
-    let all = || masters.iter().all(|server| ["a", "b", "c"].iter().all(|name| is_noted(server, name)));
-    until("the names on every master", async || all()).await;
-    std::mem::forget(guard);
-    let next = there.lock_all(["a", "b", "c"]).wait(SOON).acquire().await.unwrap();
-    assert!(next.fencing_token() > fence);
-    next.release().await.unwrap();
-    is_free(&here, &["a", "b", "c"]).await;
-}

@@ -167,7 +167,7 @@ fn holds(server: &RedisServer, key: &str, owner: &str) -> Option<u32> {
 fn give(server: &RedisServer, name: &str, owner: &str, kept: Duration) {
     let (seconds, micros): (u64, u64) = server.command(&["TIME"]);
     let now = seconds * 1_000_000 + micros;
-    let entry = format!("{} {now} 1 1 {}", now + kept.as_micros() as u64, kept.as_millis());
+    let entry = format!("{} {now} 1 1", now + kept.as_micros() as u64);
     let (key, fence) = (format!("quorate:{{{name}}}"), now.to_string());
     let fields = ["kind", "lock", "fence", &fence, "x", &entry, "o:x", owner];
     let _: i64 = server.command(&[&["HSET", &key], &fields[..]].concat());

@@ -313,7 +313,7 @@ async fn a_minority_of_another_number_refuses_and_does_not_matter() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     answering(&redlock, 3).await;
-    let entry = "9000000000000000 7 1 1 1000";
+    let entry = "9000000000000000 7 1 1";
     let fields = ["kind", "semaphore/5", "fence", "7", "p:0", entry, "o:p:0", "a:1", "entries", "1"];
     let _: i64 = masters[0].command(&[&["HSET", "quorate:{l}"], &fields[..]].concat());
     let guards = take_all(&redlock, 2).await;

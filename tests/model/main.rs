@@ -13,8 +13,8 @@
 //! cargo test --release --test model -- --ignored --nocapture --test-threads 1   # more of it: some minutes
 //! ```
 //!
-//! There are three masters. It does not know semaphores, the queue, strict mode, full masters,
-//! changes of members, or that Redis deletes a name with entries after 30 days.
+//! There are three masters. It does not know semaphores, the queue, full masters, changes
+//! of members, or that Redis deletes a name with entries after 30 days.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails may panic")]
 

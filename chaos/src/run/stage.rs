@@ -93,11 +93,10 @@ impl Stage {
             run,
             history,
         } = setting;
-        let strict = clients == ClientSetup::Strict;
         let copied = (clients == ClientSetup::Copies).then_some(seed);
         let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
         let begun = (!new_masters).then(|| {
-            let introduced = runtime().block_on(introduce(&urls, ttl, strict, cold_start));
+            let introduced = runtime().block_on(introduce(&urls, ttl, cold_start));
             introduced.expect("masters that were just started answer")
         });
         let store = RedisServer::start();
@@ -119,7 +118,6 @@ impl Stage {
             tasks: TASKS,
             ttl,
             new_masters,
-            strict,
             copied,
         };
         for (client, life) in log.lives.iter().enumerate() {

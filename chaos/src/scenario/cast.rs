@@ -12,8 +12,6 @@ use crate::nemesis::{Clocks, Fault, Replicas, What};
 pub(super) enum Targets {
     /// A minority of the masters, mostly, and sometimes more; other ones each time.
     Any,
-    /// The same, but all masters at once where their clocks jump.
-    AllClocks,
     /// Always masters of the same minority.
     Minority,
 }
@@ -24,8 +22,6 @@ pub(super) struct Cast<'a> {
     masters: usize,
     /// Those that faults may strike, if not all.
     minority: Option<Vec<usize>>,
-    /// Whether the clocks of all masters jump together.
-    all_clocks: bool,
     /// Until when each master has a fault, and then each client.
     busy: Vec<Duration>,
     /// Until when each master's wall clock is wrong, or its address.
@@ -38,14 +34,7 @@ impl<'a> Cast<'a> {
         let minority = || (0..masters).cycle().skip(first).take(most(masters)).collect();
         let busy = vec![Duration::ZERO; masters + clients];
         let wrong = vec![Duration::ZERO; masters];
-        Self {
-            dice,
-            masters,
-            minority: (targets == Targets::Minority).then(minority),
-            all_clocks: targets == Targets::AllClocks,
-            busy,
-            wrong,
-        }
+        Self { dice, masters, minority: (targets == Targets::Minority).then(minority), busy, wrong }
     }
 
     /// This fault, on those that are free; `None` if nobody is.
@@ -70,11 +59,6 @@ impl<'a> Cast<'a> {
                 self.leave_right(what, &mut masters, at, until);
                 self.occupy(&mut masters, at, until);
                 self.occupy(&mut clients, at, until);
-            }
-            What::Clocks(_) if self.all_clocks => {
-                clients.clear();
-                masters = (0..self.masters).collect();
-                self.occupy(&mut masters, at, until);
             }
             _ => {
                 clients.clear();

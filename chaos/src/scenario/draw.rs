@@ -96,14 +96,6 @@ pub(super) fn copies(dice: &Dice) -> What {
     if dice.happens(500) { clients(dice) } else { network(dice) }
 }
 
-pub(super) fn strict(dice: &Dice) -> What {
-    match dice.below(6) {
-        0 => clients(dice),
-        1 => network(dice),
-        _ => jumps(dice),
-    }
-}
-
 pub(super) fn stranger(dice: &Dice) -> What {
     match dice.below(3) {
         0 => amnesia(dice),

@@ -2,7 +2,7 @@
 //! always the same one.
 //!
 //! In all of them nothing may be found of Quorate's locks. What is promised has limits: wall clocks
-//! of a majority of the masters jump together only where clients are in strict mode.
+//! of a majority of the masters never jump together.
 //!
 //! `draw.rs` draws what faults are, `cast.rs` which masters and clients they strike.
 
@@ -20,7 +20,6 @@ use crate::master::Host;
 use crate::nemesis::{Replicas, What};
 use crate::persistence::Persistence;
 use crate::plan::{Plan, Planned};
-use crate::workload::Kind;
 use cast::{Cast, Targets};
 
 /// The longest pause between two faults.
@@ -56,7 +55,7 @@ pub struct Scenario {
 const ALWAYS: &[Persistence] = &[Persistence::Always];
 
 /// All of them.
-pub const ALL: [Scenario; 17] = [
+pub const ALL: [Scenario; 16] = [
     CALM,
     scenario(
         "servers",
@@ -91,7 +90,6 @@ pub const ALL: [Scenario; 17] = [
         draw::commands,
     ),
     COPIES,
-    STRICT,
     STRANGER,
     FAILOVER,
     MINORITY,
@@ -110,17 +108,6 @@ const COPIES: Scenario = Scenario {
         "copies",
         "client processes are copies of one, with the same random numbers; they and the network fail",
         draw::copies,
-    )
-};
-
-/// What only strict mode survives.
-const STRICT: Scenario = Scenario {
-    clients: ClientSetup::Strict,
-    targets: Targets::AllClocks,
-    ..scenario(
-        "strict",
-        "clients in strict mode: wall clocks of all masters jump together, clients and the network fail",
-        draw::strict,
     )
 };
 
@@ -220,13 +207,6 @@ impl Scenario {
     /// What is special about its clients.
     pub fn clients(&self) -> ClientSetup {
         self.clients
-    }
-
-    /// The kinds of locks of which it promises something: Redis's clock ends those that other
-    /// libraries have, too, in strict mode as well.
-    pub fn kinds(&self) -> Vec<Kind> {
-        let is_promised = |kind: &Kind| self.clients != ClientSetup::Strict || !kind.is_of_others();
-        Kind::ALL.into_iter().filter(is_promised).collect()
     }
 
     /// What the masters keep when they are killed.

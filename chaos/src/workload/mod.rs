@@ -71,8 +71,6 @@ pub struct Workload {
     /// Whether masters without a record vote at once: those of a run that begins with it are new,
     /// unless they were [introduced](introduce).
     pub new_masters: bool,
-    /// Whether it is in strict mode, as all others are then.
-    pub strict: bool,
     /// What decides the randomness of its locks, where it is a copy of other processes: they have
     /// the same.
     pub copied: Option<u64>,
@@ -193,7 +191,6 @@ impl Workload {
         Ok(match &self.subject {
             Subject::Quorate(kinds) => {
                 let builder = Redlock::builder().masters(&self.masters).ttl(self.ttl);
-                let builder = if self.strict { builder.strict() } else { builder };
                 let builder = match self.copied {
                     Some(seed) => builder.random(Arc::new(Copied(Dice::new(seed, "copy", 0)))),
                     None => builder,
@@ -247,15 +244,9 @@ impl Random for Copied {
 /// # Errors
 ///
 /// When the masters' URLs are none, or there are too many.
-pub async fn introduce(
-    masters: &[String],
-    ttl: Duration,
-    strict: bool,
-    cold_start: ColdStart,
-) -> io::Result<Redlock> {
-    let builder = Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl);
-    let builder = if strict { builder.strict() } else { builder };
-    let redlock = builder.build().map_err(io::Error::other)?;
+pub async fn introduce(masters: &[String], ttl: Duration, cold_start: ColdStart) -> io::Result<Redlock> {
+    let redlock =
+        Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl).build().map_err(io::Error::other)?;
     begin(&redlock, cold_start).await.map_err(io::Error::other)?;
     Ok(redlock)
 }

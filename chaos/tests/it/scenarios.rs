@@ -7,8 +7,7 @@ use std::time::Duration;
 use quorate::ColdStart;
 use quorate_chaos::nemesis::{Replicas, What};
 use quorate_chaos::scenario::{self, Scenario};
-use quorate_chaos::workload::Kind;
-use quorate_chaos::{ClientSetup, Persistence, Plan, Planned};
+use quorate_chaos::{Persistence, Plan, Planned};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -46,7 +45,6 @@ fn each_has_its_own_faults() {
         ("disks", &["disks", "servers"]),
         ("commands", &["commands", "limits"]),
         ("copies", &["clients", "network"]),
-        ("strict", &["clients", "clocks", "network"]),
         ("stranger", &["keys", "network", "servers"]),
         ("minority", &["network", "servers"]),
     ] {
@@ -104,20 +102,6 @@ fn the_clocks_of_a_majority_are_never_wrong_together() {
         }
     }
     assert_eq!(most, 2, "some are");
-}
-
-/// What is promised in strict mode needs no clock.
-#[test]
-fn where_clients_are_strict_all_clocks_are_wrong_together() {
-    let strict = Scenario::named("strict").unwrap();
-    let faults = plan(strict, 1).faults;
-    let clocks: Vec<_> =
-        faults.iter().filter(|planned| matches!(planned.fault.what, What::Clocks(_))).collect();
-    assert!(!clocks.is_empty());
-    assert!(clocks.iter().all(|planned| planned.fault.masters == [0, 1, 2, 3, 4]));
-    assert_eq!(strict.clients(), ClientSetup::Strict);
-    assert!(!strict.kinds().contains(&Kind::Redisson) && strict.kinds().contains(&Kind::ReadWrite));
-    assert_eq!(scenario::OUTSIDE.kinds(), Kind::ALL);
 }
 
 #[test]

@@ -190,13 +190,8 @@ impl ChaosArgs {
             let wrong = format!("--scenario {} is for --subject quorate", self.scenario);
             return Err(Failure::new(exit::USAGE, wrong));
         }
-        if let Some(kind) = self.kind.iter().find(|kind| !scenario.kinds().contains(kind)) {
-            let wrong =
-                format!("--kind {kind} is nothing for --scenario {}: Redis's clock ends it", self.scenario);
-            return Err(Failure::new(exit::USAGE, wrong));
-        }
         Ok(match self.subject {
-            Locks::Quorate if self.kind.is_empty() => Subject::Quorate(scenario.kinds()),
+            Locks::Quorate if self.kind.is_empty() => Subject::Quorate(Kind::ALL.to_vec()),
             Locks::Quorate => Subject::Quorate(self.kind.clone()),
             Locks::Textbook => Subject::Naive(Naive::Textbook),
             Locks::Rslock => Subject::Rslock,
@@ -292,7 +287,6 @@ mod tests {
             ("--scenario members --masters 2", ["--masters 2", "13"]),
             ("--scenario members --subject del", ["members", "quorate"]),
             ("--compose --scenario members", ["members", "containers"]),
-            ("--scenario strict --kind fair,redisson", ["strict", "redisson"]),
         ] {
             let failure = typed(words).trial(1).unwrap_err();
             assert_eq!(failure.code, exit::USAGE);

@@ -336,7 +336,7 @@ fn a_set_of_more_masters_and_a_shorter_max_ttl_begins_when_the_old_leases_are_ov
         ("NEW", urls.join(",")),
         ("TERMS", format!("--max-ttl {MAX_TTL}")),
     ];
-    let page = with_values("Change strict mode, or begin a new set", &values);
+    let page = with_values("Begin a new set", &values);
     run(&page, &old);
     assert!(began.elapsed() > Duration::from_secs(9), "{:?}", began.elapsed());
     assert_eq!(ask(&urls).0, 0, "the new set grants the lock");
@@ -358,7 +358,7 @@ fn a_client_that_still_runs_keeps_a_new_set_from_beginning() {
     let urls = masters.urls();
     let job = Job::of(&masters, &urls);
     let new = [("TERMS", "--max-ttl 1s"), ("MASTERS", &ports(&masters)), ("NEW", &urls.join(","))];
-    let page = commands("Change strict mode, or begin a new set", &new);
+    let page = commands("Begin a new set", &new);
     let (code, _, error) = try_run(&page, &urls);
     assert!(code == 81 && error.contains("max TTL of 2000 ms"), "{code} {error}");
     let (code, _, error) =
@@ -408,7 +408,7 @@ fn a_command_says_whether_it_speaks_the_protocol_of_the_set() {
     assert_eq!(ask(&urls).0, 81);
     let values =
         [("MASTERS", ports(&masters)), ("NEW", urls.join(",")), ("TERMS", format!("--max-ttl {MAX_TTL}"))];
-    run(&with_values("Change strict mode, or begin a new set", &values), &urls);
+    run(&with_values("Begin a new set", &values), &urls);
     assert_eq!(ask(&urls).0, 0);
 }
 

@@ -1,8 +1,7 @@
 -- rw: many readers, or one writer, which may read, too. The functions without `local` are hooks.
 -- Readers raise `last_read`, as writers raise `last`. A writer's heal needs a token above both; a
 -- reader's only one above `last`. `readers` is the number of readers' entries. `longest` is the
--- latest end (us) of a reader, and its field. For strict clients `read_by` is the one version that
--- all readers share, that of the last one that wrote, and how long (ms) to watch it.
+-- latest end (us) of a reader, and its field.
 
 -- One of SWEEP_EVERY grants to readers looks at so many fields, and removes the entries and words
 -- that are over: more than readers leave behind meanwhile.
@@ -10,8 +9,8 @@
 local SWEEP = 16
 
 function read_more(it)
-  local values = call('HMGET', it.key, 'last_read', 'readers', 'longest', 'read_by', 'x', 'o:x')
-  it.reads, it.last_read, it.read_by = it.slot == 'read', values[1], values[4] or ''
+  local values = call('HMGET', it.key, 'last_read', 'readers', 'longest', 'x', 'o:x')
+  it.reads, it.last_read = it.slot == 'read', values[1]
   -- guard: readers-of-rw
   it.readers = it.is_same and tonumber(values[2]) or 0
   -- guard: longest-known
@@ -21,13 +20,7 @@ function read_more(it)
   -- guard: judged-by-none
   if it.reads then it.judged = 'none' end
   -- guard: writer-of-rw
-  it.writer = it.is_same and entry_of('x', values[5], values[6])
-end
-
-local function reader_counts(it, reader, token)
-  -- guard: read-by-strict
-  if STRICT and it.read_by ~= '' then reader.version, reader.kept = match(it.read_by, '^(.*) (%d+)$') end
-  return blocks(reader, token)
+  it.writer = it.is_same and entry_of('x', values[4], values[5])
 end
 
 -- Some entries of readers, words among them.
@@ -56,20 +49,20 @@ local function longest_reader(it, token)
   -- guard: longest-entry
   local longest = field and entry_of(field, call('HGET', it.key, field))
   -- guard: longest-counts
-  if longest and reader_counts(it, longest) then return longest end
+  if longest and lives(longest) then return longest end
   -- guard: some-readers
   local some = not token and it.readers > SWEEP and some_readers(it) or {}
   -- guard: each-of-some
   for i = 1, #some do
     -- guard: some-count
-    if reader_counts(it, some[i]) then return write_longest(it, some[i]) end
+    if lives(some[i]) then return write_longest(it, some[i]) end
   end
   local all = read_all(it.key)
   longest = nil
   for i = 1, #all do
     local one = all[i]
     one.stays = one.field == 'x' or one.holds == '0' or (token and one.owner == it.owner)
-    local is_in_the_way = not one.stays and reader_counts(it, one, token)
+    local is_in_the_way = not one.stays and blocks(one, token)
     if is_in_the_way and not (longest and less(one.ends, longest.ends)) then longest = one end
   end
   if longest and not token then write_longest(it, longest) end
@@ -100,15 +93,15 @@ function obstacle(it, token)
   it.is_cleared = true
 end
 
--- Removes some entries and words that are over; for strict clients only words.
+-- Removes some entries and words that are over.
 local function sweep(it)
   for _, one in ipairs(some_readers(it)) do
     -- guard: sweep-over
-    if tonumber(one.ends) < earliest and (one.holds == '0' or not STRICT) then remove(it, one) end
+    if tonumber(one.ends) < earliest then remove(it, one) end
   end
 end
 
-function note_end(it, ends, round, kept)
+function note_end(it, ends)
   if it.is_cleared then note(it, 'readers', it.readers) end
   if not it.reads then return end
   local is_new = not it.entry or it.entry.holds == '0'
@@ -117,11 +110,6 @@ function note_end(it, ends, round, kept)
   if is_new and it.fence % SWEEP_EVERY == 1 then sweep(it) end
   note(it, 'readers', it.readers)
   note(it, 'longest', longest)
-  if STRICT then
-    -- guard: no-others
-    local others = it.readers > 1 and match(it.read_by, ' (%d+)$') or 0
-    note(it, 'read_by', format('%s:%s %d', it.owner, round, max(kept, others)))
-  end
 end
 
 -- A reader that leaves writes a word, even if it had no entry. So does an undo: its grant may have
@@ -131,7 +119,7 @@ function note_gone(it, token, round, was_here)
   it.readers = it.readers - (was_here and 1 or 0)
   note(it, 'readers', it.readers)
   -- guard: word-token
-  note(it, it.field, format('%d %s %s 0 0', time_here() + WORD_LIFE, token or it.last_read or '0', round))
+  note(it, it.field, format('%d %s %s 0', time_here() + WORD_LIFE, token or it.last_read or '0', round))
 end
 
 -- An owner that writes and reads hands neither over: its other half would block the new owner.

@@ -65,5 +65,5 @@ function add_to_held(it, reply)
     looked = looked + #fields
     if looked == others and #free == 0 then redis.pcall('HSET', it.key, 'over', format('%d', first)) end
   end
-  reply[10], reply[11] = free, first and max(0, ceil((first - earliest) / 1000)) or -1
+  reply[8], reply[9] = free, first and max(0, ceil((first - earliest) / 1000)) or -1
 end

@@ -1,6 +1,6 @@
 -- verbs: the verbs of a lock that is exactly another library's key. Such a key has no token, no
 -- round and no end but Redis's own TTL, so nothing is healed: a lock whose key is gone is lost. The
--- arguments are those of the other kinds; `label`, `versions`, `token` and `first` are ignored.
+-- arguments are those of the other kinds; `label`, `token` and `first` are ignored.
 local function look(k, owner)
   local it = {key = KEYS[k], queue = KEYS[k + 1]}
   it.holder, it.holds = holder_of(it.key)
@@ -11,7 +11,7 @@ end
 -- The refusal because of the holder; ABSENT if there is none.
 local function refusal(it)
   if not it.holder then return ABSENT end
-  return {'held', it.holder, it.holds, call('PTTL', it.key), 0, '', -1, '', 0}
+  return {'held', it.holder, it.holds, call('PTTL', it.key), 0, '', -1}
 end
 
 -- Writes this owner's key. It never ends earlier than before.
@@ -21,11 +21,10 @@ local function write(it, owner, holds, kept)
   return GRANTED
 end
 
-local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticket, since, waited)
+local function acquire(k, _, _, owner, round, trusted, kept, _, before, ticket, since, waited)
   -- guard: shared-before
   if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
-  -- guard: shared-vote
-  check_vote(trusted, '', round, kept)
+  check_vote(trusted, round, kept)
   local it = look(k, owner)
   if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
   local reply = refusal(it)
@@ -35,8 +34,7 @@ local function acquire(k, _, _, owner, round, trusted, kept, _, _, before, ticke
 end
 
 local function extend(k, _, _, owner, holds, round, trusted, kept)
-  -- guard: shared-vote-holds
-  check_vote(trusted, '', round, kept, holds)
+  check_vote(trusted, round, kept, holds)
   local it = look(k, owner)
   return it.is_mine and write(it, owner, holds, kept) or refusal(it)
 end
@@ -63,8 +61,7 @@ local function release(k, _, _, owner, holds, _, _, _, wakes, place, _, since, w
 end
 
 local function transfer(k, _, _, to, round, trusted, kept, _, _, from)
-  -- guard: shared-vote-transfer
-  check_vote(trusted, '', round, kept)
+  check_vote(trusted, round, kept)
   local it, left = look(k, from), call('PTTL', KEYS[k])
   if it.holder == to then return write(it, to, '1', kept) end
   if not it.is_mine then return refusal(it) end
@@ -78,6 +75,6 @@ local function inspect(k, _, slot)
   -- guard: shared-nobody
   local it = look(k, '')
   local reply = {'seen', it.holder and slot or '', call('ZCARD', it.queue)}
-  if it.holder then reply[4] = {'', it.holder, it.holds, call('PTTL', it.key), 0, '', '', 0} end
+  if it.holder then reply[4] = {'', it.holder, it.holds, call('PTTL', it.key), 0, '', 0} end
   return reply
 end

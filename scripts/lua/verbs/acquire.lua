@@ -26,12 +26,12 @@ local function grant(it, token, round, kept, label, first)
     local other = entry.owner ~= it.owner and entry.owner
     if other or less(entry.round, first) then raise(it, it.raises, entry.token, other) end
   end
-  put(it, ends, token, round, '1', kept, label)
+  put(it, ends, token, round, '1', label)
   call('PEXPIRE', it.key, KEY_TTL_HELD)
 end
 
-local function acquire(k, names, slot, owner, round, trusted, kept, label, versions, before, ticket,
-                       since, waited, wakes, first)
+local function acquire(k, names, slot, owner, round, trusted, kept, label, before, ticket, since,
+                       waited, wakes, first)
   local token, its, was_woken = trusted, {}, before and before ~= ''
   first = first or round
   -- The old place is given up even if this master refuses the vote: no later message would do it.
@@ -40,7 +40,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, versi
   for i = 1, was_woken and names or 0 do
     if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
-  check_vote(trusted, versions, round, kept)
+  check_vote(trusted, round, kept)
   since = tonumber(since)
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)

@@ -27,26 +27,22 @@ end
 local function extend(k, names, slot, owner, holds, round, trusted, kept, label, token, heals, first)
   local its = {}
   first = first or '0'
-  -- guard: extend-versions
-  check_vote(trusted, '', round, kept, holds, token)
+  check_vote(trusted, round, kept, holds, token)
   for i = 1, names do
     its[i] = read(k + 2 * i - 2, slot, owner)
     local reply = lost(its[i], round, token, heals, first)
     if reply then return reply end
   end
   for i = 1, names do
-    local it, watch = its[i], kept
+    local it = its[i]
     local ends = format('%d', latest + tonumber(kept) * 1000)
-    if it.extends and less(ends, it.entry.ends) then
-      ends = it.entry.ends
-      watch = ceil((ends - latest) / 1000)
-    end
+    if it.extends and less(ends, it.entry.ends) then ends = it.entry.ends end
     -- Redis runs PEXPIRE even if memory is full, and after it the other writes of the script.
     local is_there = call('PEXPIRE', it.key, KEY_TTL_HELD)
     -- guard: extend-drops
     if it.entry and not it.extends then drop(it, it.field) end
     if it.entry and it.entry.owner ~= owner then raise(it, it.raises, it.entry.token, it.entry.owner) end
-    put(it, ends, token, round, holds, watch, it.extends and '' or label)
+    put(it, ends, token, round, holds, it.extends and '' or label)
     -- guard: extend-was-not-there
     if is_there == 0 then call('PEXPIRE', it.key, KEY_TTL_HELD) end
   end

@@ -1,5 +1,5 @@
 -- inspect: says of what kind a name is, how many wait for it, and who holds it: for each entry that
--- counts its field, and what `description_of` says.
+-- counts its field, what `description_of` says, and the round that wrote it.
 local function inspect(k, _, slot)
   time_here() -- looks at the record: the first reply tells the client if this master forgot
   -- guard: inspect-nobody
@@ -12,7 +12,8 @@ local function inspect(k, _, slot)
   local reply = {'seen', it.kind or '', waiting}
   for _, entry in ipairs(entries) do
     if lives(entry) then
-      reply[#reply + 1] = {entry.field, description_of(entry, fields['l:' .. entry.field])}
+      local label, round = fields['l:' .. entry.field], tonumber(entry.round)
+      reply[#reply + 1] = {entry.field, description_of(entry, label, round)}
     end
   end
   return reply

@@ -12,7 +12,7 @@ local function leave(it, holds, round, token, first, breaks)
   if entry and entry.holds == '0' then entry, it.entry = nil, nil end
   if entry and holds ~= '0' then
     call('PEXPIRE', it.key, KEY_TTL_HELD) -- runs even if memory is full, and after it the write
-    local text = entry.ends .. ' ' .. entry.token .. ' ' .. round .. ' ' .. holds .. ' ' .. entry.kept
+    local text = entry.ends .. ' ' .. entry.token .. ' ' .. round .. ' ' .. holds
     call('HSET', it.key, it.field, text)
     return GRANTED
   end

@@ -25,8 +25,7 @@ end
 local function transfer(k, names, slot, to, round, trusted, kept, label, renews, from, handed)
   -- guard: no-token-yet
   local its, token, old, is_new = {}, trusted, '0', false
-  -- guard: transfer-versions
-  check_vote(trusted, '', round, kept)
+  check_vote(trusted, round, kept)
   for i = 1, names do
     local it, reply = given(k + 2 * i - 2, slot, to, round, from, handed)
     if not it then return reply end
@@ -39,8 +38,6 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
   for i = 1, names do
     local it, entry = its[i], its[i].entry
     local ends = format('%d', max(entry.ends, latest + tonumber(kept) * 1000))
-    local watch = ceil((ends - latest) / 1000)
-    if STRICT then watch = max(watch, entry.kept) end
     call('PEXPIRE', it.key, KEY_TTL_HELD)
     if it.owner ~= to then
       -- Leases with lower tokens heal no more. One with the token that stays heals, whoever has it.
@@ -50,7 +47,7 @@ local function transfer(k, names, slot, to, round, trusted, kept, label, renews,
       write_noted(it)
       it = read(k + 2 * i - 2, slot, to)
     end
-    put(it, ends, token, round, '1', watch, label)
+    put(it, ends, token, round, '1', label)
   end
   return renews == '1' and tonumber(token) or GRANTED
 end

@@ -19,12 +19,6 @@
 //!   written to later than the rest, and those in the queue look when the TTLs are over, and a
 //!   quarter later for each dead one that is ahead of them.
 //!
-//! Strict clients believe no clock that an entry is over whose owner died: they watch it for a TTL,
-//! from when the master first shows it, which a restarted one does only after its quarantine. So
-//! with them a lock counts from when each of its names was first granted in the calm, but to read:
-//! that cleared it of such entries. Where masters join in the calm, they may have some, too: a
-//! longest TTL later each client has watched those.
-//!
 //! So a calm must last for two longest TTLs and [`SETTLING`] before a lock counts that nobody gives
 //! back.
 //!
@@ -61,15 +55,8 @@ pub fn check(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
     for ((names, reads), waiters) in waiters(history, calm) {
         let in_the_way = in_the_way(history, names, reads);
-        let mut free = season.free(names, &in_the_way, history.end);
+        let free = season.free(names, &in_the_way, history.end);
         if !reads {
-            if history.strict {
-                let watched = history.joined.map_or(Time::ZERO, |joined| joined + history.longest_ttl);
-                let cleared = season.cleared(names, &in_the_way);
-                free.retain(|free| cleared.is_some_and(|cleared| cleared <= free.from));
-                free.iter_mut().for_each(|free| free.from = free.from.max(watched));
-                free.retain(|free| free.from < free.to);
-            }
             found.extend(idle(&free, &waiters));
             continue;
         }
@@ -146,15 +133,6 @@ impl Season {
         }
         free.retain(|free| free.from < free.to);
         free
-    }
-
-    /// By when each of these names was granted, but to read; `None` where one was not.
-    fn cleared(&self, names: &[String], holds: &[&Hold]) -> Option<Time> {
-        let granted = |name| {
-            let of_it = holds.iter().filter(|hold| !hold.shared && hold.names.contains(name));
-            of_it.map(|hold| hold.granted).find(|granted| *granted >= self.quiet)
-        };
-        names.iter().map(granted).try_fold(Time::ZERO, |last, granted| Some(last.max(granted?)))
     }
 
     /// Takes out those whose windows end by `now`, and notes since when there is room for others. A
@@ -402,23 +380,6 @@ mod tests {
         assert_eq!(found(&dead(), &[waits(39_501)], &[]).len(), 1);
     }
 
-    #[test]
-    fn the_strict_may_watch_what_readers_left_until_somebody_has_written() {
-        let reads = |from, until| shared(given_back("a", from, 90_000, until));
-        let attempts = || vec![to_read(attempt(4_000, Some(5_000), Granted)), attempt(6_000, None, Pending)];
-        let found = |strict, holds: Vec<Hold>| {
-            check(&History { attempts: attempts(), strict, ..history(holds) }).len()
-        };
-        assert_eq!(
-            (found(false, vec![reads(5_000, 30_000)]), found(true, vec![reads(5_000, 30_000)])),
-            (1, 0)
-        );
-        let written = || vec![given_back("w", 23_200, 90_000, 26_000), reads(26_000, 30_000)];
-        assert_eq!((found(false, written()), found(true, written())), (1, 1));
-        let in_the_storm = vec![given_back("w", 12_000, 90_000, 12_500), reads(12_600, 30_000)];
-        assert_eq!(found(true, in_the_storm), 0);
-    }
-
     fn of(names: &[&str], hold: Hold) -> Hold {
         Hold { names: names.iter().map(|name| (*name).to_owned()).collect(), ..hold }
     }
@@ -433,18 +394,6 @@ mod tests {
             [of(&["m"], hold("a", 4_000, 30_000)), of(&["l"], given_back("b", 31_000, 90_000, 32_000))];
         assert_eq!(found(&holds, &[waits_for_both(40_500)], &[]), [], "a TTL after the first was over");
         assert_eq!(found(&holds, &[waits_for_both(40_501)], &[]).len(), 1);
-    }
-
-    #[test]
-    fn the_strict_may_watch_what_the_dead_left_of_each_name() {
-        let one = || of(&["l"], given_back("b", 31_000, 90_000, 32_000));
-        let other = || of(&["m"], given_back("c", 33_000, 90_000, 34_000));
-        let found = |strict, holds: Vec<Hold>| {
-            let attempts = vec![waits_for_both(40_000)];
-            check(&History { attempts, strict, ..history(holds) }).len()
-        };
-        assert_eq!((found(false, vec![one()]), found(true, vec![one()])), (2, 0));
-        assert_eq!((found(false, vec![one(), other()]), found(true, vec![one(), other()])), (3, 1));
     }
 
     #[test]

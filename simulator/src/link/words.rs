@@ -8,10 +8,7 @@ use crate::server::KEYS_PER_NAME;
 /// What the arguments of each verb are, as section 7 of docs/PROTOCOL.md says; those without a name
 /// are left out.
 const NAMES: [(&str, &[&str]); 5] = [
-    (
-        "acquire",
-        &["", "owner", "round", "trusted", "kept", "", "watched", "before", "ticket", "since", "waited", ""],
-    ),
+    ("acquire", &["", "owner", "round", "trusted", "kept", "", "before", "ticket", "since", "waited", ""]),
     ("extend", &["", "owner", "holds", "round", "trusted", "kept", "", "token", "heals", "first"]),
     ("release", &["", "owner", "holds", "round", "token", "first", "", "place", "breaks", "since", "waited"]),
     ("transfer", &["", "to", "round", "trusted", "kept", "", "renews", "from", "handed"]),

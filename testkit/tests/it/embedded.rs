@@ -20,8 +20,8 @@ fn inspect(name: &str) -> Words {
 }
 
 fn acquire(name: &str, owner: &str) -> Words {
-    let words = Words::new(2).with(name).with("queue").with("acquire").with(1).with(7);
-    words.with("lock").with(owner).with(1).with(1_000_000).with(1000).with("").with("")
+    let words = Words::new(2).with(name).with("queue").with("acquire").with(1).with(6);
+    words.with("lock").with(owner).with(1).with(1_000_000).with(1000).with("")
 }
 
 /// What a client is answered that was not made known: it may look, and nothing else.

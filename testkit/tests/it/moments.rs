@@ -82,8 +82,8 @@ impl Moments {
         let until = dice.one_of(&[self.now - HOUR, self.now + HOUR, 1]);
         let (round, holds) = (dice.one_of(&["3", "20", "21"]), dice.one_of(&["1", "1", "2", "0"]));
         match dice.below(30) {
-            0 => dice.one_of(&["x", "1 2 3 4", "1 2 3 x 5", "-7 1 1 1 1", " 1 2 3 4 5", ""]).to_owned(),
-            _ => format!("{until} {token} {round} {holds} 60000"),
+            0 => dice.one_of(&["x", "1 2 3", "1 2 x 4", "-7 1 1 1", " 1 2 3 4", ""]).to_owned(),
+            _ => format!("{until} {token} {round} {holds}"),
         }
     }
 

@@ -126,8 +126,7 @@ impl Draw {
             60..65 => ["quorate:{a}", STAMP, &votes],
             _ => [RECORD, STAMP, &votes],
         };
-        let strict = if self.dice.happens(100) { "1" } else { "" };
-        [key, stamp, votes_from, "94300", strict].map(str::to_owned).into()
+        [key, stamp, votes_from, "94300"].map(str::to_owned).into()
     }
 
     /// Adds one operation to a call.
@@ -154,7 +153,8 @@ impl Draw {
                 0 => of_shared,
                 // Since when, and for how long: `place` has odd ones, which say the same to both
                 // servers.
-                9 | 10 => !["acquire", "release"].contains(&verb),
+                8 | 9 if verb == "acquire" => false,
+                9 | 10 if verb == "release" => false,
                 _ => true,
             };
             let is_odd = self.dice.happens(6) && may_be_odd;
@@ -171,7 +171,7 @@ impl Draw {
         let holds = self.dice.one_of(&["1", "1", "2"]);
         match verb {
             "acquire" => {
-                let mut words = owned(&[slot, owner, round, &trusted, kept, label, &self.watched()]);
+                let mut words = owned(&[slot, owner, round, &trusted, kept, label]);
                 let may_be_short = !["fair", "rw", "semaphore"].contains(&self.kind);
                 if !may_be_short || self.dice.happens(500) {
                     let before = if self.dice.happens(300) { self.ticket() } else { String::new() };
@@ -213,15 +213,6 @@ impl Draw {
             "inspect" => owned(&[slot]),
             _ => Vec::new(),
         }
-    }
-
-    /// The versions that were watched for long enough: none, or all that there can be.
-    fn watched(&mut self) -> String {
-        if self.dice.happens(700) {
-            return String::new();
-        }
-        let versions = OWNERS[2..].iter().flat_map(|owner| ROUNDS.map(|round| format!("{owner}:{round},")));
-        versions.fold(",".to_owned(), |all, version| all + &version)
     }
 
     /// A ticket, since when, and for how long; or nothing. Two servers' clocks are not the same:

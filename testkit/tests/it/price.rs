@@ -10,14 +10,14 @@ use quorate_testkit::EmbeddedServer;
 
 const NAME: &str = "quorate:{bench}";
 const KEYS: [&str; 2] = [NAME, "quorate:waiting:{bench}"];
-const HEAD: [&str; 5] = ["master", "0123456789abcdef", "0", "94300", ""];
+const HEAD: [&str; 4] = ["master", "0123456789abcdef", "0", "94300"];
 const OWNER: &str = "0123456789abcdef0123456789abcdef:123";
 const NOW: u64 = 1_000_000_000_000;
 
 /// An operation's arguments.
 type Args = &'static [&'static str];
 
-const ACQUIRE: Args = &["acquire", "1", "7", "lock", OWNER, "7", "1000000000000", "30000", "", ""];
+const ACQUIRE: Args = &["acquire", "1", "6", "lock", OWNER, "7", "1000000000000", "30000", ""];
 const RELEASE: Args =
     &["release", "1", "9", "lock", OWNER, "0", "8", "1000000000000", "", "quorate:wake:", "", ""];
 const INSPECT: Args = &["inspect", "1", "1", "lock"];

@@ -219,7 +219,7 @@ impl<'a> Scene<'a> {
     fn call(&mut self, step: &Value) -> Step {
         let begins =
             |key: &str, usual: &str| step.get(key).map_or_else(|| usual.to_owned(), |value| self.text(value));
-        let head = [("stamp", "m"), ("votes_from", "0"), ("kept_free", "94300"), ("strict", "")];
+        let head = [("stamp", "m"), ("votes_from", "0"), ("kept_free", "94300")];
         let mut args = vec![RECORD.to_owned()];
         args.extend(head.map(|(key, usual)| begins(key, usual)));
         let mut keys = Vec::new();

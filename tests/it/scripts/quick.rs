@@ -45,7 +45,7 @@ pub(super) fn alone<'a>(script: &Script, text: impl Fn((&'static str, &'static s
 pub(super) fn call(lab: &Lab<'_>, operations: &[&str]) -> Vec<Resp> {
     lab.command(&["HSET", RECORD, "stamp", "m"]);
     let now = lab.now().to_string();
-    let mut args: Vec<String> = [RECORD, "m", "0", "94300", ""].map(str::to_owned).into();
+    let mut args: Vec<String> = [RECORD, "m", "0", "94300"].map(str::to_owned).into();
     let mut keys = Vec::new();
     for (place, operation) in operations.iter().enumerate() {
         let words: Vec<&str> = operation.split(' ').collect();
@@ -116,14 +116,14 @@ pub(super) fn assert_entry(lab: &Lab<'_>, name: &str, rest: &str, ahead: u64) {
 fn a_free_lock_is_taken_extended_and_released(lab: &Lab<'_>) {
     plant(lab, "l0");
     let before = i64::try_from(lab.now()).unwrap();
-    let replies = call(lab, &["acquire lock a:1 7 T 10000 - -"]);
+    let replies = call(lab, &["acquire lock a:1 7 T 10000 -"]);
     let token = number(&replies[1]);
     assert!(number(&replies[0]) >= before && token >= before && replies.len() == 2, "{replies:?}");
-    assert_entry(lab, "x", &format!("{token} 7 1 10000"), 10_000_000);
+    assert_entry(lab, "x", &format!("{token} 7 1"), 10_000_000);
     lab.assert_lives("l0", HELD_FOR);
     let replies = call(lab, &[&format!("extend lock a:1 2 8 T 20000 - {token} 1")]);
     assert_eq!(replies[1..], [Resp::Int(1)]);
-    assert_entry(lab, "x", &format!("{token} 8 2 20000"), 20_000_000);
+    assert_entry(lab, "x", &format!("{token} 8 2"), 20_000_000);
     let replies = call(lab, &[&format!("release lock a:1 0 9 {token} - w: - -")]);
     assert_eq!(replies, [Resp::Int(0), Resp::Int(1)], "nobody asked for the time");
     let fields = ["kind", "fence", "last", "x", "o:x"].map(|name| field(lab, "l0", name));
@@ -134,7 +134,7 @@ fn a_free_lock_is_taken_extended_and_released(lab: &Lab<'_>) {
 
 fn a_label_is_written(lab: &Lab<'_>) {
     plant(lab, "l0");
-    call(lab, &["acquire lock a:1 7 T 10000 work -"]);
+    call(lab, &["acquire lock a:1 7 T 10000 work"]);
     assert_eq!(field(lab, "l0", "l:x").as_deref(), Some("work"));
     let token = field(lab, "l0", "fence").unwrap();
     call(lab, &[&format!("release lock a:1 0 9 {token} - w: - -")]);
@@ -143,7 +143,7 @@ fn a_label_is_written(lab: &Lab<'_>) {
 
 fn a_waiter_that_takes_no_place_gets_a_free_lock(lab: &Lab<'_>) {
     plant(lab, "l0");
-    let replies = call(lab, &["acquire lock a:1 7 T 10000 - - - a:1 T 0 w:"]);
+    let replies = call(lab, &["acquire lock a:1 7 T 10000 - - a:1 T 0 w:"]);
     assert_eq!(field(lab, "l0", "fence"), Some(number(&replies[1]).to_string()));
 }
 
@@ -151,14 +151,10 @@ fn a_call_of_several_operations_is_quick_in_all(lab: &Lab<'_>) {
     for key in ["l0", "l1", "l2"] {
         plant(lab, key);
     }
-    lab.command(&["HSET", "l1", "x", "9000000000000000 99 1 1 10000", "o:x", "b:1"]);
+    lab.command(&["HSET", "l1", "x", "9000000000000000 99 1 1", "o:x", "b:1"]);
     let replies = call(
         lab,
-        &[
-            "acquire lock a:1 7 T 10000 - -",
-            "release lock b:1 0 9 99 - w: - -",
-            "acquire lock c:1 7 T 10000 - -",
-        ],
+        &["acquire lock a:1 7 T 10000 -", "release lock b:1 0 9 99 - w: - -", "acquire lock c:1 7 T 10000 -"],
     );
     assert_eq!((replies.len(), &replies[2]), (4, &Resp::Int(1)), "{replies:?}");
     let owners = ["l0", "l1", "l2"].map(|key| field(lab, key, "o:x"));
@@ -168,8 +164,8 @@ fn a_call_of_several_operations_is_quick_in_all(lab: &Lab<'_>) {
 fn a_holder_extends_to_the_end(lab: &Lab<'_>) {
     plant(lab, "l0");
     let now = lab.now();
-    lab.command(&["HSET", "l0", "x", &format!("{now} 99 1 1 10"), "o:x", "a:1"]);
+    lab.command(&["HSET", "l0", "x", &format!("{now} 99 1 1"), "o:x", "a:1"]);
     let replies = call(lab, &["extend lock a:1 1 1 T 10000 - 99 -"]);
     assert_eq!(replies[1..], [Resp::Int(1)]);
-    assert_eq!(field(lab, "l0", "x"), Some(format!("{} 99 1 1 10000", now + 10_000_000)));
+    assert_eq!(field(lab, "l0", "x"), Some(format!("{} 99 1 1", now + 10_000_000)));
 }

@@ -28,11 +28,11 @@ fn plant(lab: &Lab<'_>, more: &[&str]) {
 
 fn a_permit_is_taken_extended_and_given_back(lab: &Lab<'_>) {
     plant(lab, &[]);
-    let token = number(&call(lab, &["acquire 3/16 a:1 7 T 10000 - -"])[1]);
-    assert_entry(lab, "p:3", &format!("{token} 7 1 10000"), 10_000_000);
+    let token = number(&call(lab, &["acquire 3/16 a:1 7 T 10000 -"])[1]);
+    assert_entry(lab, "p:3", &format!("{token} 7 1"), 10_000_000);
     assert_eq!(fields(lab, ["fence", "o:p:3", "entries"]), [some(token), some("a:1"), some(1)]);
     done(lab, &format!("extend 3/16 a:1 2 8 T 20000 - {token} 1"));
-    assert_entry(lab, "p:3", &format!("{token} 8 2 20000"), 20_000_000);
+    assert_entry(lab, "p:3", &format!("{token} 8 2"), 20_000_000);
     assert_eq!(field(lab, "l0", "entries"), some(1));
     lab.assert_lives("l0", HELD_FOR);
     let replies = call(lab, &[&format!("release 3/16 a:1 0 9 {token} - w: - -")]);
@@ -45,8 +45,8 @@ fn a_permit_is_taken_extended_and_given_back(lab: &Lab<'_>) {
 }
 
 fn permits_are_taken_and_given_back_beside_each_other(lab: &Lab<'_>) {
-    plant(lab, &["p:0", "9000000000000000 99 1 1 10000", "o:p:0", "b:1", "entries", "1", "last:0", "100"]);
-    let token = number(&call(lab, &["acquire 15/16 a:1 7 T 10000 - - - a:1 T 0 w:"])[1]);
+    plant(lab, &["p:0", "9000000000000000 99 1 1", "o:p:0", "b:1", "entries", "1", "last:0", "100"]);
+    let token = number(&call(lab, &["acquire 15/16 a:1 7 T 10000 - - a:1 T 0 w:"])[1]);
     assert_eq!(field(lab, "l0", "entries"), some(2));
     done(lab, "release 0/16 b:1 0 9 99 - w: - -");
     assert_eq!(fields(lab, ["entries", "last:0", "fence", "p:0"]), [some(1), some(100), some(token), None]);
@@ -58,7 +58,7 @@ fn permits_are_taken_and_given_back_beside_each_other(lab: &Lab<'_>) {
 
 fn a_permit_has_a_label(lab: &Lab<'_>) {
     plant(lab, &[]);
-    let token = number(&call(lab, &["acquire 3/16 a:1 7 T 10000 work -"])[1]);
+    let token = number(&call(lab, &["acquire 3/16 a:1 7 T 10000 work"])[1]);
     assert_eq!(field(lab, "l0", "l:p:3").as_deref(), Some("work"));
     done(lab, &format!("release 3/16 a:1 0 9 {token} - w: - -"));
     assert_eq!(field(lab, "l0", "l:p:3"), None);
@@ -67,6 +67,6 @@ fn a_permit_has_a_label(lab: &Lab<'_>) {
 fn a_permit_may_end_with_the_first(lab: &Lab<'_>) {
     let over = (lab.now() + 10_000_000).to_string();
     plant(lab, &["over", &over]);
-    call(lab, &["acquire 3/16 a:1 7 T 10000 - -"]);
+    call(lab, &["acquire 3/16 a:1 7 T 10000 -"]);
     assert_eq!(fields(lab, ["entries", "over"]), [some(1), some(over)]);
 }

@@ -18,7 +18,7 @@ NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS
 NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the first four rows
 TELL = ('KIND', 'WRONGTYPE', 'NOPERM', 'REPLICA', 'EVICTS', 'NOSET', 'OTHERSET', 'OTHERTERMS')  # waiting does not help
 FIELDS = {'set', 'member', 'members', 'incarnation', 'run_id', 'replid2', 'stamp', 'quarantine', 'generation', 'protocol',
-          'max_ttl', 'strict', 'state'}  # section 3: those of a record that this client reads
+          'max_ttl', 'state'}  # section 3: those of a record that this client reads
 CHANGED = 'its set has changed, and nobody told it yet'
 
 
@@ -63,9 +63,9 @@ async def command(stream, *words):
     return await read_reply(stream[0])
 
 
-def pack(operations, keys_of, record_key, stamp, votes_from, kept_free, strict=''):
+def pack(operations, keys_of, record_key, stamp, votes_from, kept_free):
     """The words of a call behind its script (section 6). An operation is (verb, names, arguments)."""
-    keys, words = [], [record_key, stamp, votes_from, kept_free, strict]
+    keys, words = [], [record_key, stamp, votes_from, kept_free]
     for verb, names, arguments in operations:
         keys += [key for name in names for key in keys_of(name)]
         words += [verb, len(names), len(arguments), *arguments]
@@ -175,8 +175,8 @@ class Master:
                 return 'it lost its record'
             heard = all(other.record is not None for other in client.masters if other is not self)
             return 'NOSET it has no record of a set' if heard else 'it has no record, and another one was not heard yet'
-        if (record['protocol'], record['max_ttl'], record['strict']) != client.terms:
-            return f'OTHERTERMS {record["protocol"]}, a max TTL of {record["max_ttl"]} ms, strict: {record["strict"]}'
+        if (record['protocol'], record['max_ttl']) != client.terms:
+            return f'OTHERTERMS {record["protocol"]}, a max TTL of {record["max_ttl"]} ms'
         mine = [other for other in others if other['set'] == record['set']]
         strangers = [other for other in others if other['set'] != record['set'] and other['state'] == 'member']
         is_twice = any(other['member'] == record['member'] for other in mine)
@@ -299,7 +299,7 @@ class Client:
         self.id, self.rounds = str(uuid.uuid4()), itertools.count(1)
         self.prefix, self.timeout, self.max_ttl = prefix, int(timeout * 1e6), int(max_ttl * 1e6)
         self.quorum, self.proposed = len(urls) // 2 + 1, 0
-        self.terms = 'v2', str(self.max_ttl // 1000), '0'  # section 3
+        self.terms = 'v2', str(self.max_ttl // 1000)  # section 3
         self.quarantine = self.max_ttl * 101 // 100 + 4_000_000  # Q of section 3
         self.kept_free = -(-(self.quarantine + 60_000_000) // 1000)  # R of section 9, H8
         self.loop, self.cleaning = asyncio.new_event_loop(), set()
@@ -376,7 +376,7 @@ class Client:
         lease = Lease(self, name, ttl)
         sent, now = lease.sending()
         self.proposed = min(max(now, self.proposed + 1), now + 100_000)
-        tasks = self.ask(lease, 'acquire', [lease.first, self.proposed, lease.kept, '', ''], sent + lease.time_out)
+        tasks = self.ask(lease, 'acquire', [lease.first, self.proposed, lease.kept, ''], sent + lease.time_out)
         try:
             answers = votes = in_one_generation(await self.hear(tasks, sent + lease.time_out, self.is_decided))
             if len(granted(answers)) >= self.quorum:

@@ -82,7 +82,7 @@ def fields_of(servers, place):
     return {
         'set': 's', 'member': place + 1, 'members': '\n'.join(f'{i + 1} {s.url}' for i, s in enumerate(servers)),
         'incarnation': secrets.token_hex(8), 'stamp': secrets.token_hex(8), 'generation': 0, 'protocol': 'v2',
-        'max_ttl': 30000, 'strict': 0, 'cold_start': 'quarantine', 'earlier': '', 'keeps_all': 0, 'state': 'member'}
+        'max_ttl': 30000, 'cold_start': 'quarantine', 'earlier': '', 'keeps_all': 0, 'state': 'member'}
 
 
 def write(server, fields, pause, least=0):
@@ -183,7 +183,7 @@ class Replay:
                     operations = [(v, names, [self.filled(a) for a in arguments]) for v, names, arguments in step['call']]
                     packed = quorate.pack(
                         operations, self.keys_of, 'master', step.get('stamp', 'm'),
-                        self.filled(step.get('votes_from', 0)), step.get('kept_free', 94300), step.get('strict', ''))
+                        self.filled(step.get('votes_from', 0)), step.get('kept_free', 94300))
                     reply = await quorate.evaluate(stream, self.script, packed)
                     is_list = isinstance(reply, list)
                     compare(step, step['reply'], reply[1:] if is_list else reply)
