@@ -28,16 +28,15 @@ mod words;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::runtime::Builder;
 
 use crate::args::{Cli, Verb};
-use crate::exit::Code;
+use crate::exit::{Code, Failure};
 
-/// The lock's engine has a thread of its own, so one thread is enough here.
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     terminal::never_stop_for_it();
     log_if_asked();
-    let mut code = quorate().await;
+    let mut code = quorate();
     if code == exit::OK && say::is_output_lost() {
         code = exit::FAILED;
     }
@@ -45,7 +44,7 @@ async fn main() -> ExitCode {
     code.into()
 }
 
-async fn quorate() -> Code {
+fn quorate() -> Code {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -53,7 +52,27 @@ async fn quorate() -> Code {
             return if error.use_stderr() { exit::USAGE } else { exit::OK };
         }
     };
-    let ended = match cli.verb {
+    // The lock's engine has a thread of its own, so one thread is enough here, but where many locks are
+    // measured, as a service has them.
+    let runtime = match cli.verb {
+        Verb::Bench(_) => Builder::new_multi_thread().enable_all().build(),
+        _ => Builder::new_current_thread().enable_all().build(),
+    };
+    let ended = match runtime {
+        Ok(runtime) => runtime.block_on(carry_out(cli.verb)),
+        Err(error) => Err(Failure::new(exit::FAILED, format!("no threads: {error}"))),
+    };
+    match ended {
+        Ok(code) => code,
+        Err(failure) => {
+            say::say(failure.message);
+            failure.code
+        }
+    }
+}
+
+async fn carry_out(verb: Verb) -> Result<Code, Failure> {
+    match verb {
         Verb::Init(args) => init::init(args).await,
         Verb::Members(args) => members::members(args).await,
         Verb::Run(args) => run::run(args).await,
@@ -66,13 +85,6 @@ async fn quorate() -> Code {
         Verb::Demo(args) => demo::demo(args).await,
         Verb::Chaos(args) => chaos::chaos(args).await,
         Verb::ChaosClient => chaos::client(),
-    };
-    match ended {
-        Ok(code) => code,
-        Err(failure) => {
-            say::say(failure.message);
-            failure.code
-        }
     }
 }
 

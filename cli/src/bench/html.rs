@@ -104,22 +104,21 @@ fn throughput(report: &Report) -> String {
     if report.throughput.is_empty() {
         return String::new();
     }
-    let heads = "<tr><th rowspan=\"2\">at a time</th><th rowspan=\"2\">a second</th><th colspan=\"4\">acquire, ms</th>\
-                 <th colspan=\"4\">release, ms</th><th rowspan=\"2\">failed</th></tr>\n<tr><th>50 %</th><th>90 %</th><th>99 %</th>\
-                 <th>max</th><th>50 %</th><th>90 %</th><th>99 %</th><th>max</th></tr>";
+    let heads = "<tr><th rowspan=\"2\">at a time</th><th rowspan=\"2\">a second</th><th colspan=\"5\">acquire, ms</th>\
+                 <th colspan=\"5\">release, ms</th><th rowspan=\"2\">failed</th></tr>\n<tr><th>50 %</th><th>90 %</th><th>99 %</th>\
+                 <th>99.9 %</th><th>max</th><th>50 %</th><th>90 %</th><th>99 %</th><th>99.9 %</th><th>max</th></tr>";
     let row = |level: &Level| {
         let Level { concurrency, cycles_per_second, cycles, .. } = level;
         let times: String = [cycles.acquire, cycles.release].iter().map(|of| cells(of, true)).collect();
         let rate = whole(*cycles_per_second);
         format!("<tr><th>{concurrency}</th><td>{rate}</td>{times}<td>{}</td></tr>\n", cycles.failed())
     };
-    let text = "Each row is one concurrency: that many locks at a time, each with its own name, acquired and released in a loop by one client.";
+    let text = "Each row is one concurrency: that many locks at a time, each with a new name, acquired and released in a loop by one client.";
     section("How many locks", text, &table(heads, &report.throughput.iter().map(row).collect::<String>()))
 }
 
 fn round_trips(report: &Report) -> String {
-    let heads =
-        "<tr><th>master</th><th>answers</th><th>50 %, ms</th><th>90 %</th><th>99 %</th><th>max</th></tr>";
+    let heads = "<tr><th>master</th><th>answers</th><th>50 %, ms</th><th>90 %</th><th>99 %</th><th>99.9 %</th><th>max</th></tr>";
     let mut rows = String::new();
     for master in &report.masters {
         let _ = writeln!(
@@ -139,9 +138,9 @@ fn again(report: &Report) -> String {
     section("Again", text, &page::command(&report.command))
 }
 
-fn cells(summary: &LatencySummary, with_max: bool) -> String {
-    let times = [summary.p50, summary.p90, summary.p99, summary.max];
-    let shown = &times[..if with_max { 4 } else { 3 }];
+fn cells(summary: &LatencySummary, to_max: bool) -> String {
+    let times = [summary.p50, summary.p90, summary.p99, summary.p999, summary.max];
+    let shown = &times[..if to_max { 5 } else { 3 }];
     shown.iter().map(|time| format!("<td>{}</td>", ms(*time))).collect()
 }
 

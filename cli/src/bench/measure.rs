@@ -1,13 +1,14 @@
-//! Does the measuring: locks of its own, acquired and released, and every master asked for its
-//! round trip.
+//! Does the measuring: locks of its own, each with a new name, acquired and released, and every
+//! master asked for its round trip.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::future::join_all;
 use hdrhistogram::Histogram;
 use quorate::{Error, Lock, Moment, Outcome, Redlock, Vote};
+use tokio::task::JoinSet;
 
 use super::plan::Plan;
 use super::rounds::Rounds;
@@ -33,7 +34,7 @@ pub(crate) struct Measured {
     pub(crate) rounds: Rounds,
     pub(crate) single: Tally,
     /// One for each concurrency, as far as it came.
-    pub(crate) levels: Vec<(usize, Tally)>,
+    pub(crate) levels: Vec<(usize, SharedTally)>,
 }
 
 /// How often one master answered.
@@ -45,6 +46,10 @@ pub(crate) struct Seen {
     /// Why it did not, the last time.
     pub(crate) detail: Option<String>,
 }
+
+/// A tally of tasks that run at the same time.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedTally(Arc<Mutex<Tally>>);
 
 /// Cycles of an acquire and a release, in nanoseconds.
 #[derive(Debug)]
@@ -99,6 +104,16 @@ fn has_answered(vote: &Vote) -> bool {
     matches!(vote.outcome, Outcome::Absent | Outcome::Held { .. })
 }
 
+impl SharedTally {
+    pub(crate) fn new(tally: Tally) -> Self {
+        Self(Arc::new(Mutex::new(tally)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Tally> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Tally {
     pub(crate) fn new(began: Moment) -> Self {
         let times = || Histogram::new(3).expect("three digits are allowed");
@@ -137,21 +152,31 @@ fn kind(error: &Error) -> &'static str {
     }
 }
 
-/// One client, to measure with.
+/// What measures.
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
-    redlock: &'a Redlock,
+    locks: Locks,
     plan: &'a Plan,
     progress: &'a Progress,
+}
+
+/// One client's locks, each with a name of its own.
+#[derive(Clone, Debug)]
+struct Locks {
+    redlock: Redlock,
+    ttl: Duration,
     /// The client's UUID makes the locks' names unlike any other.
-    names: String,
+    names: Arc<str>,
+    next: Arc<AtomicU64>,
 }
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(redlock: &'a Redlock, plan: &'a Plan, progress: &'a Progress) -> Self {
+    pub(crate) fn new(redlock: &Redlock, plan: &'a Plan, progress: &'a Progress) -> Self {
         let owner = redlock.owner().to_string();
         let client = owner.split(':').next().unwrap_or(&owner);
-        Self { redlock, plan, progress, names: format!("quorate-bench:{client}") }
+        let names = format!("quorate-bench:{client}").into();
+        let locks = Locks { redlock: redlock.clone(), ttl: plan.ttl, names, next: Arc::default() };
+        Self { locks, plan, progress }
     }
 
     /// Measures all that is planned. May be dropped at any moment: the library undoes what is under
@@ -168,24 +193,23 @@ impl<'a> Bench<'a> {
         for locks in self.plan.concurrency.iter().copied() {
             self.progress.step(&format!("locks at a time: {locks}"));
             self.settle().await?;
-            measured.levels.push((locks, Tally::new(self.redlock.now())));
-            if let Some((_, tally)) = measured.levels.last_mut() {
-                self.level(locks, tally).await?;
-            }
+            let tally = SharedTally::new(Tally::new(self.now()));
+            measured.levels.push((locks, tally.clone()));
+            self.level(locks, &tally).await?;
         }
         Ok(())
     }
 
     async fn warm_up(&self) -> Result<(), Error> {
         self.settle().await?;
-        if let Some(quarantine) = Quarantine::keeps(self.redlock) {
+        if let Some(quarantine) = Quarantine::keeps(&self.locks.redlock) {
             say(quarantine.advice(Duration::MAX));
             self.progress.step("waiting for masters that have no vote yet");
             tokio::time::sleep(quarantine.left).await;
         }
         for _ in 0..WARM_UP {
             self.settle().await?;
-            let guard = self.lock(0).try_acquire().await?;
+            let guard = self.locks.next().try_acquire().await?;
             let _ = guard.release().await; // it goes on in the background, and is said again if it lasts
         }
         Ok(())
@@ -193,84 +217,108 @@ impl<'a> Bench<'a> {
 
     /// Waits for what masters that were not waited for still have to do.
     async fn settle(&self) -> Result<(), Error> {
-        self.lock(0).inspect().await.map(drop)
+        self.locks.next().inspect().await.map(drop)
     }
 
     /// Each master's round trip and a cycle, in turn, so that both see the same network.
     async fn single(&self, measured: &mut Measured) -> Result<(), Error> {
-        let lock = self.lock(0);
         let mut far = false;
-        let end = self.redlock.now() + self.plan.step();
-        measured.single = Tally::new(self.redlock.now());
-        while measured.single.took().is_zero() || self.redlock.now() < end {
+        let end = self.now() + self.plan.step();
+        measured.single = Tally::new(self.now());
+        while measured.single.took().is_zero() || self.now() < end {
             if !far {
                 self.settle().await?;
             }
+            let lock = self.locks.next();
             let seen = lock.inspect().await?;
             measured.note_round(seen.votes());
             far = seen.votes().iter().any(|vote| vote.latency > FAR);
-            self.cycle(&lock, &RefCell::new(&mut measured.single)).await;
+            let cycle = self.locks.cycle(&lock).await;
+            if measured.single.note(cycle) {
+                tokio::time::sleep(PAUSE).await;
+            }
         }
         measured.single.check()
     }
 
-    /// `locks` cycles at a time, each with its own lock.
-    async fn level(&self, locks: usize, tally: &mut Tally) -> Result<(), Error> {
-        let end = self.redlock.now() + self.plan.step();
-        let tally = RefCell::new(tally);
-        join_all((0..locks).map(|number| {
-            let lock = self.lock(number);
-            let tally = &tally;
-            async move {
-                loop {
-                    self.cycle(&lock, tally).await;
-                    if self.redlock.now() >= end {
-                        break;
-                    }
-                }
-            }
-        }))
-        .await;
-        let tally = tally.borrow();
-        tally.check()
+    /// `count` cycles at a time, by as many tasks.
+    async fn level(&self, count: usize, tally: &SharedTally) -> Result<(), Error> {
+        let end = self.now() + self.plan.step();
+        let mut tasks = JoinSet::new();
+        for _ in 0..count {
+            tasks.spawn(self.locks.clone().cycle_until(end, tally.clone()));
+        }
+        tasks.join_all().await;
+        tally.lock().check()
     }
 
-    async fn cycle(&self, lock: &Lock, tally: &RefCell<&mut Tally>) {
+    fn now(&self) -> Moment {
+        self.locks.redlock.now()
+    }
+}
+
+/// What a cycle came to, and when it ended.
+enum Cycle {
+    NotAcquired(Error, Moment),
+    Acquired([Moment; 3], Result<(), Error>),
+}
+
+impl Locks {
+    /// A lock that nobody ever had.
+    fn next(&self) -> Lock {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.redlock.lock(format!("{}:{number}", self.names)).ttl(self.ttl)
+    }
+
+    async fn cycle_until(self, end: Moment, tally: SharedTally) {
+        loop {
+            let cycle = self.cycle(&self.next()).await;
+            let failed = tally.lock().note(cycle);
+            if failed {
+                tokio::time::sleep(PAUSE).await;
+            }
+            if self.redlock.now() >= end {
+                return;
+            }
+        }
+    }
+
+    async fn cycle(&self, lock: &Lock) -> Cycle {
         let began = self.redlock.now();
         let acquired = lock.try_acquire().await;
         let granted = self.redlock.now();
-        let guard = match acquired {
-            Ok(guard) => guard,
-            Err(error) => {
-                tally.borrow_mut().failed(error, granted);
-                return tokio::time::sleep(PAUSE).await;
+        match acquired {
+            Err(error) => Cycle::NotAcquired(error, granted),
+            Ok(guard) => {
+                let released = guard.release().await;
+                Cycle::Acquired([began, granted, self.redlock.now()], released)
             }
-        };
-        let released = guard.release().await;
-        tally.borrow_mut().note([began, granted, self.redlock.now()], released);
-    }
-
-    fn lock(&self, number: usize) -> Lock {
-        self.redlock.lock(format!("{}:{number}", self.names)).ttl(self.plan.ttl)
+        }
     }
 }
 
 impl Tally {
-    fn note(&mut self, [began, granted, ended]: [Moment; 3], released: Result<(), Error>) {
-        self.ended = self.ended.max(ended);
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let _ = self.acquire.record(nanos(granted.since(began))); // the histogram grows as it has to
-        match released {
-            Ok(()) => {
-                let _ = self.release.record(nanos(ended.since(granted)));
+    /// Takes note, and answers whether the acquire failed.
+    fn note(&mut self, cycle: Cycle) -> bool {
+        match cycle {
+            Cycle::NotAcquired(error, ended) => {
+                self.ended = self.ended.max(ended);
+                *self.failed_acquires.entry(kind(&error)).or_default() += 1;
+                self.error = Some(error);
+                true
             }
-            Err(error) => *self.failed_releases.entry(kind(&error)).or_default() += 1,
+            Cycle::Acquired([began, granted, ended], released) => {
+                self.ended = self.ended.max(ended);
+                let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                let _ = self.acquire.record(nanos(granted.since(began))); // the histogram grows as it has to
+                match released {
+                    Ok(()) => {
+                        let _ = self.release.record(nanos(ended.since(granted)));
+                    }
+                    Err(error) => *self.failed_releases.entry(kind(&error)).or_default() += 1,
+                }
+                false
+            }
         }
-    }
-
-    fn failed(&mut self, error: Error, ended: Moment) {
-        self.ended = self.ended.max(ended);
-        *self.failed_acquires.entry(kind(&error)).or_default() += 1;
-        self.error = Some(error);
     }
 }

@@ -113,7 +113,11 @@ impl Report {
             acquire_to_order_statistic: ratio
                 .filter(|ratio| ratio.is_finite())
                 .map(|ratio| (ratio * 100.0).round() / 100.0),
-            throughput: measured.levels.iter().map(|(locks, tally)| Level::new(*locks, tally)).collect(),
+            throughput: measured
+                .levels
+                .iter()
+                .map(|(locks, tally)| Level::new(*locks, &tally.lock()))
+                .collect(),
         }
     }
 

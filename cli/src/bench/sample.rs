@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::measure::{Measured, Seen, Tally};
+use super::measure::{Measured, Seen, SharedTally, Tally};
 use super::plan::Plan;
 use super::report::{Report, Setting};
 use super::statistics::NEVER;
@@ -32,9 +32,9 @@ fn measured() -> Measured {
     for locks in [1, 16] {
         let mut level = Tally::new(quorate::Moment::default());
         cycles(&mut level);
-        measured.levels.push((locks, level));
+        measured.levels.push((locks, SharedTally::new(level)));
     }
-    measured.levels[1].1.failed_acquires.insert("no quorum", 1);
+    measured.levels[1].1.lock().failed_acquires.insert("no quorum", 1);
     measured
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct LatencySummary {
     pub(crate) p90: Ms,
     #[serde(rename = "p99_ms")]
     pub(crate) p99: Ms,
+    #[serde(rename = "p999_ms")]
+    pub(crate) p999: Ms,
     #[serde(rename = "max_ms")]
     pub(crate) max: Ms,
 }
@@ -89,10 +91,10 @@ impl Sorted {
     pub(crate) fn summary(&self) -> LatencySummary {
         let whole = self.weight();
         let mean = self.0.iter().map(|(time, weight)| time * weight).sum::<f64>() / whole;
-        let at = self.at(&[0.5, 0.9, 0.99, 1.0]);
-        let [p50, p90, p99, max] = std::array::from_fn(|i| Ms(at[i]));
+        let at = self.at(&[0.5, 0.9, 0.99, 0.999, 1.0]);
+        let [p50, p90, p99, p999, max] = std::array::from_fn(|i| Ms(at[i]));
         let mean = Ms(if mean.is_nan() { NEVER } else { mean });
-        LatencySummary { count: whole.round() as u64, mean, p50, p90, p99, max }
+        LatencySummary { count: whole.round() as u64, mean, p50, p90, p99, p999, max }
     }
 
     pub(crate) fn curve(&self) -> Curve {
@@ -109,7 +111,8 @@ pub(crate) fn summary(times: &Histogram<u64>) -> LatencySummary {
     }
     let at = |share| Ms(times.value_at_quantile(share) as f64 / 1e6);
     let mean = Ms(times.mean() / 1e6);
-    LatencySummary { count: times.len(), mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1.0) }
+    let [p50, p90, p99, p999, max] = [0.5, 0.9, 0.99, 0.999, 1.0].map(at);
+    LatencySummary { count: times.len(), mean, p50, p90, p99, p999, max }
 }
 
 /// The curve of a histogram of nanoseconds.
@@ -132,9 +135,10 @@ mod tests {
     #[test]
     fn percentiles_are_of_the_nearest_rank() {
         let summary = Sorted::new((1..=200).rev().map(f64::from)).summary();
-        let LatencySummary { count, mean, p50, p90, p99, max } = summary;
+        let LatencySummary { count, mean, p50, p90, p99, p999, max } = summary;
         assert_eq!((count, mean), (200, Ms(100.5)));
-        assert_eq!((p50, p90, p99, max), (Ms(100.0), Ms(180.0), Ms(198.0), Ms(200.0)));
+        assert_eq!((p50, p90, p99), (Ms(100.0), Ms(180.0), Ms(198.0)));
+        assert_eq!((p999, max), (Ms(200.0), Ms(200.0)));
     }
 
     #[test]

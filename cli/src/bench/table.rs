@@ -59,14 +59,19 @@ pub(crate) fn failures(report: &Report) -> Vec<String> {
 }
 
 fn round_trips(report: &Report) -> String {
-    let mut table = table(&["MASTER", "ANSWERED", "P50", "P90", "P99", "MAX"]);
+    let mut table = table(&["MASTER", "ANSWERED", "P50", "P90", "P99", "P99.9", "MAX"]);
     for master in &report.masters {
-        let LatencySummary { p50, p90, p99, max, .. } = master.round_trip;
         let mut row = vec![master.master.clone(), answered(master.answered, master.unanswered)];
-        row.extend([p50, p90, p99, max].map(ms));
+        row.extend(times(&master.round_trip));
         table.add_row(row);
     }
     finish(table, 1)
+}
+
+/// The columns of P50 to MAX.
+fn times(summary: &LatencySummary) -> [String; 5] {
+    let LatencySummary { p50, p90, p99, p999, max, .. } = *summary;
+    [p50, p90, p99, p999, max].map(ms)
 }
 
 /// How often a master answered.
@@ -78,11 +83,10 @@ pub(crate) fn answered(answered: u64, unanswered: u64) -> String {
 }
 
 fn single(cycles: &Cycles) -> String {
-    let mut table = table(&["", "COUNT", "P50", "P90", "P99", "MAX"]);
+    let mut table = table(&["", "COUNT", "P50", "P90", "P99", "P99.9", "MAX"]);
     for (what, summary) in [("acquire", cycles.acquire), ("release", cycles.release)] {
-        let LatencySummary { count, p50, p90, p99, max, .. } = summary;
-        let mut row = vec![what.to_owned(), count.to_string()];
-        row.extend([p50, p90, p99, max].map(ms));
+        let mut row = vec![what.to_owned(), summary.count.to_string()];
+        row.extend(times(&summary));
         table.add_row(row);
     }
     finish(table, 1)
@@ -106,10 +110,12 @@ fn throughput(report: &Report) -> String {
         "ACQUIRE P50",
         "P90",
         "P99",
+        "P99.9",
         "MAX",
         "RELEASE P50",
         "P90",
         "P99",
+        "P99.9",
         "MAX",
         "FAILED",
     ];
@@ -117,7 +123,7 @@ fn throughput(report: &Report) -> String {
     for level in &report.throughput {
         let mut row = vec![level.concurrency.to_string(), format!("{:.0}", level.cycles_per_second)];
         let Cycles { acquire, release, .. } = &level.cycles;
-        row.extend([acquire, release].iter().flat_map(|of| [of.p50, of.p90, of.p99, of.max].map(ms)));
+        row.extend([acquire, release].into_iter().flat_map(times));
         row.push(level.cycles.failed().to_string());
         table.add_row(row);
     }
