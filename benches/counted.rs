@@ -57,7 +57,7 @@ pub(crate) fn instructions(scale: Scale) -> Vec<Row> {
 }
 
 pub(crate) fn system_calls(scale: Scale) -> Vec<Row> {
-    STRACE.rows(scale.of(&[(1, 200), (64, 60)], &[(1, 50)]), scale)
+    STRACE.rows(&[(1, scale.of(200, 50))], scale)
 }
 
 impl Tool {
@@ -107,7 +107,7 @@ pub(crate) fn run_sample(contender: &str) {
     let mut number = || arguments.next().unwrap().parse::<u64>().unwrap();
     let (workers, cycles) = (number() as usize, number());
     let masters: Vec<String> = arguments.collect();
-    let mut contender = contender::one(contender, &masters, &contender::runtime());
+    let mut contender = contender::one(contender, &masters);
     for cycles in [1, cycles] {
         let block = contender.work(Load { workers, length: Length::Cycles(cycles) });
         assert_eq!(block.failed, 0, "a contender was refused");

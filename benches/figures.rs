@@ -10,9 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::middle;
 
-/// How often a topic is measured for its figures, each time in a process of its own.
-const RUNS: usize = 3;
-
 /// The environment variable with the file that a run writes its rows to.
 const ROWS: &str = "QUORATE_BENCH_ROWS";
 
@@ -146,8 +143,8 @@ impl fmt::Display for Stamp {
     }
 }
 
-/// Measures a topic in several processes, and writes its figures.
-pub(crate) fn measure(topic: &str) {
+/// Measures a topic so often, each time in a process of its own, and writes its figures.
+pub(crate) fn measure(topic: &str, runs: usize) {
     let stamp = Stamp::of(topic);
     let folder = tempfile::tempdir().unwrap();
     let rows = folder.path().join("rows.json");
@@ -156,7 +153,7 @@ pub(crate) fn measure(topic: &str) {
         assert!(run.arg(topic).env(ROWS, &rows).status().unwrap().success(), "{topic} failed");
         serde_json::from_slice(&std::fs::read(&rows).unwrap()).unwrap()
     };
-    let runs: Vec<Vec<Row>> = (0..RUNS).map(run).collect();
+    let runs: Vec<Vec<Row>> = (0..runs).map(run).collect();
     if runs.iter().any(Vec::is_empty) {
         return println!("{topic}: no figures");
     }

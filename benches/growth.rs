@@ -10,9 +10,9 @@ use quorate_testkit::{Masters, RedisServer};
 use tokio::task::JoinSet;
 
 use crate::Scale;
-use crate::contender::{self, Client, Quorate};
+use crate::contender::{self, Client, Contender, Load, Quorate, Tasks};
 use crate::figures::Row;
-use crate::measure::middle;
+use crate::measure::with_quantiles;
 use crate::meter;
 
 const MASTERS: usize = 5;
@@ -23,8 +23,8 @@ const AT_ONCE: usize = 256;
 /// How many keys of somebody else one call sets.
 const FOREIGN_AT_ONCE: usize = 10_000;
 
-/// How many acquires are timed.
-const TIMED: usize = 1_000;
+/// How many acquires of new names are timed, one after the other.
+const TIMED: u64 = 3_000;
 
 struct Leases {
     counts: &'static [usize],
@@ -34,7 +34,7 @@ struct Leases {
 }
 
 const LEASES: Leases =
-    Leases { counts: &[1_000, 10_000, 100_000], ttl: Duration::from_secs(30), held: Duration::from_secs(10) };
+    Leases { counts: &[1_000, 100_000], ttl: Duration::from_secs(30), held: Duration::from_secs(10) };
 const FEW_LEASES: Leases =
     Leases { counts: &[100, 1_000], ttl: Duration::from_secs(3), held: Duration::from_secs(1) };
 
@@ -117,37 +117,36 @@ async fn time_list(redlock: &Redlock) -> Duration {
 pub(crate) fn names(scale: Scale) -> Vec<Row> {
     let counts = scale.of([1_000, 1_000_000], [100, 1_000]);
     let masters = Masters::start(1);
-    contender::runtime().block_on(async {
-        let redlock = contender::new(&masters.urls()).build().unwrap();
-        cycle_names(&redlock, "warm", 0..counts[0]).await;
-        let (memory, keys) =
-            (meter::used(masters.iter(), &[]).memory, masters[0].command::<f64>(&["DBSIZE"]));
-        let mut known = 0;
-        let mut rows = Vec::new();
-        for count in counts {
-            let granted = cycle_names(&redlock, "name", known..count).await;
-            let memory = meter::used(masters.iter(), &[]).memory - memory;
-            let keys = masters[0].command::<f64>(&["DBSIZE"]) - keys;
-            let acquire = time_acquires(&redlock, count).await;
-            change_foreign(&masters[0], "SET", count);
-            let _held = redlock.lock("held").acquire().await.unwrap();
-            let before = meter::used(masters.iter(), meter::sent_by(Quorate::NAME));
-            let list = time_list(&redlock).await;
-            let used = meter::used(masters.iter(), meter::sent_by(Quorate::NAME)) - before;
-            change_foreign(&masters[0], "DEL", count);
-            rows.push(
-                Row::new(count, Quorate::NAME, (count - known) as u64, granted)
-                    .with("acquire_p50_us", acquire)
-                    .with("master_memory_bytes", memory / count as f64)
-                    .with("keys_a_name", keys / count as f64)
-                    .with("list_s", list.as_secs_f64())
-                    .with("list_calls", used.calls)
-                    .with("list_us_a_call", used.call_us / used.calls),
-            );
-            known = count;
-        }
-        rows
-    })
+    let runtime = contender::runtime();
+    let mut tasks = Tasks::new(Quorate::new(contender::new(&masters.urls())), &runtime);
+    let redlock = tasks.client.redlock.clone();
+    runtime.block_on(cycle_names(&redlock, "warm", 0..counts[0]));
+    let (memory, keys) = (meter::used(masters.iter(), &[]).memory, masters[0].command::<f64>(&["DBSIZE"]));
+    let mut known = 0;
+    let mut rows = Vec::new();
+    for count in counts {
+        let granted = runtime.block_on(cycle_names(&redlock, "name", known..count));
+        let memory = meter::used(masters.iter(), &[]).memory - memory;
+        let keys = masters[0].command::<f64>(&["DBSIZE"]) - keys;
+        let timed = tasks.work(Load::alone(scale.of(TIMED, 30)));
+        change_foreign(&masters[0], "SET", count);
+        let held = runtime.block_on(redlock.lock("held").acquire()).unwrap();
+        let before = meter::used(masters.iter(), meter::sent_by(Quorate::NAME));
+        let list = runtime.block_on(time_list(&redlock));
+        let used = meter::used(masters.iter(), meter::sent_by(Quorate::NAME)) - before;
+        runtime.block_on(held.release()).unwrap();
+        change_foreign(&masters[0], "DEL", count);
+        rows.push(
+            with_quantiles(Row::new(count, Quorate::NAME, (count - known) as u64, granted), &[timed])
+                .with("master_memory_bytes", memory / count as f64)
+                .with("keys_a_name", keys / count as f64)
+                .with("list_s", list.as_secs_f64())
+                .with("list_calls", used.calls)
+                .with("list_us_a_call", used.call_us / used.calls),
+        );
+        known = count;
+    }
+    rows
 }
 
 /// Acquires and releases each of these names once: how many were granted.
@@ -160,19 +159,6 @@ async fn cycle_names(redlock: &Redlock, prefix: &str, names: std::ops::Range<usi
         }
     });
     stream::iter(cycling).buffer_unordered(AT_ONCE).fold(0, async |sum, one| sum + one).await
-}
-
-/// The median of acquires of names that are known, spread over all of them, one after the other.
-async fn time_acquires(redlock: &Redlock, names: usize) -> f64 {
-    let mut times = Vec::new();
-    for i in (0..names).step_by(names.div_ceil(TIMED)) {
-        let lock = redlock.lock(format!("name-{i}"));
-        let began = Instant::now();
-        let guard = lock.acquire().await.unwrap();
-        times.push(began.elapsed().as_secs_f64() * 1e6);
-        guard.release().await.unwrap();
-    }
-    middle(times.into_iter())
 }
 
 /// How often each call of these is made.
@@ -240,7 +226,7 @@ struct Waiters {
     time: Duration,
 }
 
-const WAITERS: Waiters = Waiters { counts: &[10, 100, 1_000], time: Duration::from_secs(3) };
+const WAITERS: Waiters = Waiters { counts: &[10, 100, 1_000], time: Duration::from_secs(2) };
 const FEW_WAITERS: Waiters = Waiters { counts: &[10, 100], time: Duration::from_millis(300) };
 
 /// Tasks of several clients that all want one lock, and release it at once.

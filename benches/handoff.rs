@@ -18,7 +18,7 @@ use crate::meter::{self, Used};
 
 const MASTERS: usize = 5;
 /// How long a run is.
-const RUN: Duration = Duration::from_secs(4);
+const RUN: Duration = Duration::from_secs(3);
 const SHORT_RUN: Duration = Duration::from_millis(300);
 const HOLD: Duration = Duration::from_millis(5);
 const LONG_HOLD: Duration = Duration::from_millis(50);

@@ -9,7 +9,7 @@ use quorate::seam::{BootClock, Clock};
 use quorate::{Guard, Moment, Redlock};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::contender::Quorate;
+use crate::contender::{self, Quorate};
 
 /// The environment variable that makes a process a child, with the name of the contender.
 pub(crate) const CHILD: &str = "QUORATE_BENCH_CHILD";
@@ -101,8 +101,7 @@ impl Job {
 pub(crate) fn run(contender: &str) {
     let job = Job::read(contender);
     let mut orders = orders();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    contender::runtime().block_on(async {
         let client = Client::connect(&job).await;
         println!("{}", Word::Ready);
         while orders.recv().await.is_some() {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::figures::Row;
 use crate::meter::Used;
+
+pub(crate) const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)];
 
 /// How long one cycle took.
 #[derive(Clone, Copy, Debug)]
@@ -58,17 +61,27 @@ impl Block {
     pub(crate) fn acquire(&self, quantile: f64) -> f64 {
         self.acquire.value_at_quantile(quantile) as f64 / 1e3
     }
-
-    /// A quantile of the releases, in us.
-    pub(crate) fn release(&self, quantile: f64) -> f64 {
-        self.release.value_at_quantile(quantile) as f64 / 1e3
-    }
 }
 
 /// How many cycles there were in blocks, and how many of them were granted.
 pub(crate) fn asked_and_granted(blocks: &[Block]) -> (u64, u64) {
     let granted = blocks.iter().map(|block| block.acquire.len()).sum();
     (granted + blocks.iter().map(|block| block.failed).sum::<u64>(), granted)
+}
+
+/// Adds the quantiles of all cycles of these blocks, taken together, to a row: in us, as
+/// `acquire_p50_us`.
+pub(crate) fn with_quantiles(row: Row, blocks: &[Block]) -> Row {
+    let [mut acquire, mut release] = [(); 2].map(|()| Histogram::<u64>::new(3).unwrap());
+    for block in blocks {
+        acquire.add(&block.acquire).unwrap();
+        release.add(&block.release).unwrap();
+    }
+    [("acquire", acquire), ("release", release)].into_iter().fold(row, |row, (what, times)| {
+        QUANTILES.into_iter().fold(row, |row, (name, quantile)| {
+            row.with(&format!("{what}_{name}_us"), times.value_at_quantile(quantile) as f64 / 1e3)
+        })
+    })
 }
 
 /// The median over blocks.

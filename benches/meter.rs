@@ -22,7 +22,7 @@ pub(crate) struct Used {
 /// be called by its scripts.
 pub(crate) fn sent_by(contender: &str) -> &'static [&'static str] {
     match contender {
-        "rslock" | "floor" => &["set", "eval", "evalsha"],
+        "rslock" | "rslock, names reused" | "rslock, one thread" | "floor" => &["set", "eval", "evalsha"],
         _ => &["eval", "evalsha"],
     }
 }

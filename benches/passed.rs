@@ -88,12 +88,12 @@ pub(crate) fn run_sample(acquires: &str) {
     contender::runtime().block_on(async {
         let masters: Vec<String> = std::env::args().skip(1).collect();
         let redlock = contender::new(&masters).build().unwrap();
-        let lock = redlock.lock("bench");
-        for _ in 1..100 {
-            lock.try_acquire().await.unwrap().release().await.unwrap();
+        let lock = |i: u32| redlock.lock(format!("bench-{i}"));
+        for i in 1..100 {
+            lock(i).try_acquire().await.unwrap().release().await.unwrap();
         }
         tokio::time::sleep(REST).await;
-        let held = if acquires == 100 { Some(lock.try_acquire().await.unwrap()) } else { None };
+        let held = if acquires == 100 { Some(lock(100).try_acquire().await.unwrap()) } else { None };
         tokio::time::sleep(REST).await;
         std::mem::forget(held); // its release is no part of the acquire
         std::process::exit(0);

@@ -42,7 +42,7 @@ pub(crate) const SAME_SCRIPT: Commands =
     Commands { prefix: "same-script", script: || SCRIPTS[0], acquire, release };
 
 /// A lock's keys.
-#[derive(Clone)]
+#[derive(Default)]
 pub(crate) struct Name {
     lock: String,
     queue: String,

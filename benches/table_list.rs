@@ -4,24 +4,50 @@ use crate::tables::Cell::{Of, Range, Ratio};
 use crate::tables::{Cell, Line, Lines, Table};
 
 const QUORATE: &str = "quorate";
-const LENT: &str = "quorate, lent";
+const REUSED: &str = "quorate, names reused";
+const ONE_THREAD: &str = "quorate, one thread";
 const RSLOCK: &str = "rslock";
+const RSLOCK_REUSED: &str = "rslock, names reused";
+const RSLOCK_ONE_THREAD: &str = "rslock, one thread";
 const FLOOR: &str = "floor";
 const SAME: &str = "same script";
-const BARE: &str = "bare";
 
-/// The contenders of most topics, by the value of the table.
+/// The contenders of the costs, by the value of the table.
 const RIVALS: &[(&str, Cell)] = &[
     ("quorate", Of(QUORATE, "")),
-    ("lent", Of(LENT, "")),
+    ("names reused", Of(REUSED, "")),
+    ("one thread", Of(ONE_THREAD, "")),
     ("rslock", Of(RSLOCK, "")),
+    ("names reused", Of(RSLOCK_REUSED, "")),
+    ("one thread", Of(RSLOCK_ONE_THREAD, "")),
     ("floor", Of(FLOOR, "")),
     ("same script", Of(SAME, "")),
-    ("bare", Of(BARE, "")),
     ("quorate to rslock", Ratio(QUORATE, RSLOCK, "")),
-    ("lent to rslock", Ratio(LENT, RSLOCK, "")),
-    ("quorate to bare", Ratio(QUORATE, BARE, "")),
-    ("lent to bare", Ratio(LENT, BARE, "")),
+    ("names reused", Ratio(REUSED, RSLOCK_REUSED, "")),
+    ("one thread", Ratio(ONE_THREAD, RSLOCK_ONE_THREAD, "")),
+];
+
+/// Quantiles of acquires.
+const ACQUIRES: &[(&str, Cell)] = &[
+    ("quorate p50", Of(QUORATE, "acquire_p50_us")),
+    ("p99", Of(QUORATE, "acquire_p99_us")),
+    ("p99.9", Of(QUORATE, "acquire_p999_us")),
+    ("rslock p50", Of(RSLOCK, "acquire_p50_us")),
+    ("p99", Of(RSLOCK, "acquire_p99_us")),
+    ("p99.9", Of(RSLOCK, "acquire_p999_us")),
+    ("quorate to rslock p50", Ratio(QUORATE, RSLOCK, "acquire_p50_us")),
+    ("p99", Ratio(QUORATE, RSLOCK, "acquire_p99_us")),
+    ("p99.9", Ratio(QUORATE, RSLOCK, "acquire_p999_us")),
+];
+
+const RELEASES: &[(&str, Cell)] = &[
+    ("quorate p50", Of(QUORATE, "release_p50_us")),
+    ("p99", Of(QUORATE, "release_p99_us")),
+    ("p99.9", Of(QUORATE, "release_p999_us")),
+    ("rslock p50", Of(RSLOCK, "release_p50_us")),
+    ("p99", Of(RSLOCK, "release_p99_us")),
+    ("p99.9", Of(RSLOCK, "release_p999_us")),
+    ("quorate to rslock p50", Ratio(QUORATE, RSLOCK, "release_p50_us")),
 ];
 
 const COUNTED: &[(&str, Cell)] = &[
@@ -42,28 +68,48 @@ const fn rivals(
 }
 
 pub(crate) const TABLES: &[Table] = &[
-    rivals("uncontended", "masters (us)", "uncontended", "acquire_p50_us", RIVALS),
-    rivals("share", "masters (%)", "uncontended", "percent_on_a_master", RIVALS.split_at(6).0),
+    rivals("uncontended", "masters (us)", "uncontended", "", ACQUIRES),
+    rivals(
+        "floors",
+        "masters (us)",
+        "uncontended",
+        "acquire_p50_us",
+        &[
+            ("quorate", Of(QUORATE, "")),
+            ("rslock", Of(RSLOCK, "")),
+            ("floor", Of(FLOOR, "")),
+            ("same script", Of(SAME, "")),
+            ("quorate to same script", Ratio(QUORATE, SAME, "")),
+        ],
+    ),
     rivals("cycles", "workers (cycles/s)", "cost", "cycles_per_s", RIVALS),
     rivals("acquires", "workers (us)", "cost", "acquire_p50_us", RIVALS),
-    rivals("releases", "workers (us)", "cost", "release_p50_us", RIVALS),
+    rivals("quantiles", "workers (us)", "cost", "", ACQUIRES),
+    rivals("releases", "workers (us)", "cost", "", RELEASES),
     rivals("masters-cpu", "workers (us)", "cost", "masters_cpu_us", RIVALS),
     rivals("client-cpu", "workers (us)", "cost", "client_cpu_us", RIVALS),
-    rivals("instructions", "workers", "instructions", "instructions", COUNTED),
-    rivals("syscalls", "workers", "syscalls", "system_calls", COUNTED),
     Table {
-        name: "codec",
-        heading: "operations in a message (ns an operation)",
-        lines: Lines::Cases("codec", ""),
+        name: "sustained",
+        heading: "",
+        lines: Lines::Listed(&[
+            of("quorate, the first 20 s", "sustained", "first", QUORATE),
+            of("the last 20 s of three minutes", "sustained", "last", QUORATE),
+            of("rslock, the first 20 s", "sustained", "first", RSLOCK),
+            of("the next 20 s", "sustained", "last", RSLOCK),
+        ]),
         columns: &[
-            ("packed: redis crate", Of("redis crate", "pack_ns")),
-            ("redis-protocol", Of("redis-protocol", "pack_ns")),
-            ("by hand", Of("by hand", "pack_ns")),
-            ("parsed: redis crate", Of("redis crate", "parse_ns")),
-            ("redis-protocol", Of("redis-protocol", "parse_ns")),
-            ("by hand", Of("by hand", "parse_ns")),
+            ("cycles/s", Of("", "cycles_per_s")),
+            ("acquire p50, us", Of("", "acquire_p50_us")),
+            ("p99", Of("", "acquire_p99_us")),
+            ("p99.9", Of("", "acquire_p999_us")),
+            ("names on a master, at the end", Of("", "names")),
+            ("memory of a master for them, MB", Of("", "memory_mb")),
+            ("masters' CPU, us a cycle", Of("", "masters_cpu_us")),
+            ("client's", Of("", "client_cpu_us")),
         ],
     },
+    rivals("instructions", "workers", "instructions", "instructions", COUNTED),
+    rivals("syscalls", "workers", "syscalls", "system_calls", COUNTED),
     Table {
         name: "leases",
         heading: "leases",
@@ -82,7 +128,9 @@ pub(crate) const TABLES: &[Table] = &[
         heading: "names",
         lines: Lines::Cases("names", ""),
         columns: &[
-            ("acquire p50, us", Range(QUORATE, "acquire_p50_us")),
+            ("acquire p50, us", Of(QUORATE, "acquire_p50_us")),
+            ("p99", Of(QUORATE, "acquire_p99_us")),
+            ("p99.9", Of(QUORATE, "acquire_p999_us")),
             ("the master's memory, bytes a name", Of(QUORATE, "master_memory_bytes")),
             ("keys a name", Of(QUORATE, "keys_a_name")),
             ("to list all, s", Range(QUORATE, "list_s")),
@@ -120,10 +168,12 @@ pub(crate) const TABLES: &[Table] = &[
         columns: &[
             ("held", Range(QUORATE, "held")),
             ("release to grant p50, ms", Of(QUORATE, "gap_p50_ms")),
+            ("p99", Of(QUORATE, "gap_p99_ms")),
             ("calls a grant", Of(QUORATE, "calls_a_grant")),
             ("most to least", Of(QUORATE, "most_to_least")),
             ("rslock: held", Range(RSLOCK, "held")),
             ("release to grant p50, ms", Of(RSLOCK, "gap_p50_ms")),
+            ("p99", Of(RSLOCK, "gap_p99_ms")),
             ("calls a grant", Of(RSLOCK, "calls_a_grant")),
             ("most to least", Of(RSLOCK, "most_to_least")),
         ],
@@ -136,10 +186,12 @@ pub(crate) const TABLES: &[Table] = &[
             ("granted, %", Of(QUORATE, "granted_percent")),
             ("acquire p50 to healthy", Range(QUORATE, "p50_to_healthy")),
             ("p99 to healthy", Range(QUORATE, "p99_to_healthy")),
-            ("acquire p50, ms", Of(QUORATE, "acquire_p50_ms")),
+            ("acquire p50, us", Of(QUORATE, "acquire_p50_us")),
+            ("p99", Of(QUORATE, "acquire_p99_us")),
+            ("p99.9", Of(QUORATE, "acquire_p999_us")),
             ("error after the time-out, ms", Of(QUORATE, "error_after_timeout_ms")),
             ("rslock: granted, %", Of(RSLOCK, "granted_percent")),
-            ("acquire p50, ms", Of(RSLOCK, "acquire_p50_ms")),
+            ("acquire p50, us", Of(RSLOCK, "acquire_p50_us")),
         ],
     },
     Table {
@@ -167,7 +219,9 @@ pub(crate) const TABLES: &[Table] = &[
         lines: Lines::Contenders("kinds"),
         columns: &[
             ("acquire p50, us", Of("", "acquire_p50_us")),
-            ("to the reentrant lock's", Ratio("", QUORATE, "acquire_p50_us")),
+            ("p99", Of("", "acquire_p99_us")),
+            ("p99.9", Of("", "acquire_p999_us")),
+            ("p50 to the reentrant lock's", Ratio("", QUORATE, "acquire_p50_us")),
             ("release", Ratio("", QUORATE, "release_p50_us")),
             ("masters' CPU", Ratio("", QUORATE, "masters_cpu_us")),
         ],
@@ -177,8 +231,10 @@ pub(crate) const TABLES: &[Table] = &[
         heading: "",
         lines: Lines::Listed(&[
             beside("acquire alone, five local masters, p50 us", "cost", "1", "acquire_p50_us"),
+            beside("p99", "cost", "1", "acquire_p99_us"),
+            beside("p99.9", "cost", "1", "acquire_p999_us"),
             beside("masters 19 to 167 ms away, p50 ms", "wide", "19 to 167 ms", "acquire_p50_ms"),
-            beside("one of five masters frozen, p50 ms", "degraded", "one frozen", "acquire_p50_ms"),
+            beside("one of five masters frozen, p50 us", "degraded", "one frozen", "acquire_p50_us"),
             beside("cycles a second, 16 workers", "cost", "16", "cycles_per_s"),
             beside("64 workers", "cost", "64", "cycles_per_s"),
             beside("256 workers", "cost", "256", "cycles_per_s"),
@@ -201,6 +257,15 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
 ];
+
+const fn of(
+    label: &'static str,
+    topic: &'static str,
+    case: &'static str,
+    contender: &'static str,
+) -> Line<'static> {
+    Line { label, topic, case, contender, value: "" }
+}
 
 const fn beside(
     label: &'static str,

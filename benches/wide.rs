@@ -9,7 +9,7 @@ use quorate_testkit::{Masters, Proxy, RedisServer};
 use redis::aio::MultiplexedConnection;
 
 use crate::Scale;
-use crate::contender::{self, Client, Quorate, Rslock, Worker};
+use crate::contender::{self, Client, Names, Quorate, Rslock};
 use crate::figures::Row;
 use crate::measure::middle;
 
@@ -55,13 +55,13 @@ async fn measure(urls: &[String], cycles: usize) -> Vec<Times> {
     let connections = connections.await;
     let quorate = Quorate::with_default_timeout(urls);
     quorate.knows(urls.len()).await;
-    let (mut ours, mut theirs) = (quorate.worker(0), Rslock::connect(urls).worker(0));
-    theirs.cycle().await; // it connects
+    let rslock = Rslock::connect(urls);
+    acquire(&rslock).await; // it connects
     let mut measured = Vec::new();
     for _ in 0..cycles {
         let mut trips = join_all(connections.iter().cloned().map(trip)).await;
         trips.sort_by(f64::total_cmp);
-        let (quorate, rslock) = (acquire(&mut ours).await, acquire(&mut theirs).await);
+        let (quorate, rslock) = (acquire(&quorate).await, acquire(&rslock).await);
         measured.push(Times { third: trips[2], quorate, rslock });
     }
     measured
@@ -77,6 +77,6 @@ async fn trip(mut connection: MultiplexedConnection) -> f64 {
 /// # Panics
 ///
 /// When it is not granted.
-async fn acquire(worker: &mut impl Worker) -> f64 {
-    worker.cycle().await.expect("an acquire was refused").acquire.as_secs_f64() * 1e3
+async fn acquire(client: &impl Client) -> f64 {
+    client.cycle(Names::New.next()).await.expect("an acquire was refused").acquire.as_secs_f64() * 1e3
 }

@@ -12,7 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use super::link::{Link, Vote};
-use super::{Contender, Load, Shift, lock};
+use super::{Contender, Load, Names, Shift};
 use crate::measure::{Block, Cycle};
 use crate::script::{Commands, Name, Turn};
 
@@ -41,9 +41,10 @@ struct Worker {
     phase: Phase,
     /// What was asked for last, and by whom.
     turn: Option<Turn>,
-    /// The operation under way, and how many have granted it.
+    /// The operation under way, and how many have granted and refused it.
     operation: u64,
     grants: usize,
+    refusals: usize,
     began: Instant,
     granted: Instant,
 }
@@ -79,7 +80,7 @@ impl Floor {
         self.links.iter().all(Link::is_idle)
     }
 
-    /// Waits for the masters, and collects what they grant.
+    /// Waits for the masters, and collects their votes.
     fn receive(&mut self, votes: &mut Vec<Vote>) {
         self.events.clear();
         epoll::wait(&self.epoll, spare_capacity(&mut self.events), None).unwrap();
@@ -113,13 +114,14 @@ impl<'a> Run<'a> {
     fn new(floor: &'a mut Floor, load: Load) -> Self {
         let now = Instant::now();
         let shift = load.shift();
-        let worker = |place| Worker {
-            name: Name::new(floor.commands.prefix, &lock(place)),
+        let worker = |_| Worker {
+            name: Name::default(),
             shift,
             phase: Phase::Idle,
             turn: None,
             operation: 0,
             grants: 0,
+            refusals: 0,
             began: now,
             granted: now,
         };
@@ -140,6 +142,7 @@ impl<'a> Run<'a> {
             self.busy -= 1;
             return;
         }
+        worker.name = Name::new(self.floor.commands.prefix, &Names::New.next());
         worker.began = Instant::now();
         worker.turn = None;
         self.send(place, Phase::Acquiring);
@@ -148,7 +151,8 @@ impl<'a> Run<'a> {
     fn send(&mut self, place: usize, phase: Phase) {
         self.floor.operations += 1;
         let worker = &mut self.workers[place];
-        (worker.phase, worker.operation, worker.grants) = (phase, self.floor.operations, 0);
+        (worker.phase, worker.operation) = (phase, self.floor.operations);
+        (worker.grants, worker.refusals) = (0, 0);
         let commands = &self.floor.commands;
         let command = if phase == Phase::Acquiring { commands.acquire } else { commands.release };
         let round = worker.operation;
@@ -158,20 +162,27 @@ impl<'a> Run<'a> {
         };
         encode(&mut self.command, &command(&worker.name, &turn));
         worker.turn = Some(turn);
-        let vote = Vote { place, operation: worker.operation };
+        let vote = Vote { place, operation: worker.operation, granted: false };
         for link in &mut self.floor.links {
             link.send(&self.command, vote);
         }
     }
 
-    /// Counts a grant. The one that makes the majority decides; those after it change nothing.
+    /// Counts a vote. The grant that makes the majority decides; those after it change nothing. The
+    /// library's script refuses what comes more than 2 s late, as from a master that lags behind.
+    ///
+    /// # Panics
+    ///
+    /// When a majority refuses.
     fn count(&mut self, vote: Vote) {
         let worker = &mut self.workers[vote.place];
         if worker.operation != vote.operation {
             return;
         }
-        worker.grants += 1;
-        if worker.grants != self.floor.links.len() / 2 + 1 {
+        worker.grants += usize::from(vote.granted);
+        worker.refusals += usize::from(!vote.granted);
+        assert!(worker.refusals <= self.floor.links.len() / 2, "a majority refused");
+        if !vote.granted || worker.grants != self.floor.links.len() / 2 + 1 {
             return;
         }
         match worker.phase {

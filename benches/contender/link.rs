@@ -11,11 +11,12 @@ use crate::script;
 const MOST_INPUT: usize = 64 * 1024;
 
 /// A reply that a master owes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Vote {
     pub(super) place: usize,
     /// Which of the worker's operations it is about.
     pub(super) operation: u64,
+    pub(super) granted: bool,
 }
 
 pub(super) struct Link {
@@ -65,11 +66,7 @@ impl Link {
         }
     }
 
-    /// Reads what there is to read, and adds what was granted.
-    ///
-    /// # Panics
-    ///
-    /// When something was not granted.
+    /// Reads what there is to read, and adds the votes.
     pub(super) fn receive(&mut self, votes: &mut Vec<Vote>) {
         loop {
             let room = self.input.len() - self.filled;
@@ -91,8 +88,8 @@ impl Link {
     fn read(&mut self, votes: &mut Vec<Vote>) {
         let mut at = 0;
         while let Some((length, word)) = reply::first(&self.input[at..self.filled]) {
-            assert!(script::grants(word), "not granted: {:?}", String::from_utf8_lossy(word));
-            votes.push(self.owed.pop_front().expect("a reply has its command"));
+            let vote = self.owed.pop_front().expect("a reply has its command");
+            votes.push(Vote { granted: script::grants(word), ..vote });
             at += length;
         }
         self.input.copy_within(at..self.filled, 0);

@@ -1,22 +1,21 @@
-//! The contenders. Each is given a load: so many workers that acquire and release locks of their
-//! own, each cycle with a fresh owner, one straight after the other: nobody waits for the masters
-//! that the last decision did not need, except rslock, which always does.
+//! The contenders. Each is given a load: so many workers that acquire and release locks, one straight
+//! after the other: nobody waits for the masters that the last decision did not need, except rslock,
+//! which always does. Each cycle locks a new name, and the workers are tasks of a multi-thread tokio
+//! runtime, where the contender does not say otherwise.
 
-mod bare;
 mod floor;
 mod link;
 mod quorate;
 mod reply;
 mod rslock;
 
-pub(crate) use self::bare::Bare;
 pub(crate) use self::floor::Floor;
 pub(crate) use self::quorate::{KINDS, Quorate, TIMEOUT, new};
 pub(crate) use self::rslock::Rslock;
 
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -26,6 +25,9 @@ use crate::measure::{Block, Cycle};
 use crate::script;
 
 const TTL: Duration = Duration::from_secs(30);
+
+/// Enough for what a client did not do while nothing drove its runtime.
+const SETTLE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
@@ -48,28 +50,36 @@ struct Shift {
 }
 
 pub(crate) trait Contender {
+    /// Does what became due while others had their turns.
+    fn settle(&mut self) {}
+
     /// Carries out a load to its end.
     fn work(&mut self, load: Load) -> Block;
 }
 
 /// A client library, whose workers are tasks of the caller's runtime.
-pub(crate) trait Client {
+pub(crate) trait Client: Clone + Send + 'static {
     const NAME: &'static str;
-    type Worker: Worker;
+    /// The row whose workers lock the same name in each cycle.
+    const REUSED: &'static str;
+    /// The row with the workers, and all I/O, on one thread.
+    const ONE_THREAD: &'static str;
 
-    /// The worker at this place.
-    fn worker(&self, place: usize) -> Self::Worker;
-}
-
-pub(crate) trait Worker: Send + 'static {
-    /// One acquire and release, or none when it was not granted.
-    fn cycle(&mut self) -> impl Future<Output = Option<Cycle>> + Send;
+    /// One acquire and release of this name, or none when it was not granted.
+    fn cycle(&self, name: String) -> impl Future<Output = Option<Cycle>> + Send;
 }
 
 /// A client library as a contender.
 pub(crate) struct Tasks<C> {
     pub(crate) client: C,
     runtime: Rc<Runtime>,
+    reuses_names: bool,
+}
+
+/// The names that one worker locks, which no other worker or process does.
+pub(crate) enum Names {
+    Reused(String),
+    New,
 }
 
 impl Load {
@@ -97,63 +107,97 @@ impl Shift {
 
 impl<C: Client> Tasks<C> {
     pub(crate) fn new(client: C, runtime: &Rc<Runtime>) -> Self {
-        Self { client, runtime: runtime.clone() }
+        Self { client, runtime: runtime.clone(), reuses_names: false }
     }
 }
 
 impl<C: Client> Contender for Tasks<C> {
+    fn settle(&mut self) {
+        self.runtime.block_on(async { tokio::time::sleep(SETTLE).await });
+    }
+
     fn work(&mut self, load: Load) -> Block {
-        let block = Arc::new(Mutex::new(Block::new()));
+        let mut block = Block::new();
         self.runtime.block_on(async {
             let mut workers = JoinSet::new();
             let shift = load.shift();
             for place in 0..load.workers {
-                workers.spawn(work(self.client.worker(place), shift, block.clone()));
+                let names = if self.reuses_names { Names::reused(place) } else { Names::New };
+                workers.spawn(work(self.client.clone(), names, shift));
             }
-            workers.join_all().await;
+            while let Some(cycles) = workers.join_next().await {
+                cycles.unwrap().into_iter().for_each(|cycle| block.note(cycle));
+            }
         });
-        Arc::into_inner(block).unwrap().into_inner().unwrap()
+        block
     }
 }
 
-/// The lock of the worker at this place, which no other process has.
-fn lock(place: usize) -> String {
-    format!("worker-{place}-{}", std::process::id())
-}
-
-async fn work(mut worker: impl Worker, mut shift: Shift, block: Arc<Mutex<Block>>) {
+async fn work(client: impl Client, names: Names, mut shift: Shift) -> Vec<Option<Cycle>> {
+    let mut cycles = Vec::new();
     while shift.goes_on() {
-        let cycle = worker.cycle().await;
-        block.lock().unwrap().note(cycle);
+        cycles.push(client.cycle(names.next()).await);
         // What was left to the background does not run on the next one's time.
         tokio::task::yield_now().await;
+    }
+    cycles
+}
+
+impl Names {
+    /// The one name of the worker at this place.
+    fn reused(place: usize) -> Self {
+        Self::Reused(format!("worker-{place}-{}", std::process::id()))
+    }
+
+    pub(crate) fn next(&self) -> String {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        match self {
+            Self::Reused(name) => name.clone(),
+            Self::New => format!("cycle-{}-{}", NEXT.fetch_add(1, Ordering::Relaxed), std::process::id()),
+        }
     }
 }
 
 pub(crate) fn runtime() -> Rc<Runtime> {
+    Rc::new(tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap())
+}
+
+fn one_thread() -> Rc<Runtime> {
     Rc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap())
 }
 
 /// A contender by its name, connected to the masters.
-pub(crate) fn one(name: &str, masters: &[String], runtime: &Rc<Runtime>) -> Box<dyn Contender> {
-    let quorate = |builder| Box::new(Tasks::new(Quorate::new(builder), runtime));
+pub(crate) fn one(name: &str, masters: &[String]) -> Box<dyn Contender> {
     match name {
-        Quorate::NAME => quorate(new(masters)),
-        Quorate::LENT => quorate(new(masters).runtime(runtime.handle().clone())),
-        Bare::NAME => Box::new(Tasks::new(runtime.block_on(Bare::connect(masters)), runtime)),
-        Rslock::NAME => Box::new(Tasks::new(Rslock::connect(masters), runtime)),
+        Quorate::NAME => tasks(Quorate::new(new(masters))),
+        Quorate::REUSED => reusing(Quorate::new(new(masters))),
+        Quorate::ONE_THREAD => {
+            let runtime = one_thread();
+            let client = Quorate::new(new(masters).runtime(runtime.handle().clone()));
+            Box::new(Tasks::new(client, &runtime))
+        }
+        Rslock::NAME => tasks(Rslock::connect(masters)),
+        Rslock::REUSED => reusing(Rslock::connect(masters)),
+        Rslock::ONE_THREAD => Box::new(Tasks::new(Rslock::connect(masters), &one_thread())),
         Floor::NAME => Box::new(Floor::connect(masters, script::FLOOR)),
         Floor::SAME_SCRIPT => Box::new(Floor::connect(masters, script::SAME_SCRIPT)),
         name => {
             let kind = KINDS.iter().find(|(kind, _)| *kind == name);
             let (_, kind) = kind.unwrap_or_else(|| panic!("no contender {name:?}"));
-            Box::new(Tasks::new(Quorate::of(*kind, masters), runtime))
+            tasks(Quorate::of(*kind, masters))
         }
     }
 }
 
+fn tasks(client: impl Client) -> Box<dyn Contender> {
+    Box::new(Tasks::new(client, &runtime()))
+}
+
+fn reusing(client: impl Client) -> Box<dyn Contender> {
+    Box::new(Tasks { reuses_names: true, ..Tasks::new(client, &runtime()) })
+}
+
 /// Several of them.
 pub(crate) fn all(names: &[&str], masters: &[String]) -> Vec<Box<dyn Contender>> {
-    let runtime = runtime();
-    names.iter().map(|name| one(name, masters, &runtime)).collect()
+    names.iter().map(|name| one(name, masters)).collect()
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use quorate::{Builder, Lock, Outcome, Redlock, Unfenced};
 
-use super::{Client, TTL, Worker, lock};
+use super::{Client, TTL};
 use crate::measure::Cycle;
 
 /// The library's own default for how long one master may take.
@@ -13,13 +13,10 @@ pub(crate) const TIMEOUT: Duration = quorate::config::DEFAULT_TIMEOUT;
 /// Enough for a process that runs under valgrind.
 const LONG_TIMEOUT: Duration = Duration::from_secs(10);
 
+#[derive(Clone)]
 pub(crate) struct Quorate {
     pub(crate) redlock: Redlock,
     kind: Kind,
-}
-
-pub(crate) struct Caller {
-    lock: Lock<Unfenced>,
 }
 
 /// What makes a lock.
@@ -49,9 +46,6 @@ pub(crate) fn new(masters: &[String]) -> Builder {
 }
 
 impl Quorate {
-    /// The name of one whose engine has no thread of its own.
-    pub(crate) const LENT: &'static str = "quorate, lent";
-
     /// One with the usual locks.
     pub(crate) fn new(builder: Builder) -> Self {
         Self { redlock: builder.build().unwrap(), kind: USUAL }
@@ -86,17 +80,12 @@ impl Quorate {
 
 impl Client for Quorate {
     const NAME: &'static str = "quorate";
-    type Worker = Caller;
+    const REUSED: &'static str = "quorate, names reused";
+    const ONE_THREAD: &'static str = "quorate, one thread";
 
-    fn worker(&self, place: usize) -> Caller {
-        Caller { lock: (self.kind)(&self.redlock, lock(place)) }
-    }
-}
-
-impl Worker for Caller {
-    async fn cycle(&mut self) -> Option<Cycle> {
+    async fn cycle(&self, name: String) -> Option<Cycle> {
         let began = Instant::now();
-        let guard = self.lock.try_acquire().await.ok()?;
+        let guard = (self.kind)(&self.redlock, name).try_acquire().await.ok()?;
         let granted = Instant::now();
         guard.release().await.ok()?;
         Some(Cycle { acquire: granted - began, release: granted.elapsed() })

@@ -5,16 +5,12 @@ use std::time::Instant;
 
 use rslock::LockManager;
 
-use super::{Client, TTL, Worker, lock};
+use super::{Client, TTL};
 use crate::measure::Cycle;
 
+#[derive(Clone)]
 pub(crate) struct Rslock {
     manager: LockManager,
-}
-
-pub(crate) struct Caller {
-    manager: LockManager,
-    name: String,
 }
 
 impl Rslock {
@@ -25,17 +21,13 @@ impl Rslock {
 
 impl Client for Rslock {
     const NAME: &'static str = "rslock";
-    type Worker = Caller;
+    const REUSED: &'static str = "rslock, names reused";
+    const ONE_THREAD: &'static str = "rslock, one thread";
 
-    fn worker(&self, place: usize) -> Caller {
-        Caller { manager: self.manager.clone(), name: format!("rslock-{}", lock(place)) }
-    }
-}
-
-impl Worker for Caller {
-    async fn cycle(&mut self) -> Option<Cycle> {
+    async fn cycle(&self, name: String) -> Option<Cycle> {
+        let name = format!("rslock-{name}");
         let began = Instant::now();
-        let lock = self.manager.lock(&*self.name, TTL).await.ok()?;
+        let lock = self.manager.lock(&*name, TTL).await.ok()?;
         let granted = Instant::now();
         self.manager.unlock(&lock).await;
         Some(Cycle { acquire: granted - began, release: granted.elapsed() })
