@@ -4,4 +4,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/need-redis.sh
 need_redis
-exec cargo run --release -p quorate-cli --bin quorate -- demo "$@"
+# What it does not show, and what a debugger needs, is left out, which is half of the build.
+export CARGO_PROFILE_DEV_DEBUG=false
+exec cargo run -p quorate-cli --no-default-features --bin quorate -- demo "$@"

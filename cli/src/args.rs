@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use quorate::config::{DEFAULT_TTL, MAX_LABEL};
 use quorate::{Builder, Error, Lock, Owner, Redlock, env};
 
+#[cfg(feature = "chaos")]
 use crate::chaos::ChaosArgs;
 use crate::exit::{self, Failure};
 
@@ -31,8 +32,10 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     Bench(BenchArgs),
     Demo(DemoArgs),
+    #[cfg(feature = "chaos")]
     Chaos(ChaosArgs),
     /// A client process of `quorate chaos`, which finds its job in its environment
+    #[cfg(feature = "chaos")]
     #[command(hide = true)]
     ChaosClient,
 }

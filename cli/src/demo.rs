@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use quorate::{ColdStart, Error, Guard, Outcome, Redlock, Vote};
-use quorate_chaos::workload::begin;
+use quorate::{Error, Guard, Init, Outcome, Redlock, Vote};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::args::DemoArgs;
@@ -29,6 +28,16 @@ pub(crate) async fn demo(args: DemoArgs) -> Result<Code, Failure> {
     Ok(exit::OK)
 }
 
+/// Makes masters that were just started a set.
+async fn begin(redlock: &Redlock) -> Result<(), Error> {
+    match redlock.init(Init::new().never_used("")).await {
+        Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
+            redlock.init(Init::new().never_used(fingerprint)).await
+        }
+        other => other,
+    }
+}
+
 struct Show {
     masters: Masters,
     first: Redlock,
@@ -44,7 +53,7 @@ impl Show {
         let client = || Redlock::builder().masters(masters.urls()).max_ttl(MAX_TTL).ttl(MAX_TTL).build();
         let first = client()?;
         let second = client()?;
-        begin(&first, ColdStart::default()).await?;
+        begin(&first).await?;
         out!(
             "They are one set now, and new: quorate init --never-used. A lock needs a majority of them: three."
         );

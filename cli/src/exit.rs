@@ -28,13 +28,16 @@ pub(crate) const NOT_HELD: Code = Code(77);
 /// Something is wrong with a master, but a quorum can vote.
 pub(crate) const UNWELL: Code = Code(78);
 /// A property does not hold.
+#[cfg(feature = "chaos")]
 pub(crate) const VIOLATED: Code = Code(79);
 /// Nothing was found, and not everything could be looked at.
+#[cfg(feature = "chaos")]
 pub(crate) const INCONCLUSIVE: Code = Code(80);
 /// So many masters refuse this client for good that the rest are no quorum, or they are no set that
 /// it can be a client of: do not try again before that is mended.
 pub(crate) const REFUSED: Code = Code(81);
 /// Nothing was found but that acquires were too slow.
+#[cfg(feature = "chaos")]
 pub(crate) const TOO_SLOW: Code = Code(82);
 /// The job cannot be executed.
 pub(crate) const CANNOT_EXECUTE: Code = Code(126);

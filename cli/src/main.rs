@@ -5,6 +5,7 @@
 mod args;
 mod ask;
 mod bench;
+#[cfg(feature = "chaos")]
 mod chaos;
 mod demo;
 mod doctor;
@@ -83,7 +84,9 @@ async fn carry_out(verb: Verb) -> Result<Code, Failure> {
         Verb::Doctor(args) => doctor::doctor(args).await,
         Verb::Bench(args) => bench::bench(args).await,
         Verb::Demo(args) => demo::demo(args).await,
+        #[cfg(feature = "chaos")]
         Verb::Chaos(args) => chaos::chaos(args).await,
+        #[cfg(feature = "chaos")]
         Verb::ChaosClient => chaos::client(),
     }
 }

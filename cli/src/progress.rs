@@ -28,6 +28,7 @@ impl Progress {
     }
 
     /// Whether there is a terminal to draw to.
+    #[cfg(feature = "chaos")]
     pub(crate) fn is_seen(&self) -> bool {
         !self.bar.is_hidden()
     }
