@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case "${1:-}" in
-  --tables | --check) profile=release words=("${1#--}") ;; # it is not measured, and is built already where the tests ran
-  *) profile=bench words=(figures "$@") ;;
+  --tables | --check) build=(--profile checks --workspace --all-features) words=("${1#--}") ;; # built already where the tests ran
+  *) build=() words=(figures "$@") ;;
 esac
-cargo bench --profile "$profile" --quiet --locked --bench bench -- "${words[@]}"
+cargo bench "${build[@]}" --quiet --locked --bench bench -- "${words[@]}"

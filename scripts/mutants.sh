@@ -3,6 +3,7 @@
 #
 #   scripts/mutants.sh                     every bug, with the seed that the table names
 #   scripts/mutants.sh NAME...             these only
+#   scripts/mutants.sh --seeds SIMULATE    whether the seeds of the table violate nothing with this program, which has none of the bugs
 #   scripts/mutants.sh --fits              whether all of them fit this tree, chaos/mutants/ included: takes a second
 #   scripts/mutants.sh --search [NAME...]  looks for the first seed from 1 to 1,000 anew, and prints rows for the table
 set -euo pipefail
@@ -58,18 +59,24 @@ search() {
   [ "$missed" = 0 ] || fail "$missed were not found"
 }
 
+# Checks that the seeds of these bugs find nothing where no bug was put.
+check_seeds() {
+  local name seed
+  for name; do
+    read -r _ seed <<<"$(row "$name")"
+    [ -n "$seed" ] || fail "simulator/mutants/README.md has no row for $name"
+    run "$name" --seed "$seed" >"$WORK/run.log" 2>&1 ||
+      { cat "$WORK/run.log" >&2; fail "seed $seed finds something without $name: look at that first"; }
+  done
+  echo "the seeds that find $# known bugs find nothing without them"
+}
+
 # Checks that each bug is found with its seed, and that the seed finds nothing where no bug was put.
 check() {
   local name property seed report=() missed=0
-  for name; do
-    [ -n "$(row "$name")" ] || fail "simulator/mutants/README.md has no row for $name"
-  done
   copy_tree
   build "the tree itself" quorate-simulator
-  for name; do
-    read -r property seed <<<"$(row "$name")"
-    run "$name" --seed "$seed" || fail "seed $seed finds something without $name: look at that first"
-  done
+  check_seeds "$@"
   for name; do
     read -r property seed <<<"$(row "$name")"
     build_broken "$MUTANTS/$name.bug" quorate-simulator
@@ -87,6 +94,12 @@ check() {
 
 if [ "${1:-}" = --fits ]; then
   check_fit */mutants/*.bug
+  exit
+fi
+if [ "${1:-}" = --seeds ]; then
+  simulate=$2
+  mapfile -t names < <(bugs)
+  check_seeds "${names[@]}"
   exit
 fi
 if [ $# = 0 ]; then

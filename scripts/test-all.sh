@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check: those of test.sh, and what takes longer. At most 60 minutes on two cores.
+# Every check: those of test.sh, and what takes longer. At most 40 minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh

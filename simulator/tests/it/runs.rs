@@ -35,7 +35,7 @@ fn another_seed_is_another_run() {
     assert_ne!(trace(1), trace(2));
 }
 
-/// `scripts/test.sh` runs 1,000 of them, optimised.
+/// `scripts/test.sh` runs more of them.
 #[test]
 fn inside_the_assumptions_nothing_is_violated() {
     if let Some((plan, property)) = first(Profile::Inside, 1..=30) {
@@ -98,7 +98,7 @@ fn clocks_free_the_locks_of_other_libraries() {
 }
 
 /// The same faults where masters are not trusted: nobody has a lock that somebody else has, and no
-/// late write is accepted. `scripts/test.sh` runs 1,000 of them, optimised.
+/// late write is accepted. `scripts/test.sh` runs more of them.
 #[test]
 fn no_fault_outside_of_the_assumptions_breaks_exclusion_with_guards() {
     for kind in guarded() {
