@@ -182,6 +182,8 @@ pub enum Refusal {
     Misconfigured,
     /// `WRONGPASS` or `NOAUTH`: it does not know this user and password.
     Password,
+    /// Its TLS certificate is not valid for this client.
+    Certificate,
     /// `NOPERM`: this user may not do that.
     NoPermission,
     /// Its set has other terms: another max TTL, or version of the protocol.
@@ -277,6 +279,7 @@ impl Refusal {
     pub(crate) fn remedy(self) -> Option<&'static str> {
         match self {
             Self::Password => Some("log in with a user and password that they know"),
+            Self::Certificate => Some("use certificates that this client trusts, for the names in its URLs"),
             Self::NoPermission => Some("give the user the rights that quorate doctor names"),
             Self::OtherTerms => Some("all clients need the same max TTL, and versions that fit"),
             Self::OtherMembers => Some("give all clients the list of one set"),
@@ -340,6 +343,7 @@ impl fmt::Display for Refusal {
             Self::OutOfMemory => "out of memory",
             Self::Misconfigured => "cannot persist",
             Self::Password => "wrong password",
+            Self::Certificate => "invalid certificate",
             Self::NoPermission => "no permission",
             Self::OtherTerms => "other terms",
             Self::OtherMembers => "another set of masters",

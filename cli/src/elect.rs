@@ -130,8 +130,15 @@ async fn observe(
 async fn say_why_unknown(redlock: &Redlock, name: &str) -> Result<(), Failure> {
     if let Some(quarantine) = Quarantine::keeps(redlock) {
         say(no_quorum_for(quarantine));
-    } else if exit::is_without_set(redlock.inspect(name).await?.votes()) {
+        return Ok(());
+    }
+    let seen = redlock.inspect(name).await?;
+    if exit::is_without_set(seen.votes()) {
         return Err(Failure::new(exit::REFUSED, exit::NO_SET));
+    }
+    if exit::is_refused(&seen) {
+        let votes: Vec<_> = seen.votes().iter().map(ToString::to_string).collect();
+        return Err(Failure::new(exit::REFUSED, votes.join("; ")));
     }
     Ok(())
 }

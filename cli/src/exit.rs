@@ -132,8 +132,8 @@ Exit codes:
    79  a property of the locks does not hold (chaos)
    80  nothing was found, but the search for an order was given up for some locks (chaos)
    81  the masters refuse for good: no set of masters was begun, they are those of another set, or have other terms; a
-       wrong password, no rights, or an unsupported server. init: the set was not begun; members: they are no set,
-       or not this client's, by its list and terms; or the set was not changed
+       wrong password or certificate, no rights, or an unsupported server. init: the set was not begun; members: they
+       are no set, or not this client's, by its list and terms; or the set was not changed
    82  nothing was found, but acquires were too slow while the set of masters changed (chaos)
   126  the job cannot be executed (run, elect)
   127  the job was not found (run, elect)

@@ -92,16 +92,17 @@ async fn until_all_vote(redlock: &Redlock, limit: Duration) -> Result<bool, Fail
     }
 }
 
-/// A vote by which a person has to act: on this client's list or terms, or because no set was
-/// begun, which one master alone may say while somebody begins it.
+/// A vote by which a person has to act: a permanent refusal, except that one master alone may say
+/// that there is no set while somebody begins it.
 fn for_good(votes: &[Vote]) -> Option<&Vote> {
     let reason = |vote: &Vote| match &vote.outcome {
         Outcome::Refused { reason, .. } => Some(*reason),
         _ => None,
     };
     let is_without_set = votes.iter().all(|vote| reason(vote) == Some(Refusal::NoSet));
-    let is_other = |vote: &&Vote| matches!(reason(vote), Some(Refusal::OtherTerms | Refusal::OtherMembers));
-    if is_without_set { votes.first() } else { votes.iter().find(is_other) }
+    let is_permanent =
+        |vote: &&Vote| reason(vote).is_some_and(|reason| reason.is_permanent() && reason != Refusal::NoSet);
+    if is_without_set { votes.first() } else { votes.iter().find(is_permanent) }
 }
 
 /// Shows the set, and returns what it comes to, and how many masters of how many do not answer.

@@ -16,8 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decrees::Said;
+use super::dispatch::CONNECTING;
 use super::engine::Engine;
 use super::init::{LOOK, NO_RECORDS};
+use super::quorum::quorum;
 use crate::clock::Moment;
 use crate::config::MAX_MASTERS;
 use crate::error::Error;
@@ -245,7 +247,9 @@ impl Engine {
             if let Some(why) = misfit {
                 return Err(Error::NotChanged { why });
             }
-            if self.clock().now() >= began + self.settings().wait {
+            let waited = self.clock().now().since(began);
+            let needed = quorum(self.dispatcher.voters().len());
+            if waited >= self.settings().wait || trust.is_denied(needed, waited >= CONNECTING) {
                 let status = self.master_status();
                 let refuses = |status: &MasterStatus| matches!(status.standing, Standing::Refused(_));
                 let is_refused = status.iter().any(refuses) && trust.membership().newest().is_none();
@@ -305,7 +309,8 @@ impl Engine {
             }
             let why = self.why_away(self.make_room(name)?).await;
             let left = until.since(self.clock().now());
-            if left.is_zero() {
+            let is_denied = self.dispatcher.trust().denying().has(self.make_room(name)?);
+            if left.is_zero() || is_denied {
                 return Err(Error::NotChanged { why: format!("{name} cannot join: {why}").into() });
             }
             tell(&format!("{name} to be ready ({why})"), left);

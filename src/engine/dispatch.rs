@@ -26,8 +26,8 @@ use crate::trust::{Handshake, MasterStatus, Trust, Voters};
 /// How many submissions are handed over before the masters' links get their turn.
 const MOST_SUBMISSIONS: usize = 256;
 
-/// How long to wait for masters that joined the set to be connected.
-const CONNECTING: Duration = Duration::from_secs(3);
+/// How long to wait for masters to be connected.
+pub(super) const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Of a master that joined the set.
 const NO_CONNECTION: &str = "this client cannot connect to it: the log says why";

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::futures::Notified;
 
 use super::decrees::Said;
+use super::dispatch::CONNECTING;
 use super::engine::Engine;
 use super::quorum::quorum;
 use crate::error::Error;
@@ -36,8 +37,9 @@ impl Engine {
                 secret: how.secret.clone(),
                 never_used,
             }));
+            let all = engine.dispatcher.voters().len();
             let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
-            match engine.until(all_are_members).await {
+            match engine.until(all, all_are_members).await {
                 // It was complete before: one that is away comes back to it.
                 Err(_) if has_quorum(trust) && trust.membership().misfit().is_none() => {}
                 done => done?,
@@ -56,7 +58,8 @@ impl Engine {
             let _until_then = EndOnDrop(trust);
             trust.membership().forget_misfits();
             trust.membership().recover(true);
-            let goes_on = engine.until(|trust| {
+            let needed = quorum(engine.dispatcher.voters().len());
+            let goes_on = engine.until(needed, |trust| {
                 let knows_no_set = || trust.membership().knows_no_set();
                 if has_quorum(trust) { Some(true) } else { knows_no_set().then_some(false) }
             });
@@ -71,7 +74,7 @@ impl Engine {
     /// The processes of the masters, if they are the ones that a person named, and none has a
     /// record.
     async fn never_used(self: &Arc<Self>, fingerprint: &str) -> Result<Vec<Arc<str>>, Error> {
-        let seen = self.until(|trust| {
+        let seen = self.until(self.dispatcher.voters().len(), |trust| {
             let membership = trust.membership();
             membership.has_record().map(Err).or_else(|| membership.unrecorded().map(Ok))
         });
@@ -90,9 +93,14 @@ impl Engine {
         Err(Error::NotBegun { why: why.into(), fingerprint: Some(its) })
     }
 
-    /// Waits for what the masters' records come to, with all masters connected: for as long as this
-    /// client waits, and for a quarantine when all were heard.
-    async fn until<T>(self: &Arc<Self>, what: impl Fn(&Trust) -> Option<T>) -> Result<T, Error> {
+    /// Waits for what the records of `needed` masters come to, with all masters connected: for as
+    /// long as this client waits, and for a quarantine when all were heard. Masters that refuse
+    /// this client permanently are not waited for.
+    async fn until<T>(
+        self: &Arc<Self>,
+        needed: usize,
+        what: impl Fn(&Trust) -> Option<T>,
+    ) -> Result<T, Error> {
         let trust = self.dispatcher.trust();
         let began = self.clock().now();
         loop {
@@ -103,7 +111,9 @@ impl Engine {
             let quarantine =
                 if trust.membership().heard_all() { trust.terms().quarantine() } else { Duration::ZERO };
             let refused = trust.membership().misfit();
-            if refused.is_some() || self.clock().now() >= began + self.settings().wait + quarantine {
+            let is_past = |wait: Duration| self.clock().now() >= began + wait;
+            let is_denied = trust.is_denied(needed, is_past(CONNECTING));
+            if refused.is_some() || is_denied || is_past(self.settings().wait + quarantine) {
                 let why = match refused {
                     Some(why) => why,
                     None => self.in_the_way().await.into(),

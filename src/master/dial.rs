@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 
 use super::address::Endpoint;
 use crate::invalid::Invalid;
+use crate::vote::Refusal;
 
 /// How long a peer may leave what was sent unacknowledged, or be quiet on an idle connection,
 /// before the kernel gives the connection up. It only bounds how long a vanished host keeps a
@@ -89,6 +90,23 @@ impl Dialler {
     async fn tls(&self, _host: &str, _port: u16) -> io::Result<Box<dyn Stream>> {
         Err(io::Error::other("this build has no TLS"))
     }
+}
+
+/// Why a stream could not be opened, in one word.
+pub(super) fn refusal(error: &io::Error) -> Refusal {
+    if is_about_certificate(error) { Refusal::Certificate } else { Refusal::Other }
+}
+
+#[cfg(feature = "tls")]
+fn is_about_certificate(error: &io::Error) -> bool {
+    use tokio_rustls::rustls::Error;
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    matches!(cause, Some(Error::InvalidCertificate(_)))
+}
+
+#[cfg(not(feature = "tls"))]
+fn is_about_certificate(_: &io::Error) -> bool {
+    false
 }
 
 /// A TCP stream that sends at once (a lock's messages are small and somebody waits for each) and

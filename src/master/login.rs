@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::address::Address;
 use super::answer::Failure;
-use super::dial::{Dialler, Stream};
+use super::dial::{self, Dialler, Stream};
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Refusal;
 
@@ -52,7 +52,9 @@ async fn log_in_with(
     dialler: &Dialler,
     config: &AsyncConnectionConfig,
 ) -> Result<LoggedIn, Failure> {
-    let stream = dialler.dial(address.endpoint()).await.map_err(|error| error.to_string())?;
+    let not_dialled =
+        |error: io::Error| Failure::without_connection(dial::refusal(&error), &error.to_string());
+    let stream = dialler.dial(address.endpoint()).await.map_err(not_dialled)?;
     let stream = Arc::new(Mutex::new(stream));
     match MultiplexedConnection::new_with_config(login, Lent(stream.clone()), config.clone()).await {
         Ok((connection, driver)) => Ok(LoggedIn { connection, moves_bytes: driver.boxed(), stream }),

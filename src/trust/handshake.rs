@@ -232,6 +232,7 @@ impl Handshake {
         let until = trust.clock.now() + left;
         trust.standings()[self.index] =
             if left.is_zero() { Standing::Trusted } else { Standing::Quarantined { until, left } };
+        trust.note_denial(self.index, None);
         trust.begin_session(self.index, record.generation);
         let terms = &trust.terms;
         let words = Words::new(0).with(&terms.record).with(&record.stamp).with(record.quarantine);
@@ -268,10 +269,17 @@ impl Handshake {
     /// The connection could not be opened.
     pub fn not_opened(&self, why: &Failure) {
         use Refusal::{NoSet, OtherMembers, OtherTerms};
-        if !matches!(why, Failure::Refused { reason: OtherMembers | OtherTerms | NoSet, .. }) {
+        let is_about_set = matches!(why, Failure::Refused { reason: OtherMembers | OtherTerms | NoSet, .. });
+        if !is_about_set {
             let mut membership = self.trust.membership();
             membership.forget_misfit(self.index);
             self.trust.note_other_list(&membership);
+        }
+        let is_permanent = matches!(why, Failure::Refused { reason, .. } if reason.is_permanent());
+        let denial = (is_permanent && !is_about_set).then(|| why.text());
+        self.trust.note_denial(self.index, denial);
+        if denial.is_some() {
+            self.trust.record_seen.notify_waiters();
         }
     }
 

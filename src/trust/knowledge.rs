@@ -31,6 +31,8 @@ pub(crate) struct Trust {
     clocks: Mutex<Clocks>,
     /// How each master stands, by its index.
     standings: Mutex<Box<[Standing]>>,
+    /// The masters that refuse connections of this client permanently.
+    denying: Mutex<MasterSet>,
     membership: Mutex<Membership>,
     /// The masters whose votes count.
     voters: Mutex<Arc<Voters>>,
@@ -64,6 +66,7 @@ impl Trust {
         Arc::new(Self {
             clocks: Mutex::new(Clocks::new(masters)),
             standings: Mutex::new(vec![Standing::Unknown; MasterSet::INDICES].into()),
+            denying: Mutex::default(),
             voters: Mutex::new(Arc::new(Voters::given(&names))),
             sessions: (0..MasterSet::INDICES).map(|_| AtomicU64::new(NO_SESSION)).collect(),
             generation: AtomicU64::new(0),
@@ -144,6 +147,32 @@ impl Trust {
     /// before the next handshake.
     pub(crate) fn doubt(&self, index: usize) {
         self.standings()[index] = Standing::Unknown;
+    }
+
+    /// Notes whether a master refuses connections of this client permanently, and if so, why.
+    pub(super) fn note_denial(&self, index: usize, why: Option<&str>) {
+        let mut denying = self.denying.lock();
+        match why {
+            Some(why) => {
+                *denying = denying.or(index.into());
+                self.standings()[index] = Standing::Refused(why.into());
+            }
+            None => *denying = denying.without(index.into()),
+        }
+    }
+
+    /// The masters that refuse connections of this client permanently.
+    pub(crate) fn denying(&self) -> MasterSet {
+        *self.denying.lock()
+    }
+
+    /// Whether `needed` voters cannot be had because others refuse this client permanently. The
+    /// remaining ones get this time to answer, too.
+    pub(crate) fn is_denied(&self, needed: usize, is_time_over: bool) -> bool {
+        let voters = self.voters().masters;
+        let is_unknown = |index: usize| self.standing_of(index) == Standing::Unknown;
+        let denying = self.denying().and(voters);
+        voters.len() - denying.len() < needed && (is_time_over || !voters.iter().any(is_unknown))
     }
 
     /// What is known of the masters' records.

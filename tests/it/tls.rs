@@ -1,10 +1,10 @@
 //! TLS, with a certificate authority of the test's own.
 
-use quorate::Outcome;
+use quorate::{Error, Init, Outcome, Redlock, Refusal};
 use quorate_testkit::RedisServer;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-use crate::{PATIENT, TTL};
+use crate::{PATIENT, SOON, TTL};
 
 struct Authority {
     pem: String,
@@ -66,6 +66,19 @@ async fn a_certificate_is_trusted_by_its_root_and_for_its_name_only() {
     let why =
         first_vote(format!("valkeys://localhost:{}", other.port()), Some(&authority.pem)).await.to_string();
     assert!(why.contains("not valid for name"), "{why}");
+}
+
+#[tokio::test]
+async fn an_unknown_authority_ends_each_wait_at_once() {
+    let authority = Authority::new();
+    let (server, _folder) = authority.server(&["localhost"]);
+    let url = format!("rediss://localhost:{}", server.port());
+    let client = Redlock::builder().master(url).timeout(PATIENT).wait(PATIENT * 60).build().unwrap();
+    let ended = tokio::time::timeout(SOON, client.lock("l").acquire()).await.expect("no wait");
+    assert!(matches!(ended, Err(Error::Refused { reason: Refusal::Certificate, .. })), "{ended:?}");
+    let ended = tokio::time::timeout(SOON, client.init(Init::new())).await.expect("no wait");
+    let Err(error @ Error::NotBegun { .. }) = ended else { panic!("{ended:?}") };
+    assert!(error.to_string().contains("UnknownIssuer"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use quorate_testkit::{Masters, RedisServer, skipped};
@@ -225,6 +225,58 @@ fn masters_that_refuse_the_password_are_no_masters_that_are_away() {
         let (code, out, error) = output(quorate(&masters).env("QUORATE_MASTERS", urls).arg("members"));
         assert!(code == expected && out.contains(says), "{password}: {code} {out}{error}");
     }
+}
+
+/// Waiting does not help, however long a verb may wait.
+#[test]
+fn permanent_refusals_end_every_verb_at_once() {
+    let verbs = [
+        &["init", "--wait", "10m"][..],
+        &["run", "l", "--wait", "10m", "--", "true"],
+        &["init", "--wait", "10m", "--never-used"],
+        &["elect", "l", "--", "true"],
+        &["elect", "l", "--observe"],
+        &["bench", "--duration", "10m"],
+        &["members", "--wait", "10m"],
+        &["members", "add", "redis://127.0.0.1:1", "--wait", "10m"],
+        &["members", "recover", "--yes", "--wait", "10m"],
+    ];
+    for (options, login, says, verbs) in [
+        (
+            &["--user", "me", "on", ">right", "~*", "&*", "+@all"][..],
+            "redis://me:wrong@",
+            "WRONGPASS",
+            &verbs[..],
+        ),
+        (&["--rename-command", "HELLO", ""], "redis://", "HELLO", &verbs[..2]),
+        (&["--rename-command", "INFO", ""], "redis://", "nknown Redis command", &verbs[..2]),
+        (&["--rename-command", "EVAL", ""], "redis://", "EVAL", &verbs[..2]),
+    ] {
+        let masters = Masters::start_with(3, options);
+        for verb in verbs {
+            let mut command = quorate(&masters);
+            let urls = masters.urls().join(",").replace("redis://", login);
+            command.env("QUORATE_MASTERS", urls).args(*verb).args(["--timeout", "2s"]);
+            let (code, out, error) = soon(&mut command);
+            assert_eq!(code, 81, "{verb:?}: {out}{error}");
+            assert!(format!("{out}{error}").contains(says), "{verb:?}: {says}: {out}{error}");
+        }
+    }
+}
+
+/// What a command comes to that ends by itself.
+fn soon(command: &mut Command) -> (i32, String, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > SOON {
+            child.kill().unwrap();
+            panic!("{command:?} did not end: {:?}", child.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
 #[test]
