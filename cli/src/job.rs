@@ -1,8 +1,10 @@
 //! The child process, in a process group of its own, and signals to all of it.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 
 use futures::stream::{SelectAll, Stream, StreamExt};
@@ -155,7 +157,8 @@ impl Job {
         while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
             waitpid(Pid::from_raw(-self.group.as_raw()), Some(WaitPidFlag::WNOHANG))
         {}
-        killpg(self.group, None) != Err(Errno::ESRCH)
+        // Each look counts only together with another: a process may fork and end meanwhile.
+        killpg(self.group, None) != Err(Errno::ESRCH) && !(0..2).all(|_| has_only_zombies(self.group))
     }
 
     /// A job that was stopped from the keyboard would keep the terminal, and the lock: it goes on.
@@ -165,6 +168,28 @@ impl Job {
             self.signal(Signal::SIGCONT);
         }
     }
+}
+
+/// Whether all processes of this group have ended, and wait for their parent to reap them: process
+/// 1 of a container may never do that. Signals can be sent to them until then. False if it cannot
+/// be seen.
+fn has_only_zombies(group: Pid) -> bool {
+    let me = std::process::id().to_string();
+    let is_ours = fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == &*me);
+    let Ok(processes) = fs::read_dir("/proc") else { return false };
+    let mut are_zombies =
+        processes.flatten().filter_map(|process| is_zombie_of(group, &process.path())).peekable();
+    is_ours && are_zombies.peek().is_some() && are_zombies.all(|is_zombie| is_zombie)
+}
+
+/// Whether the process in this folder of /proc has ended, with all its threads; `None` if it is
+/// not in the group.
+fn is_zombie_of(group: Pid, process: &Path) -> Option<bool> {
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let (state, its_group) = (fields.next()?, fields.nth(1)?);
+    let has_threads = || fs::read_dir(process.join("task")).is_ok_and(|threads| threads.count() > 1);
+    (its_group == group.to_string()).then(|| matches!(state, "Z" | "X") && !has_threads())
 }
 
 /// Also after an error: the lock is released next, so the job must not go on.

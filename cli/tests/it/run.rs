@@ -309,6 +309,48 @@ fn as_the_first_process_it_ends_when_the_job_was_killed() {
     assert_eq!(run.wait().unwrap().code(), Some(76));
 }
 
+/// Process 1 of a container gets orphans, and may never reap them: so does this test, in a process
+/// of its own.
+#[test]
+fn a_zombie_that_nobody_reaps_is_no_part_of_a_job() {
+    const IS_ALONE: &str = "TEST_IS_ALONE";
+    if std::env::var_os(IS_ALONE).is_none() {
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        alone.args(["--exact", "run::a_zombie_that_nobody_reaps_is_no_part_of_a_job", "--nocapture"]);
+        let (code, out, error) = output(alone.env(IS_ALONE, ""));
+        assert_eq!(code, 0, "{out}{error}");
+        return;
+    }
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+    let masters = start(3);
+    let folder = tempfile::TempDir::new().unwrap();
+    for (verb, terms) in [("run", 1), ("elect", 2)] {
+        let file = folder.path().join(verb);
+        let job = format!("echo $QUORATE_OWNER >> {}; sleep 60 & wait", file.display());
+        let mut command = quorate(&masters)
+            .args([verb, "l", "--ttl", "6s", "--timeout", "2s", "--", "sh", "-c", &job])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let owners = || read(&file).lines().map(str::to_owned).collect::<Vec<_>>();
+        wait_until("the job", || owners().len() == 1);
+        let (code, out, error) = output(quorate(&masters).args(["release", "l", "--owner", &owners()[0]]));
+        assert_eq!(code, 0, "{out}{error}");
+        if terms > 1 {
+            wait_until("another term", || owners().len() == terms || command.try_wait().unwrap().is_some());
+            signal(&command, Signal::TERM);
+        }
+        let said = std::io::read_to_string(command.stderr.take().unwrap()).unwrap();
+        let code = command.wait().unwrap().code();
+        assert!(said.contains("the job was ended: lock \"l\" was lost"), "{verb}: {said}");
+        assert_eq!(
+            (code, owners().len()),
+            (Some(if terms > 1 { 128 + 15 } else { 76 }), terms),
+            "{verb}: {said}"
+        );
+    }
+}
+
 #[test]
 fn a_job_that_ends_in_its_grace_is_not_killed() {
     let masters = start(3);
