@@ -20,7 +20,7 @@ impl Backoff {
     /// The next delay: `random` picks it evenly between half of the full one and all of it.
     pub(crate) fn delay(&mut self, random: u64) -> Duration {
         let full = self.next;
-        self.next = (full * 2).min(self.cap);
+        self.next = full.saturating_mul(2).min(self.cap);
         jittered(full, random)
     }
 

@@ -159,7 +159,7 @@ impl Settings {
 
     /// Checks the lock delay.
     pub(crate) fn check_delay(&self, delay: Duration, ttl: Duration) -> Result<(), Invalid> {
-        if ttl + delay > self.max_ttl {
+        if ttl.saturating_add(delay) > self.max_ttl {
             return Err(Invalid::lock_delay(delay, ttl, self.max_ttl));
         }
         Ok(())

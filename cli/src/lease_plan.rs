@@ -52,7 +52,7 @@ impl LeasePlan {
     pub(crate) fn due(&self, left: Duration) -> Due {
         if left <= self.margin {
             Due::Kill
-        } else if left <= self.margin + self.grace {
+        } else if left <= self.margin.saturating_add(self.grace) {
             Due::Terminate
         } else {
             Due::Nothing

@@ -44,7 +44,7 @@ impl Renewal {
 
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         let Self { ttl, interval, at_most, heartbeat, .. } = *self;
-        let longest = ttl * 2 / 3;
+        let longest = ttl.saturating_mul(2) / 3;
         if interval < MIN_INTERVAL || interval > longest {
             return Err(Invalid::renewal_interval(interval, MIN_INTERVAL, longest, ttl));
         }

@@ -14,6 +14,7 @@ mod compose;
 mod crowd;
 mod doctor;
 mod drops;
+mod durations;
 mod election;
 mod env;
 mod errors;

@@ -10,6 +10,7 @@ mod bench;
 mod chaos;
 mod compose;
 mod doctor;
+mod durations;
 mod elect;
 mod guards;
 mod init;
