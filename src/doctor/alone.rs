@@ -13,7 +13,7 @@ const OPTIONAL: [(&str, &str); 9] = [
     ("client|tracking", "an older copy of its keys is noticed with the next connection only"),
     ("client|caching", "an older copy of its keys is noticed with the next connection only"),
     ("client|kill", "what was lost on a broken connection may still run, and block a lock for its TTL"),
-    ("publish", "waiters are not woken by a release, and come late"),
+    ("publish", "waiters poll instead of being woken"),
     ("subscribe", "waiters poll instead of being woken"),
     ("get", "there is no plain_mutex"),
     ("set", "there is no plain_mutex"),

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value};
 
+use super::asks::Asks;
 use super::contract::{Subscriber, SubscriptionEvent};
 use super::link::{OPEN_LIMIT, RECONNECT};
 use super::login::{self, LoggedIn, describe};
 use super::session::LinkSettings;
 use crate::backoff::Backoff;
+use crate::vote::Refusal;
 
 /// How a connection ended.
 enum Ended {
@@ -18,11 +20,11 @@ enum Ended {
     NotOpened(String),
     /// It broke after it had subscribed: the next one is opened soon.
     Broke,
-    /// The user has no right to subscribe.
+    /// The user may not subscribe, or not publish, or the server does not know the command.
     Refused(String),
 }
 
-/// When to try again if the user has no right to subscribe: rights change seldom.
+/// When to try again after a refusal: rights seldom change.
 const REFUSED: Duration = Duration::from_secs(30);
 
 /// Listens for as long as it is polled, across reconnects. A missing right is logged once a client.
@@ -33,7 +35,7 @@ pub(super) async fn listen(settings: Arc<LinkSettings>, channel: Arc<str>, subsc
         match listen_once(&settings, &channel, &subscriber).await {
             Ended::Refused(why) => {
                 if settings.roster.is_first_refusal() {
-                    tracing::warn!(master, why, "cannot listen for releases: waiting acquires poll");
+                    tracing::warn!(master, why, "releases cannot wake waiting acquires, which poll");
                 }
                 subscriber(SubscriptionEvent::Disconnected);
                 tokio::time::sleep(REFUSED).await;
@@ -61,22 +63,35 @@ async fn listen_once(settings: &LinkSettings, channel: &Arc<str>, subscriber: &S
             Ok(Err(why)) => return Ended::NotOpened(why.text().to_owned()),
             Err(_) => return Ended::NotOpened(format!("no connection within {OPEN_LIMIT:?}")),
         };
+    let asks = Asks::Lent(connection.clone());
+    let subscribing = async {
+        // The releases of a user that may not publish wake nobody. No ticket has this number.
+        let published = asks.ask(&["PUBLISH", channel, "0"]).await.map_err(Ended::NotOpened)?;
+        published.map_err(Ended::by_reply)?;
+        let subscribed = connection.subscribe(&**channel).await;
+        subscribed.map_err(|error| Ended::by_reply(describe(&error)))
+    };
     let subscribed = tokio::select! {
-        subscribed = tokio::time::timeout(OPEN_LIMIT, connection.subscribe(&**channel)) => subscribed,
+        subscribed = tokio::time::timeout(OPEN_LIMIT, subscribing) => subscribed,
         () = &mut moves_bytes => return Ended::NotOpened("the connection broke during its set-up".to_owned()),
     };
     match subscribed {
         Ok(Ok(())) => subscriber(SubscriptionEvent::Subscribed),
-        Ok(Err(error)) if is_refusal(&error) => return Ended::Refused(describe(&error)),
-        Ok(Err(error)) => return Ended::NotOpened(describe(&error)),
+        Ok(Err(ended)) => return ended,
         Err(_) => return Ended::NotOpened(format!("no subscription within {OPEN_LIMIT:?}")),
     }
     moves_bytes.await;
     Ended::Broke
 }
 
-fn is_refusal(error: &RedisError) -> bool {
-    matches!(error.code(), Some("NOPERM" | "NOAUTH"))
+impl Ended {
+    /// The server did not carry out a command, or the connection broke, as this says.
+    fn by_reply(reply: String) -> Self {
+        match Refusal::of_reply(&reply) {
+            Refusal::NoPermission | Refusal::Password | Refusal::Unsupported => Self::Refused(reply),
+            _ => Self::NotOpened(reply),
+        }
+    }
 }
 
 fn sender(subscriber: Subscriber) -> impl Fn(PushInfo) -> Result<(), std::convert::Infallible> {

@@ -55,7 +55,7 @@ pub(crate) struct Identity {
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     processes: Mutex<Vec<(Arc<str>, String)>>,
-    /// Whether it was logged that a user has no right to subscribe.
+    /// Whether it was logged that releases cannot wake this client's waiters.
     refused: AtomicBool,
 }
 
@@ -77,7 +77,7 @@ impl Roster {
         self.processes.lock().retain(|(name, _)| name != master);
     }
 
-    /// Whether this is the first time that a master does not let its user subscribe.
+    /// Whether this is the first time that a master does not let its user subscribe or publish.
     pub(super) fn is_first_refusal(&self) -> bool {
         !self.refused.swap(true, Ordering::Relaxed)
     }

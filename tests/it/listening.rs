@@ -111,10 +111,10 @@ async fn where_listening_is_not_allowed_waiters_poll_and_the_log_says_so_once() 
             let held = holder.lock("l").acquire().await.unwrap();
             let waiting = waiter(poor.lock("l").ttl(LONG)).await;
             let begun = Instant::now();
-            let line = "cannot listen for releases";
+            let line = "releases cannot wake waiting acquires";
             until("the log to say so", async || log.text().matches(line).count() == 1).await;
             tokio::time::sleep(ms(200).saturating_sub(begun.elapsed())).await; // it waits for a while
-            assert_eq!(masters.iter().map(|server| queue(server).len()).sum::<usize>(), 0);
+            assert_eq!(standing_anywhere(&masters), 0);
             held.release().await.unwrap();
             handed(waiting).await.release().await.unwrap();
             until("nobody to listen", async || listeners(&masters) == 0).await;
@@ -122,6 +122,31 @@ async fn where_listening_is_not_allowed_waiters_poll_and_the_log_says_so_once() 
             assert_eq!(log.text().matches(line).count(), 1, "once a client: {}", log.text());
         }
     }
+}
+
+/// Releases wake nobody then, so that a waiter would sleep until the lease ends.
+#[tokio::test]
+async fn where_publishing_is_refused_waiters_poll() {
+    const RENAMED: &[&str] = &["--rename-command", "PUBLISH", ""];
+    for options in [&[], RENAMED] {
+        let masters = Masters::start_with(3, options);
+        for server in masters.iter().filter(|_| options.is_empty()) {
+            let _: () = server.command(&["ACL", "SETUSER", "default", "-publish"]);
+        }
+        let clients = clients(&masters, 2);
+        let held = hold(&masters, &clients[0]).await;
+        let waiting = waiter(clients[1].lock("l")).await;
+        tokio::time::sleep(ms(200)).await; // it waits for a while
+        assert_eq!((listeners(&masters), standing_anywhere(&masters)), (0, 0));
+        held.release().await.unwrap();
+        handed(waiting).await.release().await.unwrap();
+        eventually(SOON, || masters.empty()).await;
+    }
+}
+
+/// How many places in queues there are.
+fn standing_anywhere(masters: &Masters) -> usize {
+    masters.iter().map(|server| queue(server).len()).sum()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
