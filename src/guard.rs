@@ -388,8 +388,9 @@ impl<F> Guard<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease had ended, or so many masters say that another owner has the
-    /// lock that the rest are no majority: two may have held it while this guard lived.
+    /// [`Error::Lost`] when the lease had ended, or so many masters say that this owner does not
+    /// have the lock that the rest are no majority: another may have held it while this guard
+    /// lived.
     /// [`Error::NotHeld`] when [`Lock::release`](crate::Lock::release) released the owner's holds
     /// already. [`Error::NoQuorum`] or [`Error::Refused`] when too few masters confirmed it in
     /// time: the release goes on in the background, and entries that it cannot reach end with their

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
-use quorate::{Error, Guard, Lock, Loss, MasterStatus, Moment, Outcome, Redlock, Standing, Vote};
+use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{LeaseArgs, RunArgs};
@@ -130,36 +130,15 @@ pub(crate) async fn under(
         Ok(()) => Ok(Ended::ByItself(code)),
         Err(Error::Lost { .. }) => {
             let why = "the lease was lost before the job ended, and another job may have run meanwhile";
-            Err(lost_unseen(why, code))
+            Err(Failure::new(exit::LOST, format!("{why}; the job's own code was {}", code.0)))
         }
-        Err(Error::NoQuorum { name, votes, .. }) if is_gone(&votes, &redlock.master_status()) => {
-            let how = "it was released or broken, and another job may have run meanwhile";
-            Err(lost_unseen(&format!("lock {name:?} was lost before the job ended: {how}"), code))
-        }
-        // The job is done, and nobody else had the lock: what is left of it dies with its TTL.
+        // The job is done, and nobody else is known to have had the lock. What is left of it ends
+        // with its TTL.
         Err(error) => {
             say(message_of(&error));
             Ok(Ended::ByItself(code))
         }
     }
-}
-
-/// The lease was lost, and the job ended by itself before that was seen.
-fn lost_unseen(why: &str, Code(code): Code) -> Failure {
-    Failure::new(exit::LOST, format!("{why}; the job's own code was {code}"))
-}
-
-/// Whether most masters no longer had our lock, by their votes on its release: then another job may
-/// have had it.
-fn is_gone(votes: &[Vote], masters: &[MasterStatus]) -> bool {
-    let is_without_it = |vote: &Vote| matches!(vote.outcome, Outcome::Absent | Outcome::Held { .. });
-    // A master in quarantine may have forgotten the lock, but it grants nobody else one either.
-    let is_quarantined = |vote: &Vote| {
-        let mut its_own = masters.iter().filter(|status| status.master == vote.master);
-        its_own.any(|status| matches!(status.standing, Standing::Quarantined { .. }))
-    };
-    let without_it = votes.iter().filter(|vote| is_without_it(vote) && !is_quarantined(vote));
-    without_it.count() > votes.len() / 2
 }
 
 /// Supervises one job and its lease.

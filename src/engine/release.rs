@@ -18,6 +18,7 @@ use crate::config::check_permits;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
 use crate::protocol::{Kind, Leaving, Op, Permit};
+use crate::trust::Standing;
 use crate::vote::{Outcome, Vote, Votes};
 
 /// A release that was sent to the masters.
@@ -138,7 +139,16 @@ impl Engine {
         if has_moved && is_free && round.voters().have_majority(is_nowhere) {
             return Ok(());
         }
-        Err(verdict::not_released(&hold.name, round.votes()))
+        let mut not_ours = round.masters_with(|outcome| matches!(outcome, Outcome::Held { .. }));
+        if !has_moved {
+            // A master that may have lost its state cannot tell whether the lock was taken away,
+            // and its quarantine kept others out.
+            let trust = self.dispatcher.trust();
+            let absent = round.masters_with(|outcome| *outcome == Outcome::Absent);
+            let trusted = absent.iter().filter(|index| trust.standing_of(*index) == Standing::Trusted);
+            not_ours = not_ours.or(trusted.collect());
+        }
+        Err(verdict::not_released(&hold.name, round.votes(), not_ours.len()))
     }
 
     /// Sends the masters the holds that are left, and ends the lease with the last.

@@ -67,18 +67,18 @@ pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> O
 /// The error of an extend that no quorum granted: the lease is lost where that is certain, and
 /// otherwise there was no quorum.
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
-    lost_where(name, votes, Outcome::is_definite_no)
+    let not_yours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
+    lost_if(surely_lost(votes.len(), not_yours), name, votes)
 }
 
-/// The error of a release that no quorum granted. Only masters count on which another owner has the
-/// lock: one that has no such lock may have forgotten it, while its quarantine kept others out.
-pub(crate) fn not_released(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
-    lost_where(name, votes, |outcome| matches!(outcome, Outcome::Held { .. }))
+/// The error of a release that no quorum granted. `not_ours` masters still know what they granted,
+/// and say that this owner does not have the lock.
+pub(crate) fn not_released(name: &Arc<str>, votes: Arc<[Vote]>, not_ours: usize) -> Error {
+    lost_if(surely_lost(votes.len(), not_ours), name, votes)
 }
 
-fn lost_where(name: &Arc<str>, votes: Arc<[Vote]>, says_so: impl Fn(&Outcome) -> bool) -> Error {
-    let not_yours = votes.iter().filter(|vote| says_so(&vote.outcome)).count();
-    if surely_lost(votes.len(), not_yours) {
+fn lost_if(is_lost: bool, name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
+    if is_lost {
         Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes: votes.into() }
     } else {
         no_quorum(name, votes, false)
@@ -246,8 +246,8 @@ mod tests {
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
         let gone = votes(&[Outcome::Absent, held("a", 1), Outcome::Absent, DEAD, DEAD]);
         assert!(matches!(not_ours(&name, gone.clone()), Error::Lost { .. }));
-        assert!(matches!(not_released(&name, gone), Error::NoQuorum { .. }), "two may have forgotten it");
-        let error = not_released(&name, votes(&[held("a", 1), held("a", 1), held("a", 1), DEAD, DEAD]));
-        assert!(matches!(error, Error::Lost { .. }), "{error}");
+        let error = not_released(&name, gone.clone(), 1);
+        assert!(matches!(error, Error::NoQuorum { .. }), "two may have lost their state: {error}");
+        assert!(matches!(not_released(&name, gone, 3), Error::Lost { .. }));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use quorate::Error;
+use quorate::{Error, Init, Loss, MasterStatus, Outcome, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::clock::Jumping;
-use crate::{SOON, TTL, builder, ms, on_all, patient, until};
+use crate::{PATIENT, SOON, TTL, builder, ms, on_all, patient, until};
 
 #[tokio::test]
 async fn releasing_more_than_is_held_is_an_error() {
@@ -42,19 +42,62 @@ async fn releasing_a_lease_that_is_over_says_so_and_cleans_up() {
     eventually(SOON, || masters.empty()).await;
 }
 
+/// Two lost their state, and their quarantine kept others out; only one says that the lock was
+/// taken away.
 #[tokio::test]
 async fn a_release_that_a_majority_knows_nothing_of_is_not_known_to_have_been_one() {
     let masters = Masters::start(5);
-    let redlock = patient(&masters);
+    let settings = Redlock::builder().masters(masters.urls()).ttl(TTL).timeout(PATIENT);
+    let redlock = crate::begun(settings, Init::new()).await;
     let guard = redlock.lock("l").try_acquire().await.unwrap();
     on_all(&masters).await;
-    for i in 0..3 {
+    for i in 0..2 {
         let _: () = masters[i].command(&["FLUSHALL"]);
     }
+    let is_quarantined = |status: &MasterStatus| matches!(status.standing, Standing::Quarantined { .. });
+    until("their quarantine", async || {
+        redlock.lock("m").inspect().await.unwrap();
+        redlock.master_status().iter().filter(|status| is_quarantined(status)).count() == 2
+    })
+    .await;
+    let _: i64 = masters[2].command(&["DEL", "quorate:{l}"]);
     let error = guard.release().await.unwrap_err();
-    let Error::NoQuorum { votes, .. } = &error else { panic!("{error}") };
-    assert_eq!(votes.len(), 5);
+    let Error::NoQuorum { votes, granted: 2, .. } = &error else { panic!("{error:#}") };
+    assert_eq!(votes.iter().filter(|vote| vote.outcome == Outcome::Absent).count(), 3, "{error:#}");
     eventually(SOON, || masters.empty()).await;
+}
+
+/// As an extend would: a master that answers is not one that is silent.
+#[tokio::test]
+async fn releasing_a_lock_that_was_taken_away_says_that_it_was_lost() {
+    let masters = Masters::start(5);
+    let (redlock, operator) = (patient(&masters), patient(&masters));
+    let lost = |result: Result<(), Error>| {
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::Lost { cause: Loss::NotOurs, .. }), "{error:#}");
+        assert!(!error.is_retryable());
+    };
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    operator.lock("l").force_release(&guard.owner()).await.unwrap();
+    lost(guard.release().await);
+
+    for deleted in [5, 3] {
+        let guard = redlock.lock("l").acquire().await.unwrap();
+        on_all(&masters).await;
+        for master in masters.iter().take(deleted) {
+            let _: i64 = master.command(&["DEL", "quorate:{l}"]);
+        }
+        lost(guard.release().await);
+        eventually(SOON, || masters.empty()).await;
+    }
+
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    for master in masters.iter().take(2) {
+        let _: i64 = master.command(&["DEL", "quorate:{l}"]);
+    }
+    guard.release().await.unwrap(); // a majority had it until now
 }
 
 #[tokio::test]
