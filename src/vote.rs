@@ -127,15 +127,16 @@ pub enum Outcome {
     /// There is no such lock there. Only an extend, a release, an inspection and
     /// a transfer get this answer.
     Absent,
-    /// It answered with an error. It granted nothing that counts, but may have written something.
+    /// It answered with an error, now or when this client connected to it. It granted nothing that
+    /// counts, but may have written something.
     Refused {
         /// Why, as a category.
         reason: Refusal,
         /// The master's own words.
         detail: Arc<str>,
     },
-    /// Nothing was sent to it: it is known to be unreachable, or had no part in this round, as the
-    /// text says.
+    /// Nothing was sent to it, because it did not answer before: the text says why. A master that
+    /// answers, but cannot be used, is [`Refused`](Outcome::Refused).
     Unreachable(Arc<str>),
     /// It was sent, and no answer came: the operation may or may not have run.
     Unknown(Silence),
@@ -251,12 +252,12 @@ impl Refusal {
         }
     }
 
-    /// Whether a master refuses so before it writes anything of a lock. Not so of a clock, for
-    /// which the client refuses a grant, too.
+    /// True if this refusal is guaranteed to happen before any write to a lock.
     pub(crate) fn comes_first(self) -> bool {
         matches!(
             self,
             Self::Forgot
+                | Self::Clock
                 | Self::Quarantined
                 | Self::AnotherKind
                 | Self::Stale
@@ -293,9 +294,9 @@ impl Refusal {
 /// This error has no code. Before Redis 5 a script that reads the time and then writes also fails
 /// with one.
 fn is_about_an_unknown_command(reply: &str) -> bool {
-    reply.starts_with("ERR unknown command")
-        || reply.contains("nknown Redis command called from")
-        || reply.contains("not allowed after non deterministic commands")
+    let texts =
+        ["ERR unknown command", "ERR Unknown Redis command called from", "ERR Unknown command called from"];
+    texts.iter().any(|text| reply.starts_with(text))
 }
 
 impl Outcome {
@@ -379,6 +380,7 @@ impl fmt::Display for Outcome {
             Self::Unknown(Silence::TimedOut) => f.write_str("no answer in time"),
             Self::Unknown(Silence::ConnectionLost(why)) => write!(f, "connection lost ({})", whole(why)),
             Self::Pending => f.write_str("not waited for"),
+            Self::Refused { reason: Refusal::Other, detail } => write!(f, "refused ({})", whole(detail)),
         }
     }
 }

@@ -42,6 +42,11 @@ fn unasked(why: &Unasked) -> Finding {
             let fix = "start it, correct its URL, or let this host connect to it";
             Finding::fail(ABOUT, format!("it cannot be reached: {why}"), fix)
         }
+        Unasked::Refused(why) => Finding::fail(
+            "login",
+            format!("it answers, and refuses this client: {why}"),
+            "change what it names",
+        ),
         Unasked::NotLetIn(why) => {
             let fix = "put a user and a password that it knows into its URL, or where that is read from";
             Finding::fail("login", format!("it refuses this user: {why}"), fix)

@@ -34,6 +34,8 @@ pub(crate) struct Facts {
 pub(crate) enum Unasked {
     /// It could not be connected to.
     Unreached(String),
+    /// It answered, and cannot be used.
+    Refused(String),
     /// It did not let this user in.
     NotLetIn(String),
     /// It did not answer within this time.

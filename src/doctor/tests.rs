@@ -569,6 +569,7 @@ fn masters_that_cannot_be_asked_are_told_with_what_to_do() {
             "login",
             ["WRONGPASS invalid", "a password that it knows"],
         ),
+        (Unasked::Refused("ERR max number".into()), "login", ["it answers", "ERR max number"]),
         (Unasked::Unreached("connection refused".into()), "reach", ["connection refused", "start it"]),
     ];
     for (why, about, says) in cases {

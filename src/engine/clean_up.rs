@@ -110,7 +110,7 @@ impl Engine {
         self.clean_up_beginning_with(once, &op, release.clone(), Effort::Once, votes());
         self.clean_up_beginning_with(until_acknowledged, &op, release, Effort::UntilAcknowledged, votes());
         for index in round.voters().masters.without(hold_state.maybe_held_on.or(once)).iter() {
-            round.tally().count_unasked(index, "there is nothing to undo");
+            round.tally().count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
             (hold_state.maybe_held_on, hold_state.is_queued) = (MasterSet::default(), false);
@@ -245,7 +245,10 @@ impl Round {
 
     /// The masters on which it takes this effort to undo an acquire or an extend.
     pub(super) fn masters_to_undo(&self, effort: Effort) -> MasterSet {
-        self.masters_with(|outcome| effort_to_undo(outcome) == Some(effort))
+        // The vote does not count, but the master has granted.
+        let discounted = self.discounted();
+        let others = self.masters_with(|outcome| effort_to_undo(outcome) == Some(effort)).without(discounted);
+        if effort == Effort::UntilAcknowledged { others.or(discounted) } else { others }
     }
 }
 
@@ -253,8 +256,6 @@ impl Round {
 fn effort_to_undo(outcome: &Outcome) -> Option<Effort> {
     match outcome {
         Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Effort::UntilAcknowledged),
-        // The vote does not count, but the master may have granted.
-        Outcome::Refused { reason: Refusal::Clock, .. } => Some(Effort::UntilAcknowledged),
         Outcome::Refused { reason, .. } if reason.comes_first() => None,
         // Lua does not roll back: something may have been written.
         Outcome::Refused { .. } => Some(Effort::Once),

@@ -22,6 +22,7 @@ use crate::master_set::MasterSet;
 use crate::protocol::{Op, Subject};
 use crate::random::Random;
 use crate::trust::{Handshake, MasterStatus, Trust, Voters};
+use crate::vote::Refusal;
 
 /// How many submissions are handed over before the masters' links get their turn.
 const MOST_SUBMISSIONS: usize = 256;
@@ -183,7 +184,7 @@ impl Dispatcher {
         self.send_round(round, to, hold, round_number, op, timeout)
     }
 
-    /// Sends a round to some of its voters. The others count as out of reach: their clocks are off.
+    /// Sends a round to some of its voters. The others count as refused: their clocks are off.
     pub(super) fn send_round(
         &self,
         round: Round,
@@ -197,7 +198,8 @@ impl Dispatcher {
         let to = to.and(voters);
         self.send_op(to, &hold.target(), round_number, op, CallKind::Vote { timeout }, round.tally().clone());
         for index in voters.without(to).iter() {
-            round.tally().count_unasked(index, "its clock is off, or it has joined just now");
+            let why = "its clock is off, or it has joined just now";
+            round.tally().count_unasked(index, Refusal::Clock, why);
         }
         round
     }

@@ -99,6 +99,8 @@ struct CastVote {
     /// later round or the higher token that it came after; 0 if the reply has none.
     token: u64,
     seen: Option<Arc<Seen>>,
+    /// Whether the master granted, which does not count because its clock is off.
+    is_discounted: bool,
     latency: Duration,
 }
 
@@ -117,8 +119,13 @@ impl Round {
     /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is
     /// over is not sent any more.
     pub(super) fn new(context: &Arc<RoundContext>, voters: Arc<Voters>, epoch: Option<Epoch>) -> Self {
-        let pending =
-            || CastVote { outcome: Outcome::Pending, token: 0, seen: None, latency: Duration::ZERO };
+        let pending = || CastVote {
+            outcome: Outcome::Pending,
+            token: 0,
+            seen: None,
+            is_discounted: false,
+            latency: Duration::ZERO,
+        };
         let cast: Box<[CastVote]> = std::iter::repeat_with(pending).take(voters.len()).collect();
         let counted = Counted {
             masters: voters.masters,
@@ -253,6 +260,11 @@ impl Round {
         })
     }
 
+    /// The masters whose grants do not count because their clocks are off.
+    pub(super) fn discounted(&self) -> MasterSet {
+        self.tally.counted().masters_with(|vote| vote.is_discounted)
+    }
+
     /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
     pub(super) fn clean_up_after(&self, vote_clean_up: VoteCleanUp) {
         let clean_up = vote_clean_up.clean_up.clone();
@@ -275,8 +287,8 @@ impl Round {
 impl Tally {
     /// Counts a master's vote, if it is the first of this master.
     pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
-        let Decoded { outcome, token, seen, .. } = said;
-        let vote = CastVote { outcome, token, seen, latency: heard.since(self.sent) };
+        let Decoded { outcome, token, seen, is_discounted, .. } = said;
+        let vote = CastVote { outcome, token, seen, is_discounted, latency: heard.since(self.sent) };
         let (waiter, clean_up) = {
             let mut counted = self.counted();
             if !counted.vote(index, vote) {
@@ -292,9 +304,9 @@ impl Tally {
         }
     }
 
-    /// Counts a master that is not asked as out of reach.
-    pub(super) fn count_unasked(&self, index: usize, why: &str) {
-        self.vote(index, Outcome::Unreachable(why.into()).into(), self.sent);
+    /// Counts a master that is not asked.
+    pub(super) fn count_unasked(&self, index: usize, reason: Refusal, why: &str) {
+        self.vote(index, Outcome::Refused { reason, detail: why.into() }.into(), self.sent);
     }
 
     /// What a master's reply counts for: a grant counts only if the master's clock can be trusted.
@@ -305,6 +317,7 @@ impl Tally {
         {
             let detail = astray.to_string().into();
             said.outcome = Outcome::Refused { reason: Refusal::Clock, detail };
+            said.is_discounted = true;
         }
         said
     }
@@ -365,8 +378,7 @@ impl CastVote {
     fn is_stray(&self, token: u64) -> bool {
         match self.outcome {
             Outcome::Granted => self.token > token,
-            Outcome::Refused { reason: Refusal::Clock, .. } => self.token > 0,
-            _ => false,
+            _ => self.is_discounted && self.token > 0,
         }
     }
 

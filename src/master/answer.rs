@@ -54,7 +54,7 @@ pub enum Failure {
         /// The master's own words.
         detail: Arc<str>,
     },
-    /// Nothing was sent.
+    /// Nothing was sent: the master did not answer before.
     Unreachable(Arc<str>),
     /// The call was sent and has no answer: it may have run.
     Unknown(Silence),
@@ -63,17 +63,12 @@ pub enum Failure {
 impl Failure {
     /// What a server's error reply means.
     pub fn from_error_reply(reply: &str) -> Self {
-        Self::Refused { reason: Refusal::of_reply(reply), detail: reply.into() }
+        Self::refused(Refusal::of_reply(reply), reply)
     }
 
-    /// No connection can be used: refused if that lasts until somebody changes something, otherwise
-    /// out of reach.
-    pub(crate) fn without_connection(reason: Refusal, detail: &str) -> Self {
-        if reason.is_permanent() || reason == Refusal::ReadOnly {
-            Self::Refused { reason, detail: detail.into() }
-        } else {
-            Self::Unreachable(detail.into())
-        }
+    /// The master answered while a connection to it was set up, and the connection cannot be used.
+    pub fn refused(reason: Refusal, detail: impl Into<Arc<str>>) -> Self {
+        Self::Refused { reason, detail: detail.into() }
     }
 
     /// Its caller did not want the call to be sent any more.

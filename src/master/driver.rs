@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::answer::Failure;
 use super::asks::Asks;
 use super::call::Call;
-use super::hello::shake_hands_again;
+use super::hello::{Waiting, shake_hands_again};
 use super::link::{LinkState, Question, Reach};
 use super::pending::Delivery;
 use super::resp::Frame;
@@ -230,8 +230,11 @@ impl LinkDriver {
 
     /// Goes on with the handshake that is made again, if one is.
     fn greet(&self, greeting: &mut Option<Greeting>, transport: &mut Transport, context: &mut Context<'_>) {
-        let Some(Greeting { header, questions }) = greeting else { return };
+        let Some(Greeting { header, questions, waiting }) = greeting else { return };
         let made = header.poll_unpin(context);
+        if let Some(why) = &*waiting.lock() {
+            self.state().waits_for(why.clone());
+        }
         while let Ok(question) = questions.try_recv() {
             self.state().ask(question);
         }
@@ -278,13 +281,16 @@ impl LinkDriver {
 struct Greeting {
     header: BoxFuture<'static, Result<SessionHeader, Failure>>,
     questions: mpsc::UnboundedReceiver<Question>,
+    waiting: Waiting,
 }
 
 impl Greeting {
     fn new(handshake: &Handshake, patience: Duration) -> Self {
         let (asks, questions) = mpsc::unbounded_channel();
-        let header = shake_hands_again(Asks::Open(asks), handshake.clone(), patience).boxed();
-        Self { header, questions }
+        let waiting = Waiting::default();
+        let asks = Asks::Open(asks);
+        let header = shake_hands_again(asks, handshake.clone(), patience, waiting.clone()).boxed();
+        Self { header, questions, waiting }
     }
 }
 

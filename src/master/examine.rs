@@ -212,6 +212,7 @@ fn not_opened(why: Failure) -> Unasked {
     let text = why.text().to_owned();
     match why {
         Failure::Refused { reason: Refusal::Password | Refusal::NoPermission, .. } => Unasked::NotLetIn(text),
+        Failure::Refused { .. } => Unasked::Refused(text),
         _ => Unasked::Unreached(text),
     }
 }

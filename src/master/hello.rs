@@ -1,6 +1,7 @@
 //! Makes the handshake on a connection: on a new one while it is set up, and on an open one when
 //! the master's record may be another one, or the client knows a newer one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -9,10 +10,14 @@ use tokio::time::timeout;
 use super::answer::Failure;
 use super::asks::{Asks, Replied};
 use super::link::OPEN_LIMIT;
+use crate::sync::Mutex;
 use crate::trust::{Handshake, Hello, HelloOutcome, Insight, SessionHeader};
 
 /// What is told why a handshake waits for other masters.
 pub(super) type WaitsFor<'a> = dyn Fn(Failure) + Send + Sync + 'a;
+
+/// Why a handshake on an open connection waits for other masters, if it does.
+pub(super) type Waiting = Arc<Mutex<Option<Failure>>>;
 
 /// From now on the server can be told to push a message when a key changes.
 pub(super) async fn follow_changes(asks: &Asks) -> Result<(), String> {
@@ -26,9 +31,12 @@ pub(super) async fn shake_hands_again(
     asks: Asks,
     handshake: Handshake,
     patience: Duration,
+    waiting: Waiting,
 ) -> Result<SessionHeader, Failure> {
-    let made = timeout(OPEN_LIMIT, shake_hands(&asks, &handshake, patience, &|_| {})).await;
-    made.unwrap_or_else(|_| Err(format!("no handshake within {OPEN_LIMIT:?}").into()))
+    let waits_for = |why| *waiting.lock() = Some(why);
+    let made = timeout(OPEN_LIMIT, shake_hands(&asks, &handshake, patience, &waits_for)).await;
+    let too_long = || format!("no handshake within {OPEN_LIMIT:?}").into();
+    made.unwrap_or_else(|_| Err(waiting.lock().take().unwrap_or_else(too_long)))
 }
 
 /// Shakes hands, again and again while it is not known what time it is, or what the others are.
@@ -50,7 +58,8 @@ pub(super) async fn shake_hands(
                 insight = look_at_persistence(asks).await?;
                 handshake.hello(insight)
             }
-            HelloOutcome::Again => {
+            HelloOutcome::Again(why) => {
+                waits_for(why);
                 handshake.until_time_is_known().await;
                 handshake.hello(insight)
             }

@@ -96,7 +96,7 @@ pub struct LinkState {
     random: Arc<dyn Random>,
     reach: Reach,
     connection: Connection,
-    /// What the connection that is being opened waits for, if it is known.
+    /// What the handshake waits for that is under way, if it is known.
     waits_for: Option<Failure>,
     backoff: Backoff,
     queue: PendingQueue,
@@ -272,8 +272,8 @@ impl LinkState {
         }
     }
 
-    /// The connection that is being opened waits for other masters: calls that do not wait as long
-    /// fail with this.
+    /// The handshake that is under way waits for other masters: calls that do not wait as long fail
+    /// with this.
     pub(super) fn waits_for(&mut self, why: Failure) {
         self.waits_for = Some(why);
     }
@@ -289,6 +289,7 @@ impl LinkState {
         if self.is_opening() {
             tracing::debug!(master = &*self.master, "connected");
             self.reach = Reach::Up;
+            self.waits_for = None;
             self.connection = Connection::Open(Open {
                 since: now,
                 is_known,
@@ -308,6 +309,7 @@ impl LinkState {
         let Connection::Open(open) = &mut self.connection else { return false };
         let is_due = open.handshake == HandshakeState::Due;
         if is_due {
+            self.waits_for = None;
             open.handshake = HandshakeState::UnderWay { is_due_again: false };
         }
         is_due
@@ -331,6 +333,7 @@ impl LinkState {
     /// The handshake was made again: calls can be sent.
     pub fn greeted(&mut self) {
         let Connection::Open(open) = &mut self.connection else { return };
+        self.waits_for = None;
         open.handshake = match open.handshake {
             HandshakeState::UnderWay { is_due_again: true } => HandshakeState::Due,
             _ => HandshakeState::Done,
@@ -554,7 +557,8 @@ impl LinkState {
         }
         match self.connection {
             Connection::Opening(since) if since + OPEN_LIMIT <= now => {
-                self.retry_later(unreachable(&format!("no connection within {OPEN_LIMIT:?}")), now);
+                let why = self.not_opened_yet(&format!("no connection within {OPEN_LIMIT:?}"));
+                self.retry_later(why, now);
             }
             Connection::Opening(since) if since + self.patience <= now => self.not_opened_in(self.patience),
             Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) => {
@@ -616,10 +620,9 @@ impl LinkState {
         }
     }
 
-    /// Why no call can be sent yet: what the connection waits for, or what is seen from here.
+    /// Why no call can be sent yet: what the handshake waits for, or what is seen from here.
     fn not_opened_yet(&self, seen: &str) -> Failure {
-        let waits_for = self.waits_for.clone().filter(|_| self.is_opening());
-        waits_for.unwrap_or_else(|| unreachable(seen))
+        self.waits_for.clone().unwrap_or_else(|| unreachable(seen))
     }
 
     fn go_down(&mut self, why: Failure) {
@@ -637,6 +640,7 @@ impl LinkState {
     /// sound, for a master in good health may close a connection.
     fn connection_lost(&mut self, why: &str, may_be_well: bool, now: Instant) {
         let Connection::Open(open) = self.connection else { return };
+        self.waits_for = None;
         self.fail_sent(why);
         let was_sound = open.has_served || now.duration_since(open.since) > SOUND;
         if was_sound {

@@ -52,8 +52,10 @@ async fn log_in_with(
     dialler: &Dialler,
     config: &AsyncConnectionConfig,
 ) -> Result<LoggedIn, Failure> {
-    let not_dialled =
-        |error: io::Error| Failure::without_connection(dial::refusal(&error), &error.to_string());
+    let not_dialled = |error: io::Error| match dial::refusal(&error) {
+        reason if reason.is_permanent() => Failure::refused(reason, error.to_string()),
+        _ => error.to_string().into(),
+    };
     let stream = dialler.dial(address.endpoint()).await.map_err(not_dialled)?;
     let stream = Arc::new(Mutex::new(stream));
     match MultiplexedConnection::new_with_config(login, Lent(stream.clone()), config.clone()).await {
@@ -66,7 +68,12 @@ async fn log_in_with(
             } else if reason == Refusal::Password && login.password() == Some("") {
                 text.push_str(" (its URL has a user and no password)");
             }
-            Err(Failure::without_connection(reason, &text))
+            // Without a code or a login error it is no reply: the connection broke, say.
+            if error.code().is_some() || reason.is_permanent() {
+                Err(Failure::refused(reason, text))
+            } else {
+                Err(text.into())
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ use super::script::Script;
 use crate::random::Random;
 use crate::sync::Mutex;
 use crate::trust::{Handshake, SessionHeader};
+use crate::vote::Refusal;
 
 /// What a link is made of: all that opening its connections needs.
 #[derive(Debug)]
@@ -99,7 +100,7 @@ pub(super) async fn open(
             return Ok(session);
         }
     }
-    Err("its record changed while the connection was set up".to_owned().into())
+    Err(Failure::refused(Refusal::Other, "its record changed while the connection was set up"))
 }
 
 /// Makes one attempt; `None` where the record changed meanwhile. The redis crate does the set-up on
@@ -148,7 +149,8 @@ impl SetUp {
     ) -> Result<(Option<Identity>, Option<SessionHeader>), Failure> {
         let identity = self.identify().await?;
         if let Some(Identity { run_id, .. }) = &identity {
-            roster.claim(address.name(), run_id)?;
+            let claimed = roster.claim(address.name(), run_id);
+            claimed.map_err(|why| Failure::refused(Refusal::Other, why))?;
         }
         self.kill_predecessor(address.name(), predecessor, identity.as_ref()).await?;
         // Sent together: a server that is loading its data answers only a few times a second.

@@ -15,6 +15,8 @@ pub(crate) struct Decoded {
     pub(crate) token: u64,
     /// What an inspection found.
     pub(crate) seen: Option<Arc<Seen>>,
+    /// Whether the master granted, which does not count because its clock is off.
+    pub(crate) is_discounted: bool,
 }
 
 /// What a master knows of a name.
@@ -45,7 +47,7 @@ pub(crate) struct Entry {
 
 impl From<Outcome> for Decoded {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, token: 0, seen: None }
+        Self { outcome, token: 0, seen: None, is_discounted: false }
     }
 }
 
@@ -102,7 +104,7 @@ fn held(reply: &[Value]) -> Option<Decoded> {
         ahead: number(reply, 6).and_then(|ahead| ahead.try_into().ok()),
         permits: permits(reply),
     };
-    Some(Decoded { outcome, token: number(reply, 4)?, seen: None })
+    Some(Decoded { token: number(reply, 4)?, ..outcome.into() })
 }
 
 /// Which other permits of a semaphore are free on this master, and when the first of the rest ends.

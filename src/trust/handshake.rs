@@ -65,8 +65,8 @@ pub enum HelloOutcome {
     Look,
     /// This client does not know yet what time most masters show, and needs that here: this host's
     /// clock differs from the master's, or the master may have forgotten what it granted. Shake
-    /// hands again after [`Handshake::until_time_is_known`].
-    Again,
+    /// hands again after [`Handshake::until_time_is_known`]; meanwhile calls fail with this.
+    Again(Failure),
     /// This client has not heard of enough masters yet to know what this one is. Shake hands again
     /// after [`Handshake::until_more_is_heard`] with this number; if that takes long, the
     /// connection may not be used, and calls fail with this.
@@ -151,7 +151,7 @@ impl Handshake {
             Ok(Some(Answer::OtherRecord { time })) => {
                 self.note_time(hello, time);
                 let why = "its record is none that this version knows: use the version that wrote it";
-                self.refused(Failure::without_connection(Refusal::OtherTerms, why))
+                self.refused(Failure::refused(Refusal::OtherTerms, why))
             }
             Ok(Some(Answer::Written { time })) => {
                 self.note_time(hello, time);
@@ -160,19 +160,23 @@ impl Handshake {
             Ok(Some(Answer::Refused { error, time })) => {
                 self.note_time(hello, time);
                 match error.strip_prefix("CLOCK ") {
-                    Some(_) if !hello.has_masters_time => HelloOutcome::Again,
-                    Some(why) => self.refused(Failure::Unreachable(why.into())),
+                    Some(why) if !hello.has_masters_time => {
+                        let why = why.strip_suffix("the others").unwrap_or(why);
+                        let which = "this host's, and too few masters answer to tell which is right";
+                        HelloOutcome::Again(Failure::refused(Refusal::Clock, format!("{why}{which}")))
+                    }
+                    Some(why) => self.refused(Failure::refused(Refusal::Clock, why)),
                     None => {
                         let why = error.split_once(' ').map_or(&*error, |(_, why)| why);
-                        self.refused(Failure::without_connection(Refusal::of_reply(&error), why))
+                        self.refused(Failure::refused(Refusal::of_reply(&error), why))
                     }
                 }
             }
             Ok(None) => {
-                self.refused(Failure::Unreachable("it answered the handshake in an unknown form".into()))
+                self.refused(Failure::refused(Refusal::Other, "it answered the handshake in an unknown form"))
             }
             Err(Failure::Refused { reason, detail }) => {
-                self.refused(Failure::without_connection(reason, &format!("the handshake failed: {detail}")))
+                self.refused(Failure::refused(reason, format!("the handshake failed: {detail}")))
             }
             Err(unreachable @ Failure::Unreachable(_)) => HelloOutcome::Refused(unreachable),
             Err(Failure::Unknown(_)) => {
@@ -208,7 +212,9 @@ impl Handshake {
                     && change.quarantine.is_some()
                     && !trust.knows_the_time() =>
             {
-                HelloOutcome::Again
+                let why = "it may have lost its state, and too few masters answer to tell the time by which \
+                           its quarantine would end";
+                HelloOutcome::Again(Failure::refused(Refusal::Quarantined, why))
             }
             // The answer may have waited: this process may have stood still.
             (HelloStep::Write(_), _) if trust.clock.now().since(hello.asked) > OLDEST_ANSWER => {
@@ -216,12 +222,12 @@ impl Handshake {
             }
             (HelloStep::Write(change), _) => HelloOutcome::Ask(self.write(&change, hello.insight)),
             (HelloStep::Hear(why), _) => {
-                let why = Failure::Unreachable(why.into());
+                let why = Failure::refused(Refusal::Other, why);
                 self.note_refusal(&why);
                 HelloOutcome::Hear(news, why)
             }
-            (HelloStep::Wait(why), _) => self.refused(Failure::Unreachable(why.into())),
-            (HelloStep::Refuse(reason, why), _) => self.refused(Failure::without_connection(reason, &why)),
+            (HelloStep::Wait(why), _) => self.refused(Failure::refused(Refusal::Other, why)),
+            (HelloStep::Refuse(reason, why), _) => self.refused(Failure::refused(reason, why)),
         }
     }
 

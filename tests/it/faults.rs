@@ -248,7 +248,7 @@ async fn a_master_that_is_loading_refuses() {
     until("LOADING", async || {
         let error = redlock.lock("l").try_acquire().await.err();
         error.is_some_and(|error| match &error.votes()[0].outcome {
-            Outcome::Unreachable(why) => why.contains("LOADING"), // it does not shake hands yet
+            Outcome::Refused { reason, .. } => *reason == Refusal::Loading, // it does not shake hands yet
             _ => false,
         })
     })
@@ -258,6 +258,60 @@ async fn a_master_that_is_loading_refuses() {
 }
 
 #[tokio::test]
+/// The others are dead, and the client connects for the first time: whatever the master says then
+/// is what the caller is told.
+#[tokio::test]
+async fn a_master_that_answers_is_never_unreachable() {
+    let behind = RedisServer::start_with_clock(&[]);
+    behind.step_clock(-60_000);
+    answers_with(&behind, Refusal::Clock, &["its clock is ", "s behind this host's", "too few masters"])
+        .await;
+
+    let lost = RedisServer::start();
+    answers_with(&lost, Refusal::Other, &["it has no record", "was not heard yet"]).await;
+
+    let busy = RedisServer::start_with(&["--busy-reply-threshold", "1"]);
+    let _endless = std::thread::spawn({
+        let url = busy.url();
+        move || {
+            let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
+            let _ = redis::cmd("EVAL").arg("while true do end").arg(0).query::<()>(&mut connection);
+        }
+    });
+    until("BUSY", async || busy.try_command::<()>(&["GET", "x"]).is_err()).await;
+    answers_with(&busy, Refusal::Busy, &["BUSY"]).await;
+    let _: () = busy.command(&["SCRIPT", "KILL"]);
+
+    let cannot_persist = RedisServer::start_with(&["--dbfilename", "x.rdb"]);
+    let _: () = cannot_persist.command(&["CONFIG", "SET", "save", "900 1"]);
+    std::fs::create_dir(cannot_persist.folder().join("x.rdb")).unwrap();
+    let _: String = cannot_persist.command(&["BGSAVE"]);
+    until("MISCONF", async || cannot_persist.try_command::<()>(&["SET", "x", "x"]).is_err()).await;
+    answers_with(&cannot_persist, Refusal::Misconfigured, &["MISCONF"]).await;
+
+    let without_master = ["--replicaof", "127.0.0.1", "1", "--replica-serve-stale-data", "no"];
+    answers_with(&RedisServer::start_with(&without_master), Refusal::Other, &["MASTERDOWN"]).await;
+
+    let node = RedisServer::start_with(&["--cluster-enabled", "yes"]);
+    answers_with(&node, Refusal::Other, &["in a cluster node"]).await;
+}
+
+/// A client of this master and two dead ones is told these words of it.
+async fn answers_with(server: &RedisServer, wanted: Refusal, says: &[&str]) {
+    let dead = Masters::start(2);
+    let urls = [server.url()].into_iter().chain(dead.urls());
+    let redlock = Redlock::builder().masters(urls).timeout(PATIENT).build().unwrap();
+    dead.iter().for_each(RedisServer::kill);
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    let Outcome::Refused { reason, detail } = &error.votes()[0].outcome else { panic!("{error:#}") };
+    assert!(*reason == wanted && says.iter().all(|words| detail.contains(words)), "{error:#}");
+    assert!(matches!(error.votes()[1].outcome, Outcome::Unreachable(_)), "{error:#}");
+    for _ in 0..3 {
+        let error = redlock.lock("l").wait(ms(100)).acquire().await.unwrap_err();
+        assert_eq!(refusal(&error.votes()[0]), Some(wanted), "{error:#}");
+    }
+}
+
 async fn scripts_that_a_master_forgot_are_sent_again() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);

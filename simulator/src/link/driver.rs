@@ -225,7 +225,7 @@ impl Link {
             }
             HelloOutcome::Ask(next) => self.greet_with(Some(next), was_new),
             HelloOutcome::Look => unreachable!("it was said how the master keeps what it has"),
-            HelloOutcome::Again => self.ask_again(None),
+            HelloOutcome::Again(_) => self.ask_again(None),
             HelloOutcome::Hear(news, _) => self.ask_again(Some(news)),
             HelloOutcome::Refused(why) => {
                 if self.state().link.is_open() {

@@ -78,10 +78,9 @@ impl EmbeddedLink {
                         }
                         HelloOutcome::Ask(next) => next,
                         HelloOutcome::Look => unreachable!("it was said how it keeps what it has"),
-                        HelloOutcome::Again => {
-                            return Err(Failure::Unreachable("its clock and this host's differ".into()));
-                        }
-                        HelloOutcome::Hear(_, why) | HelloOutcome::Refused(why) => return Err(why),
+                        HelloOutcome::Again(why)
+                        | HelloOutcome::Hear(_, why)
+                        | HelloOutcome::Refused(why) => return Err(why),
                     }
                 }
             }
