@@ -230,8 +230,8 @@ pub enum Silence {
 }
 
 impl Refusal {
-    /// Reads an error reply. Its first word is its code, except that Redis 7 puts its own words
-    /// before an ACL's error in a script.
+    /// Reads an error reply. Its first word is its code, but a command in a script that is denied
+    /// or unknown gives an error without a code.
     pub(crate) fn of_reply(reply: &str) -> Self {
         match reply.split(' ').next().unwrap_or("") {
             "READONLY" | "REPLICA" => Self::ReadOnly,
@@ -246,7 +246,7 @@ impl Refusal {
             "FORGOT" => Self::Forgot,
             "QUARANTINE" => Self::Quarantined,
             "CLOCK" => Self::Clock,
-            _ if reply.contains("The user executing the script") => Self::NoPermission,
+            _ if is_denied_in_script(reply) => Self::NoPermission,
             _ if is_about_an_unknown_command(reply) => Self::Unsupported,
             _ => Self::Other,
         }
@@ -285,14 +285,19 @@ impl Refusal {
             Self::OtherTerms => Some("all clients need the same max TTL, and versions that fit"),
             Self::OtherMembers => Some("give all clients the list of one set"),
             Self::NoSet => Some("begin the set once: quorate init"),
-            Self::Unsupported => Some("use Redis 6.2 or later, or Valkey"),
+            Self::Unsupported => Some("use Redis 7.0 or later, or Valkey 7.2 or later"),
             _ => None,
         }
     }
 }
 
-/// This error has no code. Before Redis 5 a script that reads the time and then writes also fails
-/// with one.
+/// Redis before 7.2 says the first, and later versions and Valkey the second.
+fn is_denied_in_script(reply: &str) -> bool {
+    reply.starts_with("ERR The user executing the script can't")
+        || reply.starts_with("ERR ACL failure in script")
+}
+
+/// Outside of scripts, in a script of Redis, and in one of Valkey.
 fn is_about_an_unknown_command(reply: &str) -> bool {
     let texts =
         ["ERR unknown command", "ERR Unknown Redis command called from", "ERR Unknown command called from"];
@@ -375,12 +380,12 @@ impl fmt::Display for Outcome {
                 }
             }
             Self::Absent => f.write_str("no such lock"),
+            Self::Refused { reason: Refusal::Other, detail } => write!(f, "refused ({})", whole(detail)),
             Self::Refused { reason, detail } => write!(f, "refused, {reason} ({})", whole(detail)),
             Self::Unreachable(why) => write!(f, "unreachable ({})", whole(why)),
             Self::Unknown(Silence::TimedOut) => f.write_str("no answer in time"),
             Self::Unknown(Silence::ConnectionLost(why)) => write!(f, "connection lost ({})", whole(why)),
             Self::Pending => f.write_str("not waited for"),
-            Self::Refused { reason: Refusal::Other, detail } => write!(f, "refused ({})", whole(detail)),
         }
     }
 }

@@ -104,8 +104,8 @@ fn role(server: &Server) -> Option<Finding> {
     Some(Finding::warn(ABOUT, what, fix))
 }
 
-/// The oldest Redis that has all commands of the scripts: HRANDFIELD is the newest of them.
-const OLDEST: (u32, u32) = (6, 2);
+/// The oldest Redis that is supported. Each Valkey is.
+const OLDEST: (u32, u32) = (7, 0);
 
 fn version(info: &Info) -> Option<Finding> {
     const ABOUT: &str = "version";

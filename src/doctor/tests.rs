@@ -164,7 +164,7 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
         (
             "version",
             |server| server.info.0 = server.info.0.replace("7.4.1", "5.0.14"),
-            &["5.0.14", "Redis 6"],
+            &["5.0.14", "Redis 7"],
         ),
         (
             "memory",

@@ -106,16 +106,8 @@ mod tests {
             ("BUSY Redis is busy running a script.", Refusal::Busy),
             ("OOM command not allowed when used memory > 'maxmemory'.", Refusal::OutOfMemory),
             ("MISCONF Redis is configured to save RDB snapshots", Refusal::Misconfigured),
-            ("NOPERM this user has no permissions", Refusal::NoPermission),
             ("NOAUTH Authentication required.", Refusal::Password),
             ("WRONGPASS invalid username-password pair or user is disabled.", Refusal::Password),
-            ("ERR unknown command 'EVAL', with args beginning with: ", Refusal::Unsupported),
-            ("ERR Unknown Redis command called from script script: 0f", Refusal::Unsupported),
-            (
-                "ERR Error running script: @user_script: 1: Unknown Redis command called from Lua",
-                Refusal::Unsupported,
-            ),
-            ("ERR The user executing the script can't run this command", Refusal::NoPermission),
             ("WRONGTYPE Operation against a key", Refusal::WrongType),
             ("KIND it is held as semaphore/3", Refusal::AnotherKind),
             ("FORGOT this master restarted", Refusal::Forgot),
@@ -129,6 +121,74 @@ mod tests {
                 panic!("{reply}")
             };
             assert_eq!((reason, &*detail), (wanted, reply));
+        }
+    }
+
+    /// As the servers word them. Between the versions that are named nothing changes.
+    #[test]
+    fn what_is_denied_or_unknown_is_told_on_every_server() {
+        const REDIS_7_0: &[(&str, Refusal)] = &[
+            ("NOPERM this user has no permissions to run the 'hset' command", Refusal::NoPermission),
+            (
+                "NOPERM this user has no permissions to access one of the keys used as arguments",
+                Refusal::NoPermission,
+            ),
+            (
+                "ERR The user executing the script can't run this command or subcommand script: 08be, on \
+                 @user_script:1.",
+                Refusal::NoPermission,
+            ),
+            (
+                "ERR The user executing the script can't access at least one of the keys mentioned in the \
+                 command arguments",
+                Refusal::NoPermission,
+            ),
+            (
+                "ERR The user executing the script can't publish to the channel mentioned in the command",
+                Refusal::NoPermission,
+            ),
+            (
+                "ERR Unknown Redis command called from script script: 104a, on @user_script:1.",
+                Refusal::Unsupported,
+            ),
+            ("ERR unknown command 'EVAL', with args beginning with: 'x' '0'", Refusal::Unsupported),
+        ];
+        const REDIS_8_2: &[(&str, Refusal)] = &[
+            ("NOPERM User default has no permissions to run the 'hset' command", Refusal::NoPermission),
+            ("NOPERM No permissions to access a key", Refusal::NoPermission),
+            (
+                "ERR ACL failure in script: User default has no permissions to run the 'hset' command script: \
+                 08be, on @user_script:1.",
+                Refusal::NoPermission,
+            ),
+            ("ERR ACL failure in script: No permissions to access a key", Refusal::NoPermission),
+            ("ERR ACL failure in script: No permissions to access a channel", Refusal::NoPermission),
+            (
+                "ERR Unknown Redis command called from script script: 104a, on @user_script:1.",
+                Refusal::Unsupported,
+            ),
+            ("ERR unknown command 'HELLO', with args beginning with: '3'", Refusal::Unsupported),
+        ];
+        const VALKEY_9_1: &[(&str, Refusal)] = &[
+            ("NOPERM User default has no permissions to run the 'hset' command", Refusal::NoPermission),
+            (
+                "ERR ACL failure in script: User default has no permissions to run the 'hset' command script: on \
+                 @user_script:1.",
+                Refusal::NoPermission,
+            ),
+            ("ERR ACL failure in script: No permissions to access a key", Refusal::NoPermission),
+            ("ERR Unknown command called from script script: on @user_script:1.", Refusal::Unsupported),
+            ("ERR unknown command 'TIME', with args beginning with: ", Refusal::Unsupported),
+        ];
+        for (server, replies) in
+            [("Redis 7.0", REDIS_7_0), ("Redis 8.2", REDIS_8_2), ("Valkey 9.1", VALKEY_9_1)]
+        {
+            for (reply, wanted) in replies {
+                assert_eq!(Refusal::of_reply(reply), *wanted, "{server}: {reply}");
+            }
+        }
+        for other in ["ERR user_script:1: The user executing the script can't", "ERR Unknown argument"] {
+            assert_eq!(Refusal::of_reply(other), Refusal::Other, "{other}");
         }
     }
 }

@@ -169,7 +169,7 @@ async fn other_terms_end_the_wait_where_the_rest_are_no_quorum() {
 
 #[tokio::test]
 async fn servers_that_cannot_keep_locks_end_the_wait_where_the_rest_are_no_quorum() {
-    let text = "unsupported server: use Redis 6.2 or later, or Valkey";
+    let text = "unsupported server: use Redis 7.0 or later, or Valkey 7.2 or later";
     for refusing in [3, 2] {
         let (others, masters) =
             (Masters::start_with(refusing, &["--rename-command", "EVAL", ""]), Masters::start(5 - refusing));

@@ -257,7 +257,6 @@ async fn a_master_that_is_loading_refuses() {
     redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
 }
 
-#[tokio::test]
 /// The others are dead, and the client connects for the first time: whatever the master says then
 /// is what the caller is told.
 #[tokio::test]
@@ -312,6 +311,7 @@ async fn answers_with(server: &RedisServer, wanted: Refusal, says: &[&str]) {
     }
 }
 
+#[tokio::test]
 async fn scripts_that_a_master_forgot_are_sent_again() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
@@ -445,4 +445,29 @@ async fn what_a_failed_re_entry_left_is_released_with_the_rest() {
     outer.release().await.unwrap();
     masters[2].thaw();
     eventually(SOON, || masters.empty()).await;
+}
+
+/// A waiter is told at once, on each server, and does not wait until its time is over.
+#[tokio::test]
+async fn what_is_denied_or_unknown_in_a_script_is_refused_for_good() {
+    const RENAMED: &[&str] = &["--rename-command", "HMGET", ""];
+    let denied: [(&'static [&str], &[&str], Refusal); 3] = [
+        (&[], &["-hset"], Refusal::NoPermission),
+        (&[], &["resetkeys", "~quorate:master"], Refusal::NoPermission),
+        (RENAMED, &[], Refusal::Unsupported),
+    ];
+    for (options, rules, wanted) in denied {
+        let masters = Masters::start_with(3, options);
+        let redlock = patient(&masters);
+        if !rules.is_empty() {
+            answering(&redlock, 3).await;
+        }
+        for server in masters.iter().filter(|_| !rules.is_empty()) {
+            let _: () = server.command(&[&["ACL", "SETUSER", "default"], rules].concat());
+        }
+        let lock = redlock.lock("l").wait(TTL * 2);
+        let refused = tokio::time::timeout(SOON, lock.acquire()).await.expect("it does not wait");
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, Error::Refused { reason, .. } if reason == wanted), "{refused:#}");
+    }
 }
