@@ -177,7 +177,7 @@ pub enum Refusal {
     Loading,
     /// `BUSY`: a script or module blocks it.
     Busy,
-    /// `OOM`: it is over its maxmemory.
+    /// `OOM`: it is over its maxmemory, and grants no acquire. All else works there.
     OutOfMemory,
     /// `MISCONF`: it cannot persist, and is configured to refuse writes then.
     Misconfigured,

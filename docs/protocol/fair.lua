@@ -41,6 +41,15 @@ local function no_vote(trusted, round, kept, holds, token)
   local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
+local full
+local function is_full()
+  if full == nil then
+    local reply = redis.pcall('ZADD', KEYS[2], 'XX', '0', '')
+    full = type(reply) == 'table' and find(reply.err, '^OOM') and reply.err
+  end
+  return full
+end
+if #KEYS > 2 then is_full() end
 local function fields_of(slot)
   return slot, 'x', 'o:x', 'last', nil, ''
 end
@@ -78,6 +87,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' do
       holds, token = ARGV[a + 5], ARGV[a + 10]
       is_usual = is_its_own and its_token == token and not less(round, its_round)
     end
+    if is_new and full then is_usual = false end
     if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then
       local ends = format('%d', latest + kept * 1000)
       local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds
@@ -356,6 +366,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
                        waited, wakes, first)
   local token, its, was_woken = trusted, {}, before and before ~= ''
   first = first or round
+  local no_memory = is_full()
   for i = 1, was_woken and names or 0 do
     if give_up_place(KEYS[k + 2 * i - 1], before) == 1 then was_woken = false end
   end
@@ -379,6 +390,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
     its[i] = it
     if not less(it.fence, token) then token = format('%d', it.fence + 1) end
   end
+  if no_memory then error({'refused', no_memory}) end
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label, first)

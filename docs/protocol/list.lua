@@ -41,6 +41,15 @@ local function no_vote(trusted, round, kept, holds, token)
   local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
+local full
+local function is_full()
+  if full == nil then
+    local reply = redis.pcall('ZADD', KEYS[2], 'XX', '0', '')
+    full = type(reply) == 'table' and find(reply.err, '^OOM') and reply.err
+  end
+  return full
+end
+if #KEYS > 2 then is_full() end
 return (function()
 local function list(pattern, cursor, count)
   time_here() -- looks at the record: the first reply tells the client if this master forgot

@@ -72,3 +72,17 @@ local function no_vote(trusted, round, kept, holds, token)
   local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
+
+-- The error of a master whose memory is full; false if it is not. Redis refuses only the first
+-- write of a script then, so this asks before any: with XX, ZADD adds nothing.
+local full
+local function is_full()
+  if full == nil then
+    local reply = redis.pcall('ZADD', KEYS[2], 'XX', '0', '')
+    full = type(reply) == 'table' and find(reply.err, '^OOM') and reply.err
+  end
+  return full
+end
+
+-- A later operation comes behind the writes of those before it.
+if #KEYS > 2 then is_full() end

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use quorate::{Error, Outcome, Redlock, Refusal, Silence, Vote};
+use futures::future::join_all;
+use quorate::{Error, Guard, Lock, Outcome, Redlock, Refusal, Silence, Vote};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient, until};
@@ -444,6 +445,60 @@ async fn what_a_failed_re_entry_left_is_released_with_the_rest() {
     silent(2).await;
     outer.release().await.unwrap();
     masters[2].thaw();
+    eventually(SOON, || masters.empty()).await;
+}
+
+/// Redis lets in what follows another write of the same script: the place that a waiter gives up,
+/// the entry that an acquire replaces, the operations before it in its call.
+#[tokio::test]
+async fn a_full_master_grants_nobody_a_lock_and_all_else_works() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).wait(ms(500)).build().unwrap();
+    let guard = redlock.lock("held").acquire().await.unwrap();
+    let me = redlock.owner();
+    let mine = redlock.lock("mine").owned_by(&me).acquire().await.unwrap();
+    let mut guards = Vec::new();
+    for i in 0..100 {
+        guards.push(redlock.lock(format!("l{i}")).acquire().await.unwrap());
+    }
+    redlock.lock("old").acquire().await.unwrap().release().await.unwrap();
+    masters.iter().for_each(|server| crate::give(server, "over", "somebody", Duration::ZERO));
+    let limit = |bytes: &str| {
+        for server in masters.iter() {
+            let _: () = server.command(&["CONFIG", "SET", "maxmemory", bytes]);
+        }
+    };
+    limit("1");
+    let refused = |error: Error| {
+        let full = |vote: &&Vote| refusal(vote) == Some(Refusal::OutOfMemory);
+        assert!(error.votes().iter().filter(full).count() >= 2, "{error:#}");
+    };
+    for lock in ["new", "old", "over"].map(|name| redlock.lock(name)) {
+        refused(lock.try_acquire().await.unwrap_err());
+        refused(lock.acquire().await.unwrap_err());
+    }
+    for lock in [redlock.fair_lock("f"), redlock.write_lock("rw"), redlock.semaphore("s", 2)] {
+        refused(lock.acquire().await.unwrap_err());
+    }
+    let error = redlock.lock("held").try_acquire().await.unwrap_err();
+    assert!(matches!(error, Error::Held { .. }), "{error:#}");
+    refused(redlock.read_lock("r").acquire().await.unwrap_err());
+    refused(redlock.plain_mutex("p").acquire().await.unwrap_err());
+    refused(redlock.redisson_lock("q").acquire().await.unwrap_err());
+
+    guard.extend(TTL * 2).await.unwrap();
+    let again = redlock.lock("mine").owned_by(&me).acquire().await.unwrap();
+    // In one call with the releases.
+    let next: Vec<_> = (0..100).map(|i| redlock.lock(format!("n{i}"))).collect();
+    let releases = join_all(guards.into_iter().map(Guard::release));
+    let (released, acquired) = tokio::join!(releases, join_all(next.iter().map(Lock::try_acquire)));
+    assert!(released.iter().all(Result::is_ok), "{released:?}");
+    acquired.into_iter().for_each(|acquired| refused(acquired.unwrap_err()));
+    for guard in [guard, mine, again] {
+        guard.release().await.unwrap();
+    }
+    limit("0");
+    redlock.lock("new").acquire().await.unwrap().release().await.unwrap();
     eventually(SOON, || masters.empty()).await;
 }
 

@@ -22,11 +22,15 @@ local function write(it, owner, holds, kept)
 end
 
 local function acquire(k, _, _, owner, round, trusted, kept, _, before, ticket, since, waited)
+  local no_memory = is_full()
   -- guard: shared-before
   if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
   check_vote(trusted, round, kept)
   local it = look(k, owner)
-  if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
+  if not it.holder or it.is_mine then
+    if no_memory then error({'refused', no_memory}) end
+    return write(it, owner, '1', kept)
+  end
   local reply = refusal(it)
   -- guard: shared-ticket
   if ticket and ticket ~= '' then reply[7] = try_take_place(it, ticket, tonumber(since), tonumber(waited)) end

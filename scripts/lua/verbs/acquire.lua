@@ -34,6 +34,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
                        waited, wakes, first)
   local token, its, was_woken = trusted, {}, before and before ~= ''
   first = first or round
+  local no_memory = is_full()
   -- The old place is given up even if this master refuses the vote: no later message would do it.
   -- A waiter was not woken where its place is found as it was left: ZREM removes 1 member then. A
   -- wake-up removed the ticket (0), or added `!TICKET` (2).
@@ -65,6 +66,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
     its[i] = it
     if not less(it.fence, token) then token = format('%d', it.fence + 1) end
   end
+  if no_memory then error({'refused', no_memory}) end
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label, first)
