@@ -507,7 +507,7 @@ impl Redlock {
     /// # Ok(()) }
     /// ```
     pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
-        let SetChange { what, secret, tell } = change;
+        let SetChange { what, tell } = change;
         let engine = self.engine();
         let add = |url: &str| Ok::<_, Error>(ChangeStep::Add { name: named(url)?, url: url.into() });
         let remove = |url: &str| Ok::<_, Error>(ChangeStep::Remove { name: named(url)? });
@@ -516,7 +516,7 @@ impl Redlock {
             What::Remove(url) => vec![remove(&url)?],
             What::Replace { old, new } => vec![add(&new)?, remove(&old)?],
         };
-        engine.change_members(steps, secret, tell).await
+        engine.change_members(steps, tell).await
     }
 
     /// [`change_members`](Redlock::change_members) [without async](crate::blocking).

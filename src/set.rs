@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::text::digest;
 use crate::trust::ColdStart;
 
 /// How a set of masters begins: see [`Redlock::init`](crate::Redlock::init).
@@ -19,8 +18,6 @@ use crate::trust::ColdStart;
 #[derive(Clone, Debug, Default)]
 pub struct Init {
     pub(crate) cold_start: ColdStart,
-    /// The digest of a secret; may be empty.
-    pub(crate) secret: Arc<str>,
     pub(crate) never_used: Option<Arc<str>>,
 }
 
@@ -35,15 +32,6 @@ impl Init {
     /// and no client has to name it.
     pub fn cold_start(mut self, policy: ColdStart) -> Self {
         self.cold_start = policy;
-        self
-    }
-
-    /// Whoever changes the set has to know this: see [`SetChange::secret`]. A set that was begun
-    /// with another one, or without, keeps that, and this is refused. The masters keep its SHA-1.
-    /// It guards against mistakes, such as a script that is run against the wrong set, and not
-    /// against who may write to the masters.
-    pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
-        self.secret = digest_of(secret.as_ref());
         self
     }
 
@@ -71,8 +59,6 @@ impl Init {
 #[must_use = "it does nothing before `change_members`"]
 pub struct SetChange {
     pub(crate) what: What,
-    /// The digest of a secret; may be empty.
-    pub(crate) secret: Arc<str>,
     pub(crate) tell: Tell,
 }
 
@@ -87,14 +73,9 @@ pub(crate) enum What {
     Replace { old: Box<str>, new: Box<str> },
 }
 
-/// What the masters keep of a secret.
-fn digest_of(secret: &str) -> Arc<str> {
-    digest(secret, 40).into()
-}
-
 impl SetChange {
     fn new(what: What) -> Self {
-        Self { what, secret: "".into(), tell: Arc::new(|_, _| {}) }
+        Self { what, tell: Arc::new(|_, _| {}) }
     }
 
     /// One more master, by its URL. Other clients connect to it with their own users and passwords.
@@ -112,12 +93,6 @@ impl SetChange {
     /// one does not answer.
     pub fn replace(old: impl AsRef<str>, new: impl AsRef<str>) -> Self {
         Self::new(What::Replace { old: old.as_ref().into(), new: new.as_ref().into() })
-    }
-
-    /// The secret of the set, if it was [begun](Init::secret) with one.
-    pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
-        self.secret = digest_of(secret.as_ref());
-        self
     }
 
     /// Calls `tell` a few times a second with what the change waits for, and for how long yet at

@@ -1,7 +1,7 @@
 //! The command line as typed, and the client it asks for.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -266,10 +266,6 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) fsync: bool,
 
-    /// A file with a text that whoever changes the set has to give, too; the masters keep its SHA-1
-    #[arg(long, value_name = "FILE")]
-    pub(crate) secret_file: Option<PathBuf>,
-
     /// How long to wait for all masters to be reached, besides the time that they have no vote
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) wait: Duration,
@@ -364,10 +360,6 @@ fn url(text: &str) -> Result<String, String> {
 /// How a set is changed.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
-    /// The file with the secret of the set, if it was begun with one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) secret_file: Option<PathBuf>,
-
     /// How long to wait for masters that have to be there
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "60s")]
     pub(crate) wait: Duration,

@@ -1,6 +1,5 @@
 //! `quorate init`: begins a set of masters, or completes one.
 
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,10 +32,6 @@ pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
     if args.fsync {
         how = how.cold_start(ColdStart::Fsync);
     }
-    if let Some(file) = &args.secret_file {
-        how = how.secret(secret(file)?);
-        options.extend(["--secret-file".to_owned(), file.display().to_string()]);
-    }
     let never_used = match args.never_used.as_deref() {
         Some("") => Some(ask(&redlock, &how, &options).await?),
         given => given.map(Arc::from),
@@ -54,13 +49,6 @@ pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
         (None, false) => out!("the set of {count} masters is complete"),
     }
     Ok(exit::OK)
-}
-
-/// The secret in a file, without the end of the line.
-pub(crate) fn secret(file: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(file);
-    let text = text.map_err(|why| Failure::of_file(exit::USAGE, "--secret-file", file, why))?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Their URLs, without users and passwords.

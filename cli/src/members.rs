@@ -9,7 +9,7 @@ use quorate::{Outcome, Redlock, Refusal, SetChange, Standing, Vote};
 use crate::args::{ChangeArgs, MasterArgs, MembersArgs, MembersChange, RecoverArgs};
 use crate::ask;
 use crate::exit::{self, Code, Failure};
-use crate::init::{EVERY, FIRST, secret, waits_for};
+use crate::init::{EVERY, FIRST, waits_for};
 use crate::job;
 use crate::say::{out, say};
 
@@ -30,10 +30,7 @@ pub(crate) async fn members(args: MembersArgs) -> Result<Code, Failure> {
 }
 
 /// Changes the set, and says now and then what it waits for.
-async fn change(args: ChangeArgs, mut change: SetChange) -> Result<Code, Failure> {
-    if let Some(file) = &args.secret_file {
-        change = change.secret(secret(file)?);
-    }
+async fn change(args: ChangeArgs, change: SetChange) -> Result<Code, Failure> {
     let redlock = args.masters.builder()?.wait(args.wait).build()?;
     let next_message = Mutex::new(redlock.now() + FIRST);
     let clock = redlock.clone();

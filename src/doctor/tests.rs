@@ -49,7 +49,6 @@ fn record(index: usize, changes: &[(&'static str, &str)]) -> FoundRecord {
         ("protocol", PROTOCOL.to_owned()),
         ("max_ttl", "30000".to_owned()),
         ("cold_start", "quarantine".to_owned()),
-        ("secret", String::new()),
         ("earlier", String::new()),
         ("keeps_all", "0".to_owned()),
         ("state", "member".to_owned()),

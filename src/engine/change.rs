@@ -92,7 +92,6 @@ impl Engine {
     pub(crate) async fn change_members(
         self: &Arc<Self>,
         mut steps: Vec<ChangeStep>,
-        secret: Arc<str>,
         tell: Tell,
     ) -> Result<(), Error> {
         let engine = self.clone();
@@ -114,13 +113,12 @@ impl Engine {
                 engine.is_to_replace(old, new, &newest)?;
                 if !engine.answers(old).await {
                     // It leaves first, when it is known that the new one can join.
-                    engine.is_to_change(&newest, &secret)?;
                     engine.until_prepared(new, url, &tell).await?;
                     steps.reverse();
                 }
             }
             for step in steps {
-                engine.take(&step, &secret, &tell).await?;
+                engine.take(&step, &tell).await?;
             }
             Ok(())
         })
@@ -167,22 +165,12 @@ impl Engine {
         tokio::time::timeout(TELLING, self.dispatcher.ready(index)).await.is_ok()
     }
 
-    /// Whether who has this secret may change the set.
-    fn is_to_change(&self, newest: &MasterRecord, secret: &Arc<str>) -> Result<(), Error> {
-        if newest.secret.is_empty() || newest.secret == *secret {
-            return Ok(());
-        }
-        let why = "who changes this set has to know its secret: --secret-file";
-        Err(Error::NotChanged { why: why.into() })
-    }
-
-    async fn take(&self, step: &ChangeStep, secret: &Arc<str>, tell: &Tell) -> Result<(), Error> {
+    async fn take(&self, step: &ChangeStep, tell: &Tell) -> Result<(), Error> {
         // Since when masters were waited for that have to answer.
         let mut began = self.clock().now();
         let mut watch: Option<ListBefore> = None;
         loop {
             let newest = self.until_set_is_known(began).await?;
-            self.is_to_change(&newest, secret)?;
             if step.is_done(&newest) {
                 self.until_carried(MasterSet::default()).await?;
                 let newest = self.dispatcher.trust().membership().newest().cloned();

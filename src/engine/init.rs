@@ -32,11 +32,7 @@ impl Engine {
                 None => None,
                 Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
             };
-            trust.membership().begin(Some(Beginning {
-                cold_start: how.cold_start,
-                secret: how.secret.clone(),
-                never_used,
-            }));
+            trust.membership().begin(Some(Beginning { cold_start: how.cold_start, never_used }));
             let all = engine.dispatcher.voters().len();
             let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
             match engine.until(all, all_are_members).await {
@@ -163,11 +159,8 @@ impl Engine {
 
 /// What somebody would have a set be who begins it, and it is not.
 fn was_begun_otherwise(its: &MasterRecord, how: &Init) -> Option<&'static str> {
-    if how.cold_start == ColdStart::Fsync && its.terms.cold_start == ColdStart::Quarantine {
-        return Some("the set was begun without fsync, and a master that restarts waits for a quarantine");
-    }
-    let is_another = !how.secret.is_empty() && how.secret != its.secret;
-    is_another.then_some("the set was begun with another secret, or without one")
+    let is_another = how.cold_start == ColdStart::Fsync && its.terms.cold_start == ColdStart::Quarantine;
+    is_another.then_some("the set was begun without fsync, and a master that restarts waits for a quarantine")
 }
 
 /// Whether a quorum of the set is connected.

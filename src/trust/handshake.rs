@@ -394,7 +394,7 @@ mod tests {
         };
         let clock = Arc::new(Ahead::default());
         let trust = Trust::new(vec!["m".into()], terms, clock.clone(), Arc::new(SystemRandom));
-        let how = Beginning { cold_start: ColdStart::default(), secret: "".into(), never_used: None };
+        let how = Beginning { cold_start: ColdStart::default(), never_used: None };
         trust.membership().begin(Some(how));
         let handshake = Handshake::new(trust, 0);
         for (waited, script) in [(Duration::ZERO, &RECORD), (OLDEST_ANSWER * 2, &HELLO)] {

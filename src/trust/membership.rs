@@ -33,8 +33,6 @@ pub(crate) struct Shown {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Beginning {
     pub(crate) cold_start: ColdStart,
-    /// The digest of what who changes the set has to know; may be empty.
-    pub(crate) secret: Arc<str>,
     /// The processes that no client ever used, by the word of a person. Each is taken out when it
     /// has a record.
     pub(crate) never_used: Option<Vec<Arc<str>>>,
@@ -1102,7 +1100,6 @@ impl<'a> MasterCase<'a> {
             quarantine: 0,
             generation: 0,
             terms,
-            secret: self.membership.begins.as_ref().map_or_else(|| "".into(), |begins| begins.secret.clone()),
             earlier: Vec::new(),
             keeps_all: self.keeps_all() == Some(true),
             state,

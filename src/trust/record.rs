@@ -30,8 +30,6 @@ pub(crate) struct MasterRecord {
     /// How often the members have changed.
     pub(crate) generation: u64,
     pub(crate) terms: SetTerms,
-    /// The digest of what who changes the set has to know; may be empty.
-    pub(crate) secret: Arc<str>,
     /// The members of the generations before, the last ones first, at most [`MOST_EARLIER`].
     pub(crate) earlier: Vec<Members>,
     /// Whether each write was on its disk before the reply, and no replica was connected, when that
@@ -188,7 +186,6 @@ impl MasterRecord {
                 max_ttl: number("max_ttl")?,
                 cold_start: text("cold_start")?.parse().ok()?,
             },
-            secret: text("secret")?,
             earlier: match &*text("earlier")? {
                 "" => Vec::new(),
                 earlier => earlier.split("\n\n").map(Members::read).collect::<Option<_>>()?,
@@ -236,7 +233,6 @@ impl MasterRecord {
             ("protocol", self.terms.protocol.to_string()),
             ("max_ttl", self.terms.max_ttl.to_string()),
             ("cold_start", self.terms.cold_start.to_string()),
-            ("secret", self.secret.to_string()),
             ("earlier", self.earlier.iter().map(Members::to_string).collect::<Vec<_>>().join("\n\n")),
             ("keeps_all", flag(self.keeps_all)),
             ("state", self.state.word().to_owned()),

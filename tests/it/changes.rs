@@ -564,28 +564,6 @@ async fn who_adopts_before_it_knows_its_set_may_try_again() {
     assert!(adopted.unwrap().is_valid());
 }
 
-#[tokio::test]
-async fn a_set_with_a_secret_is_changed_by_who_knows_it() {
-    let servers = Masters::start(4);
-    let [a, b, c, d] = [0, 1, 2, 3].map(|index| &servers[index]);
-    let redlock = begun(client(&[a, b, c]), Init::new().secret("sesame")).await;
-    let change = || SetChange::remove(c.url());
-    for wrong in [change(), change().secret("barley")] {
-        let error = redlock.change_members(wrong).await.unwrap_err();
-        assert!(error.to_string().contains("--secret-file"), "{error}");
-    }
-    let refused = redlock.init(Init::new().secret("barley")).await.unwrap_err();
-    assert!(refused.to_string().contains("was begun with another secret"), "{refused}");
-    for its in [Init::new(), Init::new().secret("sesame")] {
-        redlock.init(its).await.unwrap();
-    }
-    redlock.change_members(change().secret("sesame")).await.unwrap();
-    let next = SetChange::add(d.url());
-    assert!(redlock.change_members(next.clone()).await.is_err());
-    redlock.change_members(next.secret("sesame")).await.unwrap();
-    assert_eq!(names(&redlock), urls(&[a, b, d]));
-}
-
 /// Whoever changes the set is killed at any moment, and somebody else goes on; two do it at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_that_are_cut_short_or_made_twice_come_to_one_set() {

@@ -142,11 +142,8 @@ impl Client {
     fn new(list: &[usize], begins: Option<Option<Vec<Arc<str>>>>) -> Self {
         let names = list.iter().map(|&master| name(master)).collect();
         let mut membership = Membership::new(names, terms(MAX_TTL));
-        membership.begin(begins.map(|never_used| Beginning {
-            cold_start: ColdStart::Quarantine,
-            secret: "".into(),
-            never_used,
-        }));
+        membership
+            .begin(begins.map(|never_used| Beginning { cold_start: ColdStart::Quarantine, never_used }));
         Self {
             membership,
             list: list.to_vec(),
@@ -737,7 +734,7 @@ fn a_foreign_master_costs_its_own_vote_and_no_other() {
 fn a_master_with_a_replica_does_not_count_as_one_that_keeps_all() {
     let dice = Dice::new(1);
     let mut membership = Membership::new(vec![name(0)], terms(MAX_TTL));
-    membership.begin(Some(Beginning { cold_start: ColdStart::Fsync, secret: "".into(), never_used: None }));
+    membership.begin(Some(Beginning { cold_start: ColdStart::Fsync, never_used: None }));
     for (has_replicas, insight, keeps_all) in [
         (false, Insight::KeepsAll(true), true),
         (true, Insight::NotTold, false),
