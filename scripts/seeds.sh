@@ -19,7 +19,7 @@ export RUSTFLAGS="--cfg luajit -C target-cpu=native" CFLAGS="-O3 -march=native" 
 SIMULATE=$CARGO_TARGET_DIR/simulate/quorate-simulate
 PART=4000
 # 20,000 seeds of all kinds together, of eight kinds in turn, and of six.
-declare -A seeds=([members]=20000 [mixed-lists]=20000 [fsync-promotion]=4000 [none]=160000 [any]=120000)
+declare -A seeds=([members]=20000 [mixed-lists]=20000 [none]=160000 [any]=120000)
 
 # What the simulator is built from.
 CODE=(src scripts/lua simulator/src testkit/src)
@@ -28,7 +28,7 @@ code() { git rev-parse "${CODE[@]/#/HEAD:}" | sha1sum | cut -c 1-12; }
 # The parts that are not in the ledger: fault, and the first seed.
 missing() {
   local faults fault from
-  for faults in members mixed-lists fsync-promotion "none any"; do
+  for faults in members mixed-lists "none any"; do
     for ((from = 1; from <= seeds[none]; from += PART)); do
       for fault in $faults; do
         if [ "$from" -le "${seeds[$fault]}" ] && ! grep -q "^$fault	$from	" "$LEDGER"; then echo "$fault $from"; fi

@@ -226,11 +226,6 @@ impl Invalid {
         Self::new(format_args!("TLS root certificates: {}", crate::text::shortened(why, 2 * VALUE)))
     }
 
-    pub(crate) fn cold_start(text: &str) -> Self {
-        let text = quoted(text, VALUE);
-        Self::new(format_args!("{text} is not a cold start policy: use quarantine or fsync"))
-    }
-
     pub(crate) fn runtime() -> Self {
         Self::new(
             "the engine's runtime must be a current-thread one: on several threads a clean-up could overtake what \

@@ -105,7 +105,7 @@ pub use observer::{Leader, Observed, Observer};
 pub use owner::Owner;
 pub use set::{Init, SetChange};
 pub use shutdown::{Shutdown, Unconfirmed};
-pub use trust::{ColdStart, MasterStatus, Standing};
+pub use trust::{MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
 
 /// What a test replaces: time and the masters; with the feature `simulation` also randomness, the
@@ -124,5 +124,5 @@ pub mod seam {
     #[cfg(feature = "simulation")]
     pub use crate::random::{Random, SystemRandom};
     pub use crate::source::Source;
-    pub use crate::trust::{Contact, HELLO, Handshake, Hello, HelloOutcome, Insight, RECORD, SessionHeader};
+    pub use crate::trust::{Contact, HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
 }

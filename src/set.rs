@@ -4,20 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::trust::ColdStart;
-
 /// How a set of masters begins: see [`Redlock::init`](crate::Redlock::init).
 ///
 /// # Examples
 ///
 /// ```
-/// use quorate::{ColdStart, Init};
+/// use quorate::Init;
 ///
-/// let init = Init::new().cold_start(ColdStart::Fsync);
+/// let init = Init::new().never_used("8b1a9953");
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Init {
-    pub(crate) cold_start: ColdStart,
     pub(crate) never_used: Option<Arc<str>>,
 }
 
@@ -26,13 +23,6 @@ impl Init {
     /// [`max_ttl`](crate::Builder::max_ttl), in which whatever they may have granted ends.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// What the set trusts of a master that restarted: see [`ColdStart`]. It is a term of the set,
-    /// and no client has to name it.
-    pub fn cold_start(mut self, policy: ColdStart) -> Self {
-        self.cold_start = policy;
-        self
     }
 
     /// For masters that no client ever used, by the word of a person: they vote at once. The

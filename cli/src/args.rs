@@ -261,11 +261,6 @@ pub(crate) struct InitArgs {
     )]
     pub(crate) never_used: Option<String>,
 
-    /// A term of the set: a master that restarts waits for four seconds only, if its appendfsync is
-    /// always
-    #[arg(long)]
-    pub(crate) fsync: bool,
-
     /// How long to wait for all masters to be reached, besides the time that they have no vote
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) wait: Duration,

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::{ColdStart, Error, Init, Redlock, Standing};
+use quorate::{Error, Init, Redlock, Standing};
 
 use crate::args::InitArgs;
 use crate::ask;
@@ -20,18 +20,12 @@ pub(crate) const EVERY: Duration = Duration::from_secs(10);
 pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
     let are_given = args.masters.are_given();
     let mut options = args.masters.options()?;
-    if args.fsync {
-        options.push("--fsync".to_owned());
-    }
     let redlock = args.masters.builder()?.wait(args.wait).build()?;
     if are_given {
         // Without passwords.
         options.extend(masters(&redlock).into_iter().flat_map(|url| ["--master".to_owned(), url]));
     }
     let mut how = Init::new();
-    if args.fsync {
-        how = how.cold_start(ColdStart::Fsync);
-    }
     let never_used = match args.never_used.as_deref() {
         Some("") => Some(ask(&redlock, &how, &options).await?),
         given => given.map(Arc::from),

@@ -23,7 +23,6 @@ if info('memory', 'maxmemory') ~= '0' and policy ~= 'noeviction' then
 end
 redis.call('HDEL', key, 'none') -- it never is there, but only a master takes this
 local replies = {'master', shown, info('server', 'run_id'), info('replication', 'master_replid2')}
-replies[5] = info('replication', 'connected_slaves')
-replies[6] = redis.call('HGET', ARGV[3], 'incarnation') or ''
+replies[5] = redis.call('HGET', ARGV[3], 'incarnation') or ''
 for _, word in ipairs(redis.call('HGETALL', key)) do replies[#replies + 1] = word end
 return replies

@@ -3,9 +3,8 @@
 -- which says what process and history has seen all grants, and of which set of masters it is one.
 -- KEYS     none
 -- ARGV     the record's key; the time (us) as far as the client knows; the key of the decree
--- Replies  {'master', time (us), run id, second replication id, how many replicas are connected,
---          the incarnation that the decree names, field, value, ...}: empty without a decree, and
---          no fields where there is no record
+-- Replies  {'master', time (us), run id, second replication id, the incarnation that the decree
+--          names, field, value, ...}: empty without a decree, and no fields without a record
 --          {'refused', error, time (us)}
 -- Again    it changes nothing; but there is a write command, so that a replica cannot answer.
 local key = ARGV[1]
@@ -43,7 +42,6 @@ end
 -- guard: only-a-master
 redis.call('HDEL', key, 'none') -- it never is there, but only a master takes this
 local replies = {'master', shown, info('server', 'run_id'), info('replication', 'master_replid2')}
-replies[5] = info('replication', 'connected_slaves')
-replies[6] = redis.call('HGET', ARGV[3], 'incarnation') or ''
+replies[5] = redis.call('HGET', ARGV[3], 'incarnation') or ''
 for _, word in ipairs(redis.call('HGETALL', key)) do replies[#replies + 1] = word end
 return replies

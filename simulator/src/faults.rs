@@ -89,13 +89,11 @@ pub enum Kind {
     Members,
     /// Some clients were given other masters than the set has, and masters restart empty.
     MixedLists,
-    /// A replica that lags takes over, of a set that trusts what masters have on disk.
-    FsyncPromotion,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 14] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
@@ -110,7 +108,6 @@ impl Kind {
         Self::Eviction,
         Self::Members,
         Self::MixedLists,
-        Self::FsyncPromotion,
     ];
 
     /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
@@ -123,7 +120,7 @@ impl Kind {
     /// Whether it is none of `any`: what nothing guards against, runs that take long, and what came
     /// later, for one more would give each seed of `any` another fault.
     fn is_by_itself(self) -> bool {
-        matches!(self, Self::Eviction | Self::Members | Self::MixedLists | Self::FsyncPromotion)
+        matches!(self, Self::Eviction | Self::Members | Self::MixedLists)
     }
 
     /// Whether masters' clocks are set.
@@ -159,7 +156,6 @@ impl Kind {
             Self::Eviction => "eviction",
             Self::Members => "members",
             Self::MixedLists => "mixed-lists",
-            Self::FsyncPromotion => "fsync-promotion",
         }
     }
 }
@@ -194,21 +190,19 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
         let kind = if are_mixed { Kind::RestartEmpty } else { kind };
         let first = dice.below(MASTERS);
         let most = kind.most_masters();
-        let (times, storm) = match kind {
-            Kind::Clone => (0, STORM), // it is there from the beginning
-            Kind::SharedClock => (1, STORM),
-            Kind::FsyncPromotion => (3 + dice.below(3), ttl * 3),
-            _ => (1 + dice.below(3), STORM),
+        let times = match kind {
+            Kind::Clone => 0, // it is there from the beginning
+            Kind::SharedClock => 1,
+            _ => 1 + dice.below(3),
         };
         for _ in 0..times {
             let strikes = |_: &usize| kind == Kind::SharedClock || dice.happens(500);
             let masters = (0..most).map(|next| (first + next) % MASTERS).filter(strikes).collect();
-            let at = dice.time(Duration::ZERO, storm);
+            let at = dice.time(Duration::ZERO, STORM);
             // Far enough for every key to be over, or so little that it may go unseen.
             let by = if dice.happens(500) { STEP } else { dice.between(-SMALL_STEP, SMALL_STEP) };
             let (at, until) = match kind {
                 Kind::RenewalStrobe => (at, at + dice.time(ttl / 4, ttl * 2)),
-                Kind::FsyncPromotion => (at, at + dice.time(Duration::ZERO, ttl / 4)),
                 Kind::Detour => (at, at + dice.time(Duration::ZERO, LONG_DETOUR)),
                 Kind::SharedClock => (Duration::ZERO, at.max(ttl / 2)),
                 _ => (at, at + dice.millis(5, 200)),

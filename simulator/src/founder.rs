@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quorate::{ColdStart, Error, Init};
+use quorate::{Error, Init};
 
 use crate::left::Left;
 use crate::plan::Plan;
@@ -12,7 +12,7 @@ use crate::stage::Stage;
 pub(crate) async fn begin_sets(stage: &Arc<Stage>, plan: &Plan) {
     let left = Left::of(stage);
     let founders = &plan.lists.founders;
-    let begin = |client| begin(stage.clone(), client, plan.cold_start());
+    let begin = |client| begin(stage.clone(), client);
     founders.iter().for_each(|client| left.run(stage, *client, begin(*client)));
     left.wait(stage).await;
     founders.iter().for_each(|client| stage.kill(*client));
@@ -20,12 +20,11 @@ pub(crate) async fn begin_sets(stage: &Arc<Stage>, plan: &Plan) {
 
 /// No client ever used these masters: what is refused at first says by which fingerprint they are
 /// known.
-async fn begin(stage: Arc<Stage>, client: usize, policy: ColdStart) {
+async fn begin(stage: Arc<Stage>, client: usize) {
     let redlock = &stage.clients[client].redlock;
-    let init = Init::new().cold_start(policy);
-    let mut begun = redlock.init(init.clone().never_used("")).await;
+    let mut begun = redlock.init(Init::new().never_used("")).await;
     if let Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) = &begun {
-        begun = redlock.init(init.never_used(fingerprint)).await;
+        begun = redlock.init(Init::new().never_used(fingerprint)).await;
     }
     stage.world.note(|| match &begun {
         Ok(()) => format!("c{client}     its set has begun"),

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use quorate::ColdStart;
 use quorate_testkit::Dice;
 
 use crate::changes;
@@ -41,10 +40,6 @@ const LONGER_RUN: i64 = 20;
 
 /// How many more operations than in other runs there are.
 const MORE_OPERATIONS: usize = 2;
-
-/// The usual TTL where masters keep what they have on disk: twice as long as one that restarted has
-/// no vote.
-const LONG_TTL: Duration = Duration::from_secs(8);
 
 /// How far wall clocks are apart, in microseconds, where nobody sets them.
 const OFF: i64 = 100_000;
@@ -162,13 +157,9 @@ impl Plan {
         if profile == Profile::Outside(Kind::Members) {
             return plan.of_changes();
         }
-        if plan.cold_start() == ColdStart::Fsync {
-            plan.ttl = LONG_TTL;
-        }
         let lists = Dice::new(seed, "lists", 0);
         plan.lists = match profile {
             Profile::Outside(Kind::MixedLists) => Lists::mixed(&lists),
-            Profile::Outside(Kind::FsyncPromotion) => Lists::founded(),
             _ => Lists::default(),
         };
         let is_founded = plan.new_masters() == 0;
@@ -212,15 +203,6 @@ impl Plan {
         for fault in &mut self.faults {
             fault.at += SETS_BEGUN;
             fault.until += SETS_BEGUN;
-        }
-    }
-
-    /// What the set trusts of a master that restarted.
-    pub(crate) fn cold_start(&self) -> ColdStart {
-        if self.profile == Profile::Outside(Kind::FsyncPromotion) {
-            ColdStart::Fsync
-        } else {
-            ColdStart::Quarantine
         }
     }
 

@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quorate::ColdStart;
 use quorate::seam::{Call, Script, SessionHeader, Value, Words};
 use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
@@ -26,8 +25,6 @@ pub(crate) struct Server {
     world: Arc<World>,
     /// Whether its scripts refuse no vote.
     is_trusting: bool,
-    /// Whether each of its writes is on its disk before the reply.
-    pub(crate) keeps_all: bool,
     state: Mutex<ServerState>,
 }
 
@@ -94,8 +91,7 @@ impl Server {
             detour: Detour::default(),
         };
         let is_trusting = plan.trusting;
-        let keeps_all = plan.cold_start() == ColdStart::Fsync;
-        Arc::new(Self { number, redis, clock, world, is_trusting, keeps_all, state: Mutex::new(state) })
+        Arc::new(Self { number, redis, clock, world, is_trusting, state: Mutex::new(state) })
     }
 
     /// One that is of no set yet, and of which nobody knows what it may have forgotten.
@@ -256,7 +252,7 @@ impl Server {
             state.restarts += 1;
             state.restarts
         };
-        let is_older = matches!(with, Restart::From(_) | Restart::Promoted(_));
+        let is_older = matches!(with, Restart::From(_));
         self.redis.restart(run_id(self.number, restarts), with);
         if is_older {
             let tickets = self.tickets().into_iter().map(|(_, ticket)| ticket);

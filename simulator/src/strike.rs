@@ -125,7 +125,7 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::RestartEmpty => stage.stop(master),
         Kind::ClockStep | Kind::ClockStrobe => server.clock.step(by),
         Kind::FlushAll => server.redis.wipe(),
-        Kind::Promotion | Kind::FsyncPromotion | Kind::Rollback | Kind::Relapse => server.remember(),
+        Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::RenewalStrobe => server.strobe_renewals(by),
         Kind::Detour => stage.lead_away(master, true),
         Kind::Clone | Kind::SharedClock | Kind::Members | Kind::MixedLists => {}
@@ -143,7 +143,6 @@ fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::Detour => stage.lead_away(master, false),
         Kind::SharedClock => set_host_clock(stage, master, -by),
         Kind::Promotion => fall_back(stage, master, Restart::From),
-        Kind::FsyncPromotion => fall_back(stage, master, Restart::Promoted),
         Kind::Relapse => stage.relapse(master),
         Kind::Rollback => {
             stage.stop(master);

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::facts::{Denied, Facts, Info, Kept, Server, Unasked, Visitor};
+use super::facts::{Denied, Facts, Info, Server, Unasked, Visitor};
 use super::report::Finding;
-use crate::trust::{ColdStart, SHORTEST_QUARANTINE};
 
 /// Commands without which locks work, at a cost.
 const OPTIONAL: [(&str, &str); 9] = [
@@ -19,8 +18,8 @@ const OPTIONAL: [(&str, &str); 9] = [
     ("set", "there is no plain_mutex"),
 ];
 
-/// Looks at one master, of a set with this policy, and with so long a quarantine.
-pub(super) fn look(facts: &Facts, policy: ColdStart, wait: Duration, visitor: &Visitor) -> Vec<Finding> {
+/// Looks at one master.
+pub(super) fn look(facts: &Facts, visitor: &Visitor) -> Vec<Finding> {
     let server = match &facts.server {
         Ok(server) => server,
         Err(why) => return vec![unasked(why)],
@@ -29,7 +28,7 @@ pub(super) fn look(facts: &Facts, policy: ColdStart, wait: Duration, visitor: &V
     findings.extend(role(server));
     findings.extend(version(&server.info));
     findings.extend(memory(&server.info));
-    findings.extend(persistence(server, policy, wait));
+    findings.extend(persistence(server, visitor));
     findings.extend(writes(server));
     findings.push(rights(&server.denied, visitor));
     findings
@@ -142,49 +141,17 @@ fn memory(info: &Info) -> Option<Finding> {
     })
 }
 
-/// Whether every write is on its disk before its reply; `None` where this user may not ask.
-pub(super) fn keeps_all(Kept { appendonly, appendfsync, not_on_rewrite }: &Kept) -> Option<bool> {
-    let so = |setting: &Option<String>, wanted: &str| setting.as_ref().map(|found| found == wanted);
-    Some(so(appendonly, "yes")? && so(appendfsync, "always")? && so(not_on_rewrite, "no")?)
-}
-
-/// What a restart costs, by the policy of its set.
-fn persistence(server: &Server, policy: ColdStart, wait: Duration) -> Option<Finding> {
+/// What a restart costs.
+fn persistence(server: &Server, visitor: &Visitor) -> Option<Finding> {
     const ABOUT: &str = "persistence";
-    let Kept { appendonly, appendfsync, not_on_rewrite } = &server.kept;
-    let setting = match (appendonly.as_deref(), appendfsync.as_deref(), not_on_rewrite.as_deref()) {
-        (Some("no"), ..) => "no append-only file".to_owned(),
-        (_, Some("always"), Some("yes")) => "appendfsync always, but not on rewrite".to_owned(),
-        (_, Some(fsync), _) => format!("appendfsync {fsync}"),
-        _ => match server.info.get("aof_enabled")? {
-            "0" => "no append-only file".to_owned(),
-            _ => "an append-only file, and this user may not see how it is kept".to_owned(),
-        },
-    };
-    let long = format!("it has no vote for {}", secs(wait));
-    let short = format!("it has no vote for {}", secs(SHORTEST_QUARANTINE));
-    let is_kept = keeps_all(&server.kept);
-    let may_be_kept = is_kept.is_none() && server.info.get("aof_enabled") == Some("1");
-    Some(match policy {
-        ColdStart::Quarantine if is_kept == Some(true) || may_be_kept => {
-            Finding::ok(ABOUT, format!("{setting}: if it restarts, {long}"))
-        }
-        ColdStart::Fsync if is_kept == Some(true) && server.replicas() == 0 => {
-            Finding::ok(ABOUT, format!("{setting}: if it restarts, {short}"))
-        }
-        ColdStart::Fsync if is_kept == Some(true) => {
-            let what = format!("{setting}, but a replica is connected: if it restarts, {long}");
-            Finding::warn(ABOUT, what, "have no replica of it")
-        }
-        ColdStart::Fsync if may_be_kept => {
-            let what = format!("{setting}: if it restarts, {long}");
-            Finding::warn(ABOUT, what, "ACL SETUSER USER +config|get")
-        }
-        ColdStart::Quarantine | ColdStart::Fsync => Finding::warn(
+    let cost = format!("if it restarts, it has no vote for {}", secs(visitor.terms.quarantine()));
+    Some(match server.info.get("aof_enabled")? {
+        "0" => Finding::warn(
             ABOUT,
-            format!("{setting}: if it restarts, it may have forgotten locks, and {long}"),
-            "in redis.conf: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no",
+            format!("no append-only file: {cost}, and it may have lost its record"),
+            "in redis.conf: appendonly yes",
         ),
+        _ => Finding::ok(ABOUT, format!("an append-only file: {cost}")),
     })
 }
 

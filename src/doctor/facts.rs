@@ -48,7 +48,6 @@ pub(crate) enum Unasked {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Server {
     pub(crate) info: Info,
-    pub(crate) kept: Kept,
     pub(crate) record: FoundRecord,
     /// The incarnation that knows what it promised, empty where none does, if it can be read.
     pub(crate) decree: Option<Arc<str>>,
@@ -149,14 +148,6 @@ impl Info {
         let is_limited = self.get("maxmemory") != Some("0");
         self.get("maxmemory_policy").filter(|policy| is_limited && *policy != "noeviction")
     }
-}
-
-/// What a server writes to its disk, by its own settings; `None` if this user may not read them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
-    pub(crate) appendonly: Option<String>,
-    pub(crate) appendfsync: Option<String>,
-    pub(crate) not_on_rewrite: Option<String>,
 }
 
 /// What is at the record's key.

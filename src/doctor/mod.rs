@@ -14,8 +14,7 @@ mod tests;
 mod together;
 
 pub(crate) use facts::{
-    ClockLook, Denied, Facts, FoundRecord, Info, Kept, Server, Unasked, Visitor, joined,
-    without_those_that_left,
+    ClockLook, Denied, Facts, FoundRecord, Info, Server, Unasked, Visitor, joined, without_those_that_left,
 };
 pub use report::{Examined, Finding, Report, Severity};
 pub(crate) use together::judge;

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use super::alone::{keeps_all, secs};
+use super::alone::secs;
 use super::facts::{Facts, FoundRecord, Server, Visitor, twin_of};
 use super::report::Finding;
 use crate::protocol::PROTOCOL;
 use crate::random::SystemRandom;
-use crate::trust::{Change, ColdStart, HelloStep, Insight, MasterRecord, MemberState, Membership, Shown};
+use crate::trust::{Change, HelloStep, MasterRecord, MemberState, Membership, Shown};
 use crate::vote::Refusal;
 
 const ABOUT: &str = "record";
@@ -38,8 +38,8 @@ impl Records {
         // First not all are known, and then it matters what was written on others.
         for _ in 0..3 {
             for (index, (foretold, facts)) in masters.iter_mut().zip(all).enumerate() {
-                if let (Some(foretold), Ok(server)) = (foretold, &facts.server) {
-                    foretold.shake_hands(&mut membership, index, server, visitor);
+                if let (Some(foretold), Ok(_)) = (foretold, &facts.server) {
+                    foretold.shake_hands(&mut membership, index, visitor);
                 }
             }
         }
@@ -117,7 +117,6 @@ fn first_look(all: &[Facts], index: usize) -> Option<Foretold> {
         time: server.looks.last()?.time,
         run_id: info("run_id")?.into(),
         replid2: info("master_replid2").unwrap_or_default().into(),
-        has_replicas: server.replicas() > 0,
         decree: server.decree.clone().unwrap_or_else(|| server.own_incarnation()),
         record: server.found().cloned(),
     };
@@ -126,15 +125,10 @@ fn first_look(all: &[Facts], index: usize) -> Option<Foretold> {
 
 impl Foretold {
     /// A handshake, until it writes no more.
-    fn shake_hands(&mut self, membership: &mut Membership, index: usize, server: &Server, visitor: &Visitor) {
-        let insight = match membership.cold_start(&self.shown) {
-            _ if visitor.terms.all_new => Insight::New,
-            ColdStart::Fsync => keeps_all(&server.kept).map_or(Insight::NotTold, Insight::KeepsAll),
-            ColdStart::Quarantine => Insight::Unknown,
-        };
+    fn shake_hands(&mut self, membership: &mut Membership, index: usize, visitor: &Visitor) {
         // It writes three times at most, and asks once what the others promise.
         for _ in 0..5 {
-            self.step = membership.next(index, self.shown.clone(), insight, &SystemRandom);
+            self.step = membership.next(index, self.shown.clone(), visitor.terms.all_new, &SystemRandom);
             if membership.is_promised_by_all(&SystemRandom) {
                 continue;
             }
@@ -277,7 +271,7 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
             let count = members.len();
             let has_name = |facts: &Facts| members.id_of(&facts.master).is_some();
             let names = if all.iter().all(has_name) { "" } else { &*format!(" ({})", members.names()) };
-            let what = format!("{set}: {count} masters{names}, {terms}, cold start {}", terms.cold_start);
+            let what = format!("{set}: {count} masters{names}, {terms}");
             Some(match visitor.left.join(", ") {
                 left if left.is_empty() => Finding::ok(ABOUT, what),
                 left => Finding::warn(
@@ -293,17 +287,4 @@ pub(super) fn set(all: &[Facts], visitor: &Visitor) -> Option<Finding> {
             Some(Finding::fail(ABOUT, what, "name the masters of one set"))
         }
     }
-}
-
-/// What their set trusts of a master that restarts.
-pub(super) fn cold_start(all: &[Facts]) -> ColdStart {
-    found(all).map(|record| record.terms.cold_start).unwrap_or_default()
-}
-
-/// The record in the newest generation.
-fn found(all: &[Facts]) -> Option<&MasterRecord> {
-    let servers = all.iter().filter_map(|facts| facts.server.as_ref().ok());
-    servers
-        .filter_map(|server| server.found())
-        .reduce(|one, other| if other.generation > one.generation { other } else { one })
 }

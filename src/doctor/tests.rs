@@ -48,9 +48,7 @@ fn record(index: usize, changes: &[(&'static str, &str)]) -> FoundRecord {
         ("generation", "0".to_owned()),
         ("protocol", PROTOCOL.to_owned()),
         ("max_ttl", "30000".to_owned()),
-        ("cold_start", "quarantine".to_owned()),
         ("earlier", String::new()),
-        ("keeps_all", "0".to_owned()),
         ("state", "member".to_owned()),
     ]);
     fields.extend(changes.iter().map(|&(field, value)| (field, value.to_owned())));
@@ -65,10 +63,8 @@ fn ends_in(ms: u64) -> String {
 }
 
 fn server(index: usize) -> Server {
-    let so = |value: &str| Some(value.to_owned());
     Server {
         info: Info(format!("{INFO}run_id:run{index}\r\n")),
-        kept: Kept { appendonly: so("yes"), appendfsync: so("always"), not_on_rewrite: so("no") },
         record: record(index, &[]),
         round_trips: vec![Duration::from_millis(1); 5],
         looks: vec![look(2, 0)],
@@ -140,8 +136,13 @@ fn where_all_is_well_all_can_vote() {
     assert_eq!(report.masters[0].round_trip, Some(Duration::from_millis(1)));
     assert_eq!(report.masters[0].clock_ahead, Some(0));
     assert_found(&report, "record", Severity::Ok, &["member 1 of 3: it remembers what it granted"]);
-    assert_found(&report, "persistence", Severity::Ok, &["appendfsync always: if it restarts", "34.3 s"]);
-    let set = "5e7: 3 masters, protocol v2 and a max TTL of 30000 ms, cold start quarantine";
+    assert_found(
+        &report,
+        "persistence",
+        Severity::Ok,
+        &["an append-only file: if it restarts, it has no vote for 34.3 s"],
+    );
+    let set = "5e7: 3 masters, protocol v2 and a max TTL of 30000 ms";
     assert_eq!(found_together(&report, "set").what, set.replace("v2", PROTOCOL));
     let last = report.together.last().unwrap();
     assert_eq!((last.about, &*last.what), ("quorum", "3 of 3 masters can vote, and a quorum is 2"));
@@ -259,8 +260,8 @@ fn what_only_costs_something_is_a_warning() {
         ),
         (
             "persistence",
-            |server| server.kept.appendfsync = Some("everysec".into()),
-            &["appendfsync everysec", "may have forgotten", "no vote for 34.3 s", "appendfsync always"],
+            |server| server.info.0 = server.info.0.replace("aof_enabled:1", "aof_enabled:0"),
+            &["no append-only file", "no vote for 34.3 s", "lost its record", "appendonly yes"],
         ),
     ];
     for (about, change, parts) in cases {
@@ -286,8 +287,8 @@ fn a_host_whose_clock_is_off_is_told_so() {
     assert!(report.has_quorum(), "the masters' clocks count");
 }
 
-/// By policy: a master that lost its record, one that restarted, one that was a replica, and one in
-/// quarantine; how it is kept; and how long (s) it has no vote.
+/// A master that lost its record, one that restarted, one that was a replica, and one in
+/// quarantine; and how long (s) it has no vote.
 #[test]
 fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_give_it_none() {
     const LOST: &str = "it lost its record, and gets it back: it has no vote for 34.3 s from when";
@@ -300,13 +301,11 @@ fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_gi
     let restarted = |server: &mut Server| server.info.0 = server.info.0.replace("run0", "another");
     let copied = |server: &mut Server| server.info.0 = server.info.0.replace("replid2:0000", "replid2:4f");
     let promised_nothing = |server: &mut Server| server.decree = Some("".into());
-    let everysec = |server: &mut Server| server.kept.appendfsync = Some("everysec".into());
-    let untold = |server: &mut Server| server.kept = Kept::default();
     let replica = |server: &mut Server| {
         server.info.0 = server.info.0.replace("connected_slaves:0", "connected_slaves:1");
     };
     type Change<'a> = &'a dyn Fn(&mut Server);
-    let quarantine: [(&[Change<'_>], f64, &str); 6] = [
+    let cases: [(&[Change<'_>], f64, &str); 6] = [
         (&[&lost], 34.3, LOST),
         (&[&restarted], 34.3, RESTARTED),
         (&[&copied], 34.3, COPIED),
@@ -314,84 +313,19 @@ fn a_master_that_may_have_forgotten_has_no_vote_for_as_long_as_a_client_would_gi
         (&[&replica], 0.0, "member 1 of 3: it remembers what it granted"),
         (&[], 12.0, RUNS),
     ];
-    let fsync: [(&[Change<'_>], f64, &str); 10] = [
-        (&[&lost], 34.3, LOST),
-        (&[&restarted], 4.0, RESTARTED),
-        (&[&restarted, &everysec], 34.3, RESTARTED),
-        (&[&restarted, &untold], 34.3, RESTARTED),
-        (&[&restarted, &replica], 34.3, RESTARTED),
-        (&[&restarted, &copied], 34.3, RESTARTED),
-        (&[&copied], 34.3, COPIED),
-        (&[&promised_nothing], 34.3, FORGOT),
-        (&[&everysec], 0.0, "member 1 of 3: it remembers what it granted"),
-        (&[], 12.0, RUNS),
-    ];
-    let cases =
-        quarantine.map(|case| ("quarantine", case)).into_iter().chain(fsync.map(|case| ("fsync", case)));
-    for (policy, (changes, wait, says)) in cases {
+    for (changes, wait, says) in cases {
         let mut servers = [0, 1, 2].map(server);
         let until = if says == RUNS { ends_in(12_000) } else { "0".to_owned() };
         for (index, server) in servers.iter_mut().enumerate() {
             let until = if index == 0 { &until } else { "0" };
-            server.record =
-                record(index, &[("cold_start", policy), ("keeps_all", "1"), ("quarantine", until)]);
+            server.record = record(index, &[("quarantine", until)]);
         }
         changes.iter().for_each(|change| change(&mut servers[0]));
         let report = judged_all(&visitor(), servers.map(Ok));
-        assert_eq!(report.masters[0].votes_in, secs(wait), "{policy}, {says}: {report}");
+        assert_eq!(report.masters[0].votes_in, secs(wait), "{says}: {report}");
         let severity = if wait > 0.0 { Severity::Warn } else { Severity::Ok };
         assert_found(&report, "record", severity, &[says]);
-        assert_eq!(report.can_vote(), if wait > 0.0 { 2 } else { 3 }, "{policy}, {says}");
-    }
-}
-
-#[test]
-fn what_a_restart_costs_is_by_the_policy_of_the_set() {
-    const FSYNC: &[(&str, &str)] = &[("cold_start", "fsync")];
-    type Change = fn(&mut Server);
-    let cases: [(Change, Severity, &[&str]); 6] = [
-        (
-            |server| server.record = record(0, FSYNC),
-            Severity::Ok,
-            &["if it restarts, it has no vote for 4.0 s"],
-        ),
-        (
-            |server| {
-                server.record = record(0, FSYNC);
-                server.kept.not_on_rewrite = Some("yes".into());
-            },
-            Severity::Warn,
-            &["not on rewrite", "may have forgotten", "34.3 s", "no-appendfsync-on-rewrite no"],
-        ),
-        (
-            |server| {
-                server.record = record(0, FSYNC);
-                server.kept = Kept::default();
-            },
-            Severity::Warn,
-            &["may not see how it is kept", "34.3 s", "ACL SETUSER USER +config|get"],
-        ),
-        (
-            |server| {
-                server.record = record(0, FSYNC);
-                server.info.0 = server.info.0.replace("connected_slaves:0", "connected_slaves:1");
-            },
-            Severity::Warn,
-            &["but a replica is connected", "34.3 s", "have no replica"],
-        ),
-        (|server| server.kept = Kept::default(), Severity::Ok, &["may not see how it is kept", "34.3 s"]),
-        (
-            |server| {
-                server.kept = Kept { appendonly: Some("no".into()), ..Kept::default() };
-            },
-            Severity::Warn,
-            &["no append-only file", "may have forgotten", "34.3 s", "appendonly yes"],
-        ),
-    ];
-    for (change, severity, parts) in cases {
-        let report = judged(&visitor(), change);
-        assert_found(&report, "persistence", severity, parts);
-        assert_eq!(report.masters[0].votes_in, secs(0.0), "{report}");
+        assert_eq!(report.can_vote(), if wait > 0.0 { 2 } else { 3 }, "{says}");
     }
 }
 

@@ -18,10 +18,8 @@ const WAITER: i64 = 500_000;
 pub(crate) fn judge(all: &[Facts], visitor: &Visitor) -> Report {
     let clocks = Times::new(all, visitor);
     let records = Records::new(all, visitor);
-    let policy = records::cold_start(all);
-    let wait = visitor.terms.quarantine();
     let examine = |(index, facts): (usize, &Facts)| {
-        let mut findings = alone::look(facts, policy, wait, visitor);
+        let mut findings = alone::look(facts, visitor);
         let mut votes_in = Some(Duration::ZERO);
         if let Some((finding, wait)) = records.look(index, facts, visitor) {
             findings.push(finding);

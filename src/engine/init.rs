@@ -13,7 +13,7 @@ use super::quorum::quorum;
 use crate::error::Error;
 use crate::set::Init;
 use crate::text::digest;
-use crate::trust::{Ballot, Beginning, ColdStart, MasterRecord, Proposal, Standing, Trust};
+use crate::trust::{Ballot, Beginning, Proposal, Standing, Trust};
 
 /// How often to look where no handshake says anything.
 pub(super) const LOOK: Duration = Duration::from_millis(250);
@@ -32,17 +32,14 @@ impl Engine {
                 None => None,
                 Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
             };
-            trust.membership().begin(Some(Beginning { cold_start: how.cold_start, never_used }));
+            trust.membership().begin(Some(Beginning { never_used }));
             let all = engine.dispatcher.voters().len();
             let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
             match engine.until(all, all_are_members).await {
                 // It was complete before: one that is away comes back to it.
-                Err(_) if has_quorum(trust) && trust.membership().misfit().is_none() => {}
-                done => done?,
+                Err(_) if has_quorum(trust) && trust.membership().misfit().is_none() => Ok(()),
+                done => done,
             }
-            let membership = trust.membership();
-            let why = membership.newest().and_then(|its| was_begun_otherwise(its, &how));
-            why.map_or(Ok(()), |why| Err(Error::NotBegun { why: why.into(), fingerprint: None }))
         })
         .await
     }
@@ -155,12 +152,6 @@ impl Engine {
             () = tokio::time::sleep(LOOK) => {}
         }
     }
-}
-
-/// What somebody would have a set be who begins it, and it is not.
-fn was_begun_otherwise(its: &MasterRecord, how: &Init) -> Option<&'static str> {
-    let is_another = how.cold_start == ColdStart::Fsync && its.terms.cold_start == ColdStart::Quarantine;
-    is_another.then_some("the set was begun without fsync, and a master that restarts waits for a quarantine")
 }
 
 /// Whether a quorum of the set is connected.

@@ -1,7 +1,5 @@
 //! Sends the commands that are no calls: those of a set-up, a handshake and an examination.
 
-use std::collections::BTreeMap;
-
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ServerError};
 use tokio::sync::{mpsc, oneshot};
@@ -46,12 +44,6 @@ pub(super) fn command(words: &[&str]) -> Cmd {
         command.arg(word);
     });
     command
-}
-
-/// The value in the answer to a `CONFIG GET` of one setting: a map.
-pub(super) fn setting(found: redis::Value) -> Option<String> {
-    let pairs = redis::from_redis_value::<BTreeMap<String, String>>(found).ok()?;
-    pairs.into_values().next()
 }
 
 /// The error reply as the server sent it.

@@ -11,11 +11,11 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::answer::{Failure, Value};
-use super::asks::{command, reply_text, setting};
+use super::asks::{command, reply_text};
 use super::dial::Dialler;
 use super::login::{self, LoggedIn, describe};
 use crate::clock::Clock;
-use crate::doctor::{ClockLook, Denied, FoundRecord, Info, Kept, Server, Unasked};
+use crate::doctor::{ClockLook, Denied, FoundRecord, Info, Server, Unasked};
 use crate::trust::MasterRecord;
 use crate::vote::Refusal;
 
@@ -127,7 +127,6 @@ impl Asker<'_> {
             info: Info(info.ok().and_then(|info| from_redis_value(info).ok()).unwrap_or_default()),
             record: record.map_or_else(FoundRecord::Unread, found_record),
             decree: decree.ok().and_then(incarnation_of),
-            kept: self.kept().await?,
             ..Server::default()
         };
         self.look_at_rights(&mut server).await?;
@@ -150,19 +149,6 @@ impl Asker<'_> {
             Ok(Err(_)) => Err(broke()),
             Err(_) => Err(self.silent()),
         }
-    }
-
-    async fn kept(&self) -> Result<Kept, Unasked> {
-        let setting = async |name: &str| {
-            let found = self.ask(&["CONFIG", "GET", name]).await?;
-            Ok(found.ok().and_then(setting))
-        };
-        let (appendonly, appendfsync, not_on_rewrite) = futures::try_join!(
-            setting("appendonly"),
-            setting("appendfsync"),
-            setting("no-appendfsync-on-rewrite"),
-        )?;
-        Ok(Kept { appendonly, appendfsync, not_on_rewrite })
     }
 
     async fn time(&self) -> Result<Option<ClockLook>, Unasked> {

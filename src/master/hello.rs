@@ -4,14 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::try_join_all;
 use tokio::time::timeout;
 
 use super::answer::Failure;
 use super::asks::{Asks, Replied};
 use super::link::OPEN_LIMIT;
 use crate::sync::Mutex;
-use crate::trust::{Handshake, Hello, HelloOutcome, Insight, SessionHeader};
+use crate::trust::{Handshake, Hello, HelloOutcome, SessionHeader};
 
 /// What is told why a handshake waits for other masters.
 pub(super) type WaitsFor<'a> = dyn Fn(Failure) + Send + Sync + 'a;
@@ -46,28 +45,23 @@ pub(super) async fn shake_hands(
     patience: Duration,
     waits_for: &WaitsFor<'_>,
 ) -> Result<SessionHeader, Failure> {
-    let mut insight = Insight::Unknown;
-    let mut hello = handshake.hello(insight);
+    let mut hello = handshake.hello(false);
     loop {
         let answer = ask_and_follow(asks, handshake.key(), &hello).await?;
         let answer = answer.map_err(|error| Failure::from_error_reply(&error));
         hello = match handshake.outcome(&hello, answer) {
             HelloOutcome::Known(header) => return Ok(header),
             HelloOutcome::Ask(next) => next,
-            HelloOutcome::Look => {
-                insight = look_at_persistence(asks).await?;
-                handshake.hello(insight)
-            }
             HelloOutcome::Again(why) => {
                 waits_for(why);
                 handshake.until_time_is_known().await;
-                handshake.hello(insight)
+                handshake.hello(false)
             }
             HelloOutcome::Hear(news, why) => {
                 waits_for(why.clone());
                 let heard = handshake.until_more_is_heard(news);
                 timeout(patience, heard).await.map_err(|_| why)?;
-                handshake.hello(insight)
+                handshake.hello(false)
             }
             HelloOutcome::Refused(why) => return Err(why),
         }
@@ -92,17 +86,4 @@ fn note_reply(what: &str, reply: Replied) {
     if let Err(error) = reply {
         tracing::debug!(what, error, "the server does not say when its record changes");
     }
-}
-
-/// Whether the server writes every change to disk before it answers, also while it rewrites its
-/// file.
-async fn look_at_persistence(asks: &Asks) -> Result<Insight, String> {
-    let wanted = [("appendonly", "yes"), ("appendfsync", "always"), ("no-appendfsync-on-rewrite", "no")];
-    let found =
-        try_join_all(wanted.map(|(setting, _)| async move { asks.ask(&["CONFIG", "GET", setting]).await }));
-    let setting = |reply: Replied| reply.ok()?.list()?.last()?.text().cloned();
-    let Some(found) = found.await?.into_iter().map(setting).collect::<Option<Vec<_>>>() else {
-        return Ok(Insight::NotTold);
-    };
-    Ok(Insight::KeepsAll(found.iter().zip(wanted).all(|(found, (_, wanted))| **found == *wanted)))
 }

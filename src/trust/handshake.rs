@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use super::decree::Promised;
 use super::knowledge::Trust;
-use super::membership::{Change, HelloStep, Insight, Shown};
+use super::membership::{Change, HelloStep, Shown};
 use super::record::MasterRecord;
 use super::standing::Standing;
-use super::terms::ColdStart;
 use crate::clock::Moment;
 use crate::master::{Failure, Script, Value, Words};
 use crate::vote::Refusal;
@@ -50,7 +49,7 @@ pub struct Hello {
     asked: Moment,
     /// Whether the time in it is that of most masters, and not this host's.
     has_masters_time: bool,
-    insight: Insight,
+    is_new: bool,
 }
 
 /// What came of a [`Hello`].
@@ -60,9 +59,6 @@ pub enum HelloOutcome {
     Known(SessionHeader),
     /// Ask this next.
     Ask(Hello),
-    /// It matters whether the master keeps all that it writes: find out, and say
-    /// [`hello`](Handshake::hello) with that.
-    Look,
     /// This client does not know yet what time most masters show, and needs that here: this host's
     /// clock differs from the master's, or the master may have forgotten what it granted. Shake
     /// hands again after [`Handshake::until_time_is_known`]; meanwhile calls fail with this.
@@ -105,19 +101,19 @@ impl Handshake {
         &self.trust.terms.record
     }
 
-    /// The request to send now.
-    pub fn hello(&self, insight: Insight) -> Hello {
-        let insight = if self.trust.terms.all_new { Insight::New } else { insight };
+    /// The request to send now. The master is new if it never restarted, nor lost a key: only one
+    /// that lives in this process can be known so well.
+    pub fn hello(&self, is_new: bool) -> Hello {
         let words = Words::new(0).with(self.key()).with(self.trust.time()).with(&self.trust.terms.decree);
-        self.ask(&HELLO, words, insight)
+        self.ask(&HELLO, words, is_new || self.trust.terms.all_new)
     }
 
-    fn ask(&self, script: &'static Script, words: Words, insight: Insight) -> Hello {
+    fn ask(&self, script: &'static Script, words: Words, is_new: bool) -> Hello {
         let has_masters_time = self.trust.knows_the_time();
-        Hello { script, words, asked: self.trust.clock.now(), has_masters_time, insight }
+        Hello { script, words, asked: self.trust.clock.now(), has_masters_time, is_new }
     }
 
-    fn write(&self, change: &Change, insight: Insight) -> Hello {
+    fn write(&self, change: &Change, is_new: bool) -> Hello {
         let Change { found, quarantine, least, record, promised } = change;
         let words = Words::new(0)
             .with(self.key())
@@ -138,7 +134,7 @@ impl Handshake {
             None => (0..5).fold(words, |words, _| words.with("")),
         };
         let words = record.fields().fold(words, |words, (field, value)| words.with(field).with(value));
-        self.ask(&RECORD, words, insight)
+        self.ask(&RECORD, words, is_new)
     }
 
     /// Reads the master's answer, and notes whether the master may vote.
@@ -155,7 +151,7 @@ impl Handshake {
             }
             Ok(Some(Answer::Written { time })) => {
                 self.note_time(hello, time);
-                HelloOutcome::Ask(self.hello(hello.insight))
+                HelloOutcome::Ask(self.hello(hello.is_new))
             }
             Ok(Some(Answer::Refused { error, time })) => {
                 self.note_time(hello, time);
@@ -193,11 +189,8 @@ impl Handshake {
             shown.time = time.min(trust.trusted());
         }
         let mut membership = trust.membership();
-        if hello.insight == Insight::Unknown && membership.cold_start(&shown) == ColdStart::Fsync {
-            return HelloOutcome::Look;
-        }
         let record = shown.record.clone();
-        let step = membership.next(self.index, shown, hello.insight, &*trust.random);
+        let step = membership.next(self.index, shown, hello.is_new, &*trust.random);
         trust.note_other_list(&membership);
         let news = membership.news;
         drop(membership);
@@ -208,9 +201,7 @@ impl Handshake {
             (HelloStep::Vote, Some(record)) => HelloOutcome::Known(self.session(&record, time)),
             (HelloStep::Vote, None) => unreachable!("only a record has a vote"),
             (HelloStep::Write(change), _)
-                if hello.insight != Insight::New
-                    && change.quarantine.is_some()
-                    && !trust.knows_the_time() =>
+                if !hello.is_new && change.quarantine.is_some() && !trust.knows_the_time() =>
             {
                 let why = "it may have lost its state, and too few masters answer to tell the time by which \
                            its quarantine would end";
@@ -218,9 +209,9 @@ impl Handshake {
             }
             // The answer may have waited: this process may have stood still.
             (HelloStep::Write(_), _) if trust.clock.now().since(hello.asked) > OLDEST_ANSWER => {
-                HelloOutcome::Ask(self.hello(hello.insight))
+                HelloOutcome::Ask(self.hello(hello.is_new))
             }
-            (HelloStep::Write(change), _) => HelloOutcome::Ask(self.write(&change, hello.insight)),
+            (HelloStep::Write(change), _) => HelloOutcome::Ask(self.write(&change, hello.is_new)),
             (HelloStep::Hear(why), _) => {
                 let why = Failure::refused(Refusal::Other, why);
                 self.note_refusal(&why);
@@ -335,7 +326,7 @@ fn read(reply: &Value) -> Option<Answer> {
     let number = |i: usize| items.get(i).and_then(Value::int)?.try_into().ok();
     match &*text(0)? {
         "master" => {
-            let fields = items.get(6..)?;
+            let fields = items.get(5..)?;
             let time = number(1)?;
             let record = MasterRecord::read(fields);
             if record.is_none() && !fields.is_empty() {
@@ -345,8 +336,7 @@ fn read(reply: &Value) -> Option<Answer> {
                 time,
                 run_id: text(2)?,
                 replid2: text(3)?,
-                has_replicas: &*text(4)? != "0",
-                decree: text(5)?,
+                decree: text(4)?,
                 record,
             })))
         }
@@ -394,15 +384,14 @@ mod tests {
         };
         let clock = Arc::new(Ahead::default());
         let trust = Trust::new(vec!["m".into()], terms, clock.clone(), Arc::new(SystemRandom));
-        let how = Beginning { cold_start: ColdStart::default(), never_used: None };
+        let how = Beginning { never_used: None };
         trust.membership().begin(Some(how));
         let handshake = Handshake::new(trust, 0);
         for (waited, script) in [(Duration::ZERO, &RECORD), (OLDEST_ANSWER * 2, &HELLO)] {
-            let hello = handshake.hello(Insight::NotTold);
+            let hello = handshake.hello(false);
             let text = |text: &str| Value::Text(text.into());
             let time = Value::Int(clock.wall().as_micros() as i64);
-            let answer =
-                Value::List(vec![text("master"), time, text("run"), text("0000"), text("0"), text("")]);
+            let answer = Value::List(vec![text("master"), time, text("run"), text("0000"), text("")]);
             *clock.0.lock().unwrap() += waited;
             let HelloOutcome::Ask(next) = handshake.outcome(&hello, Ok(answer)) else { panic!("{waited:?}") };
             assert!(std::ptr::eq(next.script, script), "{waited:?}");

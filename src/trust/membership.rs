@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::decree::{Accepted, Ballot, Evidence, Promised, Proposal};
 use super::record::{MasterRecord, MemberState, Members, SetTerms, name_of_set};
-use super::terms::{ColdStart, SHORTEST_QUARANTINE, Terms};
+use super::terms::Terms;
 use super::voters::Voters;
 use crate::master_set::MasterSet;
 use crate::random::Random;
@@ -23,7 +23,6 @@ pub(crate) struct Shown {
     pub(crate) time: u64,
     pub(crate) run_id: Arc<str>,
     pub(crate) replid2: Arc<str>,
-    pub(crate) has_replicas: bool,
     /// The incarnation that knows what it promised; empty where none does.
     pub(crate) decree: Arc<str>,
     pub(crate) record: Option<MasterRecord>,
@@ -32,24 +31,9 @@ pub(crate) struct Shown {
 /// How a set begins, where it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Beginning {
-    pub(crate) cold_start: ColdStart,
     /// The processes that no client ever used, by the word of a person. Each is taken out when it
     /// has a record.
     pub(crate) never_used: Option<Vec<Arc<str>>>,
-}
-
-/// What is known of a master's persistence before its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Insight {
-    /// Nothing yet.
-    Unknown,
-    /// Whether each of its writes is on its disk before the reply: its `appendfsync` is `always`.
-    KeepsAll(bool),
-    /// This user has no right to ask.
-    NotTold,
-    /// It is new: it never restarted, nor lost a key. Only one that lives in this process can be
-    /// known so well.
-    New,
 }
 
 /// What to do about a master.
@@ -293,13 +277,6 @@ impl Membership {
     /// Whether each master of the list was heard, and nobody knows of a set.
     pub(crate) fn knows_no_set(&self) -> bool {
         self.newest.is_none() && self.unrecorded().is_some()
-    }
-
-    /// The policy of the set that the master at `index` showed to be of, or that is to begin.
-    pub(crate) fn cold_start(&self, shown: &Shown) -> ColdStart {
-        let of_set = shown.record.as_ref().or_else(|| self.records().next().map(|(_, record)| record));
-        let begins = || self.begins.as_ref().map(|begins| begins.cold_start);
-        of_set.map(|record| record.terms.cold_start).or_else(begins).unwrap_or_default()
     }
 
     /// The masters whose votes count, by the newest generation that is known.
@@ -567,7 +544,7 @@ impl Membership {
 
     /// Whether this client has the terms of the set.
     fn fits(&self, record: &MasterRecord) -> bool {
-        record.terms == SetTerms::of(&self.terms, record.terms.cold_start)
+        record.terms == SetTerms::of(&self.terms)
     }
 
     /// Finds out which member of the newest generation each master is: by what it showed, by its
@@ -653,12 +630,10 @@ impl Membership {
 
     /// Whether what the master has may be less than what it had.
     fn lost_something(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
-        record.run_id != shown.run_id || self.lost_more_than_memory(index, shown, record)
-    }
-
-    /// The same, though all that its processes wrote is on its disk.
-    fn lost_more_than_memory(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
-        shown.has_copied(record) || shown.lost_decree(record) || self.seen[index].went_back(record)
+        record.run_id != shown.run_id
+            || shown.has_copied(record)
+            || shown.lost_decree(record)
+            || self.seen[index].went_back(record)
     }
 
     /// The newest generation of the set of this record, where that has members.
@@ -666,12 +641,13 @@ impl Membership {
         self.newest.as_ref().filter(|newest| newest.set == record.set)
     }
 
-    /// What to do about the master at `index`, which showed this.
+    /// What to do about the master at `index`, which showed this. It is new if it never restarted,
+    /// nor lost a key: only one that lives in this process can be known so well.
     pub(crate) fn next(
         &mut self,
         index: usize,
         shown: Shown,
-        insight: Insight,
+        is_new: bool,
         random: &dyn Random,
     ) -> HelloStep {
         let never_used = self.begins.as_mut().and_then(|begins| begins.never_used.as_mut());
@@ -686,11 +662,11 @@ impl Membership {
         }
         self.note_forgetting();
         self.shown_after[index] = self.forgettings;
-        let case = MasterCase { membership: self, index, shown: &shown, insight, random };
+        let case = MasterCase { membership: self, index, shown: &shown, is_new, random };
         if let Some((newest, next)) = case.left_accepted() {
             self.decided(&newest, next, self.evidence.asked_at());
         }
-        let case = MasterCase { membership: self, index, shown: &shown, insight, random };
+        let case = MasterCase { membership: self, index, shown: &shown, is_new, random };
         let step = match &shown.record {
             Some(record) => case.at_record(record),
             None => case.at_none(),
@@ -716,7 +692,7 @@ struct MasterCase<'a> {
     membership: &'a Membership,
     index: usize,
     shown: &'a Shown,
-    insight: Insight,
+    is_new: bool,
     random: &'a dyn Random,
 }
 
@@ -761,16 +737,14 @@ impl<'a> MasterCase<'a> {
         let newest = self.membership.newest_of(record);
         let seen = &self.membership.seen[self.index];
         if self.lost_something(record) {
-            return match (self.insight, newest) {
-                (Insight::New, _) => self.write_anew(record, Some(Duration::ZERO), seen.latest),
-                (_, Some(_)) => self.readmit(Some(record)),
-                (_, None) => self.write_anew(record, Some(self.quarantine_of(record)), seen.latest),
+            return match newest {
+                _ if self.is_new => self.write_anew(record, Duration::ZERO, seen.latest),
+                Some(_) => self.readmit(Some(record)),
+                None => self.write_anew(record, self.membership.terms.quarantine(), seen.latest),
             };
         }
-        let keeps_all = self.keeps_all().unwrap_or(record.keeps_all);
-        if record.keeps_all != keeps_all || record.replid2 != self.shown.replid2 {
+        if record.replid2 != self.shown.replid2 {
             return HelloStep::write(Change::of(record, |record| {
-                record.keeps_all = keeps_all;
                 record.replid2 = self.shown.replid2.clone();
             }));
         }
@@ -859,8 +833,8 @@ impl<'a> MasterCase<'a> {
     fn at_none(&self) -> HelloStep {
         let Membership { names, listed, begins, newest, .. } = self.membership;
         let list = &names[..*listed];
-        if self.insight == Insight::New {
-            let record = self.first(Members::in_order(list), ColdStart::default(), MemberState::Member);
+        if self.is_new {
+            let record = self.first(Members::in_order(list), MemberState::Member);
             let record = MasterRecord { set: NEW.into(), ..record };
             return self.write(None, record, Some(Duration::ZERO), Promised::default());
         }
@@ -874,8 +848,8 @@ impl<'a> MasterCase<'a> {
             ))
         };
         let records = || self.others().map(|(_, record)| record);
-        if let Some(Beginning { cold_start, never_used, .. }) = begins {
-            let first = self.first(Members::first(list), *cold_start, MemberState::Candidate);
+        if let Some(Beginning { never_used }) = begins {
+            let first = self.first(Members::first(list), MemberState::Candidate);
             let is_begun = |its: &MasterRecord| its.set != first.set || its.state == MemberState::Member;
             let quarantine = self.membership.terms.quarantine();
             match (newest.is_some() || records().any(is_begun), unheard, never_used) {
@@ -927,7 +901,7 @@ impl<'a> MasterCase<'a> {
         let promises = || evidence.handed_on(promised);
         let before = found.unwrap_or(newest);
         let record = self.anew(before).carried(newest, member, fresh(self.random));
-        let quarantine = self.quarantine_of(before);
+        let quarantine = self.membership.terms.quarantine();
         let own = self.shown.record.as_ref();
         match found {
             // It waited for its quarantine already.
@@ -1048,19 +1022,6 @@ impl<'a> MasterCase<'a> {
         })
     }
 
-    /// For how long a master that restarted has no vote, by this record.
-    fn quarantine_of(&self, record: &MasterRecord) -> Duration {
-        let own = self.shown.record.as_ref().filter(|own| own.set == record.set);
-        let kept_all = own.is_some_and(|own| {
-            own.keeps_all && !self.membership.lost_more_than_memory(self.index, self.shown, own)
-        });
-        if kept_all && self.keeps_all() == Some(true) {
-            SHORTEST_QUARANTINE
-        } else {
-            self.membership.terms.quarantine()
-        }
-    }
-
     /// The records of the other masters.
     fn others(&self) -> impl Iterator<Item = (usize, &'a MasterRecord)> + use<'a> {
         self.membership.others(self.index)
@@ -1087,8 +1048,8 @@ impl<'a> MasterCase<'a> {
     }
 
     /// The record of a master in the first generation of a set.
-    fn first(&self, members: Members, cold_start: ColdStart, state: MemberState) -> MasterRecord {
-        let terms = SetTerms::of(&self.membership.terms, cold_start);
+    fn first(&self, members: Members, state: MemberState) -> MasterRecord {
+        let terms = SetTerms::of(&self.membership.terms);
         MasterRecord {
             set: name_of_set(&members, &terms),
             member: members.id_of(&self.membership.names[self.index]).unwrap_or_default(),
@@ -1101,7 +1062,6 @@ impl<'a> MasterCase<'a> {
             generation: 0,
             terms,
             earlier: Vec::new(),
-            keeps_all: self.keeps_all() == Some(true),
             state,
         }
     }
@@ -1113,16 +1073,15 @@ impl<'a> MasterCase<'a> {
             run_id: self.shown.run_id.clone(),
             replid2: self.shown.replid2.clone(),
             stamp: fresh(self.random),
-            keeps_all: self.keeps_all() == Some(true),
             ..record.clone()
         }
     }
 
     /// Writes the record of a master that lost something, and has promised nothing to anybody.
-    fn write_anew(&self, record: &MasterRecord, quarantine: Option<Duration>, latest: u64) -> HelloStep {
+    fn write_anew(&self, record: &MasterRecord, quarantine: Duration, latest: u64) -> HelloStep {
         HelloStep::write(Change {
             found: Some(record.stamp.clone()),
-            quarantine,
+            quarantine: Some(quarantine),
             least: record.quarantine.max(latest),
             record: self.anew(record),
             promised: Some(Promised::default()),
@@ -1155,9 +1114,9 @@ impl<'a> MasterCase<'a> {
     /// for as long as a quarantine lasts.
     fn first_after(&self, record: &MasterRecord) -> Option<HelloStep> {
         let Membership { names, listed, terms, begins, .. } = self.membership;
-        let begins = begins.as_ref()?;
+        begins.as_ref()?;
         let quarantine = terms.quarantine();
-        let first = self.first(Members::first(&names[..*listed]), begins.cold_start, MemberState::Candidate);
+        let first = self.first(Members::first(&names[..*listed]), MemberState::Candidate);
         let is_of_it = |its: &MasterRecord| its.set == record.set && its.state == MemberState::Member;
         let until =
             record.quarantine.saturating_add(u64::try_from(quarantine.as_micros()).unwrap_or(u64::MAX));
@@ -1168,19 +1127,9 @@ impl<'a> MasterCase<'a> {
         came_to_nothing.then(|| self.write(Some(record), first, Some(quarantine), Promised::default()))
     }
 
-    /// Whether the master keeps all that it writes, and nothing can take its place; `None` where
-    /// that is not known.
-    fn keeps_all(&self) -> Option<bool> {
-        match self.insight {
-            _ if self.shown.has_replicas => Some(false),
-            Insight::KeepsAll(keeps_all) => Some(keeps_all),
-            Insight::Unknown | Insight::NotTold | Insight::New => None,
-        }
-    }
-
     /// Whether this client has other terms than the set.
     fn other_terms(&self, record: &MasterRecord) -> Option<HelloStep> {
-        let ours = SetTerms::of(&self.membership.terms, record.terms.cold_start);
+        let ours = SetTerms::of(&self.membership.terms);
         let why = || format!("its clients have {}, and this one has {ours}", record.terms);
         (record.terms != ours).then(|| HelloStep::Refuse(Refusal::OtherTerms, why()))
     }

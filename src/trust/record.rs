@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::terms::{ColdStart, Terms};
+use super::terms::Terms;
 use crate::master::Value;
 use crate::protocol::PROTOCOL;
 use crate::text::digest;
@@ -32,9 +32,6 @@ pub(crate) struct MasterRecord {
     pub(crate) terms: SetTerms,
     /// The members of the generations before, the last ones first, at most [`MOST_EARLIER`].
     pub(crate) earlier: Vec<Members>,
-    /// Whether each write was on its disk before the reply, and no replica was connected, when that
-    /// was looked at last.
-    pub(crate) keeps_all: bool,
     pub(crate) state: MemberState,
 }
 
@@ -44,7 +41,6 @@ pub(crate) struct SetTerms {
     pub(crate) protocol: Arc<str>,
     /// In milliseconds.
     pub(crate) max_ttl: u64,
-    pub(crate) cold_start: ColdStart,
 }
 
 /// Whether a master counts.
@@ -135,10 +131,9 @@ impl fmt::Display for Members {
 }
 
 impl SetTerms {
-    /// Those of a client, in a set with this policy, which is the set's alone.
-    pub(crate) fn of(terms: &Terms, cold_start: ColdStart) -> Self {
+    pub(crate) fn of(terms: &Terms) -> Self {
         let max_ttl = u64::try_from(terms.max_ttl.as_millis()).unwrap_or(u64::MAX);
-        Self { protocol: PROTOCOL.into(), max_ttl, cold_start }
+        Self { protocol: PROTOCOL.into(), max_ttl }
     }
 }
 
@@ -169,7 +164,6 @@ impl MasterRecord {
         let fields: BTreeMap<&str, &Arc<str>> = pairs.collect::<Option<_>>()?;
         let text = |field: &str| fields.get(field).map(|&text| text.clone());
         let number = |field: &str| text(field)?.parse::<u64>().ok();
-        let flag = |field: &str| Some(&*text(field)? == "1");
         let state = text("state")?;
         Some(Self {
             set: text("set")?,
@@ -184,13 +178,11 @@ impl MasterRecord {
             terms: SetTerms {
                 protocol: text("protocol")?,
                 max_ttl: number("max_ttl")?,
-                cold_start: text("cold_start")?.parse().ok()?,
             },
             earlier: match &*text("earlier")? {
                 "" => Vec::new(),
                 earlier => earlier.split("\n\n").map(Members::read).collect::<Option<_>>()?,
             },
-            keeps_all: flag("keeps_all")?,
             state: MemberState::ALL.into_iter().find(|its| its.word() == &*state)?,
         })
     }
@@ -222,7 +214,6 @@ impl MasterRecord {
 
     /// The fields that a client writes; the script adds the others.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let flag = |is: bool| u8::from(is).to_string();
         [
             ("set", self.set.to_string()),
             ("member", self.member.to_string()),
@@ -232,9 +223,7 @@ impl MasterRecord {
             ("generation", self.generation.to_string()),
             ("protocol", self.terms.protocol.to_string()),
             ("max_ttl", self.terms.max_ttl.to_string()),
-            ("cold_start", self.terms.cold_start.to_string()),
             ("earlier", self.earlier.iter().map(Members::to_string).collect::<Vec<_>>().join("\n\n")),
-            ("keeps_all", flag(self.keeps_all)),
             ("state", self.state.word().to_owned()),
         ]
         .into_iter()
@@ -244,5 +233,5 @@ impl MasterRecord {
 /// The name of the set that begins with these members and terms: whoever begins the same set gives
 /// it the same name.
 pub(crate) fn name_of_set(members: &Members, terms: &SetTerms) -> Arc<str> {
-    digest(&format!("{members}\n{terms}\n{}", terms.cold_start), 16).into()
+    digest(&format!("{members}\n{terms}"), 16).into()
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use quorate::seam::{BootClock, Call, Clock, Master, Random, SCRIPTS, connect};
-use quorate::{Builder, ColdStart, Error, Guard, Init, Lock, Moment, Redlock, Refusal, Standing};
+use quorate::{Builder, Error, Guard, Init, Lock, Moment, Redlock, Refusal, Standing};
 use quorate_testkit::{Masters, Proxy, RedisServer, trusting};
 
 use crate::altered::Altered;
@@ -273,35 +273,6 @@ async fn a_server_that_is_back_behind_its_address_has_no_vote_for_those_that_saw
         .await;
         let error = second.lock("l").wait(ms(300)).acquire().await.unwrap_err();
         assert!(guard.is_valid(), "{error}");
-    }
-}
-
-/// A replica that lags takes a master's place, and writes to disk before it answers, as that did.
-/// It is no restart, of which a master forgets nothing then.
-#[tokio::test]
-async fn a_replica_that_was_promoted_has_no_vote_though_it_writes_before_it_answers() {
-    const ALWAYS: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
-    for _ in 0..times() {
-        let masters = Masters::start_with(5, ALWAYS);
-        let replica = RedisServer::start_with(ALWAYS);
-        let proxy = Proxy::start(masters[VICTIM].address()).await;
-        let begins = Guards::On.builder().masters(masters.urls());
-        crate::begun(begins, Init::new().cold_start(ColdStart::Fsync)).await;
-        replica.copy(&masters[VICTIM]);
-        let client = |within| {
-            // A disk that is busy takes its time.
-            let builder = Guards::On.builder().timeout(crate::PATIENT);
-            builder.masters(with_proxy(&masters, within, &proxy)).build().unwrap()
-        };
-        let (first, second) = (client(0..3), client(2..5));
-        answering(&first, 3).await;
-        answering(&second, 3).await;
-        let guard = first.lock("l").lease(TTL).try_acquire().await.unwrap();
-        lead(&proxy, &replica, &[]).await;
-        for client in [&second, &client(2..5)] {
-            let error = client.lock("l").wait(ms(300)).acquire().await.unwrap_err();
-            assert!(guard.is_valid(), "{error}");
-        }
     }
 }
 

@@ -68,7 +68,6 @@ pub(crate) fn run() -> Run {
         masters: 3,
         compose: false,
         clients: 2,
-        fsync: false,
         ttl: 2_000,
         leases: 0,
     }

@@ -136,9 +136,6 @@ pub struct Run {
     pub compose: bool,
     /// How many client processes there are.
     pub clients: usize,
-    /// Whether the masters are trusted to keep everything when they restart.
-    #[serde(default)]
-    pub fsync: bool,
     /// How long leases last.
     pub ttl: Micros,
     /// How many leases clients hold all the time, at least: none but where the set changes.

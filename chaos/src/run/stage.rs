@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quorate::{ColdStart, Error, Redlock, SetChange};
+use quorate::{Error, Redlock, SetChange};
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
 
@@ -41,8 +41,6 @@ pub struct Setting {
     /// Whether the masters are new, and vote at once. Otherwise they are introduced, and a master
     /// that forgets has no vote for a TTL.
     pub new_masters: bool,
-    /// What is trusted of masters that restart, where they are introduced.
-    pub cold_start: ColdStart,
     /// What is special about the clients.
     pub clients: ClientSetup,
     /// What decides what clients do.
@@ -81,22 +79,11 @@ impl Stage {
     ///
     /// When something does not start, with its log.
     pub fn set(mut arena: Arena, setting: Setting) -> Self {
-        let Setting {
-            subject,
-            ttl,
-            new_masters,
-            cold_start,
-            clients,
-            seed,
-            role,
-            client: start,
-            run,
-            history,
-        } = setting;
+        let Setting { subject, ttl, new_masters, clients, seed, role, client: start, run, history } = setting;
         let copied = (clients == ClientSetup::Copies).then_some(seed);
         let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
         let begun = (!new_masters).then(|| {
-            let introduced = runtime().block_on(introduce(&urls, ttl, cold_start));
+            let introduced = runtime().block_on(introduce(&urls, ttl));
             introduced.expect("masters that were just started answer")
         });
         let store = RedisServer::start();

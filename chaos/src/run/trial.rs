@@ -4,8 +4,6 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use quorate::ColdStart;
-
 use super::client::Role;
 use super::members::{self, Members};
 use super::stage::{Setting, Stage};
@@ -105,7 +103,6 @@ impl Trial {
             masters: self.masters,
             compose: host == Host::Container,
             clients: self.clients,
-            fsync: self.scenario.cold_start(self.seed) == ColdStart::Fsync,
             ttl: micros(self.ttl),
             leases: if self.scenario.changes_members() { LEASES } else { 0 },
         }
@@ -140,14 +137,12 @@ impl Trial {
         let ttl = self.ttl;
         let seed = self.seed;
         let run = Some(self.about(arena.host()));
-        let cold_start = self.scenario.cold_start(seed);
         let new_masters = false;
         let changes = self.scenario.changes_members();
         let leases = Leases { all: LEASES, each: LEASES.div_ceil(self.clients) };
         let role = if changes { Role::HoldsAndWaits(leases) } else { Role::Works };
         let clients = self.scenario.clients();
-        let setting =
-            Setting { subject, ttl, new_masters, cold_start, clients, seed, role, client, run, history };
+        let setting = Setting { subject, ttl, new_masters, clients, seed, role, client, run, history };
         let mut stage = Stage::set(arena, setting);
         stage.until_holds(if changes { LEASES + WARM } else { WARM });
         tell(Phase::Storm);

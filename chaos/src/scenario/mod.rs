@@ -12,7 +12,6 @@ mod draw;
 use std::ops::Range;
 use std::time::Duration;
 
-use quorate::ColdStart;
 use quorate_testkit::Dice;
 
 use crate::client_setup::ClientSetup;
@@ -212,16 +211,6 @@ impl Scenario {
     /// What the masters keep when they are killed.
     pub fn persistence(&self, seed: u64) -> Persistence {
         *Dice::new(seed, "persistence", 0).one_of(self.keeps)
-    }
-
-    /// How the masters begin as a set: where they keep everything, half of the seeds trust that.
-    pub fn cold_start(&self, seed: u64) -> ColdStart {
-        let trusts = self.persistence(seed) == Persistence::Always;
-        if trusts && Dice::new(seed, "cold start", 0).happens(500) {
-            ColdStart::Fsync
-        } else {
-            ColdStart::Quarantine
-        }
     }
 
     /// The plan of a seed: faults that begin within `length`, on `masters` and `clients`. No

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use quorate::config::MAX_TTL;
 use quorate::seam::Random;
-use quorate::{ColdStart, Error, Init, Redlock};
+use quorate::{Error, Init, Redlock};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
@@ -244,10 +244,10 @@ impl Random for Copied {
 /// # Errors
 ///
 /// When the masters' URLs are none, or there are too many.
-pub async fn introduce(masters: &[String], ttl: Duration, cold_start: ColdStart) -> io::Result<Redlock> {
+pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock> {
     let redlock =
         Redlock::builder().masters(masters).ttl(ttl).max_ttl(ttl).build().map_err(io::Error::other)?;
-    begin(&redlock, cold_start).await.map_err(io::Error::other)?;
+    begin(&redlock).await.map_err(io::Error::other)?;
     Ok(redlock)
 }
 
@@ -256,11 +256,10 @@ pub async fn introduce(masters: &[String], ttl: Duration, cold_start: ColdStart)
 /// # Errors
 ///
 /// Those of [`Redlock::init`].
-pub async fn begin(redlock: &Redlock, cold_start: ColdStart) -> Result<(), Error> {
-    let init = || Init::new().cold_start(cold_start);
-    match redlock.init(init().never_used("")).await {
+pub async fn begin(redlock: &Redlock) -> Result<(), Error> {
+    match redlock.init(Init::new().never_used("")).await {
         Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
-            redlock.init(init().never_used(fingerprint)).await
+            redlock.init(Init::new().never_used(fingerprint)).await
         }
         other => other,
     }

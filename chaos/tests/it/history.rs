@@ -68,7 +68,7 @@ fn lines_are_as_they_are_described() {
         assert_eq!(serde_json::from_str::<Line>(text).unwrap(), line);
     }
     for text in [
-        r#"{"at":1,"process":"nemesis","event":"run","version":"0.1.0","scenario":"calm","seed":7,"duration":10000000,"subject":"quorate","kinds":["mutex"],"masters":5,"compose":false,"clients":3,"fsync":false,"ttl":2000000,"leases":0}"#,
+        r#"{"at":1,"process":"nemesis","event":"run","version":"0.1.0","scenario":"calm","seed":7,"duration":10000000,"subject":"quorate","kinds":["mutex"],"masters":5,"compose":false,"clients":3,"ttl":2000000,"leases":0}"#,
         r#"{"at":2,"process":"p","event":"return","number":7,"outcome":{"is":"failed","why":"held"},"no_vote":[{"master":2,"why":"quarantine"}]}"#,
         r#"{"at":3,"process":"nemesis","event":"recovers","fault":{"number":1,"family":"servers","what":"kill","masters":[0,2],"clients":[]},"master":2}"#,
     ] {

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use quorate::ColdStart;
 use quorate_chaos::nemesis::{Replicas, What};
 use quorate_chaos::scenario::{self, Scenario};
 use quorate_chaos::{Persistence, Plan, Planned};
@@ -54,22 +53,6 @@ fn each_has_its_own_faults() {
     let kept: BTreeSet<_> =
         (0..50).map(|seed| format!("{:?}", Scenario::named("servers").unwrap().persistence(seed))).collect();
     assert_eq!(kept.len(), Persistence::ALL.len());
-}
-
-/// Only where masters keep everything may they be trusted to, and then half of the seeds do.
-#[test]
-fn what_masters_keep_decides_whether_they_are_trusted() {
-    for scenario in scenario::ALL {
-        let fsync = |seed: &u64| scenario.cold_start(*seed) == ColdStart::Fsync;
-        let keeps_all = |seed: &u64| scenario.persistence(*seed) == Persistence::Always;
-        assert!((0..50).filter(fsync).all(|seed| keeps_all(&seed)), "{}", scenario.name);
-        if scenario.changes_members() {
-            continue; // no seed has its masters keep everything
-        }
-        let (trusts, mistrusts) =
-            ((0..50).filter(fsync).count(), (0..50).filter(|seed| !fsync(seed)).count());
-        assert!(trusts > 0 && mistrusts > 0, "{}: {trusts}, {mistrusts}", scenario.name);
-    }
 }
 
 /// An address that leads away does so for longer than the other server has no vote.

@@ -3,7 +3,6 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use quorate::ColdStart;
 use quorate_chaos::run::{Job, Role, Setting, Stage};
 use quorate_chaos::workload::Subject;
 use quorate_chaos::{Arena, ClientSetup, Persistence};
@@ -28,7 +27,6 @@ pub(crate) fn setting(subject: Subject, ttl: Duration) -> Setting {
         subject,
         ttl,
         new_masters: true,
-        cold_start: ColdStart::Quarantine,
         clients: ClientSetup::Usual,
         seed: 1,
         role: Role::Works,

@@ -74,11 +74,11 @@ fn a_master_without_a_scheme_is_a_slip() {
 #[test]
 fn new_masters_begin_at_once_by_the_word_of_a_person_who_names_them() {
     let masters = Masters::start(3);
-    let terms = ["--max-ttl", "1m", "--fsync"];
+    let terms = ["--max-ttl", "1m"];
     let (code, _, error) = init(&masters, "--never-used", &terms);
     assert_eq!(code, 81, "nobody is at a terminal: {error}");
     let its = fingerprint(&masters);
-    let again = format!("quorate init --never-used={its} --max-ttl 1m --fsync\n");
+    let again = format!("quorate init --never-used={its} --max-ttl 1m\n");
     assert!(error.ends_with(&again) && error.contains(&masters[1].url()), "{error}");
     let by_option = ["--master", &masters.urls().join(",")];
     let (_, _, error) = init(&masters, "--never-used", &by_option);
@@ -91,7 +91,7 @@ fn new_masters_begin_at_once_by_the_word_of_a_person_who_names_them() {
     let (code, out, error) = init(&masters, &format!("--never-used={its}"), &terms);
     assert_eq!((code, error.as_str()), (0, ""));
     assert!(out.starts_with("the set of 3 masters has begun") && out.lines().count() == 1, "{out}");
-    assert_eq!(run(&masters, &terms[..2]).0, 0);
+    assert_eq!(run(&masters, &terms).0, 0);
 }
 
 #[test]
@@ -105,8 +105,6 @@ fn a_complete_set_is_left_alone_and_nobody_says_again_that_it_was_never_used() {
         let (code, _, error) = init(&masters, &never_used, &[]);
         assert!(code == 81 && error.contains("has a record"), "{code} {error}");
     }
-    let (code, _, error) = plain(&masters, &["--fsync"]);
-    assert!(code == 81 && error.contains("was begun without fsync"), "{code} {error}");
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!(records(&masters), before);
 }
@@ -176,13 +174,13 @@ fn lists_that_differ_are_refused_and_both_are_shown() {
 
 #[test]
 fn the_members_are_shown_with_the_terms_of_their_set() {
-    let mut masters = Masters::start_with(3, &["--appendonly", "yes", "--appendfsync", "always"]);
-    begin(&masters, &["--fsync"]);
+    let mut masters = Masters::start_with(3, &["--appendonly", "yes"]);
+    begin(&masters, &[]);
     let members = || output(quorate(&masters).args(["members", "--timeout", "1s"]));
     let (code, out, error) = members();
     assert_eq!((code, error.as_str()), (0, ""));
     let lines: Vec<_> = out.lines().collect();
-    assert!(lines[0].contains("a max TTL of 30000 ms") && lines[0].contains("fsync"), "{out}");
+    assert!(lines[0].contains("a max TTL of 30000 ms"), "{out}");
     for (line, url) in lines[1..].iter().zip(masters.urls()) {
         assert!(line.starts_with(&url) && line.contains("member ") && line.contains(" of 3"), "{out}");
     }
@@ -195,7 +193,7 @@ fn the_members_are_shown_with_the_terms_of_their_set() {
         left = status["masters"][1]["quarantine_ms"].as_u64();
         left.is_some()
     });
-    assert!(left.is_some_and(|left| left <= 4_000), "its set trusts what it wrote: {left:?}");
+    assert!(left.is_some_and(|left| left > 10_000), "{left:?}");
     let (code, out, _) = output(quorate(&masters).args(["members", "--max-ttl", "1m"]));
     assert!(code == 81 && out.contains("--max-ttl 30000ms"), "these are not its terms: {code} {out}");
     let others = RedisServer::start();

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::seam::{
-    Delivery, Failure, Handshake, Hello, HelloOutcome, Insight, LinkState, Message, Reach, SessionHeader,
-    Value,
+    Delivery, Failure, Handshake, Hello, HelloOutcome, LinkState, Message, Reach, SessionHeader, Value,
 };
 use tokio::time::Instant;
 
@@ -194,8 +193,7 @@ impl Link {
 
     fn ask_to_be_known(self: &Arc<Self>) {
         let is_new = self.server.redis.is_whole();
-        let insight = if is_new { Insight::New } else { Insight::KeepsAll(self.server.keeps_all) };
-        self.greet_with(self.handshake.get().map(|handshake| handshake.hello(insight)), is_new);
+        self.greet_with(self.handshake.get().map(|handshake| handshake.hello(is_new)), is_new);
     }
 
     fn greet_with(self: &Arc<Self>, hello: Option<Hello>, is_new: bool) {
@@ -224,7 +222,6 @@ impl Link {
                 );
             }
             HelloOutcome::Ask(next) => self.greet_with(Some(next), was_new),
-            HelloOutcome::Look => unreachable!("it was said how the master keeps what it has"),
             HelloOutcome::Again(_) => self.ask_again(None),
             HelloOutcome::Hear(news, _) => self.ask_again(Some(news)),
             HelloOutcome::Refused(why) => {

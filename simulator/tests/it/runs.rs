@@ -16,7 +16,7 @@ fn first(profile: Profile, seeds: std::ops::RangeInclusive<u64>) -> Option<(Plan
 
 #[test]
 fn a_seed_decides_everything() {
-    let kinds = [Kind::RestartEmpty, Kind::Members, Kind::MixedLists, Kind::FsyncPromotion];
+    let kinds = [Kind::RestartEmpty, Kind::Members, Kind::MixedLists];
     for profile in kinds.map(Profile::Outside).into_iter().chain([Profile::Inside]) {
         for seed in 1..=4 {
             let traced = move || run(&Plan::new(seed, profile), true).trace;
@@ -66,9 +66,9 @@ fn breaks_exclusion(plan: impl Fn(u64) -> Plan) -> bool {
     (1..=100).any(|seed| found(seed).iter().any(|violation| violation.property == "windows"))
 }
 
-/// The kinds that locks are guarded against: those of `any`, and two by themselves.
+/// The kinds that locks are guarded against: those of `any`, and one by itself.
 fn guarded() -> impl Iterator<Item = Kind> {
-    Kind::guarded(Locks::default()).into_iter().chain([Kind::MixedLists, Kind::FsyncPromotion])
+    Kind::guarded(Locks::default()).into_iter().chain([Kind::MixedLists])
 }
 
 /// What Redlock's argument excludes breaks plain Redlock, and the simulator says so. Where masters
@@ -129,15 +129,6 @@ fn clients_with_another_list_ask_while_others_work() {
     assert!(runs.iter().all(|run| run.history.holds.len() > 10));
     let why = "give all clients the same";
     assert!(runs.iter().filter(|run| run.trace.contains(why)).count() > 10, "they are told why");
-}
-
-/// A set that trusts disks works, whose masters restart and are promoted.
-#[test]
-fn a_set_that_trusts_disks_works_while_replicas_take_over() {
-    let run = |seed| run(&Plan::new(seed, Profile::Outside(Kind::FsyncPromotion)), true);
-    for run in (1..=20).map(run) {
-        assert!(run.trace.contains("its set has begun") && run.history.holds.len() > 10);
-    }
 }
 
 /// What holds for the reentrant lock holds for every kind. `scripts/test.sh` runs more of them.

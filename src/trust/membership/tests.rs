@@ -56,7 +56,6 @@ impl MadeUpMaster {
             time,
             run_id: self.run_id.to_string().into(),
             replid2: format!("{:04}", self.replid2).into(),
-            has_replicas: false,
             decree: self.decree.as_ref().map_or_else(|| "".into(), |(incarnation, _)| incarnation.clone()),
             record: self.record.clone(),
         }
@@ -142,8 +141,7 @@ impl Client {
     fn new(list: &[usize], begins: Option<Option<Vec<Arc<str>>>>) -> Self {
         let names = list.iter().map(|&master| name(master)).collect();
         let mut membership = Membership::new(names, terms(MAX_TTL));
-        membership
-            .begin(begins.map(|never_used| Beginning { cold_start: ColdStart::Quarantine, never_used }));
+        membership.begin(begins.map(|never_used| Beginning { never_used }));
         Self {
             membership,
             list: list.to_vec(),
@@ -161,7 +159,7 @@ impl Client {
         self.connections[index] = None;
         for turn in 0..6 {
             let shown = masters[self.list[index]].shown(now);
-            let step = self.membership.next(index, shown, Insight::NotTold, dice);
+            let step = self.membership.next(index, shown, false, dice);
             match &step {
                 HelloStep::Hear(_) if turn < 4 && self.ask_for_promises(masters, now, dice) => {}
                 HelloStep::Write(change) => masters[self.list[index]].write(change, now),
@@ -389,7 +387,7 @@ fn what_a_person_began_and_left_makes_room_for_another_set_after_a_quarantine() 
     let mut cut_short = Client::new(&[0, 1, 2], never_used);
     cut_short.cut_off = vec![1, 2];
     for index in [1, 2] {
-        cut_short.membership.next(index, masters[index].shown(began), Insight::NotTold, &dice);
+        cut_short.membership.next(index, masters[index].shown(began), false, &dice);
     }
     cut_short.connect(0, &mut masters, began, &dice);
     assert_eq!(masters[0].record.as_ref().map(|its| its.state), Some(MemberState::Candidate));
@@ -729,56 +727,19 @@ fn a_foreign_master_costs_its_own_vote_and_no_other() {
     }
 }
 
-/// A replica is promoted, and restarted: nothing tells it from the master that it was a copy of.
 #[test]
-fn a_master_with_a_replica_does_not_count_as_one_that_keeps_all() {
+fn a_master_that_restarted_has_no_vote_for_a_quarantine() {
     let dice = Dice::new(1);
-    let mut membership = Membership::new(vec![name(0)], terms(MAX_TTL));
-    membership.begin(Some(Beginning { cold_start: ColdStart::Fsync, never_used: None }));
-    for (has_replicas, insight, keeps_all) in [
-        (false, Insight::KeepsAll(true), true),
-        (true, Insight::NotTold, false),
-        (false, Insight::NotTold, false),
-        (false, Insight::KeepsAll(true), true),
-        (true, Insight::KeepsAll(true), false),
-    ] {
-        let mut master = MadeUpMaster::new(1);
-        master.record = membership.shown[0].as_ref().and_then(|shown| shown.record.clone());
-        let shown = |master: &MadeUpMaster| Shown { has_replicas, ..master.shown(5) };
-        if let HelloStep::Write(change) = membership.next(0, shown(&master), insight, &dice) {
-            master.write(&change, 5);
-        }
-        membership.next(0, shown(&master), insight, &dice);
-        assert_eq!(master.record.unwrap().keeps_all, keeps_all, "{has_replicas} {insight:?}");
-    }
-}
-
-/// A master that restarted has a vote sooner where it keeps all, then and now, and was no replica.
-#[test]
-fn a_short_quarantine_is_for_masters_that_kept_all_alone() {
-    let dice = Dice::new(1);
-    let short = SHORTEST_QUARANTINE;
-    let long = terms(MAX_TTL).quarantine();
-    for (kept, keeps, replid2, expected) in [
-        (true, Insight::KeepsAll(true), 0, short),
-        (true, Insight::KeepsAll(true), 9, long),
-        (true, Insight::KeepsAll(false), 0, long),
-        (true, Insight::NotTold, 0, long),
-        (false, Insight::KeepsAll(true), 0, long),
-    ] {
-        let mut masters = set(&dice);
-        masters[0].record.as_mut().unwrap().keeps_all = kept;
-        (masters[0].run_id, masters[0].replid2) = (9, replid2);
-        let mut membership = Membership::new((0..3).map(name).collect(), terms(MAX_TTL));
-        let mut next = |index: usize| membership.next(index, masters[index].shown(5), keeps, &dice);
-        let _ = [1, 2].map(&mut next);
-        assert!(matches!(next(0), HelloStep::Hear(_)));
-        assert!(membership.is_promised_by_all(&dice));
-        let HelloStep::Write(change) = membership.next(0, masters[0].shown(5), keeps, &dice) else {
-            panic!()
-        };
-        assert_eq!(change.quarantine, Some(expected), "{kept} {keeps:?} {replid2}");
-    }
+    let mut masters = set(&dice);
+    masters[0].run_id = 9;
+    let mut membership = Membership::new((0..3).map(name).collect(), terms(MAX_TTL));
+    let mut next = |index: usize| membership.next(index, masters[index].shown(5), false, &dice);
+    let _ = [1, 2].map(&mut next);
+    assert!(matches!(next(0), HelloStep::Hear(_)));
+    assert!(membership.is_promised_by_all(&dice));
+    let step = membership.next(0, masters[0].shown(5), false, &dice);
+    let HelloStep::Write(change) = step else { panic!("{step:?}") };
+    assert_eq!(change.quarantine, Some(terms(MAX_TTL).quarantine()));
 }
 
 /// An init that did not come to its end keeps no other one from the masters for ever, nor the rest
@@ -927,7 +888,7 @@ fn that_a_master_forgot_once_does_not_count_when_another_one_does() {
         client.connect_to_all(&mut masters, 1, &dice);
         late.connect_to_all(&mut masters, 1, &dice);
         masters[0].run_id = 7;
-        let step = late.membership.next(0, masters[0].shown(seen_at), Insight::NotTold, &dice);
+        let step = late.membership.next(0, masters[0].shown(seen_at), false, &dice);
         assert!(matches!(step, HelloStep::Hear(_)), "{step:?}");
         client.connect_to_all(&mut masters, 5, &dice);
         let joins = 2_000 + quarantine();
@@ -953,7 +914,7 @@ fn what_was_promised_counts_once() {
     late.connect_to_all(&mut masters, 1, &dice);
     let flush = |master: &mut MadeUpMaster| (master.record, master.decree) = (None, None);
     flush(&mut masters[1]);
-    late.membership.next(1, masters[1].shown(4), Insight::NotTold, &dice);
+    late.membership.next(1, masters[1].shown(4), false, &dice);
     assert!(late.ask_for_promises(&mut masters, 4, &dice));
     client.connect_to_all(&mut masters, 6, &dice);
     let joins = 2_000 + quarantine();
@@ -962,7 +923,7 @@ fn what_was_promised_counts_once() {
     flush(&mut masters[1]);
     // When others were asked is not when somebody else wants that.
     for (index, master) in [(2, &MadeUpMaster::new(9)), (1, &masters[1])] {
-        let step = late.membership.next(index, master.shown(now), Insight::NotTold, &dice);
+        let step = late.membership.next(index, master.shown(now), false, &dice);
         assert!(matches!(step, HelloStep::Hear(_)), "{step:?}");
     }
     late.cut_off = vec![0, 3];
@@ -1194,9 +1155,11 @@ fn what_most_masters_are_of_counts_and_not_what_is_heard_first() {
         (master.record, master.decree) = (None, None);
     }
     let mut begins = Client::new(&[0, 1, 2], Some(Some(vec!["1".into(), "2".into(), "3".into()])));
-    begins.membership.begins.as_mut().unwrap().cold_start = ColdStart::Fsync;
     (0..3).for_each(|_| drop(begins.connect_to_all(&mut masters, 10_000, &dice)));
     assert_eq!(begins.voters(&masters, 10_000), [0, 1, 2]);
+    for master in &mut masters[..3] {
+        master.record.as_mut().unwrap().set = "another".into();
+    }
     masters[0] = from_before;
     let mut client = Client::new(&[0, 1, 2], None);
     for _ in 0..2 {

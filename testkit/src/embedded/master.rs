@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use quorate::seam::{
-    Call, Failure, Handshake, HelloOutcome, Insight, Master, SessionHeader, Subscriber, SubscriptionEvent,
+    Call, Failure, Handshake, HelloOutcome, Master, SessionHeader, Subscriber, SubscriptionEvent,
 };
 use tokio::sync::watch;
 
@@ -67,8 +67,7 @@ impl EmbeddedLink {
         match &*known {
             Some((then, header)) if *then == life && !handshake.is_outdated() => Ok(header.clone()),
             _ => {
-                let insight = if server.is_whole() { Insight::New } else { Insight::KeepsAll(false) };
-                let mut hello = handshake.hello(insight);
+                let mut hello = handshake.hello(server.is_whole());
                 loop {
                     let answer = server.greet(&hello);
                     hello = match handshake.outcome(&hello, answer) {
@@ -77,7 +76,6 @@ impl EmbeddedLink {
                             return Ok(header);
                         }
                         HelloOutcome::Ask(next) => next,
-                        HelloOutcome::Look => unreachable!("it was said how it keeps what it has"),
                         HelloOutcome::Again(why)
                         | HelloOutcome::Hear(_, why)
                         | HelloOutcome::Refused(why) => return Err(why),

@@ -32,8 +32,6 @@ pub enum Restart {
     Whole,
     /// What it had when this was taken: it persists now and then.
     From(Snapshot),
-    /// The same, of a replica that lagged and is a master now.
-    Promoted(Snapshot),
 }
 
 impl EmbeddedServer {
@@ -177,9 +175,6 @@ impl EmbeddedServer {
             Restart::Empty => state.store.keyspace = Keyspace::default(),
             Restart::Whole => {}
             Restart::From(snapshot) => state.store.keyspace = snapshot.0,
-            Restart::Promoted(snapshot) => {
-                (state.store.keyspace, state.store.promotions) = (snapshot.0, state.lives);
-            }
         }
         let mail = state.hang_up();
         drop(state);

@@ -1,6 +1,6 @@
 //! The first script of the handshake: what a master tells of itself, and when it cannot be used.
 
-use quorate_testkit::{RedisServer, Resp, Restart, eventually_blocking};
+use quorate_testkit::{Resp, Restart};
 
 use super::lab::{Lab, RECORD, text};
 
@@ -10,7 +10,6 @@ super::scenarios! {
         a_master_tells_its_process_and_its_history,
         a_master_tells_its_record_as_it_is,
         a_master_tells_whose_promises_it_knows,
-        a_master_tells_how_many_replicas_are_connected,
         a_master_that_was_a_replica_tells_another_history,
         a_master_that_evicts_is_refused,
         a_replica_is_refused,
@@ -32,7 +31,6 @@ const DECREE: &str = "decree";
 struct Told {
     run_id: String,
     replid2: String,
-    replicas: String,
     decree: String,
     fields: Vec<String>,
 }
@@ -48,8 +46,8 @@ fn greet(lab: &Lab<'_>, ahead: i64) -> Result<Told, String> {
     assert_eq!(self::state(lab), state);
     let (time, told) = match &*words[0] {
         "master" => {
-            let [run_id, replid2, replicas, decree] = [2, 3, 4, 5].map(|place| words[place].clone());
-            (&words[1], Ok(Told { run_id, replid2, replicas, decree, fields: words[6..].to_vec() }))
+            let [run_id, replid2, decree] = [2, 3, 4].map(|place| words[place].clone());
+            (&words[1], Ok(Told { run_id, replid2, decree, fields: words[5..].to_vec() }))
         }
         _ => {
             assert_eq!((&*words[0], words.len()), ("refused", 3));
@@ -79,9 +77,9 @@ fn assert_refused(lab: &Lab<'_>, why: &str) {
 
 fn a_master_tells_its_process_and_its_history(lab: &Lab<'_>) {
     let told = greet(lab, 0).unwrap();
-    let (run_id, replicas) = (info(lab, "run_id"), "0".to_owned());
+    let run_id = info(lab, "run_id");
     let decree = String::new();
-    assert_eq!(told, Told { run_id, replid2: NONE.to_owned(), replicas, decree, fields: Vec::new() });
+    assert_eq!(told, Told { run_id, replid2: NONE.to_owned(), decree, fields: Vec::new() });
     if let Some(server) = lab.within() {
         server.restart("another", Restart::Whole);
         assert_eq!(greet(lab, 0).unwrap().run_id, "another");
@@ -97,18 +95,6 @@ fn a_master_tells_its_record_as_it_is(lab: &Lab<'_>) {
 fn a_master_tells_whose_promises_it_knows(lab: &Lab<'_>) {
     lab.command(&["HSET", DECREE, "incarnation", "one", "generation", "1"]);
     assert_eq!(greet(lab, 0).unwrap().decree, "one");
-}
-
-/// An embedded server has none.
-fn a_master_tells_how_many_replicas_are_connected(lab: &Lab<'_>) {
-    assert_eq!(greet(lab, 0).unwrap().replicas, "0");
-    let Some(port) = lab.port() else { return };
-    let replica = RedisServer::start();
-    let _: () = replica.command(&["REPLICAOF", "127.0.0.1", &port.to_string()]);
-    eventually_blocking(crate::SOON, || match greet(lab, 0).unwrap().replicas {
-        one if one == "1" => Ok(()),
-        other => Err(other),
-    });
 }
 
 /// It has the keys of the server whose replica it was.

@@ -32,7 +32,7 @@ enum Server {
 struct Real {
     user: RefCell<redis::Connection>,
     admin: RefCell<redis::Connection>,
-    server: RedisServer,
+    _server: RedisServer,
 }
 
 impl<'a> Lab<'a> {
@@ -43,7 +43,7 @@ impl<'a> Lab<'a> {
         let _: () = server.command(&[&["ACL", "SETUSER", "admin"][..], &all].concat());
         let connect = |url: String| RefCell::new(redis::Client::open(url).unwrap().get_connection().unwrap());
         let admin = connect(server.url().replace("://", "://admin:any@"));
-        let real = Real { user: connect(server.url()), admin, server };
+        let real = Real { user: connect(server.url()), admin, _server: server };
         Self::new(Server::Real(Box::new(real)), script)
     }
 
@@ -116,14 +116,6 @@ impl<'a> Lab<'a> {
         match self.command(&["HGET", VALUE, name]) {
             Resp::Nil => None,
             reply => Some(text(&reply)),
-        }
-    }
-
-    /// The port of a real server.
-    pub(super) fn port(&self) -> Option<u16> {
-        match &self.server {
-            Server::Real(real) => Some(real.server.port()),
-            Server::Embedded(..) => None,
         }
     }
 

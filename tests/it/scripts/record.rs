@@ -166,9 +166,9 @@ fn another_process_or_history_is_left_alone(lab: &Lab<'_>) {
 
 fn fields_are_written_and_the_others_stay(lab: &Lab<'_>) {
     let end = FIRST.written(lab);
-    let next = Write { seen: "one", pause: "", fields: &["keeps_all", "1"], ..FIRST };
+    let next = Write { seen: "one", pause: "", fields: &["more", "1"], ..FIRST };
     assert_eq!(next.written(lab), end, "it is left as it is");
-    let its = ["stamp", "set", "state", "keeps_all"].map(|name| field(lab, name).unwrap());
+    let its = ["stamp", "set", "state", "more"].map(|name| field(lab, name).unwrap());
     assert_eq!(its, ["one", "s", "member", "1"]);
     assert_eq!(length(lab), Resp::Int(7));
     assert_eq!(Write { least: end + 1, ..next }.written(lab), end, "there is nothing to measure");
@@ -190,7 +190,7 @@ fn a_process_and_its_history_are_noted_as_they_are_now(lab: &Lab<'_>) {
     lab.command(&["HSET", RECORD, "run_id", "another", "replid2", "another"]);
     lab.command(&["REPLICAOF", "127.0.0.1", "1"]); // nobody is there
     lab.command(&["REPLICAOF", "NO", "ONE"]);
-    let next = Write { seen: "one", pause: "", fields: &["keeps_all", "0"], ..FIRST };
+    let next = Write { seen: "one", pause: "", fields: &["more", "0"], ..FIRST };
     next.written(lab);
     assert_eq!(field(lab, "run_id"), Some(info(lab, "run_id")));
     let replid2 = field(lab, "replid2").unwrap();

@@ -151,7 +151,7 @@ class Master:
                 await asyncio.sleep(0.002)
         if reply[0] == 'refused':
             return reply[1]
-        run_id, replid2, decree, record = reply[2], reply[3], reply[5], dict(zip(reply[6::2], reply[7::2]))
+        run_id, replid2, decree, record = reply[2], reply[3], reply[4], dict(zip(reply[5::2], reply[6::2]))
         if any(other.run_id == run_id for other in client.masters if other is not self):
             return 'it is the same server as another master of the list'
         self.run_id = run_id

@@ -82,7 +82,7 @@ def fields_of(servers, place):
     return {
         'set': 's', 'member': place + 1, 'members': '\n'.join(f'{i + 1} {s.url}' for i, s in enumerate(servers)),
         'incarnation': secrets.token_hex(8), 'stamp': secrets.token_hex(8), 'generation': 0, 'protocol': 'v2',
-        'max_ttl': 30000, 'cold_start': 'quarantine', 'earlier': '', 'keeps_all': 0, 'state': 'member'}
+        'max_ttl': 30000, 'earlier': '', 'state': 'member'}
 
 
 def write(server, fields, pause, least=0):
