@@ -22,11 +22,12 @@ mod master;
 mod profiles;
 mod variants;
 mod walk;
+mod widths;
 mod world;
 
 use profiles::{
-    HANDED_ON, KINDS, KINDS_TIMED, LOCK, LOCK_CLOCKS, LOCK_LAGS, LOCK_OF_TWO, LOCK_TIMED, Profile, RW,
-    RW_OF_THREE, RW_TIMED,
+    HANDED_ON, KINDS, KINDS_TIMED, LOCK, LOCK_CLOCKS, LOCK_LAGS, LOCK_OF_TWO, LOCK_TIMED, LOCK_WIDE, Profile,
+    RW, RW_OF_THREE, RW_TIMED, RW_WIDE,
 };
 use variants::Variant;
 use walk::{describe, walk};
@@ -38,7 +39,9 @@ fn holds(profiles: &[(&str, Profile)], times: usize) {
     let most = 150_000 * times;
     for (name, profile) in profiles {
         let walked = walk(profile, None, None, SEED, most);
-        println!("{most:>10} walks, holds: {name}");
+        let apart =
+            walked.closest.map_or(String::new(), |ticks| format!(", leases are {} ms apart", ticks * 250));
+        println!("{most:>10} walks, holds: {name}{apart}");
         let broken = walked.found.map(|found| describe(profile, None, &found));
         assert!(broken.is_none(), "{name}, after {} walks: {}", walked.walks, broken.unwrap_or_default());
     }
@@ -63,12 +66,14 @@ const ANY_INSTANT: [(&str, Profile); 6] = [
     ("a name of two kinds", KINDS),
 ];
 
-const TIMED: [(&str, Profile); 5] = [
+const TIMED: [(&str, Profile); 7] = [
     ("a lock, by time", LOCK_TIMED),
     ("a read-write lock, by time", RW_TIMED),
     ("a name of two kinds, by time", KINDS_TIMED),
     ("a lock, with a wrong clock", LOCK_CLOCKS),
     ("a lock, with an old T", LOCK_LAGS),
+    ("a lock, with a T that is known to within 2.5 s", LOCK_WIDE),
+    ("a read-write lock, with such a T", RW_WIDE),
 ];
 
 #[test]

@@ -14,6 +14,30 @@ pub(crate) const BAND: Time = 1;
 pub(crate) const BEHIND: Time = 8;
 pub(crate) const AHEAD: Time = 2;
 
+/// What a client knows of the time: T is `lag` from the true time, and the high end is `width`
+/// above T.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) lag: Time,
+    pub(crate) width: Time,
+}
+
+impl Estimate {
+    /// How far T is from the true time, and the width that is sent with it.
+    pub(crate) fn sent(self, flaw: Option<Flaw>) -> (Time, Time) {
+        match flaw {
+            Some(MiddleOfTime) => (self.lag + self.width / 2, 0),
+            _ => (self.lag, self.width),
+        }
+    }
+
+    /// Whether a client may take this clock for right: its estimate of that clock is as wide.
+    pub(crate) fn trusts(self, clock: Time) -> bool {
+        let slack = BAND + self.width;
+        (self.lag - slack..=self.lag + self.width + slack).contains(&clock)
+    }
+}
+
 /// How long an entry is kept, and for how long its holder may believe in it.
 pub(crate) const KEPT: Time = 16;
 pub(crate) const VALID: Time = KEPT - 2 * BAND;
@@ -76,8 +100,12 @@ pub(crate) struct Call {
     pub(crate) who: Who,
     /// Whose entry a transfer takes over.
     pub(crate) from: Option<Who>,
-    /// T: the masters' median, as the client knew it when it sent this.
+    /// T: the low end of the masters' median, as the client knew it when it sent this.
     pub(crate) time: Time,
+    /// By how much the entry is kept for longer.
+    pub(crate) width: Time,
+    /// What the client knew of the time.
+    pub(crate) estimate: Estimate,
     pub(crate) token: Token,
     pub(crate) round: u32,
     /// The first round of the lease.
@@ -146,12 +174,13 @@ impl Master {
     }
 
     /// H1: an end is written as the later of both clocks says, and is over when both say so.
-    fn end(&self, time: Time, here: Time) -> Time {
-        KEPT + match self.flaw {
-            Some(EndByEarlier) => time.min(here),
-            Some(EndByT) => time,
-            _ => time.max(here),
-        }
+    fn end(&self, call: &Call, here: Time) -> Time {
+        let later = match self.flaw {
+            Some(EndByEarlier) => call.time.min(here),
+            Some(EndByT) => call.time,
+            _ => call.time.max(here),
+        };
+        later + KEPT + if self.has(KeptWithoutWidth) { 0 } else { call.width }
     }
 
     fn is_over(&self, entry: &Entry, time: Time, here: Time) -> bool {
@@ -181,13 +210,14 @@ impl Master {
         }
     }
 
-    /// Loses everything, and does not vote before what it granted is over (`time`: a majority's).
-    pub(crate) fn restart(&mut self, time: Time) {
+    /// Loses everything, and does not vote before what it granted is over. A client writes when
+    /// that is, by its own T.
+    pub(crate) fn restart(&mut self, now: Time, Estimate { lag, width }: Estimate) {
         let Self { clock, flaw, .. } = *self;
         let silent_until = match flaw {
             Some(NoQuarantine) => 0,
-            Some(QuarantineByTime) => time + clock + QUARANTINE,
-            _ => time.max(time + clock) + QUARANTINE,
+            Some(QuarantineByTime) => now + clock + QUARANTINE,
+            _ => now + lag.max(clock) + QUARANTINE + width,
         };
         *self = Self { clock, flaw, silent_until, ..Self::default() };
     }
@@ -219,7 +249,7 @@ impl Master {
         }
         let token = (call.time * PER_TICK).max(self.fence + 1);
         self.fence = token;
-        self.insert(call, token, self.end(call.time, here), before);
+        self.insert(call, token, self.end(call, here), before);
         Some(token)
     }
 
@@ -306,7 +336,7 @@ impl Master {
     }
 
     fn confirm(&mut self, call: &Call, here: Time) -> Option<Token> {
-        let until = self.end(call.time, here);
+        let until = self.end(call, here);
         let Some(at) = self.own(call.who).filter(|&at| !self.entries[at].left) else {
             let free = !self.entries.iter().any(|entry| !entry.left && call.who.conflicts(entry.who));
             if self.has(ConfirmHeals) && free {
@@ -331,7 +361,7 @@ impl Master {
     }
 
     fn extend(&mut self, call: &Call, here: Time) -> Option<Token> {
-        let until = self.end(call.time, here);
+        let until = self.end(call, here);
         if let Some(at) = self.own(call.who).filter(|&at| !self.entries[at].left) {
             let over = self.is_over(&self.entries[at], call.time, here);
             let entry = &mut self.entries[at];

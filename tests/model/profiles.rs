@@ -1,6 +1,6 @@
 //! What the world of a walk may do: the rules must hold in each of these.
 
-use super::master::Who;
+use super::master::{Time, Who};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Profile {
@@ -11,10 +11,12 @@ pub(crate) struct Profile {
     /// Entries end by clocks, and leases exclude each other. Otherwise an entry may be over at any
     /// instant, and the order of tokens must hold all the same.
     pub(crate) timed: bool,
-    /// The clock of one master at a time may be wrong.
-    pub(crate) clocks: bool,
+    /// How many masters may have a wrong clock at a time.
+    pub(crate) clocks: usize,
     /// A client's T may be old, or a little ahead.
     pub(crate) lags: bool,
+    /// A client knows the time to within this, and T is the low end.
+    pub(crate) widest: Time,
     /// Clients count no vote of a master whose clock is off.
     pub(crate) checks_clocks: bool,
     /// How many masters may lose what they knew.
@@ -28,6 +30,12 @@ pub(crate) struct Profile {
     pub(crate) sweeps: bool,
     /// Leases are handed on to other owners.
     pub(crate) hands_on: bool,
+}
+
+impl Profile {
+    pub(crate) fn is_wide(&self) -> bool {
+        self.widest > 0
+    }
 }
 
 const fn writes(owner: u8) -> Who {
@@ -48,8 +56,9 @@ pub(crate) const LOCK: Profile = Profile {
     leases: 2,
     steps: 100,
     timed: false,
-    clocks: false,
+    clocks: 0,
     lags: false,
+    widest: 0,
     checks_clocks: true,
     restarts: 0,
     breaks: true,
@@ -96,7 +105,7 @@ pub(crate) const KINDS: Profile =
 /// An exclusive lock that ends by clocks: one may be wrong, T may be old, and a master may restart.
 pub(crate) const LOCK_TIMED: Profile = Profile {
     timed: true,
-    clocks: true,
+    clocks: 1,
     lags: true,
     restarts: 1,
     reenters: false,
@@ -110,7 +119,14 @@ pub(crate) const KINDS_TIMED: Profile = Profile { whos: KINDS.whos, ..RW_TIMED }
 
 /// Old T, and clocks that are right: what a master does without the client's look at its clock.
 pub(crate) const LOCK_LAGS: Profile =
-    Profile { clocks: false, checks_clocks: false, restarts: 0, breaks: true, ..LOCK_TIMED };
+    Profile { clocks: 0, checks_clocks: false, restarts: 0, breaks: true, ..LOCK_TIMED };
 
 /// Wrong clocks, and a T that is right.
-pub(crate) const LOCK_CLOCKS: Profile = Profile { clocks: true, lags: false, ..LOCK_LAGS };
+pub(crate) const LOCK_CLOCKS: Profile = Profile { clocks: 1, lags: false, ..LOCK_LAGS };
+
+/// A T that is known to within 2.5 s, beside clocks that are wrong, also those of a majority.
+pub(crate) const LOCK_WIDE: Profile =
+    Profile { clocks: 2, lags: false, widest: 10, restarts: 0, ..LOCK_TIMED };
+
+/// The same of a read-write lock, and of masters that restart.
+pub(crate) const RW_WIDE: Profile = Profile { whos: RW.whos, restarts: 1, sweeps: true, ..LOCK_WIDE };

@@ -1,6 +1,6 @@
 //! Random walks through the world, and the shortest way to what one broke.
 
-use super::master::{AHEAD, BAND, Master, STEP, Time, Verb, Who};
+use super::master::{AHEAD, BAND, Estimate, Master, STEP, Time, Verb, Who};
 use super::profiles::Profile;
 use super::variants::Flaw;
 use super::world::{Broken, Lease, N, Phase, Step, World};
@@ -9,6 +9,8 @@ use super::world::{Broken, Lease, N, Phase, Step, World};
 pub(crate) struct Walked {
     pub(crate) walks: usize,
     pub(crate) found: Option<(Broken, Vec<Step>, [i32; N])>,
+    /// The least time between two leases.
+    pub(crate) closest: Option<Time>,
 }
 
 /// Walks at random, up to the first walk that breaks `wanted`, or anything where that is nothing.
@@ -21,6 +23,7 @@ pub(crate) fn walk(
 ) -> Walked {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut steps = Vec::new();
+    let mut closest = None;
     for walks in 1..=most {
         let fences = [(); N].map(|()| rng.i32(0..3));
         let mut world = World::new(profile, fences, flaw);
@@ -35,15 +38,17 @@ pub(crate) fn walk(
                 break;
             }
         }
+        closest = closest.into_iter().chain(world.closest).min();
         if let Some(broken) = world.broken.filter(|&broken| wanted.is_none_or(|wanted| wanted == broken)) {
             let replay = |steps: &[Step]| replay(profile, fences, flaw, steps) == Some(broken);
             return Walked {
                 walks,
                 found: Some((broken, shrink(std::mem::take(&mut steps), replay), fences)),
+                closest,
             };
         }
     }
-    Walked { walks: most, found: None }
+    Walked { walks: most, found: None, closest }
 }
 
 fn replay(profile: &Profile, fences: [i32; N], flaw: Option<Flaw>, steps: &[Step]) -> Option<Broken> {
@@ -91,7 +96,8 @@ impl<'a> Chooser<'a> {
         }
         let faults = [8, 16, 24][rng.usize(..3)];
         let (calls, lost) = ([45, 60][rng.usize(..2)], [0, 12][rng.usize(..2)]);
-        Self { profile, calls, faults, lost, unheard: if rng.bool() { 0 } else { 15 }, rng }
+        let unheard = if rng.bool() { 0 } else { 15 };
+        Self { profile, calls, faults, lost, unheard, rng }
     }
 
     fn choose(&mut self, world: &World) -> Option<Step> {
@@ -126,27 +132,39 @@ impl<'a> Chooser<'a> {
                 Some(Step::Tick { by })
             }
             4 if !self.profile.timed => Some(Step::Tick { by: 1 }),
-            4 | 7 if self.profile.clocks => {
-                let wrong = world.masters.iter().position(|master| master.clock != 0);
+            4 | 7 if self.profile.clocks > 0 => {
+                let wrong: Vec<_> = (0..N).filter(|&at| world.masters[at].clock != 0).collect();
                 let clocks = [-STEP / 2, -7, -7, -1, 1, 7, 7, STEP / 2];
-                Some(match wrong {
-                    Some(at) => Step::Clock { at, clock: 0 },
-                    None => Step::Clock { at, clock: clocks[self.rng.usize(..clocks.len())] },
+                Some(match self.rng.choice(wrong) {
+                    Some(at) if world.wrong_clocks() == self.profile.clocks || self.rng.bool() => {
+                        Step::Clock { at, clock: 0 }
+                    }
+                    _ => Step::Clock { at, clock: clocks[self.rng.usize(..clocks.len())] },
                 })
             }
             5 if self.profile.restarts > 0 && self.rng.bool() => {
                 self.profile.restarts -= 1;
-                let wrong = self.profile.clocks && world.masters.iter().all(|master| master.clock == 0);
+                let wrong = world.wrong_clocks() < self.profile.clocks;
                 let clock = if wrong && self.rng.bool() { -STEP / 2 } else { world.masters[at].clock };
-                Some(Step::Restart { at, clock })
+                Some(Step::Restart { at, clock, time: self.estimate() })
             }
             6 if self.profile.sweeps => Some(Step::Sweep { at }),
             _ => None,
         }
     }
 
-    fn lag(&mut self) -> Time {
-        if self.profile.lags { [-7, -2, 0, 0, BAND, AHEAD][self.rng.usize(..6)] } else { 0 }
+    /// What a client may know: the true time is within the band of the interval.
+    fn estimate(&mut self) -> Estimate {
+        if self.profile.lags {
+            return Estimate { lag: [-7, -2, 0, 0, BAND, AHEAD][self.rng.usize(..6)], width: 0 };
+        }
+        if !self.profile.is_wide() {
+            return Estimate::default();
+        }
+        let widest = self.profile.widest;
+        let width = if self.rng.bool() { widest } else { self.rng.i32(0..=widest) };
+        let lags = [BAND, BAND, -width - BAND, -width - BAND, self.rng.i32(-width - BAND..=BAND)];
+        Estimate { lag: lags[self.rng.usize(..5)], width }
     }
 
     /// How long it is to about the end of an entry, or of what its holder believes.
@@ -159,7 +177,7 @@ impl<'a> Chooser<'a> {
 
     fn client(&mut self, world: &World) -> Option<Step> {
         let who: Who = self.profile.whos[self.rng.usize(..self.profile.whos.len())];
-        let lag = self.lag();
+        let time = self.estimate();
         let Some(lease) = world.current(who) else {
             let had = world.leases.iter().filter(|lease| lease.who == who).count();
             // The owner of a lease that was handed on is nobody, and asks for nothing.
@@ -171,9 +189,9 @@ impl<'a> Chooser<'a> {
                 |&lease: &usize| world.leases[lease].is_handed_on() && world.leases[lease].who != who;
             let adopts = self.profile.hands_on && self.rng.bool();
             let from = (0..world.leases.len()).rev().find(|lease| adopts && handed_on(lease));
-            return (had < self.profile.leases).then_some(Step::Begin { who, lag, from });
+            return (had < self.profile.leases).then_some(Step::Begin { who, time, from });
         };
-        let send = |verb| Some(Step::Send { lease, verb, lag });
+        let send = |verb| Some(Step::Send { lease, verb, time });
         let chance = self.rng.u8(..20);
         match world.leases[lease].phase {
             Phase::Asking if chance < 14 => Some(Step::Count { lease }),
@@ -220,12 +238,14 @@ fn name(who: Who) -> String {
 fn words(step: &Step, world: &World) -> String {
     let of = |lease: usize| format!("{}#{lease}", name(world.leases[lease].who));
     match *step {
-        Step::Begin { who, lag, .. } => format!("{}#{} asks, lag {lag}", name(who), world.leases.len() - 1),
+        Step::Begin { who, time, .. } => {
+            format!("{}#{} asks, {}", name(who), world.leases.len() - 1, interval(time))
+        }
         Step::Count { lease } => {
             let Some(number) = world.leases.get(lease) else { return String::new() };
             format!("{} counts: {:?} {}", of(lease), number.phase, number.token)
         }
-        Step::Send { lease, verb, lag } => format!("{} sends {verb:?}, lag {lag}", of(lease)),
+        Step::Send { lease, verb, time } => format!("{} sends {verb:?}, {}", of(lease), interval(time)),
         Step::Stop { lease } => format!("{} stops", of(lease)),
         Step::Run { call, heard, .. } => {
             let unheard = if heard { "" } else { ", unheard" };
@@ -239,6 +259,10 @@ fn words(step: &Step, world: &World) -> String {
         }
         _ => format!("{step:?}"),
     }
+}
+
+fn interval(Estimate { lag, width }: Estimate) -> String {
+    if width == 0 { format!("lag {lag}") } else { format!("T in {lag}..={}", lag + width) }
 }
 
 fn know(master: &Master) -> String {

@@ -1,7 +1,7 @@
 //! Three masters, the leases of a few owners, and the messages between them: what may happen next,
 //! what comes of it, and what must not.
 
-use super::master::{BAND, Call, KEPT, Master, PER_TICK, Time, Token, VALID, Verb, Who};
+use super::master::{BAND, Call, Estimate, KEPT, Master, PER_TICK, Time, Token, VALID, Verb, Who};
 use super::profiles::Profile;
 use super::variants::Flaw;
 
@@ -73,12 +73,12 @@ impl Lease {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Step {
-    // The owner asks for a lease; its T is wrong by `lag`. It takes over the lease `from`.
-    Begin { who: Who, lag: Time, from: Option<usize> },
+    // The owner asks for a lease. It takes over the lease `from`.
+    Begin { who: Who, time: Estimate, from: Option<usize> },
     // The client counts the grants: it has its token, or confirms the highest.
     Count { lease: usize },
     // The client sends this to all masters, and goes on with the lease or not.
-    Send { lease: usize, verb: Verb, lag: Time },
+    Send { lease: usize, verb: Verb, time: Estimate },
     // The client ends the lease without a message.
     Stop { lease: usize },
     // A master runs a message; the client hears the reply or not.
@@ -88,7 +88,7 @@ pub(crate) enum Step {
     Lapse { at: usize, entry: usize },
     Clock { at: usize, clock: Time },
     Sweep { at: usize },
-    Restart { at: usize, clock: Time },
+    Restart { at: usize, clock: Time, time: Estimate },
     Tick { by: Time },
 }
 
@@ -102,6 +102,9 @@ pub(crate) struct World {
     /// Whether leases exclude each other by time: not where entries lapse at any instant.
     timed: bool,
     checks_clocks: bool,
+    is_wide: bool,
+    /// The least time from the end of a lease that was not released to a later one.
+    pub(crate) closest: Option<Time>,
     seen: [Seen; N],
 }
 
@@ -122,7 +125,18 @@ impl World {
         let masters = fences.map(master);
         let seen = Default::default();
         let Profile { timed, checks_clocks, .. } = *profile;
-        Self { now: START, masters, leases: vec![], calls: vec![], broken: None, timed, checks_clocks, seen }
+        Self {
+            now: START,
+            masters,
+            leases: vec![],
+            calls: vec![],
+            broken: None,
+            timed,
+            checks_clocks,
+            is_wide: profile.is_wide(),
+            closest: None,
+            seen,
+        }
     }
 
     /// What is still to come of the latest lease of `who`.
@@ -133,10 +147,10 @@ impl World {
     /// Takes a step. False where it cannot be taken.
     pub(crate) fn take(&mut self, step: &Step) -> bool {
         match *step {
-            Step::Begin { who, lag, from } => return self.begin(who, lag, from),
+            Step::Begin { who, time, from } => return self.begin(who, time, from),
             Step::Count { lease } => return lease < self.leases.len() && self.count(lease),
-            Step::Send { lease, verb, lag } => {
-                return lease < self.leases.len() && self.act(lease, verb, lag);
+            Step::Send { lease, verb, time } => {
+                return lease < self.leases.len() && self.act(lease, verb, time);
             }
             Step::Stop { lease } if lease < self.leases.len() => self.leases[lease].phase = Phase::Done,
             Step::Stop { .. } => return false,
@@ -152,9 +166,9 @@ impl World {
                 self.masters[at].collect_garbage(here);
             }
             Step::Sweep { at } => return self.masters[at].sweep(self.now),
-            Step::Restart { at, clock } => {
+            Step::Restart { at, clock, time } => {
                 self.masters[at].clock = clock;
-                self.masters[at].restart(self.now);
+                self.masters[at].restart(self.now, time);
                 self.seen[at] = Seen::default();
             }
             Step::Tick { by } => self.now += by,
@@ -162,7 +176,7 @@ impl World {
         true
     }
 
-    fn begin(&mut self, who: Who, lag: Time, from: Option<usize>) -> bool {
+    fn begin(&mut self, who: Who, time: Estimate, from: Option<usize>) -> bool {
         let mut own = self.leases.iter().filter(|lease| lease.who == who);
         if own.any(|lease| lease.phase != Phase::Done) {
             return false;
@@ -193,15 +207,30 @@ impl World {
             from: from.map(|lease| self.leases[lease].who),
         });
         let verb = if from.is_some() { Verb::Transfer } else { Verb::Acquire };
-        self.send(self.leases.len() - 1, verb, lag, false);
+        self.send(self.leases.len() - 1, verb, time, false);
         true
     }
 
-    fn send(&mut self, lease: usize, verb: Verb, lag: Time, still_held: bool) {
+    fn send(&mut self, lease: usize, verb: Verb, estimate: Estimate, still_held: bool) {
         let Lease { who, token, round, first, turn, from, .. } = self.leases[lease];
+        let (lag, width) = estimate.sent(self.masters[0].flaw);
         let time = self.now + lag;
         let first = if verb == Verb::Undo && self.masters[0].has(Flaw::UndoWithoutFirst) { 0 } else { first };
-        let call = |at| Call { lease, at, verb, who, from, time, token, round, first, turn, still_held };
+        let call = |at| Call {
+            lease,
+            at,
+            verb,
+            who,
+            from,
+            time,
+            width,
+            estimate,
+            token,
+            round,
+            first,
+            turn,
+            still_held,
+        };
         self.calls.extend((0..N).map(call));
     }
 
@@ -220,13 +249,13 @@ impl World {
             self.give(number);
         } else {
             lease.phase = Phase::Confirming;
-            self.send(number, Verb::Confirm, 0, false);
+            self.send(number, Verb::Confirm, Estimate::default(), false);
         }
         true
     }
 
     /// The client goes on with a lease that it asks for or holds.
-    fn act(&mut self, number: usize, verb: Verb, lag: Time) -> bool {
+    fn act(&mut self, number: usize, verb: Verb, time: Estimate) -> bool {
         let now = self.now;
         let lease = &mut self.leases[number];
         let holds = lease.phase == Phase::Holding && now < lease.valid_until;
@@ -242,7 +271,7 @@ impl World {
             // The re-entry comes to nothing, and the lease goes on.
             Verb::Undo if holds && lease.reenters => {
                 lease.reenters = false;
-                self.send(number, verb, lag, true);
+                self.send(number, verb, time, true);
                 return true;
             }
             // Nobody has most masters: the client asks again.
@@ -259,7 +288,7 @@ impl World {
             Verb::Break if lease.phase == Phase::Holding => lease.broken = true,
             _ => return false,
         }
-        self.send(number, verb, lag, false);
+        self.send(number, verb, time, false);
         true
     }
 
@@ -277,7 +306,20 @@ impl World {
             self.broken = Some(Broken::Overtaken);
         }
         (lease.phase, lease.given, lease.agreed) = (Phase::Holding, true, 0);
+        self.note_distance(number);
         self.check_exclusion(number);
+    }
+
+    fn note_distance(&mut self, number: usize) {
+        let who = self.leases[number].who;
+        let ended = |other: &&Lease| {
+            let is_last =
+                self.leases.iter().all(|lease| lease.who != other.who || lease.round <= other.round);
+            let is_kept = other.given && !other.released && !other.broken && other.from.is_none() && is_last;
+            is_kept && other.who.excludes(who) && other.valid_until <= self.now
+        };
+        let ends = self.leases.iter().filter(ended).map(|other| self.now - other.valid_until);
+        self.closest = self.closest.into_iter().chain(ends).min();
     }
 
     fn is_overtaken(&self, number: usize) -> bool {
@@ -296,6 +338,10 @@ impl World {
         if self.timed && valid && self.broken.is_none() && self.leases.iter().any(both) {
             self.broken = Some(Broken::Exclusion);
         }
+    }
+
+    pub(crate) fn wrong_clocks(&self) -> usize {
+        self.masters.iter().filter(|master| master.clock != 0).count()
     }
 
     fn remove(&mut self, call: &Call) -> bool {
@@ -377,7 +423,9 @@ impl World {
 
     /// A master agreed. The client counts it where it hears it, and the master's clock is right.
     fn agree(&mut self, call: &Call, number: Token, heard: bool) {
-        let heard = heard && (self.masters[call.at].clock.abs() <= BAND || !self.checks_clocks);
+        let clock = self.masters[call.at].clock;
+        let is_right = if self.is_wide { call.estimate.trusts(clock) } else { clock.abs() <= BAND };
+        let heard = heard && (is_right || !self.checks_clocks);
         let bit = 1 << call.at;
         let lease = &mut self.leases[call.lease];
         match (call.verb, lease.phase) {
