@@ -14,6 +14,7 @@ use super::wait::{Wait, has_moved, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::Error;
 use crate::invalid::Invalid;
+use crate::protocol::Kind;
 use crate::vote::Vote;
 
 impl Engine {
@@ -29,7 +30,7 @@ impl Engine {
             return Err(Error::Closed);
         }
         let began = self.clock().now();
-        self.until_the_time_is_known(timeout).await?;
+        self.until_the_time_is_known(&request.name, request.kind, timeout).await?;
         if let Some(why) = self.dispatcher.trust().other_list() {
             return Err(Error::OtherSet { why });
         }
@@ -49,7 +50,7 @@ impl Engine {
         }
         loop {
             if denied.as_ref().is_some_and(has_moved) {
-                self.until_the_time_is_known(timeout).await?; // it may have to connect to others
+                self.until_the_time_is_known(&request.name, request.kind, timeout).await?; // it may have to connect to others
             }
             let waiting = Wait::begin(self.clone(), request.clone(), timeout, began).go_on(denied);
             match self.run_while_wanted(waiting).await?.unless_lost() {
@@ -61,10 +62,15 @@ impl Engine {
         }
     }
 
-    /// Connects to the masters before the first grant: it proposes the time that most of them show
-    /// as its token.
-    pub(super) async fn until_the_time_is_known(self: &Arc<Self>, timeout: Duration) -> Result<(), Error> {
-        let Some(learning) = self.dispatcher.learn_the_time(timeout) else { return Ok(()) };
+    /// Connects to the masters before the first grant, and asks for the time where it is known
+    /// vaguely: a grant proposes the time that most of them show as its token.
+    pub(super) async fn until_the_time_is_known(
+        self: &Arc<Self>,
+        name: &Arc<str>,
+        kind: Kind,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        let Some(learning) = self.dispatcher.learn_the_time(name, kind, timeout) else { return Ok(()) };
         self.run_while_wanted(async move {
             learning.await;
             Ok(())

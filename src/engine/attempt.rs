@@ -162,7 +162,7 @@ impl Attempt {
             let round = dispatcher.begin_round(dispatcher.voters(), Some(Epoch::of(hold)));
             let confirming = dispatcher.send_round(round, on, hold, round_number, &op, self.ask.timeout);
             let decision = confirming.decision().await;
-            self.hold_state.note_entries(confirming.may_have_run(), lease::expires_by(confirming.sent, kept));
+            self.hold_state.note_entries(confirming.may_have_run(), confirming.expires_by(kept));
             if decision != Decision::Granted {
                 confirming.cancel();
                 return Err(verdict::no_quorum(&self.hold.name, confirming.votes(), false));
@@ -315,7 +315,7 @@ impl Attempt {
 
     /// Notes which masters may have an entry after this round, and until when.
     fn note_entries(&mut self, round: &Round) {
-        let expires_by = lease::expires_by(round.sent, self.kept());
+        let expires_by = round.expires_by(self.kept());
         self.hold_state.note_entries(round.may_have_run(), expires_by);
     }
 }

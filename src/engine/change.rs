@@ -276,7 +276,7 @@ impl Engine {
     /// when it is a candidate.
     fn joining(&self) -> Option<(u32, Duration)> {
         let trust = self.dispatcher.trust();
-        let time = trust.trusted();
+        let time = trust.trusted().low;
         let left = |its: &MasterRecord| Duration::from_micros(its.quarantine.saturating_sub(time));
         trust.membership().joining(time).map(|its| (its.member, left(its)))
     }
@@ -493,7 +493,7 @@ impl Engine {
     fn majority_in(&self, next: &Members, promises: &Promises) -> Result<Duration, Error> {
         let joins = self.joining();
         let trust = self.dispatcher.trust();
-        let time = trust.trusted();
+        let time = trust.trusted().low;
         let membership = trust.membership();
         let left = |its: &MasterRecord| Duration::from_micros(its.quarantine.saturating_sub(time));
         let votes_in = |id: u32| {

@@ -36,7 +36,8 @@ impl Dispatcher {
     ) -> mpsc::UnboundedReceiver<(usize, Said)> {
         let key = &self.trust().terms().decree;
         let words = Words::new(0).with("decree").with(0).with(5);
-        let words = words.with(key).with(generation).with(ballot).with(value).with(self.trust().trusted());
+        let words =
+            words.with(key).with(generation).with(ballot).with(value).with(self.trust().trusted().low);
         let (tell, heard) = mpsc::unbounded_channel();
         let kind = CallKind::Vote { timeout: self.timeout() };
         self.send(&DECREE, words, kind, Arc::new(Answers(tell)), masters);

@@ -14,18 +14,22 @@ use tokio::sync::mpsc;
 use super::caller_waker::CallerWaker;
 use super::hold::{Epoch, Hold, Target};
 use super::tally::{Round, RoundContext};
-use crate::clock::Clock;
+use crate::clock::{Clock, TrustedTime};
 use crate::config::Settings;
 use crate::executor::Executor;
 use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Words};
 use crate::master_set::MasterSet;
-use crate::protocol::{Op, Subject};
+use crate::owner::Owner;
+use crate::protocol::{Kind, Op, Subject};
 use crate::random::Random;
-use crate::trust::{Handshake, MasterStatus, Trust, Voters};
+use crate::trust::{Handshake, MasterStatus, TimePrecision, Trust, Voters};
 use crate::vote::Refusal;
 
 /// How many submissions are handed over before the masters' links get their turn.
 const MOST_SUBMISSIONS: usize = 256;
+
+/// How often in a row to ask for the time: answers that come as late as before tell no more.
+const TIME_QUESTIONS: usize = 3;
 
 /// How long to wait for masters to be connected.
 pub(super) const CONNECTING: Duration = Duration::from_secs(3);
@@ -187,7 +191,7 @@ impl Dispatcher {
     /// Sends a round to some of its voters. The others count as refused: their clocks are off.
     pub(super) fn send_round(
         &self,
-        round: Round,
+        mut round: Round,
         to: MasterSet,
         hold: &Hold,
         round_number: u64,
@@ -196,7 +200,8 @@ impl Dispatcher {
     ) -> Round {
         let voters = round.voters().masters;
         let to = to.and(voters);
-        self.send_op(to, &hold.target(), round_number, op, CallKind::Vote { timeout }, round.tally().clone());
+        let kind = CallKind::Vote { timeout };
+        round.width = self.send_op(to, &hold.target(), round_number, op, kind, round.tally().clone());
         for index in voters.without(to).iter() {
             let why = "its clock is off, or it has joined just now";
             round.tally().count_unasked(index, Refusal::Clock, why);
@@ -209,7 +214,8 @@ impl Dispatcher {
         Round::new(&self.context, voters, epoch)
     }
 
-    /// Sends an operation to some masters. Their answers go to `sink`.
+    /// Sends an operation to some masters. Their answers go to `sink`. Returns the width of the
+    /// time that it goes by.
     pub(super) fn send_op(
         &self,
         to: MasterSet,
@@ -218,9 +224,11 @@ impl Dispatcher {
         op: &Op,
         kind: CallKind,
         sink: Arc<dyn ReplySink>,
-    ) {
-        let words = self.words(target, round_number, op, self.trusted_for(op));
+    ) -> Duration {
+        let time = self.time_for(op);
+        let words = self.words(target, round_number, op, time);
         self.send(target.kind.script(), words, kind, sink, to);
+        time.width
     }
 
     /// Has a script run on some masters. `sink` gets an answer of each, also where the call fails.
@@ -241,35 +249,44 @@ impl Dispatcher {
         self.submissions.is_closed()
     }
 
-    /// The words of an operation. `trusted` is the time (us) that it goes by.
-    fn words(&self, target: &Target, round_number: u64, op: &Op, trusted: u64) -> Words {
+    /// The words of an operation. `time` is that which it goes by.
+    fn words(&self, target: &Target, round_number: u64, op: &Op, time: TrustedTime) -> Words {
         let Target { name, kind, permit, owner } = target;
         let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
-        op.words(subject, *owner, round_number, trusted)
+        op.words(subject, *owner, round_number, time)
     }
 
-    /// The time (us) that an operation goes by, T of docs/PROTOCOL.md. A new grant proposes it as
-    /// the token.
-    fn trusted_for(&self, op: &Op) -> u64 {
+    /// The time that an operation goes by. A new grant proposes it as the token.
+    fn time_for(&self, op: &Op) -> TrustedTime {
         match op {
             Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust().propose(),
             Op::Extend { .. } | Op::Transfer { .. } => self.trust().trusted(),
-            Op::Release { .. } | Op::Withdraw { .. } | Op::Inspect => 0, // they go by no time
+            Op::Release { .. } | Op::Withdraw { .. } | Op::Inspect => TrustedTime::UNKNOWN, // they go by none
         }
     }
 
-    /// Connects to the masters, unless a caller has waited for that before: a new grant proposes
-    /// the time that most of them show as its token. `None` where there is nothing to wait for.
+    /// Connects to the masters, unless a caller has waited for that before, and asks them for the
+    /// time if it is known vaguely: a new grant proposes the time that most of them show as its
+    /// token. `None` where there is nothing to wait for.
     pub(super) fn learn_the_time(
         self: &Arc<Self>,
+        name: &Arc<str>,
+        kind: Kind,
         timeout: Duration,
     ) -> Option<impl Future<Output = ()> + use<>> {
-        if self.has_waited_for_connections.load(Ordering::Relaxed) || self.trust().knows_the_time() {
-            return None;
+        let precision = self.trust().time_precision();
+        match precision {
+            TimePrecision::Exact => return None,
+            TimePrecision::Unknown if self.has_waited_for_connections.load(Ordering::Relaxed) => return None,
+            TimePrecision::Unknown | TimePrecision::Vague => {}
         }
         let connecting = self.all_ready(self.voters().masters);
         let dispatcher = self.clone();
+        let name = name.clone();
         Some(async move {
+            if precision == TimePrecision::Vague {
+                return dispatcher.ask_for_time(&name, kind).await;
+            }
             let known = async {
                 tokio::select! {
                     biased;
@@ -279,7 +296,25 @@ impl Dispatcher {
             };
             let _ = tokio::time::timeout(timeout, known).await; // the round will show who did not answer
             dispatcher.has_waited_for_connections.store(true, Ordering::Relaxed);
+            dispatcher.ask_for_time(&name, kind).await;
         })
+    }
+
+    /// Asks the masters for the time while it is known vaguely, by an inspection of this name.
+    pub(super) async fn ask_for_time(&self, name: &str, kind: Kind) {
+        for _ in 0..TIME_QUESTIONS {
+            if self.trust().time_precision() != TimePrecision::Vague {
+                return;
+            }
+            let name = kind.names(name).swap_remove(0);
+            let nobody = Owner::of_nobody(uuid::Uuid::nil());
+            let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
+            let round = self.ask(&hold, 0, &Op::Inspect, self.timeout, None);
+            round.decision().await; // most have answered
+            if self.trust().time_precision() == TimePrecision::Vague {
+                round.until_all().await;
+            }
+        }
     }
 
     /// Waits for a master to show the record of its set. Returns whether it is known by this

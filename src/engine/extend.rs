@@ -64,6 +64,7 @@ impl Engine {
         // Where the lock is given up before this is sent, it must not follow the release, and take
         // the lock back.
         let epoch = Epoch::of(&hold);
+        self.dispatcher.ask_for_time(&hold.name, hold.kind).await;
         let mut moves = 0;
         let kept = lease::kept(ttl, lease::delay_within(self.settings.max_ttl, ttl, terms.delay));
         let op = Op::Extend { holds, kept, label: terms.label.clone(), token, heals: true, first: 0 };
@@ -76,13 +77,13 @@ impl Engine {
                 break (round, decision);
             }
             moves += 1;
-            hold_state.note_entries(round.may_have_run(), lease::expires_by(round.sent, kept));
+            hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         };
         if decision != Decision::Granted && hearing == Hearing::Full {
             round.until_certain().await;
         }
         // The entries may live longer now.
-        hold_state.note_entries(round.may_have_run(), lease::expires_by(round.sent, kept));
+        hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         // If the acquire's grant arrived after its vote was given up, that master has a higher
         // token than the lease and refuses each extend. Undo it; the next extend heals.
         let strays = round.stale_by_token(token);

@@ -64,6 +64,7 @@ impl Engine {
         hold: &Arc<Hold>,
         generation: u64,
     ) -> Result<(), Error> {
+        self.dispatcher.ask_for_time(&hold.name, hold.kind).await;
         let (mut hold_state, voters) = self.healed(hold, generation).await?;
         if hold_state.holds != 1 {
             return Err(Invalid::entered_again(&hold.name, hold_state.holds).into());
@@ -80,7 +81,7 @@ impl Engine {
         hold.epochs.end();
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, voters, way, Some(token));
-        let expires_by = lease::expires_by(transfer.round().sent, transfer.way.kept());
+        let expires_by = transfer.round().expires_by(transfer.way.kept());
         hold_state.expires_by = hold_state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
             let error = verdict::not_ours(&hold.name, transfer.round().votes());
@@ -135,7 +136,7 @@ impl Engine {
         if self.is_closed() {
             return Err(Error::Closed);
         }
-        self.until_the_time_is_known(timeout).await?;
+        self.until_the_time_is_known(adoption.handover.name(), adoption.kind, timeout).await?;
         let engine = self.clone();
         let adopting = async move {
             engine.check_masters(&adoption, timeout).await?;
@@ -202,7 +203,7 @@ impl Engine {
         let first_round = transfer.round_number;
         let kept = transfer.way.kept();
         let round = transfer.done();
-        hold_state.note_entries(round.may_have_run(), lease::expires_by(sent, kept));
+        hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         hold_state.begin(first_round);
         hold_state.granted_under = round.voters().generation;
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
@@ -340,7 +341,7 @@ impl Drop for Transfer<'_> {
             let label = label.clone();
             (from, Op::Transfer { from: to.owner, kept, label, renews: false, handed: None })
         };
-        let expires_by = lease::expires_by(round.sent, kept);
+        let expires_by = round.expires_by(kept);
         let undo = engine.clean_up_op(hold, op, expires_by, Some(epoch.clone()));
         engine.clean_up_on(round.may_have_run(), undo);
     }

@@ -11,6 +11,7 @@ use super::caller_waker::CallerWaker;
 use super::hold::Epoch;
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
 use crate::clock::{Clock, Moment};
+use crate::lease;
 use crate::master::{Failure, ReplySink, Value};
 use crate::master_set::MasterSet;
 use crate::protocol::{Decoded, Seen, decode};
@@ -38,6 +39,8 @@ impl RoundContext {
 pub(crate) struct Round {
     /// Before anything was sent. Leases count from here.
     pub(crate) sent: Moment,
+    /// How much later it may have been by the masters' clocks than T says.
+    pub(super) width: Duration,
     tally: Arc<Tally>,
 }
 
@@ -145,7 +148,7 @@ impl Round {
             epoch,
             counted: Mutex::new(counted),
         };
-        Self { tally: Arc::new(tally), sent }
+        Self { tally: Arc::new(tally), sent, width: Duration::ZERO }
     }
 
     /// Whether a quorum granted whose clocks agree. A clock may have been found to be off since its
@@ -154,6 +157,11 @@ impl Round {
         let context = &self.tally.context;
         let granted = self.granted();
         context.trust.how_many_agree(granted.iter()) >= quorum(self.voters().len())
+    }
+
+    /// When the entry of this round has surely ended, which was to be kept for `kept`.
+    pub(super) fn expires_by(&self, kept: Duration) -> Moment {
+        lease::expires_by(self.sent, kept + self.width)
     }
 
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no

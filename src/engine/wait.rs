@@ -262,6 +262,7 @@ impl Wait {
         let place = self.place_to_take(ticket);
         let arrival = Some(self.arrival());
         let wake_handle = &*self.wake_handle.insert(engine.hub.wake_handle(ticket.number()));
+        engine.dispatcher.ask_for_time(&hold.name, hold.kind).await;
         let hold_state = hold.state.clone().lock_owned().await;
         if hold_state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::keys::{Hash, Queue, WakeChannelPrefix, split_names};
 use super::kind::{Kind, Permit, Slot};
+use crate::clock::TrustedTime;
 use crate::master::Words;
 use crate::owner::Owner;
 
@@ -103,9 +104,13 @@ pub(crate) struct Arrival {
 
 impl Op {
     /// The words of the operation, for `owner`. `round` rises with every round of a client, and
-    /// `trusted` is the time (us) that most masters show, which a new grant proposes as its token.
-    pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, trusted: u64) -> Words {
+    /// `time` is that which most masters show, which a new grant proposes as its token. An entry is
+    /// kept for longer by its width, unless it is another library's key, which ends by no time of a
+    /// client.
+    pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, time: TrustedTime) -> Words {
         let kind = subject.kind;
+        let TrustedTime { low: trusted, width } = time;
+        let kept_for = |kept: Duration| millis(if kind.is_shared() { kept } else { kept + width });
         let begin = |verb, args| subject.begin(verb, args);
         let ticket = |ticket: &Option<Owner>| ticket.map(|ticket| kind.ticket(ticket)).unwrap_or_default();
         match self {
@@ -114,7 +119,7 @@ impl Op {
                 let is_plain = before.is_none() && taken.is_none() && !kind.is_in_order() && !is_again;
                 let args = if is_plain { 6 } else { 11 + usize::from(is_again) };
                 let words = begin("acquire", args).with(owner).with(round);
-                let words = words.with(trusted).with(millis(*kept)).with(label);
+                let words = words.with(trusted).with(kept_for(*kept)).with(label);
                 if is_plain {
                     return words;
                 }
@@ -129,7 +134,7 @@ impl Op {
             Self::Extend { holds, kept, label, token, heals, first } => {
                 let words =
                     begin("extend", if *first > 0 { 10 } else { 9 }).with(owner).with(holds).with(round);
-                let words = words.with(trusted).with(millis(*kept)).with(label).with(token);
+                let words = words.with(trusted).with(kept_for(*kept)).with(label).with(token);
                 let words = words.with(if *heals { "1" } else { "" });
                 if *first > 0 { words.with(first) } else { words }
             }
@@ -143,7 +148,7 @@ impl Op {
                 arrived(words, place.arrival)
             }
             Self::Transfer { from, kept, label, renews, handed } => {
-                let words = begin("transfer", 9).with(owner).with(round).with(trusted).with(millis(*kept));
+                let words = begin("transfer", 9).with(owner).with(round).with(trusted).with(kept_for(*kept));
                 let words = words.with(label).with(if *renews { "1" } else { "" }).with(from);
                 match handed {
                     Some(token) => words.with(token),
@@ -207,12 +212,13 @@ mod tests {
     }
 
     fn words(subject: Subject<'_>, op: &Op) -> (Vec<String>, Vec<String>) {
-        let words = op.words(subject, owner(3), 5, 1_790_000_000_000_000);
+        let time = TrustedTime { low: 1_790_000_000_000_000, width: Duration::from_micros(999) };
+        let words = op.words(subject, owner(3), 5, time);
         (words.keys().map(str::to_owned).collect(), words.args().map(str::to_owned).collect())
     }
 
     fn acquire() -> Op {
-        let kept = Duration::from_micros(10_000_001);
+        let kept = Duration::from_micros(9_999_002);
         Op::Acquire { kept, label: "".into(), before: None, ticket: None, arrival: None, first: 0 }
     }
 

@@ -6,9 +6,13 @@
 //! from the median of all is wrong. In both cases the master's vote does not count. Smaller steps
 //! are covered by [`lease`](crate::lease): a lease ends two bands early, or its entries are kept
 //! for that much longer.
+//!
+//! An estimate is an interval, so the median is one, too: see [`Clocks::time`].
+
+use std::time::Duration;
 
 use super::terms::BAND;
-use crate::clock::Moment;
+use crate::clock::{Moment, TrustedTime};
 use crate::master_set::MasterSet;
 
 /// By how much clocks may run at different rates: a hundredth, as for leases.
@@ -71,69 +75,88 @@ impl Clocks {
         if let Some(by) = before.and_then(|known| known.strayed(seen)) {
             return Err(ClockError::Jumped(by));
         }
-        match self.median().and_then(|median| median.strayed(seen)) {
+        match self.median(heard).and_then(|median| median.strayed(seen)) {
             Some(by) => Err(ClockError::FromOthers(by)),
             None => Ok(()),
         }
     }
 
-    /// How many of these masters have clocks that agree on the time, as far as is known.
-    pub(super) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
-        if !self.most_are_known() {
-            return masters.count();
-        }
-        let median = self.median();
-        let agrees = |known: Estimate| median.is_some_and(|median| median.strayed(known).is_none());
-        masters.filter(|index| self.estimates[*index].is_none_or(agrees)).count()
+    /// How many of these masters have clocks that agree with the median.
+    pub(super) fn how_many_agree(&self, masters: impl Iterator<Item = usize>, now: Moment) -> usize {
+        let now = micros(now);
+        let Some(median) = self.median(now) else { return 0 };
+        let agrees = |known: Estimate| median.strayed(known.grown_old(now)).is_none();
+        masters.filter(|index| self.estimates[*index].is_some_and(agrees)).count()
     }
 
-    /// The time (us) by the median, once a majority of all masters agrees on it.
-    pub(super) fn time(&self, now: Moment) -> Option<u64> {
-        self.median().and_then(|median| u64::try_from(median.middle() + micros(now)).ok())
+    /// The time by the median of all masters, once a majority of them agrees on it. A clock that
+    /// was not seen yet may show anything: so if a majority of the clocks is right, the interval
+    /// has a moment in common with the band around the true time, whichever were seen.
+    pub(super) fn time(&self, now: Moment) -> Option<TrustedTime> {
+        let at = micros(now);
+        self.median(at)?;
+        let all = self.voters.len();
+        let (lows, highs) = self.ends(at);
+        let unseen = all - lows.count;
+        let low = u64::try_from(lows.middle((all - 1) / 2 - unseen, all / 2 - unseen) + at).ok()?;
+        let high = u64::try_from(highs.middle((all - 1) / 2, all / 2) + at).ok()?;
+        Some(TrustedTime { low, width: Duration::from_micros(high.saturating_sub(low)) })
     }
 
-    fn most_are_known(&self) -> bool {
-        self.known().count() * 2 > self.voters.len()
+    /// The estimates of the voters' clocks, as of this moment (us).
+    fn known(&self, at: i64) -> impl Iterator<Item = Estimate> {
+        self.voters.iter().filter_map(move |index| Some(self.estimates[index]?.grown_old(at)))
     }
 
-    /// The estimates of the voters' clocks.
-    fn known(&self) -> impl Iterator<Item = Estimate> {
-        self.voters.iter().filter_map(|index| self.estimates[index])
+    fn ends(&self, at: i64) -> (Sorted, Sorted) {
+        (
+            Sorted::of(self.known(at).map(|known| known.low)),
+            Sorted::of(self.known(at).map(|known| known.high)),
+        )
     }
 
-    /// The median estimate, once a majority of all masters is within the band of it. The median of
-    /// a few is not enough: where two clocks of five are wrong, it may be theirs.
-    fn median(&self) -> Option<Estimate> {
-        if !self.most_are_known() {
+    /// The median estimate of the clocks that were seen, once a majority of all masters is within
+    /// the band of it. The median of a few is not enough: where two clocks of five are wrong, it
+    /// may be theirs.
+    fn median(&self, at: i64) -> Option<Estimate> {
+        let (lows, highs) = self.ends(at);
+        let seen = lows.count;
+        if seen * 2 <= self.voters.len() {
             return None;
         }
-        let low = self.known().map(|known| known.low);
-        let high = self.known().map(|known| known.high);
-        let median = Estimate { low: middle_of(low), high: middle_of(high), at: 0 };
-        let agree = self.known().filter(|known| median.strayed(*known).is_none()).count();
+        let one = (seen - 1) / 2;
+        let other = seen / 2;
+        let median = Estimate { low: lows.middle(one, other), high: highs.middle(one, other), at };
+        let agree = self.known(at).filter(|known| median.strayed(*known).is_none()).count();
         (agree * 2 > self.voters.len()).then_some(median)
     }
 }
 
-/// The median; of an even number of values, halfway between the two in the middle.
-fn middle_of(values: impl Iterator<Item = i64>) -> i64 {
-    let mut sorted = [0; crate::config::MAX_MASTERS];
-    let mut count = 0;
-    for value in values {
-        sorted[count] = value;
-        count += 1;
+/// Some values in their order.
+struct Sorted {
+    values: [i64; crate::config::MAX_MASTERS],
+    count: usize,
+}
+
+impl Sorted {
+    fn of(unsorted: impl Iterator<Item = i64>) -> Self {
+        let mut sorted = Self { values: [0; crate::config::MAX_MASTERS], count: 0 };
+        for value in unsorted {
+            sorted.values[sorted.count] = value;
+            sorted.count += 1;
+        }
+        sorted.values[..sorted.count].sort_unstable();
+        sorted
     }
-    sorted[..count].sort_unstable();
-    let one = sorted[(count - 1) / 2];
-    let other = sorted[count / 2];
-    one + (other - one) / 2
+
+    /// Halfway between these two, which may be the same.
+    fn middle(&self, one: usize, other: usize) -> i64 {
+        let lower = self.values[one];
+        lower + (self.values[other] - lower) / 2
+    }
 }
 
 impl Estimate {
-    fn middle(self) -> i64 {
-        self.low + (self.high - self.low) / 2
-    }
-
     /// The same estimate at a later moment, wider because clocks do not run at the same rate.
     fn grown_old(self, at: i64) -> Self {
         let slack = (at - self.at).max(0) / RATE;
@@ -171,7 +194,7 @@ mod tests {
 
     impl Clocks {
         fn agrees(&self, index: usize) -> bool {
-            self.how_many_agree(std::iter::once(index)) == 1
+            self.how_many_agree(std::iter::once(index), at(1_040)) == 1
         }
     }
 
@@ -194,7 +217,7 @@ mod tests {
         assert!(!clocks.agrees(0) && clocks.agrees(1));
         assert!(matches!(look(&mut clocks, 0, 1_030, 2, 0), Err(ClockError::Jumped(by)) if by < -59.9));
         assert_eq!(look(&mut clocks, 0, 1_040, 2, 0), Ok(()));
-        assert_eq!(clocks.time(at(1_040)), Some(NOON + 1_040_000));
+        assert_eq!(clocks.time(at(1_040)).map(TrustedTime::middle), Some(NOON + 1_040_000));
     }
 
     #[test]
@@ -221,9 +244,21 @@ mod tests {
         assert_eq!(look(&mut clocks, 3, 0, 2, 0), Ok(()));
         assert_eq!(clocks.time(at(2)), None);
         assert_eq!(look(&mut clocks, 4, 0, 2, 0), Ok(()));
-        assert_eq!(clocks.time(at(2)), Some(NOON + 2_000));
+        assert_eq!(clocks.time(at(2)).map(TrustedTime::middle), Some(NOON + 2_000));
         assert!(!clocks.agrees(0) && clocks.agrees(1));
         assert!(matches!(look(&mut clocks, 2, 10, 2, 60_000), Err(ClockError::FromOthers(_))));
+    }
+
+    /// Two of five are 1.2 s behind, and are seen exactly; a third one answered late.
+    #[test]
+    fn a_master_that_was_not_seen_may_show_anything() {
+        let mut clocks = Clocks::new(5);
+        assert_eq!(look(&mut clocks, 0, 2_400, 0, -1_200), Ok(()));
+        assert_eq!(look(&mut clocks, 1, 2_400, 0, -1_200), Ok(()));
+        assert_eq!(look(&mut clocks, 2, 0, 2_400, -1_200), Ok(()), "it is right");
+        let time = clocks.time(at(2_400)).unwrap();
+        assert!(time.low + (time.width.as_micros() as u64) >= NOON + 2_400_000, "{time:?}");
+        assert!(!clocks.agrees(3), "it was not seen");
     }
 
     #[test]
@@ -250,6 +285,35 @@ mod tests {
                 let time = NOON.saturating_add_signed(when as i64 * 1000 + off[index] * 1000);
                 prop_assert_eq!(clocks.note(index, at(now), at(now + took), time), Ok(()));
                 now += took;
+            }
+        }
+
+        /// The right time is within the band of what a client takes for the time, whatever the
+        /// clocks of a minority show, however late answers are, and whichever masters were seen:
+        /// else two may hold a lock.
+        #[test]
+        fn the_interval_meets_the_band_around_the_true_time(
+            wrong in (-3_000i64..=3_000, -3_000i64..=3_000),
+            off in (-240i64..=240, -240i64..=240, -240i64..=240),
+            looks in proptest::collection::vec((0usize..5, 0u64..=3_000, 0.0f64..=1.0, 0u64..30_000), 3..12),
+            idle in 0u64..=60_000,
+        ) {
+            let ahead = [wrong.0, off.0, off.1, wrong.1, off.2];
+            let mut clocks = Clocks::new(5);
+            let mut now = 1_000;
+            for (index, took, part, pause) in looks {
+                let read = now + (took as f64 * part) as u64;
+                let time = (NOON + read * 1_000).saturating_add_signed(ahead[index] * 1_000);
+                let _ = clocks.note(index, at(now), at(now + took), time);
+                now += took + pause;
+            }
+            now += idle;
+            if let Some(TrustedTime { low, width }) = clocks.time(at(now)) {
+                let right = NOON + now * 1_000;
+                let band = BAND.as_micros() as u64;
+                prop_assert!(low <= right + band);
+                prop_assert!(low + width.as_micros() as u64 >= right - band);
+                prop_assert_eq!(clocks.how_many_agree(5..15, at(now)), 0, "they were never seen");
             }
         }
 

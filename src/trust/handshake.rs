@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decree::Promised;
-use super::knowledge::Trust;
+use super::knowledge::{TimePrecision, Trust};
 use super::membership::{Change, HelloStep, Shown};
 use super::record::MasterRecord;
 use super::standing::Standing;
-use crate::clock::Moment;
+use crate::clock::{Moment, TrustedTime};
 use crate::master::{Failure, Script, Value, Words};
 use crate::vote::Refusal;
 
@@ -47,7 +47,7 @@ pub struct Hello {
     /// Its arguments; it has no keys.
     pub words: Words,
     asked: Moment,
-    /// Whether the time in it is that of most masters, and not this host's.
+    /// Whether the time in it is that of most masters, known exactly, and not this host's.
     has_masters_time: bool,
     is_new: bool,
 }
@@ -59,9 +59,10 @@ pub enum HelloOutcome {
     Known(SessionHeader),
     /// Ask this next.
     Ask(Hello),
-    /// This client does not know yet what time most masters show, and needs that here: this host's
-    /// clock differs from the master's, or the master may have forgotten what it granted. Shake
-    /// hands again after [`Handshake::until_time_is_known`]; meanwhile calls fail with this.
+    /// This client does not know yet, or not exactly, what time most masters show, and needs that
+    /// here: this host's clock differs from the master's, or the master may have forgotten what it
+    /// granted. Shake hands again after [`Handshake::until_time_is_known`]; meanwhile calls fail
+    /// with this.
     Again(Failure),
     /// This client has not heard of enough masters yet to know what this one is. Shake hands again
     /// after [`Handshake::until_more_is_heard`] with this number; if that takes long, the
@@ -109,18 +110,20 @@ impl Handshake {
     }
 
     fn ask(&self, script: &'static Script, words: Words, is_new: bool) -> Hello {
-        let has_masters_time = self.trust.knows_the_time();
+        let has_masters_time = self.trust.time_precision() == TimePrecision::Exact;
         Hello { script, words, asked: self.trust.clock.now(), has_masters_time, is_new }
     }
 
     fn write(&self, change: &Change, is_new: bool) -> Hello {
         let Change { found, quarantine, least, record, promised } = change;
+        let TrustedTime { low, width } = self.trust.trusted();
+        let quarantine = quarantine.map(|time| if time.is_zero() { time } else { time + width });
         let words = Words::new(0)
             .with(self.key())
             .with(found.as_deref().unwrap_or_default())
             .with(&record.run_id)
             .with(&record.replid2)
-            .with(self.trust.trusted())
+            .with(low)
             .with(quarantine.map_or(String::new(), |time| time.as_micros().to_string()))
             .with(least)
             .with(&self.trust.terms.decree);
@@ -186,7 +189,7 @@ impl Handshake {
         let trust = &self.trust;
         let time = shown.time;
         if trust.knows_the_time() {
-            shown.time = time.min(trust.trusted());
+            shown.time = time.min(trust.trusted().low);
         }
         let mut membership = trust.membership();
         let record = shown.record.clone();

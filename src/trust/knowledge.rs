@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -11,7 +12,7 @@ use super::membership::Membership;
 use super::standing::{Contact, MasterStatus, Standing};
 use super::terms::Terms;
 use super::voters::Voters;
-use crate::clock::{Clock, Moment};
+use crate::clock::{Clock, Moment, TrustedTime};
 use crate::master_set::MasterSet;
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
@@ -19,6 +20,18 @@ use crate::sync::{Mutex, MutexGuard};
 /// How far (us) the proposed tokens may run ahead of the time, which they do if there is more than
 /// one proposal a microsecond.
 const LEAD: u64 = 100_000;
+
+/// A client that knows the time only to within this asks the masters for it before it sends T.
+const VAGUE: Duration = Duration::from_secs(1);
+
+/// How exactly a client knows the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimePrecision {
+    Unknown,
+    /// To within [`VAGUE`] or more: its estimates are old, or were made by late answers.
+    Vague,
+    Exact,
+}
 
 /// The session of a master that did not shake hands yet.
 const NO_SESSION: u64 = u64::MAX;
@@ -95,27 +108,35 @@ impl Trust {
         self.clocks().note(index, asked, heard, time)
     }
 
-    /// How many of these masters have clocks that agree with the median, as far as is known now.
+    /// How many of these masters have clocks that agree with the median now.
     pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
-        self.clocks().how_many_agree(masters)
+        self.clocks().how_many_agree(masters, self.clock.now())
     }
 
-    /// The time (us) on which a majority of the masters agrees, if that is known.
-    fn known_time(&self) -> Option<u64> {
+    /// The time on which a majority of the masters agrees, if that is known.
+    fn known_time(&self) -> Option<TrustedTime> {
         self.clocks().time(self.clock.now())
+    }
+
+    /// How exactly the time is known, if it is.
+    pub(crate) fn time_precision(&self) -> TimePrecision {
+        match self.known_time() {
+            None => TimePrecision::Unknown,
+            Some(time) if time.width >= VAGUE => TimePrecision::Vague,
+            Some(_) => TimePrecision::Exact,
+        }
     }
 
     /// The time (us) on which most masters agree, if that is known; otherwise this host's own,
     /// which masters must not go by.
     pub(crate) fn time(&self) -> u64 {
         let wall = || u64::try_from(self.clock.wall().as_micros()).unwrap_or(0);
-        self.known_time().unwrap_or_else(wall)
+        self.known_time().map_or_else(wall, TrustedTime::middle)
     }
 
-    /// The time (us) that masters may go by, T of docs/PROTOCOL.md. Until it is known that is 1,
-    /// which every master refuses, and sends its own.
-    pub(crate) fn trusted(&self) -> u64 {
-        self.known_time().unwrap_or(1)
+    /// The time that masters may go by.
+    pub(crate) fn trusted(&self) -> TrustedTime {
+        self.known_time().unwrap_or(TrustedTime::UNKNOWN)
     }
 
     /// Whether it is known on which time a majority of the masters agrees.
@@ -134,13 +155,14 @@ impl Trust {
         }
     }
 
-    /// A token to propose: the time; or one more than the last one that this client proposed, if
-    /// that is higher, but not by [`LEAD`]. Masters raise it where they have granted a higher one.
-    pub(crate) fn propose(&self) -> u64 {
-        let time = self.trusted();
+    /// The time to ask for a grant by, which is the token to propose: T; or one more than the last
+    /// one that this client proposed, if that is higher, but not by [`LEAD`]. Masters raise it
+    /// where they have granted a higher one.
+    pub(crate) fn propose(&self) -> TrustedTime {
+        let TrustedTime { low: time, width } = self.trusted();
         let next = |last: u64| if last >= time && last - time < LEAD { last + 1 } else { time };
         let last = self.proposed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
-        next(last.unwrap_or(0))
+        TrustedTime { low: next(last.unwrap_or(0)), width }
     }
 
     /// A master's answer says that its record is another one: whether it may vote is not known

@@ -18,7 +18,7 @@ mod voters;
 
 pub(crate) use decree::{Accepted, Ballot, Proposal};
 pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
-pub(crate) use knowledge::Trust;
+pub(crate) use knowledge::{TimePrecision, Trust};
 pub(crate) use membership::{Beginning, Change, HelloStep, Membership, Shown};
 pub(crate) use record::{MasterRecord, MemberState, Members};
 pub use standing::{Contact, MasterStatus, Standing};

@@ -175,10 +175,7 @@ impl MasterRecord {
             stamp: text("stamp")?,
             quarantine: number("quarantine")?,
             generation: number("generation")?,
-            terms: SetTerms {
-                protocol: text("protocol")?,
-                max_ttl: number("max_ttl")?,
-            },
+            terms: SetTerms { protocol: text("protocol")?, max_ttl: number("max_ttl")? },
             earlier: match &*text("earlier")? {
                 "" => Vec::new(),
                 earlier => earlier.split("\n\n").map(Members::read).collect::<Option<_>>()?,

@@ -14,6 +14,7 @@ use quorate::{Builder, Error, Guard, Init, Lock, Moment, Redlock, Refusal, Stand
 use quorate_testkit::{Masters, Proxy, RedisServer, trusting};
 
 use crate::altered::Altered;
+use crate::clock::Jumping;
 use crate::{answering, ms};
 
 /// The master that is attacked: the one that both quorums have.
@@ -294,6 +295,63 @@ async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
         }
         let is_as_it_should_be = if guards == Guards::Out { breaches > times() / 2 } else { breaches == 0 };
         assert!(is_as_it_should_be, "guards {guards:?}: held by two {breaches} of {} times", times());
+    }
+}
+
+/// Sets the clocks of a client and of its masters forward, as if so long had passed without a call.
+/// The masters' clocks run faster by this part of a thousand, and the victim's as the client's.
+fn idle(clock: &Jumping, masters: &Masters, long: Duration, faster: u32) {
+    clock.jump(long);
+    let by = |at| if at == VICTIM { long } else { long + long * faster / 1_000 };
+    (0..masters.iter().count()).for_each(|at| masters[at].step_clock(by(at).as_millis() as i64));
+}
+
+/// A client knows the time to within 2.4 s, as it was idle for two minutes, or its first answers
+/// came late, and the right time is at one end. The victim's clock is at the middle, and so is
+/// taken for right. It is put right when the victim has granted.
+#[tokio::test]
+async fn old_estimates_and_a_slow_clock_give_the_lock_to_nobody_else() {
+    let (lease, long) = (Duration::from_secs(3), Duration::from_secs(120));
+    for _ in 0..times() {
+        let masters = Masters::start_with_clocks(3, &[]);
+        answering(&crate::begin_new().masters(masters.urls()).build().unwrap(), 3).await;
+        let proxy = Proxy::start(masters[1].address()).await;
+        let mut urls = masters.urls();
+        urls[1] = proxy.url();
+        let clock = Arc::new(Jumping::default());
+        let holder = Guards::On.builder().clock(clock.clone()).masters(urls).build().unwrap();
+        answering(&holder, 3).await;
+        drop(proxy);
+        idle(&clock, &masters, long, 10);
+        let guard = holder.lock("l").lease(lease).try_acquire().await.unwrap();
+        masters[VICTIM].step_clock((long / 100).as_millis() as i64);
+        let mut urls = masters.urls();
+        urls[0] = "redis://127.0.1.1:1".into();
+        let other = Guards::On.builder().masters(urls).build().unwrap();
+        while guard.is_valid() {
+            let granted = other.lock("l").try_acquire().await;
+            assert!(granted.is_err() || !guard.is_valid(), "held by two");
+            tokio::time::sleep(ms(5)).await;
+        }
+    }
+}
+
+/// The entry of a lease is kept for longer by as much as the client does not know of the time.
+#[tokio::test]
+async fn a_client_that_was_idle_asks_for_the_time() {
+    let masters = Masters::start_with_clocks(3, &[]);
+    let clock = Arc::new(Jumping::default());
+    let redlock = crate::begin_new().clock(clock.clone()).masters(masters.urls()).build().unwrap();
+    answering(&redlock, 3).await;
+    idle(&clock, &masters, Duration::from_secs(600), 0);
+    let _guard = redlock.lock("l").lease(Duration::from_secs(10)).try_acquire().await.unwrap();
+    for master in masters.iter() {
+        let entry: Option<String> = master.command(&["HGET", "quorate:{l}", "x"]);
+        let Some(entry) = entry else { continue };
+        let ends: u64 = entry.split(' ').next().unwrap().parse().unwrap();
+        let (seconds, micros): (u64, u64) = master.command(&["TIME"]);
+        let left = ends.saturating_sub(seconds * 1_000_000 + micros) / 1_000;
+        assert!(left < 11_000, "{left} ms, and not 12 s more");
     }
 }
 

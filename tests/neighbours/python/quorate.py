@@ -7,12 +7,12 @@ Nor does it follow a change of the set: it needs the new list then.
 An event loop in a thread of its own talks to the masters, so their state needs no locks. Moments and times are in us
 inside, and in seconds outside. "Section" is one of docs/PROTOCOL.md.
 """
-import argparse, asyncio, collections, hashlib, itertools, os, pathlib, random, secrets, signal, statistics, subprocess
+import argparse, asyncio, collections, hashlib, itertools, math, os, pathlib, random, secrets, signal, statistics, subprocess
 import sys, threading, time, urllib.parse, uuid
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / 'docs' / 'protocol'
 HELLO, LOCK = ((SCRIPTS / name).read_bytes() for name in ('hello.lua', 'exclusive.lua'))
-BAND, UNSEEN = 250_000, 500_000  # section 1
+BAND, UNSEEN, VAGUE = 250_000, 500_000, 1_000_000  # section 1
 RECONNECT = 50_000  # a master that could not be reached is not tried again for so long (not in the specification)
 NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS')  # section 8
 NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the first four rows
@@ -138,16 +138,18 @@ class Master:
                 if isinstance(reply, Failure):
                     return str(reply)
         while True:
-            asked, trusted = clock(), client.trusted()
+            asked, known = clock(), client.time(clock())
             reply = await evaluate(
                 self.stream, HELLO,
-                [0, client.prefix + 'master', trusted or time.time_ns() // 1000, client.prefix + 'decree'])
+                [0, client.prefix + 'master', known and known[0] + known[1] // 2 or time.time_ns() // 1000,
+                 client.prefix + 'decree'])
             if isinstance(reply, Failure):
                 return str(reply)
             client.note(self, int(reply[2] if reply[0] == 'refused' else reply[1]), asked, clock())
-            if trusted or reply[0] != 'refused' or not reply[1].startswith('CLOCK'):
+            is_exact = known and known[1] < VAGUE
+            if is_exact or reply[0] != 'refused' or not reply[1].startswith('CLOCK'):
                 break
-            while not client.trusted():  # for as long as a connection may take
+            while not client.time(clock()):  # for as long as a connection may take
                 await asyncio.sleep(0.002)
         if reply[0] == 'refused':
             return reply[1]
@@ -260,15 +262,17 @@ class Lease:
         self.owner, self.first = f'{client.id}:{secrets.randbelow(2**64 - 1) + 1}', next(client.rounds)  # section 2
         self.token, self.end, self.given_up = None, 0, False
         given = min(UNSEEN, ttl // 10)  # section 1: DRIFT, GIVEN, kept
-        self.valid, self.kept = ttl - (ttl // 100 + 2000) - given, -(-(ttl + UNSEEN - given) // 1000)
+        self.valid, self.keeps = ttl - (ttl // 100 + 2000) - given, ttl + UNSEEN - given
         self.time_out = min(client.timeout, ttl // 4)
         self.over = 0  # when its entries are over on any master, by our clock
 
     def sending(self):
         """Section 1: `sent` first, then T."""
         sent = clock()
+        now, width = self.client.time(clock()) or (1, 0)
+        self.kept = -(-(self.keeps + width) // 1000)
         self.over = sent + self.kept * 1010 + 3_000_000  # T may be 2 s old, and a clock 1 s off
-        return sent, self.client.trusted()
+        return sent, now
 
     @property
     def valid_until(self):
@@ -319,11 +323,24 @@ class Client:
         agree = [one for one in seen if not apart(one, median)]
         return median if 2 * len(agree) > len(self.masters) else None
 
-    def trusted(self):
-        """T, or None as long as it is not known."""
-        now = clock()
-        median = self.median(now)
-        return median and now + sum(median) // 2
+    def time(self, now):
+        """T and the width of its interval, or None as long as it is not known."""
+        if not self.median(now):
+            return None
+        ends = [master.estimate(now) if master.clock else (-math.inf, math.inf) for master in self.masters]
+        low, high = (int(statistics.median(side)) for side in zip(*ends))
+        return now + low, high - low
+
+    async def ask_for_time(self, name):
+        """Section 1: three times at most, where it is known to within a second or more."""
+        is_vague = lambda: (self.time(clock()) or (1, 0))[1] >= VAGUE
+        for _ in range(3):
+            if not is_vague():
+                return
+            deadline = clock() + self.timeout
+            calls = {master: master.call(('inspect', [name], ['lock']), deadline) for master in self.masters}
+            tasks = {master: self.loop.create_task(call) for master, call in calls.items()}
+            await self.hear(tasks, deadline, lambda _: not is_vague())
 
     def note(self, master, at, asked, heard):
         """Learns a master's time; whether its clock is off."""
@@ -369,11 +386,12 @@ class Client:
 
     async def attempt(self, name, ttl):
         """Section 2, Acquire. Returns a lease, or the masters' answers."""
-        if not self.trusted():
+        if not self.time(clock()):
             tasks = {master: self.loop.create_task(master.ready()) for master in self.masters}
-            answers = await self.hear(tasks, clock() + self.timeout, lambda _: self.trusted())
-            if not self.trusted():
+            answers = await self.hear(tasks, clock() + self.timeout, lambda _: self.time(clock()))
+            if not self.time(clock()):
                 return answers
+        await self.ask_for_time(name)
         lease = Lease(self, name, ttl)
         sent, now = lease.sending()
         self.proposed = min(max(now, self.proposed + 1), now + 100_000)
@@ -457,6 +475,7 @@ class Client:
         """Section 2, Extend. What has ended by our clock does not come back."""
         if lease.given_up or clock() >= lease.end:
             raise Lost(f'the lease of {lease.name} has ended')
+        await self.ask_for_time(lease.name)
         sent, now = lease.sending()
         deadline = min(sent + lease.time_out, lease.end)
         tasks = self.ask(lease, 'extend', [1, next(self.rounds), now, lease.kept, '', lease.token, 1], deadline)
