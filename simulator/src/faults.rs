@@ -83,6 +83,9 @@ pub enum Kind {
     /// It restarts with older data, and with a clock that is wrong, as is that of a client on its
     /// host, which is new, and the only one to reach it, and reaches nobody else.
     SharedClock,
+    /// A client's first handshakes are slow, or it stands still meanwhile, so that it knows the
+    /// time vaguely. The clocks of some masters are off, and put right while it has locks.
+    LateHandshake,
     /// Somebody deletes keys, and the record stays.
     Eviction,
     /// The set of masters changes, again and again, while masters restart empty.
@@ -93,7 +96,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
@@ -108,6 +111,7 @@ impl Kind {
         Self::Eviction,
         Self::Members,
         Self::MixedLists,
+        Self::LateHandshake,
     ];
 
     /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
@@ -120,20 +124,21 @@ impl Kind {
     /// Whether it is none of `any`: what nothing guards against, runs that take long, and what came
     /// later, for one more would give each seed of `any` another fault.
     fn is_by_itself(self) -> bool {
-        matches!(self, Self::Eviction | Self::Members | Self::MixedLists)
+        use Kind::{Eviction, LateHandshake, Members, MixedLists};
+        matches!(self, Eviction | Members | MixedLists | LateHandshake)
     }
 
     /// Whether masters' clocks are set.
     fn is_of_clocks(self) -> bool {
-        use Kind::{ClockStep, ClockStrobe, RenewalStrobe, SharedClock};
-        matches!(self, ClockStep | ClockStrobe | RenewalStrobe | SharedClock)
+        use Kind::{ClockStep, ClockStrobe, LateHandshake, RenewalStrobe, SharedClock};
+        matches!(self, ClockStep | ClockStrobe | RenewalStrobe | SharedClock | LateHandshake)
     }
 
     /// How many masters may have it in one run. What clocks show is judged by what most of them
     /// show, except where nobody reaches those that are wrong.
     fn most_masters(self) -> usize {
         match self {
-            Self::ClockStep | Self::ClockStrobe | Self::RenewalStrobe => MASTERS / 2,
+            Self::ClockStep | Self::ClockStrobe | Self::RenewalStrobe | Self::LateHandshake => MASTERS / 2,
             Self::SharedClock => MASTERS / 2 + 1,
             _ => MASTERS,
         }
@@ -156,6 +161,7 @@ impl Kind {
             Self::Eviction => "eviction",
             Self::Members => "members",
             Self::MixedLists => "mixed-lists",
+            Self::LateHandshake => "late-handshake",
         }
     }
 }
@@ -186,7 +192,9 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
     let scope = Scope { clients: CLIENTS, masters, storm: STORM };
     let mut faults: Vec<Fault> =
         (0..ordinary).map(|number| ordinary_fault(dice, number, ttl, scope)).collect();
-    if let Profile::Outside(kind) = profile {
+    if profile == Profile::Outside(Kind::LateHandshake) {
+        late_handshake(dice, ttl, &mut faults);
+    } else if let Profile::Outside(kind) = profile {
         let kind = if are_mixed { Kind::RestartEmpty } else { kind };
         let first = dice.below(MASTERS);
         let most = kind.most_masters();
@@ -214,6 +222,35 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// A client hears the answers of its first handshakes late. Some clocks are off by half of that,
+/// and it reaches few others, so that it needs their votes. They are put right while it has locks.
+fn late_handshake(dice: &Dice, ttl: Duration, faults: &mut Vec<Fault>) {
+    let client = dice.below(CLIENTS);
+    let first = dice.below(MASTERS);
+    let at = dice.time(Duration::ZERO, Duration::from_millis(4));
+    let late = dice.millis(600, 2_400);
+    let until = at + late;
+    let mut add = |at, until, what| faults.push(Fault { number: faults.len(), at, until, what });
+    let is_still = dice.happens(600);
+    if is_still {
+        add(at, until, What::Pause { client });
+    }
+    for master in (0..MASTERS).filter(|_| !is_still) {
+        add(at, until, What::Slow { client, master, delay: late });
+    }
+    let half = i64::try_from(late.as_micros()).unwrap_or(0) / 2;
+    let is_behind = is_still || dice.happens(500);
+    let by = (if is_behind { -half } else { half }) + dice.between(-OFF, OFF);
+    let most = Kind::LateHandshake.most_masters();
+    let masters: Vec<usize> = (first..first + most).map(|master| master % MASTERS).collect();
+    let put_right = until + dice.time(Duration::ZERO, ttl / 2);
+    add(Duration::ZERO, put_right, What::Excluded { kind: Kind::LateHandshake, masters, by });
+    for away in first + most..first + MASTERS - 1 {
+        let what = What::Cut { client, master: away % MASTERS, there: true, back: true };
+        add(until, put_right + ttl, what);
+    }
 }
 
 impl Fault {
@@ -303,6 +340,9 @@ const STEP: i64 = 60_000_000;
 /// How long addresses lead to other servers, at most: for longer than a quarantine lasts, so that
 /// some of them vote.
 const LONG_DETOUR: Duration = Duration::from_secs(12);
+
+/// How far clocks are from half of what a late answer leaves open.
+const OFF: i64 = 150_000;
 
 /// How far at most, where it is little.
 const SMALL_STEP: i64 = 3_000_000;

@@ -123,7 +123,7 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     let server = &stage.servers[master];
     match kind {
         Kind::RestartEmpty => stage.stop(master),
-        Kind::ClockStep | Kind::ClockStrobe => server.clock.step(by),
+        Kind::ClockStep | Kind::ClockStrobe | Kind::LateHandshake => server.clock.step(by),
         Kind::FlushAll => server.redis.wipe(),
         Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::RenewalStrobe => server.strobe_renewals(by),
@@ -138,7 +138,7 @@ fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::RestartEmpty => stage.start(master, Restart::Empty),
         Kind::ClockStep | Kind::FlushAll | Kind::Clone => {}
         Kind::Eviction | Kind::Members | Kind::MixedLists => {}
-        Kind::ClockStrobe => stage.servers[master].clock.step(-by),
+        Kind::ClockStrobe | Kind::LateHandshake => stage.servers[master].clock.step(-by),
         Kind::RenewalStrobe => stage.servers[master].strobe_renewals(0),
         Kind::Detour => stage.lead_away(master, false),
         Kind::SharedClock => set_host_clock(stage, master, -by),

@@ -66,9 +66,9 @@ fn breaks_exclusion(plan: impl Fn(u64) -> Plan) -> bool {
     (1..=100).any(|seed| found(seed).iter().any(|violation| violation.property == "windows"))
 }
 
-/// The kinds that locks are guarded against: those of `any`, and one by itself.
+/// The kinds that locks are guarded against: those of `any`, and two by themselves.
 fn guarded() -> impl Iterator<Item = Kind> {
-    Kind::guarded(Locks::default()).into_iter().chain([Kind::MixedLists])
+    Kind::guarded(Locks::default()).into_iter().chain([Kind::MixedLists, Kind::LateHandshake])
 }
 
 /// What Redlock's argument excludes breaks plain Redlock, and the simulator says so. Where masters
@@ -77,7 +77,9 @@ fn guarded() -> impl Iterator<Item = Kind> {
 /// whatever masters say.
 #[test]
 fn each_fault_outside_of_the_assumptions_breaks_exclusion_where_masters_are_trusted() {
-    let is_stood = |kind: &Kind| matches!(kind, Kind::Clone | Kind::RenewalStrobe | Kind::MixedLists);
+    let is_stood = |kind: &Kind| {
+        matches!(kind, Kind::Clone | Kind::RenewalStrobe | Kind::MixedLists | Kind::LateHandshake)
+    };
     for kind in guarded().filter(|kind| !is_stood(kind)) {
         assert!(breaks_exclusion(|seed| Plan::new(seed, Profile::Outside(kind)).trusting()), "{kind}");
     }
