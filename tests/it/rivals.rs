@@ -68,7 +68,7 @@ const CONTENTS: &str = "
         for i = 1, #words, 2 do
             local field = words[i]
             local is_its = kept ~= 'hash' or field == 'kind' or field == 'x' or string.find(field, '^[rpol]:')
-            local is_word = string.find(words[i + 1] or '', ' 0 %d+$') -- of a reader that has left
+            local is_word = string.find(words[i + 1] or '', ' 0$') -- of a reader that has left
             if is_its and not is_word then shown[#shown + 1] = field .. '=' .. (words[i + 1] or '') end
         end
         table.sort(shown)
