@@ -41,6 +41,15 @@ local function no_vote(trusted, round, kept, holds, token)
   local left = VOTES_FROM - earliest
   return left > 0 and format('QUARANTINE %d ms left', ceil(left / 1000))
 end
+local full
+local function is_full()
+  if full == nil then
+    local reply = redis.pcall('ZADD', KEYS[2], 'XX', '0', '')
+    full = type(reply) == 'table' and find(reply.err, '^OOM') and reply.err
+  end
+  return full
+end
+if #KEYS > 2 then is_full() end
 return (function()
 local function refuse(...)
   error({'refused', format(...)})
@@ -123,10 +132,14 @@ local function write(it, owner, holds, kept)
   return GRANTED
 end
 local function acquire(k, _, _, owner, round, trusted, kept, _, before, ticket, since, waited)
+  local no_memory = is_full()
   if before and before ~= '' then give_up_place(KEYS[k + 1], before) end
   check_vote(trusted, round, kept)
   local it = look(k, owner)
-  if not it.holder or it.is_mine then return write(it, owner, '1', kept) end
+  if not it.holder or it.is_mine then
+    if no_memory then error({'refused', no_memory}) end
+    return write(it, owner, '1', kept)
+  end
   local reply = refusal(it)
   if ticket and ticket ~= '' then reply[7] = try_take_place(it, ticket, tonumber(since), tonumber(waited)) end
   return reply
