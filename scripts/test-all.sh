@@ -17,6 +17,9 @@ else
   echo "skipped: there is no python3"
 fi
 
+step "other servers"
+scripts/servers.sh some
+
 step "known bugs put back: the simulator finds each"
 scripts/mutants.sh
 

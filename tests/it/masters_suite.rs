@@ -121,11 +121,9 @@ async fn an_error_of_a_call_is_a_refusal_in_the_masters_words<K: Kind>() {
     assert!(detail.starts_with("WRONGTYPE Operation against a key"), "{detail}");
     let (reason, detail) = refused(answer(&kind, &BROKEN, Words::new(0)).await);
     assert_eq!(reason, Refusal::Other);
-    let expected = format!(
-        "ERR user_script:2: attempt to index local 'none' (a nil value) script: {}, on @user_script:2.",
-        BROKEN.sha1()
-    );
-    assert_eq!(*detail, *expected);
+    // Some servers name the script behind it.
+    let expected = "ERR user_script:2: attempt to index local 'none' (a nil value) script: ";
+    assert!(detail.starts_with(expected) && detail.ends_with("on @user_script:2."), "{detail}");
 }
 
 async fn a_call_that_nobody_wants_is_not_sent<K: Kind>() {

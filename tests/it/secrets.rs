@@ -104,5 +104,7 @@ async fn a_server_that_quotes_the_login_does_not_give_it_away() {
     let url = format!("redis://bob:{PASSWORD}@127.0.0.1:{}", server.port());
     let redlock = crate::begin().master(url).timeout(ms(2_000)).build().unwrap();
     let error = format!("{:#}", redlock.lock("l").try_acquire().await.unwrap_err());
-    assert!(error.contains("HELLO") && !error.contains(PASSWORD) && !error.contains("bob"), "{error}");
+    // Valkey does not quote it: who is not logged in is not told which commands there are.
+    assert!(error.contains("HELLO") || error.contains("NOAUTH"), "{error}");
+    assert!(!error.contains(PASSWORD) && !error.contains("bob"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! TLS, with a certificate authority of the test's own.
 
 use quorate::{Error, Init, Outcome, Redlock, Refusal};
-use quorate_testkit::RedisServer;
+use quorate_testkit::{RedisServer, skipped};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::{PATIENT, SOON, TTL};
@@ -20,8 +20,8 @@ impl Authority {
         Self { pem, issuer: Issuer::new(params, key) }
     }
 
-    /// A server with a certificate for these names.
-    fn server(&self, names: &[&str]) -> (RedisServer, tempfile::TempDir) {
+    /// A server with a certificate for these names; `None` where servers have no TLS.
+    fn server(&self, names: &[&str]) -> Option<(RedisServer, tempfile::TempDir)> {
         let folder = tempfile::TempDir::new().unwrap();
         let key = KeyPair::generate().unwrap();
         let names: Vec<String> = names.iter().map(|&name| name.into()).collect();
@@ -36,7 +36,14 @@ impl Authority {
         #[rustfmt::skip]
         let options = ["--port", "0", "--tls-port", "{port}", "--tls-auth-clients", "no",
             "--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca];
-        (RedisServer::start_with(&options), folder)
+        match RedisServer::try_start(&options) {
+            Ok(server) => Some((server, folder)),
+            Err(error) if error.to_string().contains("Failed finding TLS support") => {
+                skipped("TLS", "redis-server was built without it");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 
@@ -54,7 +61,7 @@ async fn first_vote(url: String, root: Option<&str>) -> Outcome {
 #[tokio::test]
 async fn a_certificate_is_trusted_by_its_root_and_for_its_name_only() {
     let authority = Authority::new();
-    let (server, _folder) = authority.server(&["localhost", "127.0.0.1"]);
+    let Some((server, _folder)) = authority.server(&["localhost", "127.0.0.1"]) else { return };
     let port = server.port();
     for host in ["localhost", "127.0.0.1"] {
         let url = format!("rediss://{host}:{port}");
@@ -62,7 +69,7 @@ async fn a_certificate_is_trusted_by_its_root_and_for_its_name_only() {
         let why = first_vote(url, None).await.to_string();
         assert!(why.contains("UnknownIssuer"), "{why}");
     }
-    let (other, _folder) = authority.server(&["example.org"]);
+    let Some((other, _folder)) = authority.server(&["example.org"]) else { return };
     let why =
         first_vote(format!("valkeys://localhost:{}", other.port()), Some(&authority.pem)).await.to_string();
     assert!(why.contains("not valid for name"), "{why}");
@@ -71,7 +78,7 @@ async fn a_certificate_is_trusted_by_its_root_and_for_its_name_only() {
 #[tokio::test]
 async fn an_unknown_authority_ends_each_wait_at_once() {
     let authority = Authority::new();
-    let (server, _folder) = authority.server(&["localhost"]);
+    let Some((server, _folder)) = authority.server(&["localhost"]) else { return };
     let url = format!("rediss://localhost:{}", server.port());
     let client = Redlock::builder().master(url).timeout(PATIENT).wait(PATIENT * 60).build().unwrap();
     let ended = tokio::time::timeout(SOON, client.lock("l").acquire()).await.expect("no wait");
