@@ -1,6 +1,6 @@
 # Sourced by the other scripts: makes sure that redis-server, or a C compiler, is there, or says how to install it.
 
-need_redis() { need redis-server "Redis 6 or later, or Valkey" redis-server; }
+need_redis() { need redis-server "Redis 7.0 or later, or Valkey 7.2 or later" redis-server; }
 
 # Rust links with it, some crates build with it, and so do the test kit's servers with clocks of their own.
 need_cc() { need cc "a C compiler" gcc libc6-dev; }

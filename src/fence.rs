@@ -109,7 +109,7 @@ pub const HEADER: &str = "quorate-fence";
 /// with [`parse`].
 pub const VARIABLE: &str = "QUORATE_FENCE";
 
-/// A Lua script for Redis 6 or later, or Valkey, that writes a value unless a later holder of the
+/// A Lua script for Redis or Valkey that writes a value unless a later holder of the
 /// lock has written. It runs on the server that has the value, which need not be one of the lock's
 /// masters.
 ///

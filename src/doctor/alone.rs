@@ -103,24 +103,17 @@ fn role(server: &Server) -> Option<Finding> {
     Some(Finding::warn(ABOUT, what, fix))
 }
 
-/// The oldest Redis that is supported. Each Valkey is.
-const OLDEST: (u32, u32) = (7, 0);
-
 fn version(info: &Info) -> Option<Finding> {
     const ABOUT: &str = "version";
     if let Some(version) = info.get("valkey_version") {
         return Some(Finding::ok(ABOUT, format!("Valkey {version}")));
     }
     let version = info.get("redis_version")?;
-    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(major), minor) if (major, minor.unwrap_or(0)) < OLDEST => {
-            let (major, minor) = OLDEST;
-            let fix = format!("install Redis {major}.{minor} or later, or Valkey");
-            Some(Finding::fail(ABOUT, format!("Redis {version}"), fix))
-        }
-        _ => Some(Finding::ok(ABOUT, format!("Redis {version}"))),
-    }
+    let what = format!("Redis {version}");
+    Some(match info.too_old() {
+        Some(_) => Finding::fail(ABOUT, what, "install Redis 7.0 or later, or Valkey 7.2 or later"),
+        None => Finding::ok(ABOUT, what),
+    })
 }
 
 fn memory(info: &Info) -> Option<Finding> {

@@ -133,6 +133,9 @@ pub(super) fn run_id(facts: &Facts) -> Option<&str> {
     facts.server.as_ref().ok()?.info.get("run_id")
 }
 
+/// The major version of the oldest Redis that locks are tested with.
+const OLDEST_REDIS: u32 = 7;
+
 /// What INFO said; nothing where it was denied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Info(pub(crate) String);
@@ -141,6 +144,13 @@ impl Info {
     pub(crate) fn get(&self, field: &str) -> Option<&str> {
         let value = |line| str::strip_prefix(line, field)?.strip_prefix(':');
         self.0.lines().find_map(value).map(str::trim_end)
+    }
+
+    /// The version, if it is too old: Valkey 7.2 says that it is compatible with Redis 7.2.
+    pub(crate) fn too_old(&self) -> Option<&str> {
+        let version = self.get("redis_version")?;
+        let major: u32 = version.split('.').next()?.parse().ok()?;
+        (major < OLDEST_REDIS).then_some(version)
     }
 
     /// The policy by which the server drops keys, locks among them, where its memory is full.

@@ -41,7 +41,7 @@ pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// What was looked at, in a word or two: `reach`, `login`, `role`, `version`, `memory`,
-    /// `persistence`, `writes`, `rights`, `clock` or `record` of one master; `processes`, `clocks`,
+    /// `persistence`, `writes`, `commands`, `rights`, `calls`, `clock` or `record` of one master; `processes`, `clocks`,
     /// `set` or `quorum` of all.
     pub about: &'static str,
     /// What was found.

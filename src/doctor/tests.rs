@@ -163,8 +163,8 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
         ),
         (
             "version",
-            |server| server.info.0 = server.info.0.replace("7.4.1", "5.0.14"),
-            &["5.0.14", "Redis 7"],
+            |server| server.info.0 = server.info.0.replace("7.4.1", "6.2.14"),
+            &["6.2.14", "Redis 7.0"],
         ),
         (
             "memory",

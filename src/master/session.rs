@@ -15,6 +15,7 @@ use super::dial::{Dialler, Stream};
 use super::hello::{self, WaitsFor};
 use super::login::{self, LoggedIn};
 use super::script::Script;
+use crate::doctor::Info;
 use crate::random::Random;
 use crate::sync::Mutex;
 use crate::trust::{Handshake, SessionHeader};
@@ -162,14 +163,18 @@ impl SetUp {
     }
 
     /// Asks for the server's run id and this connection's number; `None` if the user has no right
-    /// to.
-    async fn identify(&self) -> Result<Option<Identity>, String> {
+    /// to. Refuses a server that is too old.
+    async fn identify(&self) -> Result<Option<Identity>, Failure> {
         let id = self.0.ask(&["CLIENT", "ID"]);
         let server = self.0.ask(&["INFO", "server"]);
-        let (Ok(Value::Int(connection)), Ok(Value::Text(info))) = futures::try_join!(id, server)? else {
-            return Ok(None);
-        };
-        let run_id = info.lines().find_map(|line| line.strip_prefix("run_id:")).map(str::to_owned);
+        let (id, Ok(Value::Text(info))) = futures::try_join!(id, server)? else { return Ok(None) };
+        let info = Info(info.to_string());
+        if let Some(version) = info.too_old() {
+            let why = format!("it is Redis {version}, which is too old");
+            return Err(Failure::refused(Refusal::Unsupported, why));
+        }
+        let Ok(Value::Int(connection)) = id else { return Ok(None) };
+        let run_id = info.get("run_id").map(str::to_owned);
         Ok(run_id.map(|run_id| Identity { run_id, connection }))
     }
 

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use quorate::{Builder, Error, ErrorKind, Redlock, Refusal};
 use quorate_testkit::{Masters, RedisServer, eventually};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
-use crate::{TTL, builder, ms, on_all, patient, until};
+use crate::{PATIENT, TTL, builder, ms, on_all, patient, until};
 
 /// A wait that would be noticed.
 const LONG: Duration = Duration::from_secs(20);
@@ -181,6 +183,41 @@ async fn servers_that_cannot_keep_locks_end_the_wait_where_the_rest_are_no_quoru
             is_granted(&redlock).await;
         }
     }
+}
+
+/// A way to a server that says another version: of its replies, the first digit in this field.
+async fn aged(server: &RedisServer) -> String {
+    const FIELD: &[u8] = b"\nredis_version:";
+    let (listener, to) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), server.address());
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let (mut reads, mut writes) = client.into_split();
+            let (mut answers, mut asks) = TcpStream::connect(to).await.unwrap().into_split();
+            tokio::spawn(async move { tokio::io::copy(&mut reads, &mut asks).await });
+            tokio::spawn(async move {
+                let mut buffer = vec![0; 64 * 1024];
+                while let Ok(length @ 1..) = answers.read(&mut buffer).await {
+                    let reply = &mut buffer[..length];
+                    if let Some(at) = reply.windows(FIELD.len()).position(|part| part == FIELD) {
+                        reply[at + FIELD.len()] = b'6';
+                    }
+                    let _ = writes.write_all(reply).await; // the client may have ended
+                }
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_server_that_is_too_old_is_refused_by_its_version() {
+    let server = RedisServer::start();
+    let redlock = crate::begin().master(aged(&server).await).ttl(TTL).timeout(PATIENT).build().unwrap();
+    let error = redlock.lock("l").wait(LONG).acquire().await.unwrap_err();
+    assert!(matches!(error, Error::Refused { reason: Refusal::Unsupported, .. }), "{error:#}");
+    let said = format!("{error:#}");
+    assert!(said.contains("it is Redis 6.") && said.contains("use Redis 7.0 or later"), "{said}");
 }
 
 /// Whatever needs the votes of a majority says so, and not that there is no quorum.
