@@ -23,7 +23,7 @@ use crate::master::{
     Address, Dialler, LinkSettings, Master, MasterMaker, Masters, PasswordCallback, RedisMaster, Roster,
     Visit,
 };
-use crate::protocol::{SCRIPTS, WakeChannelPrefix};
+use crate::protocol::{Kind, SCRIPTS, Subject, WakeChannelPrefix};
 use crate::random::{Random, SystemRandom};
 use crate::source::{self, Checked, Source};
 
@@ -392,13 +392,15 @@ impl Builder {
             wall_ahead: wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0),
         };
         let prefix = &settings.prefix;
-        let nobody = random.next_u64();
+        let name = format!("doctor:{:x}", random.next_u64());
+        let kind = Kind::Lock;
         let visit = Visit {
             clock,
             record: visitor.terms.record.clone(),
             decree: visitor.terms.decree.clone(),
-            key: format!("{prefix}{{doctor:{nobody:x}}}"),
-            channel: format!("{}doctor:{nobody:x}", WakeChannelPrefix(prefix)),
+            key: format!("{prefix}{{{name}}}"),
+            channel: format!("{}{name}", WakeChannelPrefix(prefix)),
+            call: (kind.script(), Subject { prefix, kind, name: &name, permit: None }.inspection()),
             patience: visitor.timeout,
         };
         let (reply, facts) = oneshot::channel();

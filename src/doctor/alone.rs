@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::facts::{Denied, Facts, Info, Server, Unasked, Visitor};
-use super::report::Finding;
+use super::report::{Finding, Severity};
+use crate::vote::Refusal;
 
 /// Commands without which locks work, at a cost.
 const OPTIONAL: [(&str, &str); 9] = [
@@ -30,7 +31,11 @@ pub(super) fn look(facts: &Facts, visitor: &Visitor) -> Vec<Finding> {
     findings.extend(memory(&server.info));
     findings.extend(persistence(server, visitor));
     findings.extend(writes(server));
+    findings.extend(commands(&server.denied));
     findings.push(rights(&server.denied, visitor));
+    if !findings.iter().any(|finding| finding.severity == Severity::Fail) {
+        findings.extend(calls(server));
+    }
     findings
 }
 
@@ -159,9 +164,30 @@ fn writes(server: &Server) -> Option<Finding> {
     Some(Finding::fail("writes", format!("refused: {why}"), fix))
 }
 
+/// Commands that were renamed, or that the server does not have.
+fn commands(denied: &Denied) -> Option<Finding> {
+    const ABOUT: &str = "commands";
+    let unknown = &denied.unknown;
+    let fix = "keep the names of commands: no rename-command for them in its configuration";
+    let needed: Vec<_> = unknown.iter().copied().filter(|name| price(name).is_none()).collect();
+    if !needed.is_empty() {
+        return Some(Finding::fail(ABOUT, format!("it does not know {}", needed.join(", ")), fix));
+    }
+    let costs = |name: &&str| price(name).map(|price| format!("does not know {name}: {price}"));
+    let costs: Vec<_> = unknown.iter().filter_map(costs).collect();
+    (!costs.is_empty()).then(|| Finding::warn(ABOUT, format!("it {}", costs.join("; ")), fix))
+}
+
+/// What a client is refused for that nothing else tells.
+fn calls(server: &Server) -> Option<Finding> {
+    let why = server.refuses_calls.as_ref()?;
+    let fix = Refusal::of_reply(why).remedy().unwrap_or("see its log");
+    Some(Finding::fail("calls", format!("a client's calls are refused: {why}"), fix))
+}
+
 fn rights(denied: &Denied, visitor: &Visitor) -> Finding {
     const ABOUT: &str = "rights";
-    let Denied { commands, keys, channels } = denied;
+    let Denied { commands, keys, channels, .. } = denied;
     let needed = commands.iter().filter(|name| price(name).is_none());
     let prefix = &visitor.prefix;
     let mut rules = Vec::new();

@@ -52,6 +52,8 @@ pub(crate) struct Server {
     /// The incarnation that knows what it promised, empty where none does, if it can be read.
     pub(crate) decree: Option<Arc<str>>,
     pub(crate) denied: Denied,
+    /// Why it refuses what a client begins with: the handshake, or a call of a script.
+    pub(crate) refuses_calls: Option<String>,
     /// Why it refuses all writes, if it does.
     pub(crate) refuses_writes: Option<String>,
     pub(crate) round_trips: Vec<Duration>,
@@ -178,6 +180,8 @@ pub(crate) enum FoundRecord {
 pub(crate) struct Denied {
     /// Commands, as `ACL SETUSER` names them.
     pub(crate) commands: Vec<&'static str>,
+    /// Commands that the server does not know.
+    pub(crate) unknown: Vec<&'static str>,
     /// The keys of locks.
     pub(crate) keys: bool,
     /// The channels of wake-ups.

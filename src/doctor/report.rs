@@ -41,8 +41,8 @@ pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// What was looked at, in a word or two: `reach`, `login`, `role`, `version`, `memory`,
-    /// `persistence`, `writes`, `commands`, `rights`, `calls`, `clock` or `record` of one master; `processes`, `clocks`,
-    /// `set` or `quorum` of all.
+    /// `persistence`, `writes`, `commands`, `rights`, `calls`, `clock` or `record` of one master;
+    /// `processes`, `clocks`, `set` or `quorum` of all.
     pub about: &'static str,
     /// What was found.
     pub what: String,

@@ -152,7 +152,7 @@ fn where_all_is_well_all_can_vote() {
 #[test]
 fn what_a_client_would_be_refused_for_costs_the_vote() {
     type Change = fn(&mut Server);
-    let cases: [(&str, Change, &[&str]); 11] = [
+    let cases: [(&str, Change, &[&str]); 13] = [
         (
             "role",
             |server| {
@@ -180,6 +180,16 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
             "rights",
             |server| server.denied.commands = vec!["hset", "subscribe"],
             &["may not use hset", "ACL SETUSER USER +hset +subscribe"],
+        ),
+        (
+            "commands",
+            |server| server.denied.unknown = vec!["info", "subscribe"],
+            &["it does not know info ->", "rename-command"],
+        ),
+        (
+            "calls",
+            |server| server.refuses_calls = Some("ERR unknown command 'EVAL'".into()),
+            &["refused: ERR unknown command 'EVAL'", "use Redis 7.0"],
         ),
         (
             "rights",

@@ -12,11 +12,13 @@ use tokio::time::timeout;
 use super::address::Address;
 use super::answer::{Failure, Value};
 use super::asks::{command, reply_text};
+use super::call::Words;
 use super::dial::Dialler;
 use super::login::{self, LoggedIn, describe};
+use super::script::Script;
 use crate::clock::Clock;
 use crate::doctor::{ClockLook, Denied, FoundRecord, Info, Server, Unasked};
-use crate::trust::MasterRecord;
+use crate::trust::{HELLO, MasterRecord, SessionHeader};
 use crate::vote::Refusal;
 
 /// How often to measure the round trip and ask for the time: enough for a median that one slow
@@ -82,6 +84,8 @@ pub(crate) struct Visit {
     pub(crate) key: String,
     /// A channel that nobody listens on, of the kind that clients are woken on.
     pub(crate) channel: String,
+    /// A call of a script about a key that nobody has.
+    pub(crate) call: (&'static Script, Words),
     /// How long it may take to answer.
     pub(crate) patience: Duration,
 }
@@ -130,6 +134,7 @@ impl Asker<'_> {
             ..Server::default()
         };
         self.look_at_rights(&mut server).await?;
+        server.refuses_calls = self.make_calls().await?.err();
         for _ in 0..TIMES {
             let asked = self.visit.clock.now();
             let _ = self.ask(&["PING"]).await?; // an error is an answer
@@ -159,6 +164,20 @@ impl Asker<'_> {
         Ok(parts.map(|(seconds, micros)| ClockLook { asked, answered, time: seconds * 1_000_000 + micros }))
     }
 
+    /// Asks what a client asks first: the question of its handshake, and a call of a script. No
+    /// master votes on it, as its record is not named.
+    async fn make_calls(&self) -> Result<Result<(), String>, Unasked> {
+        let Visit { record, decree, call: (script, words), .. } = self.visit;
+        let time = self.time().await?.map_or(1, |look| look.time).to_string();
+        let hello = self.ask(&["EVAL", HELLO.source(), "0", record, &time, decree]).await?;
+        let keys = words.keys().len().to_string();
+        let header = SessionHeader::default();
+        let call = ["EVAL", script.source(), &keys].into_iter();
+        let call = call.chain(words.keys()).chain(header.args()).chain(words.args());
+        let call = self.ask(&call.collect::<Vec<_>>()).await?;
+        Ok(hello.and(call).map(drop))
+    }
+
     /// Tries every command that a client needs.
     async fn look_at_rights(&mut self, server: &mut Server) -> Result<(), Unasked> {
         let tries = PROBES.map(|(_, words)| {
@@ -175,6 +194,8 @@ impl Asker<'_> {
             let Err(error) = said else { continue };
             if error.starts_with("NOPERM") {
                 note(&mut server.denied, name, &error);
+            } else if is_unknown(&error) {
+                server.denied.unknown.push(name);
             } else if *name == HSET.0 && !error.starts_with("ERR") {
                 server.refuses_writes = Some(error);
             }
@@ -182,6 +203,10 @@ impl Asker<'_> {
         match timeout(self.visit.patience, self.connection.subscribe(&self.visit.channel)).await {
             Ok(Err(error)) if error.code() == Some("NOPERM") => {
                 note(&mut server.denied, "subscribe", &describe(&error));
+                Ok(())
+            }
+            Ok(Err(error)) if is_unknown(&describe(&error)) => {
+                server.denied.unknown.push("subscribe");
                 Ok(())
             }
             Ok(_) => Ok(()),
@@ -201,6 +226,11 @@ fn not_opened(why: Failure) -> Unasked {
         Failure::Refused { .. } => Unasked::Refused(text),
         _ => Unasked::Unreached(text),
     }
+}
+
+/// Whether the server does not know the command. It looks at that before the user's rights.
+fn is_unknown(error: &str) -> bool {
+    error.starts_with("ERR unknown command") || error.starts_with("ERR unknown subcommand")
 }
 
 fn broke() -> Unasked {
@@ -241,7 +271,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::SCRIPTS;
-    use crate::trust::{HELLO, RECORD};
+    use crate::trust::RECORD;
 
     /// What the scripts run on a master.
     fn commands(text: &str) -> impl Iterator<Item = String> {

@@ -155,12 +155,17 @@ impl Op {
                     None => words.with(""),
                 }
             }
-            Self::Inspect => begin("inspect", 1),
+            Self::Inspect => subject.inspection(),
         }
     }
 }
 
 impl Subject<'_> {
+    /// What tells who holds it.
+    pub(crate) fn inspection(&self) -> Words {
+        self.begin("inspect", 1)
+    }
+
     /// The keys of all names, and the arguments that each operation begins with.
     fn begin(&self, verb: &str, args: usize) -> Words {
         let Self { prefix, kind, name, permit } = *self;

@@ -1,6 +1,8 @@
 //! `quorate doctor`.
 
-use quorate_testkit::Masters;
+use std::process::Command;
+
+use quorate_testkit::{Masters, RedisServer};
 use serde_json::Value;
 
 use crate::{begin, output, quorate, start};
@@ -54,6 +56,21 @@ fn the_exit_code_tells_warnings_and_a_lost_quorum_apart() {
     assert!(last.starts_with("fail  all masters") && last.contains("1 of 3 masters can vote"), "{out}");
     let (code, _, error) = doctor(&masters, &["--max-ttl", "2d"]);
     assert_eq!(code, 64, "{error}");
+}
+
+/// What refuses a client is found, however the server does that.
+#[test]
+fn commands_that_were_renamed_cost_the_vote() {
+    for command in ["HELLO", "INFO", "EVAL", "EVALSHA", "HSET", "TIME"] {
+        let server = RedisServer::start_with(&["--rename-command", command, ""]);
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        let (code, out, _) = output(doctor.args(["doctor", "--timeout", "1s", "--master", &server.url()]));
+        assert_eq!(code, 69, "{command}: {out}");
+        let name = if command == "HELLO" { "HELLO".to_owned() } else { command.to_lowercase() };
+        let is_named = |line: &str| line.starts_with("fail  ") && line.contains(&name);
+        assert!(out.lines().any(is_named), "{command}: {out}");
+        assert!(out.contains("0 of 1 masters can vote"), "{command}: {out}");
+    }
 }
 
 #[test]
