@@ -75,7 +75,7 @@ pub enum HelloOutcome {
 impl Default for SessionHeader {
     /// The header without a handshake: with it no master votes.
     fn default() -> Self {
-        Self(Arc::new((0..5).fold(Words::new(0), |words, _| words.with(""))))
+        Self(Arc::new((0..4).fold(Words::new(0), |words, _| words.with(""))))
     }
 }
 

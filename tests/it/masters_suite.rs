@@ -13,7 +13,7 @@ use crate::{PATIENT, until};
 static ADD: Script = Script::new(
     "add",
     "local replies = {1000} \
-     for i, key in ipairs(KEYS) do replies[i + 1] = redis.call('HINCRBY', key, 'n', ARGV[i + 5]) end \
+     for i, key in ipairs(KEYS) do replies[i + 1] = redis.call('HINCRBY', key, 'n', ARGV[i + 4]) end \
      return replies",
 );
 
@@ -22,7 +22,7 @@ static SHAPE: Script = Script::new(
     "shape",
     "local shapes = {none = false, number = -7.9, text = 'x', list = {1, {'y', true}, nil, 2}} \
      local replies = {false} \
-     for i = 6, #ARGV do replies[i - 4] = shapes[ARGV[i]] end \
+     for i = 5, #ARGV do replies[i - 3] = shapes[ARGV[i]] end \
      return replies",
 );
 
