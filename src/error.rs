@@ -47,8 +47,8 @@ pub enum Error {
     },
 
     /// So many masters refuse this client permanently that the rest are no quorum: for its
-    /// password, its rights, the masters' certificates, terms that differ from those of their clients, or because the servers
-    /// cannot keep locks. It ends a wait at once, and replaces `NoQuorum`.
+    /// password, its rights, their certificates, terms that differ from those of their clients, or
+    /// because the servers cannot keep locks. It ends a wait at once, and replaces `NoQuorum`.
     #[non_exhaustive]
     Refused {
         /// The lock's name.

@@ -187,7 +187,8 @@ fn has_only_zombies(group: Pid) -> bool {
 fn is_zombie_of(group: Pid, process: &Path) -> Option<bool> {
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    let (state, its_group) = (fields.next()?, fields.nth(1)?);
+    let state = fields.next()?;
+    let its_group = fields.nth(1)?;
     let has_threads = || fs::read_dir(process.join("task")).is_ok_and(|threads| threads.count() > 1);
     (its_group == group.to_string()).then(|| matches!(state, "Z" | "X") && !has_threads())
 }
