@@ -475,6 +475,10 @@ fn a_list_or_terms_that_differ_are_refused() {
     client.membership = Membership::new((0..3).map(name).collect(), terms(MAX_TTL * 2));
     let steps = client.connect_to_all(&mut masters, 0, &dice);
     assert_eq!(why(&steps), [Refusal::OtherTerms; 3]);
+    let mut masters = set(&dice);
+    masters[..3].iter_mut().for_each(|it| it.record.as_mut().unwrap().terms.protocol = "v9".into());
+    let steps = Client::new(&[0, 1, 2], None).connect_to_all(&mut masters, 0, &dice);
+    assert_eq!(why(&steps), [Refusal::OtherTerms; 3]);
     // One server under two names is one member.
     let mut masters = set(&dice);
     masters[3] = masters[0].clone();
