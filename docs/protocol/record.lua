@@ -14,17 +14,21 @@ if info('server', 'run_id') ~= run_id or info('replication', 'master_replid2') ~
   return {'changed', shown}
 end
 local LATEST = 2000000
-local is_not_for_later = trusted ~= '1' and (pause == '0' or seen == '')
-if is_not_for_later and math.abs(now - trusted) > LATEST then return {'changed', shown} end
+if trusted ~= '1' and math.abs(now - trusted) > LATEST then return {'changed', shown} end
 if pause ~= '' then
-  local from = pause == '0' and 0 or math.max(now, trusted)
+  local from = 0
+  if pause ~= '0' then
+    from = math.max(now, trusted)
+    local CLOCK_RANGE = 60000000
+    if least > from + pause + CLOCK_RANGE then least = 0 end
+  end
   ends = string.format('%.0f', math.max(from + pause, least))
 end
 local decree, incarnation, generation = ARGV[8], ARGV[9], ARGV[10]
 local promised, ballot, value = ARGV[11], ARGV[12], ARGV[13]
-if incarnation ~= '' then
-  redis.call('HSET', decree, 'incarnation', incarnation, 'generation', generation)
-  redis.call('HSET', decree, 'promised', promised, 'ballot', ballot, 'value', value)
+if incarnation ~= '' then redis.call('HSET', decree, 'incarnation', incarnation) end
+if generation ~= '' then
+  redis.call('HSET', decree, 'generation', generation, 'promised', promised, 'ballot', ballot, 'value', value)
 end
 redis.call('HSET', key, 'run_id', run_id, 'replid2', replid2, 'quarantine', ends, unpack(ARGV, 14))
 return {'written', shown}

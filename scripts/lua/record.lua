@@ -5,8 +5,9 @@
 --          id and the second replication id; the time (us) that most masters show, 1 if that is
 --          not known; for how long (us) from now there is no vote, empty to leave that as it is;
 --          the earliest end (us) of that; the key of the decree; the incarnation that knows what it
---          promised from now on, empty to leave that as it is, and for which generation, the ballot
---          that it promises, the ballot that it accepted and the value of that; field, value, ...
+--          promised from now on, empty to leave that as it is; for which generation, empty to leave
+--          the rest of the decree as it is, the ballot that it promises, the ballot that it accepted
+--          and the value of that; field, value, ...
 -- Replies  {'written', time (us)}, or {'changed', time (us)}: something is another one, or it is
 --          too late, and nothing was written
 -- Again    a repeated run finds another stamp, and writes nothing.
@@ -28,20 +29,24 @@ if info('server', 'run_id') ~= run_id or info('replication', 'master_replid2') ~
   return {'changed', shown}
 end
 
--- The word that nobody used this master is not for later. Nor is what was known of one without a
--- record: it may have had one since.
+-- A write that arrives late rests on what was known long ago.
 local LATEST = 2000000
-local is_not_for_later = trusted ~= '1' and (pause == '0' or seen == '')
-if is_not_for_later and math.abs(now - trusted) > LATEST then return {'changed', shown} end
+if trusted ~= '1' and math.abs(now - trusted) > LATEST then return {'changed', shown} end
 if pause ~= '' then
-  local from = pause == '0' and 0 or math.max(now, trusted)
+  local from = 0
+  if pause ~= '0' then
+    from = math.max(now, trusted)
+    -- A wrong clock wrote an end that is further ahead than a quarantine and this (us).
+    local CLOCK_RANGE = 60000000
+    if least > from + pause + CLOCK_RANGE then least = 0 end
+  end
   ends = string.format('%.0f', math.max(from + pause, least))
 end
 local decree, incarnation, generation = ARGV[8], ARGV[9], ARGV[10]
 local promised, ballot, value = ARGV[11], ARGV[12], ARGV[13]
-if incarnation ~= '' then
-  redis.call('HSET', decree, 'incarnation', incarnation, 'generation', generation)
-  redis.call('HSET', decree, 'promised', promised, 'ballot', ballot, 'value', value)
+if incarnation ~= '' then redis.call('HSET', decree, 'incarnation', incarnation) end
+if generation ~= '' then
+  redis.call('HSET', decree, 'generation', generation, 'promised', promised, 'ballot', ballot, 'value', value)
 end
 -- Last, as a master with a record votes: the decree counts for nothing before.
 redis.call('HSET', key, 'run_id', run_id, 'replid2', replid2, 'quarantine', ends, unpack(ARGV, 14))

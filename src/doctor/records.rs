@@ -113,8 +113,10 @@ fn first_look(all: &[Facts], index: usize) -> Option<Foretold> {
     if !is_known || info("role") != Some("master") || twin_of(all, index).is_some() {
         return None;
     }
+    let time = server.looks.last()?.time;
     let shown = Shown {
-        time: server.looks.last()?.time,
+        time,
+        later: time,
         run_id: info("run_id")?.into(),
         replid2: info("master_replid2").unwrap_or_default().into(),
         decree: server.decree.clone().unwrap_or_else(|| server.own_incarnation()),
@@ -200,6 +202,9 @@ fn forgot(found: Option<&MasterRecord>, server: &Server, change: &Change) -> Fin
             "somebody began another set with it, and its own takes it back"
         }
         Some(record) if has_restarted(record) => "it restarted",
+        Some(record) if record.incarnation == change.record.incarnation => {
+            "a wrong clock wrote its quarantine, which begins anew"
+        }
         Some(_) if server.lost_decree() => "it lost what it promised about the next change of its set",
         Some(_) => "it took over the keys of another server, as its replica",
     };

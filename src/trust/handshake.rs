@@ -114,9 +114,9 @@ impl Handshake {
         Hello { script, words, asked: self.trust.clock.now(), has_masters_time, is_new }
     }
 
-    fn write(&self, change: &Change, is_new: bool) -> Hello {
+    fn write(&self, change: &Change, trusted: TrustedTime, is_new: bool) -> Hello {
         let Change { found, quarantine, least, record, promised } = change;
-        let TrustedTime { low, width } = self.trust.trusted();
+        let TrustedTime { low, width } = trusted;
         let quarantine = quarantine.map(|time| if time.is_zero() { time } else { time + width });
         let words = Words::new(0)
             .with(self.key())
@@ -188,8 +188,10 @@ impl Handshake {
     fn next(&self, hello: &Hello, mut shown: Shown) -> HelloOutcome {
         let trust = &self.trust;
         let time = shown.time;
-        if trust.knows_the_time() {
-            shown.time = time.min(trust.trusted().low);
+        let trusted = trust.known_time();
+        if let Some(trusted) = trusted {
+            shown.time = time.min(trusted.low);
+            shown.later = time.max(trusted.low);
         }
         let mut membership = trust.membership();
         let record = shown.record.clone();
@@ -203,9 +205,7 @@ impl Handshake {
         match (step, record) {
             (HelloStep::Vote, Some(record)) => HelloOutcome::Known(self.session(&record, time)),
             (HelloStep::Vote, None) => unreachable!("only a record has a vote"),
-            (HelloStep::Write(change), _)
-                if !hello.is_new && change.quarantine.is_some() && !trust.knows_the_time() =>
-            {
+            (HelloStep::Write(_), _) if !hello.is_new && trusted.is_none() => {
                 let why = "it may have lost its state, and too few masters answer to tell the time by which \
                            its quarantine would end";
                 HelloOutcome::Again(Failure::refused(Refusal::Quarantined, why))
@@ -214,7 +214,10 @@ impl Handshake {
             (HelloStep::Write(_), _) if trust.clock.now().since(hello.asked) > OLDEST_ANSWER => {
                 HelloOutcome::Ask(self.hello(hello.is_new))
             }
-            (HelloStep::Write(change), _) => HelloOutcome::Ask(self.write(&change, hello.is_new)),
+            (HelloStep::Write(change), _) => {
+                // Only a master in this process may be written before the time is known.
+                HelloOutcome::Ask(self.write(&change, trusted.unwrap_or(TrustedTime::UNKNOWN), hello.is_new))
+            }
             (HelloStep::Hear(why), _) => {
                 let why = Failure::refused(Refusal::Other, why);
                 self.note_refusal(&why);
@@ -337,6 +340,7 @@ fn read(reply: &Value) -> Option<Answer> {
             }
             Some(Answer::Master(Box::new(Shown {
                 time,
+                later: u64::MAX,
                 run_id: text(2)?,
                 replid2: text(3)?,
                 decree: text(4)?,

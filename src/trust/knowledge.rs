@@ -114,7 +114,7 @@ impl Trust {
     }
 
     /// The time on which a majority of the masters agrees, if that is known.
-    fn known_time(&self) -> Option<TrustedTime> {
+    pub(super) fn known_time(&self) -> Option<TrustedTime> {
         self.clocks().time(self.clock.now())
     }
 

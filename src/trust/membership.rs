@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::decree::{Accepted, Ballot, Evidence, Promised, Proposal};
 use super::record::{MasterRecord, MemberState, Members, SetTerms, name_of_set};
-use super::terms::Terms;
+use super::terms::{CLOCK_RANGE, Terms};
 use super::voters::Voters;
 use crate::master_set::MasterSet;
 use crate::random::Random;
@@ -21,6 +21,8 @@ mod tests;
 pub(crate) struct Shown {
     /// The earlier one of its time (us) and the time that most masters show.
     pub(crate) time: u64,
+    /// The later one of these (us); the end of time until it is known what time most masters show.
+    pub(crate) later: u64,
     pub(crate) run_id: Arc<str>,
     pub(crate) replid2: Arc<str>,
     /// The incarnation that knows what it promised; empty where none does.
@@ -143,7 +145,16 @@ impl SeenIncarnations {
     /// How many are remembered: each is a restart, or a loss of keys, that this client saw.
     const MOST_BEFORE: usize = 16;
 
-    fn note(&mut self, record: &MasterRecord) {
+    /// Forgets an end that is later than this (us): a wrong clock wrote it.
+    fn bound(&mut self, longest: u64) {
+        if self.latest > longest {
+            self.latest = 0;
+        }
+    }
+
+    /// Notes a record with which the master voted. An end that is later than `longest` counts for
+    /// nothing.
+    fn note(&mut self, record: &MasterRecord, longest: u64) {
         self.member = Some(record.member);
         if let Some(last) = self.last.replace(record.incarnation.clone())
             && last != record.incarnation
@@ -153,7 +164,9 @@ impl SeenIncarnations {
                 self.before.pop_front();
             }
         }
-        self.latest = self.latest.max(record.quarantine);
+        if record.quarantine <= longest {
+            self.latest = self.latest.max(record.quarantine);
+        }
     }
 
     fn went_back(&self, record: &MasterRecord) -> bool {
@@ -165,6 +178,11 @@ impl Shown {
     /// How long the master has no vote.
     fn quarantined_for(&self, record: &MasterRecord) -> Duration {
         Duration::from_micros(record.quarantine.saturating_sub(self.time))
+    }
+
+    /// The latest end (us) of a quarantine that no wrong clock wrote.
+    fn longest_end(&self, terms: &Terms) -> u64 {
+        self.later.saturating_add(micros(terms.longest_quarantine()))
     }
 
     /// Whether this process had the keys of another one since the record was written. The second
@@ -654,6 +672,8 @@ impl Membership {
         if let (Some(never_used), Some(_)) = (never_used, &shown.record) {
             never_used.retain(|run_id| *run_id != shown.run_id);
         }
+        let longest = shown.longest_end(&self.terms);
+        self.seen[index].bound(longest);
         let last = self.shown[index].replace(shown.clone());
         self.note_decision(shown.time);
         if let Some(record) = shown.record.as_ref().filter(|record| self.is_news(index, record)) {
@@ -672,7 +692,7 @@ impl Membership {
             None => case.at_none(),
         };
         if let (HelloStep::Vote, Some(record)) = (&step, &shown.record) {
-            self.seen[index].note(record);
+            self.seen[index].note(record, longest);
         }
         if let (HelloStep::Hear(_), Some(forgot)) = (&step, &self.forgot[index]) {
             let generation = self.newest.as_ref().map_or(0, |newest| newest.generation + 1);
@@ -743,6 +763,9 @@ impl<'a> MasterCase<'a> {
                 None => self.write_anew(record, self.membership.terms.quarantine(), seen.latest),
             };
         }
+        if let Some(step) = self.bounded(record) {
+            return step;
+        }
         if record.replid2 != self.shown.replid2 {
             return HelloStep::write(Change::of(record, |record| {
                 record.replid2 = self.shown.replid2.clone();
@@ -765,6 +788,22 @@ impl<'a> MasterCase<'a> {
                 MemberState::Removed => self.removed(record),
             },
         }
+    }
+
+    /// Begins a quarantine anew that a wrong clock wrote.
+    fn bounded(&self, record: &MasterRecord) -> Option<HelloStep> {
+        let Membership { terms, seen, .. } = self.membership;
+        let is_too_long = record.quarantine > self.shown.longest_end(terms);
+        is_too_long.then(|| {
+            let record_now = MasterRecord { stamp: fresh(self.random), ..record.clone() };
+            HelloStep::write(Change {
+                found: Some(record.stamp.clone()),
+                quarantine: Some(terms.quarantine()),
+                least: seen[self.index].latest,
+                record: record_now,
+                promised: None,
+            })
+        })
     }
 
     fn lost_something(&self, record: &MasterRecord) -> bool {
@@ -1213,9 +1252,12 @@ impl Change {
     /// The record when `record.lua` has written it at this time (us).
     pub(crate) fn written(&self, now: u64) -> MasterRecord {
         let ends_in = |pause: Duration| {
-            let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
-            let ends = if pause == 0 { 0 } else { now.saturating_add(pause) };
-            ends.max(self.least)
+            if pause.is_zero() {
+                return self.least;
+            }
+            let ends = now.saturating_add(micros(pause));
+            let is_too_long = self.least > ends.saturating_add(micros(CLOCK_RANGE));
+            if is_too_long { ends } else { ends.max(self.least) }
         };
         let quarantine = self.quarantine.map_or(self.record.quarantine, ends_in);
         MasterRecord { quarantine, ..self.record.clone() }
@@ -1227,6 +1269,10 @@ impl Change {
         change(&mut next);
         Self { found: Some(record.stamp.clone()), quarantine: None, least: 0, record: next, promised: None }
     }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Sixteen digits that nobody drew before.

@@ -10,7 +10,7 @@ pub(crate) const BAND: Duration = Duration::from_millis(250);
 
 /// The difference between the lowest and the highest that one master's clock may show while it
 /// remembers a name.
-const CLOCK_RANGE: Duration = Duration::from_secs(60);
+pub(crate) const CLOCK_RANGE: Duration = Duration::from_secs(60);
 
 /// What clients of the same locks must agree on, and what this one trusts.
 #[derive(Clone, Debug)]
@@ -32,6 +32,11 @@ impl Terms {
     /// handshake), and every vote that was requested before would be refused for its time.
     pub(crate) fn quarantine(&self) -> Duration {
         self.max_ttl + self.max_ttl / 100 + OLDEST + NEWEST + BAND * 2 + UNMEASURED
+    }
+
+    /// How far ahead the end of a quarantine may be. A wrong clock wrote one that is later.
+    pub(crate) fn longest_quarantine(&self) -> Duration {
+        self.quarantine() + CLOCK_RANGE
     }
 
     /// How long a master remembers a name that nobody holds: longer than a quarantine. If it forgot

@@ -551,6 +551,50 @@ async fn a_client_that_shares_a_wrong_clock_with_a_master_ends_nothing_there() {
     assert!(guard.is_valid());
 }
 
+/// All clocks are two hours ahead when the quarantines are written. When they are right again, no
+/// master waits for two hours, and no client that runs writes such an end again.
+#[tokio::test]
+async fn quarantines_by_clocks_that_were_ahead_end_soon() {
+    let ahead = 7_200_000;
+    let longest = 3_600_000_000; // far less than these two hours, and more than any quarantine (us)
+    for _ in 0..times() {
+        let mut masters = Masters::start_with_clocks(3, &[]);
+        let urls = masters.urls();
+        let builder = || {
+            let builder = Redlock::builder().masters(urls.clone()).timeout(ms(500));
+            builder.max_ttl(ms(1_000)).ttl(ms(1_000)).wait(TTL)
+        };
+        answering(&builder().all_new().build().unwrap(), 3).await;
+        for master in masters.iter() {
+            crate::until("it to be saved", async || master.try_command::<()>(&["SAVE"]).is_ok()).await;
+            master.set_clock_offset(ahead);
+        }
+        (0..3).for_each(|at| masters[at].restart());
+        let running = builder().build().unwrap();
+        let ends = async |at: usize| {
+            let field = ["HGET", "quorate:master", "quarantine"];
+            let quarantine: Option<u64> = masters[at].try_command(&field).unwrap();
+            let now = u64::try_from(BootClock.wall().as_micros()).unwrap();
+            quarantine.map(|ends| ends.saturating_sub(now))
+        };
+        let waits = tokio::spawn({
+            let running = running.clone();
+            async move { running.lock("l").acquire().await }
+        });
+        for at in 0..3 {
+            let is_written = async || ends(at).await.is_some_and(|left| left > longest);
+            crate::until("a quarantine to be written", is_written).await;
+        }
+        masters.iter().for_each(|master| master.set_clock_offset(0));
+        drop(builder().build().unwrap().lock("other").acquire().await.unwrap());
+        drop(waits.await.unwrap().unwrap());
+        masters[VICTIM].try_command::<()>(&["DEL", "quorate:master"]).unwrap();
+        drop(running.lock("again").acquire().await.unwrap());
+        crate::until("the record to be back", async || ends(VICTIM).await.is_some()).await;
+        assert!(ends(VICTIM).await.unwrap() < longest);
+    }
+}
+
 /// Randomness that is the same in two copies of one process.
 #[derive(Debug)]
 struct Copied;

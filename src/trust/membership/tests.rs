@@ -54,6 +54,7 @@ impl MadeUpMaster {
     fn shown(&self, time: u64) -> Shown {
         Shown {
             time,
+            later: time,
             run_id: self.run_id.to_string().into(),
             replid2: format!("{:04}", self.replid2).into(),
             decree: self.decree.as_ref().map_or_else(|| "".into(), |(incarnation, _)| incarnation.clone()),
@@ -452,6 +453,75 @@ fn a_master_that_went_back_has_no_vote_for_those_that_saw_what_it_was() {
     client.membership.seen[0].latest = masters[0].record.as_ref().unwrap().quarantine + 1;
     client.connect(0, &mut masters, 2 * quarantine(), &dice);
     assert!(!client.voters(&masters, 2 * quarantine()).contains(&0));
+}
+
+/// A wrong clock wrote it.
+#[test]
+fn a_quarantine_beyond_the_bound_begins_anew() {
+    let dice = Dice::new(1);
+    let longest = quarantine() + 60_000_000;
+    for (beyond, is_known, ends) in
+        [(0, true, 5 + longest), (1, true, 5 + quarantine()), (1, false, 6 + longest)]
+    {
+        let mut masters = set(&dice);
+        let record = masters[0].record.as_mut().unwrap();
+        record.quarantine = 5 + longest + beyond;
+        let before = record.clone();
+        let mut client = Client::new(&[0, 1, 2], None);
+        if is_known {
+            client.connect_to_all(&mut masters, 5, &dice);
+        } else {
+            let shown = Shown { later: u64::MAX, ..masters[0].shown(5) };
+            assert_eq!(client.membership.next(0, shown, false, &dice), HelloStep::Vote);
+        }
+        let record = masters[0].record.clone().unwrap();
+        assert_eq!(record.quarantine, ends, "{beyond} {is_known}");
+        assert_eq!(record.stamp != before.stamp, ends < before.quarantine);
+        assert_eq!(record.incarnation, before.incarnation);
+    }
+}
+
+/// One of them saw the end that a wrong clock wrote.
+#[test]
+fn two_clients_agree_on_a_bounded_quarantine() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let far = 7_200_000_000;
+    masters[0].record.as_mut().unwrap().quarantine = far;
+    let [mut saw_it, mut other] = [(); 2].map(|()| Client::new(&[0, 1, 2], None));
+    let ahead = masters[0].shown(far - 1_000_000);
+    assert_eq!(saw_it.membership.next(0, ahead, false, &dice), HelloStep::Vote);
+    for index in [1, 2] {
+        saw_it.connect(index, &mut masters, 5, &dice);
+    }
+    other.connect_to_all(&mut masters, 5, &dice);
+    let bounded = masters[0].record.clone().unwrap();
+    assert_eq!(bounded.quarantine, 5 + quarantine());
+    for now in [6, 5 + quarantine()] {
+        saw_it.connect_to_all(&mut masters, now, &dice);
+        other.connect_to_all(&mut masters, now, &dice);
+        assert_eq!(masters[0].record.as_ref(), Some(&bounded));
+    }
+    assert_eq!(saw_it.voters(&masters, 5 + quarantine()), [0, 1, 2]);
+}
+
+/// It does not count again when the time has come near it.
+#[test]
+fn a_bounded_end_is_forgotten_for_good() {
+    let longest = quarantine() + 60_000_000;
+    let mut seen = SeenIncarnations { latest: longest + 7, ..SeenIncarnations::default() };
+    seen.bound(longest + 7);
+    assert_eq!(seen.latest, longest + 7);
+    seen.bound(longest + 6);
+    seen.bound(u64::MAX);
+    assert_eq!(seen.latest, 0);
+    let dice = Dice::new(1);
+    let mut record = set(&dice)[0].record.clone().unwrap();
+    for (quarantine, latest) in [(8, 0), (7, 7)] {
+        record.quarantine = quarantine;
+        seen.note(&record, 7);
+        assert_eq!(seen.latest, latest);
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::lab::{Lab, RECORD, text};
 super::scenarios! {
     &quorate::seam::RECORD;
     Real:
+        a_decree_is_written_whole_or_gets_another_incarnation,
         a_record_is_written_where_none_is,
         another_record_is_left_alone,
         another_process_or_history_is_left_alone,
@@ -20,8 +21,11 @@ super::scenarios! {
     Exact:
         a_quarantine_begins_at_the_later_one_of_both_times,
         a_quarantine_of_any_length_is_written_in_digits,
-        without_a_quarantine_a_late_record_is_not_written;
+        an_end_beyond_the_bound_does_not_count,
+        a_late_record_is_not_written;
 }
+
+const DECREE: &str = "decree";
 
 const PAUSE: &str = "34300000";
 
@@ -37,6 +41,8 @@ struct Write<'a> {
     ahead: i64,
     pause: &'a str,
     least: u64,
+    /// The incarnation, the generation, the ballots and the value of the decree.
+    decree: [&'a str; 5],
     fields: &'a [&'a str],
 }
 
@@ -47,6 +53,7 @@ const FIRST: Write<'_> = Write {
     ahead: 0,
     pause: PAUSE,
     least: 0,
+    decree: [""; 5],
     fields: &["stamp", "one", "set", "s", "state", "member"],
 };
 
@@ -57,9 +64,13 @@ impl Write<'_> {
         let (run_id, replid2) = (of_info(self.run_id, "run_id"), of_info(self.replid2, "master_replid2"));
         let (time, least) = (time.to_string(), self.least.to_string());
         let words = [RECORD, self.seen, &run_id, &replid2, &time, self.pause, &least];
-        let decree = ["decree", "", "", "", "", ""];
-        let words: Vec<String> =
-            words.iter().chain(&decree).chain(self.fields).map(|&word| word.to_owned()).collect();
+        let words: Vec<String> = words
+            .iter()
+            .chain(&[DECREE])
+            .chain(&self.decree)
+            .chain(self.fields)
+            .map(|&word| word.to_owned())
+            .collect();
         lab.eval(&[], &words)
     }
 
@@ -181,7 +192,8 @@ fn a_quarantine_ends_no_earlier_than_before(lab: &Lab<'_>) {
     assert_eq!(Write { least: 7, ..never }.written(lab), 7);
     let late = 9_000_000_000_000_000;
     assert_eq!(Write { least: late, ..never }.written(lab), late);
-    assert_eq!(Write { seen: "one", least: late, ..FIRST }.written(lab), late);
+    let later = lab.now() + 60_000_000;
+    assert_eq!(Write { seen: "one", least: later, ..FIRST }.written(lab), later);
     assert!(Write { seen: "one", least: lab.now(), ..FIRST }.written(lab) >= lab.now());
 }
 
@@ -253,19 +265,65 @@ fn a_quarantine_of_any_length_is_written_in_digits(lab: &Lab<'_>) {
     assert_eq!(shortest, lab.now() + 1);
 }
 
-/// Nor one whose T is as far ahead, if T is known.
-fn without_a_quarantine_a_late_record_is_not_written(lab: &Lab<'_>) {
-    let never = Write { pause: "0", ..FIRST };
-    for ahead in [-3_600_000_000, -2_000_001, 2_000_001, 3_600_000_000] {
-        Write { ahead, ..never }.assert_changed(lab);
-    }
-    let not_known = 1 - i64::try_from(lab.now()).unwrap();
-    for ahead in [-2_000_000, 0, 2_000_000, not_known] {
+/// A wrong clock wrote it.
+fn an_end_beyond_the_bound_does_not_count(lab: &Lab<'_>) {
+    let pause = 34_300_000;
+    for (ahead, beyond) in [(0, 0), (0, 1), (1_000_000, 0), (1_000_000, 1), (-1_000_000, 0), (-1_000_000, 1)]
+    {
         lab.command(&["DEL", RECORD]);
-        assert_eq!(Write { ahead, ..never }.written(lab), 0);
+        let from = lab.now().max(lab.now().checked_add_signed(ahead).unwrap());
+        let least = from + pause + 60_000_000 + beyond;
+        let ends = if beyond == 0 { least } else { from + pause };
+        assert_eq!(Write { ahead, least, ..FIRST }.written(lab), ends, "{ahead} {beyond}");
     }
-    Write { seen: "one", ahead: -2_000_001, ..never }.assert_changed(lab);
-    for pause in ["", "1"] {
-        Write { seen: "one", ahead: -2_000_001, pause, ..FIRST }.written(lab);
+}
+
+/// Nor one whose T is as far ahead, if T is known.
+fn a_late_record_is_not_written(lab: &Lab<'_>) {
+    let not_known = 1 - i64::try_from(lab.now()).unwrap();
+    for pause in ["0", PAUSE, ""] {
+        for seen in ["", "one"] {
+            if seen.is_empty() && pause.is_empty() {
+                continue; // a record has an end
+            }
+            let write = Write { seen, pause, ..FIRST };
+            let prepare = || {
+                lab.command(&["DEL", RECORD]);
+                if !seen.is_empty() {
+                    FIRST.written(lab);
+                }
+            };
+            prepare();
+            for ahead in [-3_600_000_000, -2_000_001, 2_000_001, 3_600_000_000] {
+                Write { ahead, ..write }.assert_changed(lab);
+            }
+            for ahead in [-2_000_000, 0, 2_000_000, not_known] {
+                prepare();
+                Write { ahead, ..write }.written(lab);
+            }
+        }
     }
+}
+
+/// An incarnation alone keeps what the master promised and accepted.
+fn a_decree_is_written_whole_or_gets_another_incarnation(lab: &Lab<'_>) {
+    let decree = || {
+        ["incarnation", "generation", "promised", "ballot", "value"].map(|name| {
+            match lab.command(&["HGET", DECREE, name]) {
+                Resp::Nil => "none".to_owned(),
+                reply => text(&reply),
+            }
+        })
+    };
+    FIRST.written(lab);
+    assert_eq!(decree(), ["none"; 5]);
+    let whole = ["first", "7", "70", "60", "value"];
+    Write { seen: "one", decree: whole, ..FIRST }.written(lab);
+    assert_eq!(decree(), whole);
+    Write { seen: "one", ..FIRST }.written(lab);
+    assert_eq!(decree(), whole);
+    Write { seen: "one", decree: ["second", "", "", "", ""], ..FIRST }.written(lab);
+    assert_eq!(decree(), ["second", "7", "70", "60", "value"]);
+    Write { seen: "one", decree: ["third", "8", "", "", ""], ..FIRST }.written(lab);
+    assert_eq!(decree(), ["third", "8", "", "", ""]);
 }
